@@ -188,9 +188,10 @@ impl<R> CoreDispatcher<R> {
         self.nic.next_deadline()
     }
 
-    /// How many more requests of a service its cores would take now, those that wait already counted.
-    pub fn room(&self, service: ServiceId) -> u32 {
-        self.nic.balancer().room(service).saturating_sub(self.nic.waiting(service))
+    /// How many more requests of a service its cores would take now if there were room for so many more
+    /// there, those that wait already counted.
+    pub fn room(&self, service: ServiceId, beyond: u32) -> u32 {
+        (self.nic.balancer().room(service) + beyond).saturating_sub(self.nic.waiting(service))
     }
 
     /// Coroutines that have run for longer than this without a yield.

@@ -248,12 +248,16 @@ fn a_server_that_is_full_says_so_and_takes_the_next_when_there_is_room() {
         moves_every: Nanos::from_micros(5),
     };
     let (mut dispatcher, _seats) = CoreDispatcher::new(&settings, RequestTable::<Asked>::new(2)).unwrap();
-    assert_eq!((dispatcher.room(SHORT), dispatcher.room(LONG)), (4, 4));
+    assert_eq!((dispatcher.room(SHORT, 0), dispatcher.room(LONG, 0)), (4, 4));
     let first = dispatcher.place().unwrap();
     dispatcher.offer(SHORT, first, clock()).unwrap();
-    assert_eq!((dispatcher.room(SHORT), dispatcher.room(LONG)), (3, 4), "it waits");
+    assert_eq!((dispatcher.room(SHORT, 0), dispatcher.room(LONG, 0)), (3, 4), "it waits");
     dispatcher.dispatch(clock()).unwrap();
-    assert_eq!((dispatcher.room(SHORT), dispatcher.room(LONG)), (3, 3), "more important ones count in full");
+    assert_eq!(
+        (dispatcher.room(SHORT, 0), dispatcher.room(LONG, 0)),
+        (3, 3),
+        "more important ones count in full"
+    );
     let second = dispatcher.place().unwrap();
     let unknown = ServiceId::new(9).unwrap();
     assert!(matches!(dispatcher.offer(unknown, second, clock()), Err(CoresError::Refused(_))));

@@ -15,7 +15,7 @@ use sluice_ground::plan::{
     SwitchPlan, Target, Types, WorkerPlan,
 };
 use sluice_ground::results::kept::{Keeper, PLAN};
-use sluice_host::orchestrator::Lambda;
+use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::rdma::Mtu;
 use sluice_net::served::ServedSlice;
 use sluice_wire::Nanos;
@@ -260,7 +260,8 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
             let (depth, lambda) = (count as u32, Lambda::new(1, 3).expect("a ratio"));
             let is_server = |pin: &usize| quota.is_none() && *pin > 300;
             let (pool, batch) = (depth == 2, depth == 3);
-            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, pool, batch };
+            let assignment = if pool { Assignment::CompleteShare } else { Assignment::Hybrid(count) };
+            let of = CoresPlan { cores: 3, serves: vec![served], depth, lambda, assignment, pool, batch };
             let cores = pin.filter(is_server).map(|_| of);
             (count, WorkerPlan { name, slice, rack: None, labels, service, quota, cores, pin, faults })
         },

@@ -19,7 +19,7 @@ use clap::{Parser, value_parser};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use sluice_host::orchestrator::{Balancing, Lambda, Priority};
+use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -106,6 +106,10 @@ pub struct WorkerArgs {
     /// What a task of a lower priority counts when a core is chosen: JBSRQ's λ, a ratio from 0 to 1.
     #[arg(long, value_name = "RATIO", default_value = "1/5", requires = "cores")]
     pub lambda: Lambda,
+    /// Which slices run on which of its cores: `shared`, all on all; `dedicated`, one slice a core; or
+    /// `hybrid=4`, four cores at least of all slices. Cores move to slices whose tasks wait.
+    #[arg(long, value_name = "HOW", default_value = "shared", requires = "cores")]
+    pub assignment: Assignment,
     /// Instead of such a server be a plain pool of as many threads, to compare: they take tasks of all slices
     /// from one queue, as they came, and run each to its end.
     #[arg(long, requires = "cores")]
@@ -211,6 +215,7 @@ impl WorkerArgs {
         Ok(Some(LaneServerOptions {
             depth,
             balancing,
+            assignment: self.assignment,
             pool,
             batch,
             stack_bytes: self.stack as usize * 1_024,

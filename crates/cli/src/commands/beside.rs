@@ -2,9 +2,10 @@
 //! threads over one queue each, and what each type of task came to on both.
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
-use sluice_ground::plan::Plan;
+use sluice_ground::plan::{CoresPlan, Plan};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
+use sluice_host::orchestrator::Assignment;
 use sluice_outcome::run::{RunResult, TypeResult};
 use sluice_report::table::{Table, digits, time};
 use sluice_supervise::Up;
@@ -22,10 +23,8 @@ pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
     let of = |name: &str, pool: bool| -> Outcome<RunResult> {
         let mut run = plan.clone();
         (run.out, run.state) = (plan.out.join(name), plan.out.join(name).join("state"));
-        run.workers
-            .iter_mut()
-            .filter_map(|worker| worker.cores.as_mut())
-            .for_each(|of| (of.pool, of.batch) = (pool, of.batch && !pool));
+        let servers = run.workers.iter_mut().filter_map(|worker| worker.cores.as_mut());
+        servers.for_each(|of| if pool { as_pool(of) } else { of.pool = false });
         let ran = sluice_supervise::up(&run, how, stop)?;
         ran.ok_or_else(|| Failure::bad_input("the plan has no [load] to hold both to: give it one"))
     };
@@ -39,6 +38,11 @@ pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
         let why = format!("{}, the most important, has no lower p99 than with a pool of threads", mine.name);
         Err(Failure::new(Kind::GateFailed, why).with_result_shown())
     })
+}
+
+/// A plain pool of as many threads.
+fn as_pool(of: &mut CoresPlan) {
+    (of.pool, of.batch, of.assignment) = (true, false, Assignment::CompleteShare);
 }
 
 /// The types of the slices that servers serve with the highest priority.

@@ -1,6 +1,6 @@
 //! A worker of a plan that is a server of many cores: which slices it serves, and what it has no use for.
 
-use sluice_host::orchestrator::Lambda;
+use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::served::{
     LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, LANE_LAMBDA, ServedSlice, check_balance, lanes_of_service,
 };
@@ -45,12 +45,15 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
         section.texts("serves")?.into_iter().map(served).collect::<Outcome<_>>()?;
     let depth = section.whole("depth", 1..u64::from(LANE_DEPTH_MAX) + 1)?;
     let lambda = section.parsed("lambda", |text| text.parse::<Lambda>().map_err(|why| why.to_string()))?;
+    let assignment =
+        section.parsed("assignment", |text| text.parse::<Assignment>().map_err(|why| why.to_string()))?;
     let (pool, batch) = (section.flag("pool")?, section.flag("batch")?);
     let Some(cores) = cores else {
         let said = [
             ("serves", !serves.is_empty()),
             ("depth", depth.is_some()),
             ("lambda", lambda.is_some()),
+            ("assignment", assignment.is_some()),
             ("pool", pool.is_some()),
             ("batch", batch.is_some()),
         ];
@@ -82,7 +85,26 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)
             section.complain_of("batch", "is nothing for a pool, whose threads run tasks to their end")
         );
     }
-    Ok((first.ok_or_else(none)?, Some(CoresPlan { cores: cores as u16, serves, depth, lambda, pool, batch })))
+    let assignment = assignment.unwrap_or(Assignment::CompleteShare);
+    if pool && assignment != Assignment::CompleteShare {
+        return Err(
+            section.complain_of("assignment", "is nothing for a pool, whose threads take all slices' tasks")
+        );
+    }
+    let needed = match assignment {
+        Assignment::CompleteShare => 1,
+        Assignment::Dedicated => serves.len(),
+        Assignment::Hybrid(shared) => shared,
+    };
+    if needed > cores as usize {
+        return Err(
+            section.complain_of("assignment", format!("needs {needed} cores at least: give it as many"))
+        );
+    }
+    Ok((
+        first.ok_or_else(none)?,
+        Some(CoresPlan { cores: cores as u16, serves, depth, lambda, assignment, pool, batch }),
+    ))
 }
 
 fn usual_lambda() -> Lambda {

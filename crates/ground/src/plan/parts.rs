@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
-use sluice_host::orchestrator::Lambda;
+use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
 use sluice_switch::registry::Choice;
@@ -152,6 +152,8 @@ pub struct CoresPlan {
     pub depth: u32,
     /// What a task of a lower priority counts when a core is chosen.
     pub lambda: Lambda,
+    /// Which slices run on which cores.
+    pub assignment: Assignment,
     /// Whether it is a plain pool of threads over one queue instead, to compare.
     pub pool: bool,
     /// Whether cores without tasks do the service's batch work.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sluice_apps::rocks::RocksArgs;
 use sluice_control::write_labels;
+use sluice_host::orchestrator::Assignment;
 
 use super::parts::{
     Arrivals, Event, LoadPlan, Plan, RacksPlan, Request, ServicePlan, SlicePlan, Spread, SwitchPlan,
@@ -127,6 +128,9 @@ fn write_worker(
             toml.texts("serves", &of.serves.iter().map(ToString::to_string).collect::<Vec<_>>());
             toml.plain("depth", of.depth);
             toml.text("lambda", of.lambda.to_string());
+            if of.assignment != Assignment::CompleteShare {
+                toml.text("assignment", of.assignment.to_string());
+            }
             if of.pool {
                 toml.plain("pool", true);
             }

@@ -14,6 +14,8 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
 
 use sluice_wire::Nanos;
 
@@ -30,6 +32,32 @@ pub enum Assignment {
     Dedicated,
     /// Cores of one service, and this many cores of all at least.
     Hybrid(usize),
+}
+
+impl FromStr for Assignment {
+    type Err = OrchestratorSetupError;
+
+    /// Reads `shared`, `dedicated` or `hybrid=4`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "shared" => return Ok(Self::CompleteShare),
+            "dedicated" => return Ok(Self::Dedicated),
+            _ => {}
+        }
+        let shared = text.strip_prefix("hybrid=").and_then(|shared| shared.parse().ok());
+        let shared = shared.filter(|shared| (1..=CORES_MAX).contains(shared));
+        shared.map(Self::Hybrid).ok_or(OrchestratorSetupError::NoAssignment)
+    }
+}
+
+impl fmt::Display for Assignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CompleteShare => f.write_str("shared"),
+            Self::Dedicated => f.write_str("dedicated"),
+            Self::Hybrid(shared) => write!(f, "hybrid={shared}"),
+        }
+    }
 }
 
 /// A service whose cores are assigned.

@@ -185,6 +185,11 @@ pub enum OrchestratorSetupError {
         /// How deep it may be.
         levels: usize,
     },
+    /// An assignment is written as one of three.
+    #[error(
+        "this is no assignment of cores: write shared, dedicated, or hybrid=N with N from 1 to {CORES_MAX}"
+    )]
+    NoAssignment,
     /// An assignment of cores that cannot be.
     #[error("{cores} cores are too few for {floor}: every service keeps one of its own")]
     Assignment {

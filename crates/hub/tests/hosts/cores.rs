@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sluice_host::orchestrator::Priority;
+use sluice_host::orchestrator::{Assignment, Priority};
 use sluice_net::client::{Outcome, Pending};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, WorkerReport};
@@ -277,4 +277,41 @@ fn batch_work_is_refused_where_there_is_none_or_a_pool() {
         let refused = LaneServer::new(&options, move || both.clone()).expect_err("it cannot be");
         assert!(refused.to_string().contains(why), "{refused}");
     }
+}
+
+#[test]
+fn a_slice_with_a_core_of_its_own_is_served_though_others_never_pause() {
+    for assignment in [Assignment::Dedicated, Assignment::Hybrid(1)] {
+        let rack = rack();
+        let both = Both { takes: Nanos::from_micros(200), ..Both::default() };
+        let server = Server::start(&rack, "s", &both, |options| {
+            (options.cores, options.assignment) = (4, assignment);
+        });
+        let client = rack.client("c");
+        let submit =
+            |task_type, i: u32| client.submit(task_type, &i.to_be_bytes(), DEADLINE).expect("it fits");
+        // What waits asks for cores, up to all that nobody keeps.
+        until("three tasks at once", || {
+            let pending: Vec<Pending> = (0..40).map(|i| submit(ECHO, i)).collect();
+            assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+            both.most_at_once.load(Ordering::SeqCst) >= 3
+        });
+        server.kill();
+    }
+    let rack = rack();
+    let both = Both::default();
+    let server = Server::start(&rack, "s", &both, |options| {
+        (options.cores, options.assignment) = (2, Assignment::Dedicated);
+    });
+    let client = rack.client("c");
+    let submit = |task_type, i: u8| client.submit(task_type, &[i], DEADLINE).expect("it fits");
+    let long: Vec<Pending> = (0..4).map(|i| submit(OTHER, 200 + i)).collect();
+    until("a long task", || both.at_once.load(Ordering::SeqCst) == 1);
+    for i in 0..20 {
+        let ended = submit(ECHO, i).wait();
+        assert_eq!(ended.outcome.done(), Some(&[i][..]), "{}", ended.outcome);
+    }
+    both.let_go.store(true, Ordering::Release);
+    assert!(long.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
+    assert_eq!(server.drain().finished, 24);
 }

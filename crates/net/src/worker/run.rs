@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use sluice_wire::{Nanos, ReplyStatus, TaskId, TaskType};
 
@@ -92,11 +92,22 @@ impl<S: Service> Runner<S> {
 
     /// Does a piece of its batch work; says whether there may be more, which there is not after a panic.
     pub(super) fn batch(&mut self, pause: &dyn Fn()) -> bool {
-        let goes_on = catch_unwind(AssertUnwindSafe(|| self.service.batch(pause)));
-        goes_on.unwrap_or_else(|panic| {
-            tracing::error!("the batch service panicked, and runs no more on this core: {}", words(&*panic));
-            false
-        })
+        // A core that ends while the work pauses unwinds it from there. That is nobody's panic.
+        let is_paused = Cell::new(false);
+        let pause = || {
+            is_paused.set(true);
+            pause();
+            is_paused.set(false);
+        };
+        match catch_unwind(AssertUnwindSafe(|| self.service.batch(&pause))) {
+            Ok(goes_on) => goes_on,
+            Err(end) if is_paused.get() => resume_unwind(end),
+            Err(panic) => {
+                let why = words(&*panic);
+                tracing::error!("the batch service panicked, and runs no more on this core: {why}");
+                false
+            }
+        }
     }
 
     /// The last answer.
@@ -149,6 +160,11 @@ mod tests {
                 _ => Ok(()),
             }
         }
+
+        fn batch(&mut self, pause: &dyn Fn()) -> bool {
+            pause();
+            panic!("out of mood")
+        }
     }
 
     const DEAF: Ears<'_> = Ears { left: &|_| (), pause: &|| () };
@@ -163,6 +179,14 @@ mod tests {
     fn a_service_that_panics_fails_the_task_and_no_more() {
         let (ran, reply) = run(b"panic");
         assert_eq!((ran.ended, reply.as_str()), (Ended::Panicked, "the service panicked: out of mood"));
+    }
+
+    #[test]
+    fn batch_work_that_panics_is_over_and_a_core_that_ends_is_not_taken_for_a_panic() {
+        let mut runner = Runner::new(Moody, 100, 50);
+        assert!(!runner.batch(&|| ()));
+        let unwound = catch_unwind(AssertUnwindSafe(|| runner.batch(&|| resume_unwind(Box::new(7)))));
+        assert_eq!(unwound.expect_err("it goes on").downcast_ref(), Some(&7));
     }
 
     #[test]

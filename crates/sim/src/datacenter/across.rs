@@ -17,7 +17,7 @@ use crate::fabric::JoinedFabric;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::{Counts, Diary, Gauges};
-use crate::testbed::{RackLayout, Testbed, TierHosts};
+use crate::testbed::{Outage, RackLayout, Testbed, TierHosts};
 use crate::workload::Workload;
 
 const END: Nanos = Nanos::from_millis(10);
@@ -68,8 +68,19 @@ fn without_limits(testbed: &Testbed) -> TiersBelow {
 #[test]
 fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datacenter_without_one() {
     let racks = RackLayout { spines: 2, workers: vec![4, 4, 8, 2], hop: Nanos(700), ..RackLayout::default() };
-    let testbed = Testbed { workers: 18, clients: 3, racks, ..Testbed::rain() };
-    for policy in ["dc-horus", "dc-rs-h", "dc-rs-lb", "dc-rain:2"] {
+    let out = |leaf, spine, at| Outage {
+        leaf,
+        spine,
+        at: Nanos::from_millis(at),
+        heard_after: Nanos::from_micros(200),
+        lasts: Nanos::from_millis(1),
+    };
+    let outages = vec![out(Some(2), None, 2), out(None, Some(1), 5)];
+    let policies = ["dc-horus", "dc-rs-h", "dc-rs-lb", "dc-rain:2"];
+    let all_live = policies.map(|policy| (policy, racks.clone()));
+    let two_die = ("dc-horus", RackLayout { outages, ..racks });
+    for (policy, racks) in all_live.into_iter().chain([two_die]) {
+        let testbed = Testbed { workers: 18, clients: 3, racks, ..Testbed::rain() };
         let point = point(policy, testbed.clone(), 380e3);
         let ran = |below| {
             let watched = vec![(&point, Placement::of(&point), Plain(Diary::until(END)))];
@@ -81,6 +92,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datace
         assert_eq!(over.iter().zip(&alone).find(|(over, alone)| over != alone), None, "{policy}");
         assert!(over.len() == alone.len() && over.len() > 3_000, "{policy}: {}", over.len());
         assert_eq!(counts, expected, "{policy}");
+        assert_eq!(counts.retries > 0, !testbed.racks.outages.is_empty(), "{policy}: {counts:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use sluice_host::orchestrator::{Assignment, Balancing, CORES_MAX, Lambda};
+use sluice_host::orchestrator::{Assignment, Balancing, Lambda};
 use sluice_wire::Nanos;
 
 use crate::testbed::CoreTimes;
@@ -181,10 +181,7 @@ fn ringleader(settings: &str) -> Option<Orchestration> {
             Some(("lambda", ratio)) => {
                 balancing = Balancing::Jbsrq(ratio.parse().ok()?);
             }
-            Some(("hybrid", shared)) => {
-                let shared = positive(shared)? as usize;
-                assignment = (shared <= CORES_MAX).then_some(Assignment::Hybrid(shared))?;
-            }
+            Some(("hybrid", _)) => assignment = setting.parse().ok()?,
             None if setting == "dedicated" => assignment = Assignment::Dedicated,
             None if setting == "global" => balancing = Balancing::GlobalJbsq,
             None if setting == "by-service" => balancing = Balancing::PerServiceJbsq,
@@ -209,8 +206,7 @@ impl fmt::Display for Orchestration {
                 f.write_str(if *passes_over { "" } else { ",pifo" })?;
                 match assignment {
                     Assignment::CompleteShare => Ok(()),
-                    Assignment::Dedicated => f.write_str(",dedicated"),
-                    Assignment::Hybrid(shared) => write!(f, ",hybrid={shared}"),
+                    moved => write!(f, ",{moved}"),
                 }
             }
             Self::Shinjuku { preempts } => f.write_str(if *preempts { "shinjuku" } else { "shinjuku:nopre" }),

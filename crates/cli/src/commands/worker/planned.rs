@@ -69,6 +69,7 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
         ("--serves", Some(serves.join(","))),
         ("--depth", Some(of.depth.to_string())),
         ("--lambda", Some(of.lambda.to_string())),
+        ("--assignment", Some(of.assignment.to_string())),
     ];
     joins.extend(of.pool.then_some(("--pool", None)));
     joins.extend(of.batch.then_some(("--batch", None)));
@@ -130,7 +131,7 @@ mod tests {
         let plan = PLAN.replace("slice = \"a\"\nservice", "cores = 4\nserves = [\"a=3\"]\nservice");
         let told = told(&plan, "w-1", &[]);
         assert!(
-            told.starts_with("--cores 4 --serves a=3 --depth 4 --lambda 1/5 --dilate 3")
+            told.starts_with("--cores 4 --serves a=3 --depth 4 --lambda 1/5 --assignment shared --dilate 3")
                 && !told.contains("quota"),
             "{told}"
         );
@@ -147,6 +148,10 @@ mod tests {
             (plan.replace("pin = 1", "depth = 65"), "not between 1 and 64"),
             (PLAN.replace("pin = 1", "depth = 4"), "give `cores`"),
             (PLAN.replace("pin = 1", "pool = true"), "give `cores`"),
+            (PLAN.replace("pin = 1", "assignment = \"dedicated\""), "give `cores`"),
+            (plan.replace("pin = 1", "assignment = \"hybrid\""), "write shared, dedicated, or hybrid=N"),
+            (plan.replace("pin = 1", "assignment = \"hybrid=5\""), "needs 5 cores at least"),
+            (plan.replace("pin = 1", "pool = true\nassignment = \"dedicated\""), "nothing for a pool"),
         ] {
             let said = Plan::from_text("here", &wrong).expect_err("refused").to_string();
             assert!(said.contains(why), "{said}");
@@ -162,8 +167,10 @@ mod tests {
         let weighed =
             PLAN.replace("slice = \"a\"\nservice", "cores = 2\nserves = [\"a=1*3\"]\ndepth = 2\nservice");
         assert!(told(&weighed, "w-1", &[]).starts_with("--cores 2 --serves a=1*3 --depth 2 --lambda 1/5"));
+        let moved = PLAN.replace("pin = 1", "cores = 2\nassignment = \"hybrid=2\"");
+        assert!(told(&moved, "w-1", &[]).contains("--assignment hybrid=2"), "{moved}");
         let pool = unnamed.replace("pin = 1", "cores = 2\npool = true");
-        assert!(told(&pool, "w-1", &[]).contains(" --lambda 1/5 --pool"), "{pool}");
+        assert!(told(&pool, "w-1", &[]).contains(" --assignment shared --pool"), "{pool}");
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(super) struct LanesEngine {
     measures: bool,
     /// Whether it is a plain pool: one queue of all services.
     is_pool: bool,
+    /// Tasks of a service that may wait here beyond the room that its cores have.
+    beyond_room: u32,
     overdue_after: Nanos,
     overdue: Vec<Overdue>,
     look_at: Nanos,
@@ -116,6 +118,7 @@ impl LanesEngine {
             cores: options.cores,
             measures: options.worker.capacity == 0,
             is_pool: options.pool,
+            beyond_room: options.beyond_room(),
             overdue_after: options.overdue_after,
             overdue: Vec::new(),
             look_at: began + LOOK_EVERY,
@@ -302,7 +305,10 @@ impl LanesEngine {
     fn send_tokens(&mut self, now: Nanos) {
         for service in &self.services {
             // A pool's queue takes all that its lanes may hold.
-            let room = if self.is_pool { u32::MAX } else { self.behind.dispatcher.room(service.service) };
+            let room = match self.behind.dispatcher.room(service.service, self.beyond_room) {
+                _ if self.is_pool => u32::MAX,
+                room => room,
+            };
             self.machines.share_room(&service.lanes, room);
         }
         for index in 0..self.lanes.len() {

@@ -150,8 +150,7 @@ fn lanes(
 }
 
 fn behind(options: &LaneServerOptions) -> Result<CoreDispatcherSettings, NetError> {
-    let factor = options.worker.dilation.max(1).into();
-    let moves_every = Nanos::from_micros(5).times(factor);
+    let moves_every = options.moves_every();
     let LaneServerOptions { assignment, .. } = *options;
     let (nic, services, threads) = (options.nic()?, options.behind(), options.threads());
     Ok(CoreDispatcherSettings { nic, services, assignment, threads, moves_every })

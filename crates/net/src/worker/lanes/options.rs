@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use sluice_cores::{CoresError, ServiceOfCores};
 use sluice_host::orchestrator::{
-    Assignment, Balancing, Branch, NicSettings, Priority, Ranking, SERVICES_MAX, ServiceId,
+    Assignment, Balancing, Branch, NicSettings, Priority, Ranking, SERVICES_MAX, ServiceId, Trigger,
 };
 use sluice_wire::Nanos;
 
@@ -90,12 +90,16 @@ impl LaneServerOptions {
             what: "batch service in a pool",
             why: "a pool's threads run what they take to its end",
         });
+        let moved = (self.pool && self.moves_cores()).then_some(NetError::NotForCores {
+            what: "assignment of cores in a pool",
+            why: "a pool's threads take tasks of all slices",
+        });
         let too_many = self.services.len() > SERVICES_MAX;
         let too_many = too_many.then_some(NetError::NotForCores {
             what: "more than 64 services",
             why: "its mask has as many bits",
         });
-        found.or(pooled).or(too_many).map_or(Ok(()), Err)
+        found.or(pooled).or(moved).or(too_many).map_or(Ok(()), Err)
     }
 
     /// In which order services get the room that there is: by priority, and of one priority by weight.
@@ -117,10 +121,12 @@ impl LaneServerOptions {
         Ranking::Strict(priorities.iter().map(share).collect())
     }
 
-    /// The dispatcher's services: a pool's is one, whatever its tasks are.
+    /// The dispatcher's services: a pool's is one, whatever its tasks are. Where cores move, each asks for
+    /// more of them, and fewer, by its load.
     pub(super) fn behind(&self) -> Vec<ServiceOfCores> {
+        let trigger = self.moves_cores().then(|| Trigger::congestion(self.moves_every()));
         let of = |(number, priority)| {
-            Some(ServiceOfCores { service: ServiceId::new(number)?, priority, floor: 1, trigger: None })
+            Some(ServiceOfCores { service: ServiceId::new(number)?, priority, floor: 0, trigger })
         };
         let queues = if self.pool { 1 } else { self.services.len() };
         self.services.iter().map(|of| of.priority).enumerate().take(queues).filter_map(of).collect()
@@ -134,6 +140,22 @@ impl LaneServerOptions {
         }
         let (depth, balancing, ranking) = (self.depth, self.balancing, self.ranking());
         Ok(NicSettings { depth, balancing, ranking, ..paper })
+    }
+
+    /// Whether cores move from service to service.
+    fn moves_cores(&self) -> bool {
+        self.assignment != Assignment::CompleteShare
+    }
+
+    /// How often one does, at most (RingLeader §4.4), dilated.
+    pub(super) fn moves_every(&self) -> Nanos {
+        Nanos::from_micros(5).times(self.worker.dilation.max(1).into())
+    }
+
+    /// Tasks of a service that may be here beyond the room that its cores have: where cores move, as many as
+    /// one more would take, since what waits here is what asks for it.
+    pub(super) fn beyond_room(&self) -> u32 {
+        if self.moves_cores() { self.depth } else { 0 }
     }
 
     pub(super) fn lanes(&self) -> usize {
