@@ -12,7 +12,7 @@ use sluice_wire::Nanos;
 use crate::address::Address;
 use crate::agenda::{Agenda, Moment};
 use crate::alarms::{AlarmId, Alarms};
-use crate::heads::{Heads, SourceKind, Whence};
+use crate::heads::{Heads, SOURCES_MAX, SourceKind, Whence};
 use crate::lane::Lane;
 use crate::mail::Mail;
 
@@ -47,7 +47,10 @@ pub struct EventEngine<C, M = Mail> {
     /// When something first comes from the agenda, the alarms, and then from each clock and lane, as they
     /// were asked for.
     heads: Heads,
-    sources: Vec<Source<M>>,
+    /// As many as there can be, so that the number in a key finds its source without a look at their count.
+    sources: Box<[Source<M>; SOURCES_MAX]>,
+    /// So many are used.
+    used: usize,
     alarms: Alarms,
     /// Whose each alarm is.
     alarmed: Vec<Address>,
@@ -72,9 +75,8 @@ impl<C, M: Copy> EventEngine<C, M> {
     pub fn new() -> Self {
         Self {
             heads: Heads::new(2),
-            sources: [SourceKind::Agenda, SourceKind::Alarms]
-                .map(|kind| (kind, Nanos(0), Lane::default()))
-                .into(),
+            sources: Box::new(std::array::from_fn(|_| (SourceKind::Agenda, Nanos(0), Lane::default()))),
+            used: 2,
             alarms: Alarms::new(0),
             alarmed: Vec::new(),
             agenda: Agenda::new(),
@@ -85,7 +87,7 @@ impl<C, M: Copy> EventEngine<C, M> {
     /// The lane for what takes so long.
     pub fn lane(&mut self, delay: Nanos) -> LaneId {
         let fits = |(kind, of, _): &Source<M>| *kind == SourceKind::Lane && *of == delay;
-        let known = self.sources.iter().position(fits);
+        let known = self.sources[..self.used].iter().position(fits);
         let source = known.unwrap_or_else(|| self.source(SourceKind::Lane, delay));
         LaneId(Whence::new(source, SourceKind::Lane))
     }
@@ -107,9 +109,11 @@ impl<C, M: Copy> EventEngine<C, M> {
     }
 
     fn source(&mut self, kind: SourceKind, delay: Nanos) -> usize {
-        self.sources.push((kind, delay, Lane::default()));
-        self.heads.make_room(self.sources.len());
-        self.sources.len() - 1
+        let source = self.used;
+        self.used += 1;
+        self.heads.make_room(self.used);
+        self.sources[source] = (kind, delay, Lane::default());
+        source
     }
 
     /// What happens next: when, where, and what. Nothing, if nothing does any more.
@@ -121,7 +125,10 @@ impl<C, M: Copy> EventEngine<C, M> {
             return None;
         }
         let (whom, what) = match whence.kind() {
-            SourceKind::Lane => self.pop(whence).map(|(to, mail)| (to, Happens::Mail(mail)))?,
+            SourceKind::Lane => {
+                let (to, mail) = self.pop(whence);
+                (to, Happens::Mail(mail))
+            }
             SourceKind::Alarms => (self.ringing(), Happens::Alarm),
             SourceKind::Clock => (Address::node(whence.node()), Happens::Clock),
             SourceKind::Agenda => self.take_due()?,
@@ -191,14 +198,14 @@ impl<C, M: Copy> EventEngine<C, M> {
 
     /// Takes what comes next out of a lane.
     #[inline]
-    fn pop(&mut self, whence: Whence) -> Option<(Address, M)> {
+    fn pop(&mut self, whence: Whence) -> (Address, M) {
         let (_, _, lane) = &mut self.sources[whence.source()];
-        let (to, mail) = lane.pop()?;
+        let (to, mail) = lane.pop();
         match lane.first() {
             Some((moment, (next, _))) => self.heads.set(whence.to_node(next.of_node()), *moment),
             None => self.heads.set(whence, Moment::NEVER),
         }
-        Some((Address::node(whence.node()).at(to.place()), mail))
+        (Address::node(whence.node()).at(to.place()), mail)
     }
 
     /// Whose alarm goes off next. It stays until it is set again, or to never.

@@ -100,17 +100,17 @@ impl<W> Links<W> {
     /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None`
     /// where no link is.
     #[inline]
-    pub fn leaves(
+    pub fn leaves<'a>(
         &mut self,
         from: Address,
         to: Address,
         at: Nanos,
-        packet: &Packet,
+        packet: impl FnOnce() -> &'a Packet,
     ) -> Option<(LaneId, Nanos)> {
         if let Some((delay, lane)) = self.way(from, to)?.open {
             return Some((lane, at + delay));
         }
-        self.leaves_in_turn(from, to, at, packet)
+        self.leaves_in_turn(from, to, at, packet())
     }
 
     /// The same where links have queues or there are several. Apart from ways that are neither, which are

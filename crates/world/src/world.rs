@@ -64,7 +64,7 @@ impl<C, W: Weather> World<C, W> {
             return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;
         }
         let packets = &self.packets;
-        let Some((lane, at)) = self.network.leaves(from, to, leaves, packets.get(packet)) else {
+        let Some((lane, at)) = self.network.leaves(from, to, leaves, || packets.get(packet)) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return 0;
         };
@@ -76,7 +76,7 @@ impl<C, W: Weather> World<C, W> {
     #[inline(never)]
     pub fn send_copies(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> Copies {
         let packet = self.packets.take(packet);
-        let Some((lane, arrives)) = self.network.leaves(from, to, leaves, &packet) else {
+        let Some((lane, arrives)) = self.network.leaves(from, to, leaves, || &packet) else {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return [None, None];
         };

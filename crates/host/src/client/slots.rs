@@ -200,7 +200,8 @@ impl Slots {
     fn free_from(&self, start: usize) -> Option<usize> {
         let words = self.taken.len();
         (0..=words).find_map(|step| {
-            let word = (start / 64 + step) % words;
+            // As many as a power of two: a remainder would take a division.
+            let word = (start / 64 + step) & (words - 1);
             let from = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
             let free = !self.taken[word] & from;
             (free != 0).then(|| word * 64 + free.trailing_zeros() as usize)

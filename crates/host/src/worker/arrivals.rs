@@ -188,7 +188,9 @@ impl Worker {
     #[inline]
     fn origin(&self, life: (Epoch, Generation), worker: WorkerId, counters: Counters) -> Origin {
         let is_present = life == self.at.life() && worker == self.at.worker;
-        if self.phase == Phase::New || life < self.joined || life > self.at.life() {
+        // The present life is none of those before it joined.
+        let is_of_time = || (self.joined..=self.at.life()).contains(&life);
+        if self.phase == Phase::New || !(is_present || is_of_time()) {
             Origin::Foreign
         } else if !is_present {
             Origin::Older

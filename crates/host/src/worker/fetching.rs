@@ -64,7 +64,7 @@ impl Worker {
     /// Asks for what is missing of the task that has just come, if anything is.
     pub(super) fn fetch_newest(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Some(work) = &self.work else { return };
-        if work.held.back().is_some_and(|newest| !newest.is_whole) {
+        if !work.fetches.is_empty() && work.held.back().is_some_and(|newest| !newest.is_whole) {
             self.ask(now, settings, work.fetches.len() - 1, out);
         }
     }

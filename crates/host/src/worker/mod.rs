@@ -448,6 +448,9 @@ impl Worker {
     }
 
     fn time_gap(&mut self, now: Nanos, settings: &WorkerSettings) {
+        if self.window.is_whole() {
+            return self.window.time_no_gap();
+        }
         let patience = self.reorder_time(settings);
         self.window.time_gap(now, patience);
     }

@@ -82,11 +82,23 @@ impl SentWindow {
         Arrival::Fresh
     }
 
+    /// Whether no number is missing.
+    #[inline]
+    pub(super) const fn is_whole(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// No number that is missing is timed: none is missing.
+    #[inline]
+    pub(super) const fn time_no_gap(&mut self) {
+        self.gap_due = Nanos(0);
+    }
+
     /// Gives the numbers that are missing now `patience` to come, unless older ones are being timed.
     #[inline]
     pub(super) fn time_gap(&mut self, now: Nanos, patience: Nanos) {
-        if self.missing == 0 {
-            self.gap_due = Nanos(0);
+        if self.is_whole() {
+            self.time_no_gap();
         } else if self.gap_due == Nanos(0) {
             self.gap_due = (now + patience).max(Nanos(1));
             self.gap_end = self.high;

@@ -252,6 +252,10 @@ impl Work {
     /// Where in `held` the task stands that is in this run.
     #[inline]
     fn place_of(&self, slot: u64) -> Option<usize> {
+        // Mostly one runs at a time.
+        if self.running > 0 && self.held.front().is_some_and(|first| first.slot == slot) {
+            return Some(0);
+        }
         self.held.iter().take(self.running).position(|held| held.slot == slot)
     }
 
@@ -267,10 +271,8 @@ impl Work {
         end: RunEnd,
         out: &mut Vec<Action>,
     ) -> Option<Handle> {
-        let held = match self.place_of(slot)? {
-            0 => self.held.pop_front()?,
-            place => self.held.remove(place)?,
-        };
+        let place = self.place_of(slot)?;
+        let held = self.held.get(place)?;
         self.running -= 1;
         self.counts.finished += 1;
         self.early.ended(held.task_type, now.since(end.started));
@@ -281,13 +283,26 @@ impl Work {
             service_ns: now.since(end.started).saturated(),
             payload: end.payload,
         };
-        reply(sender, self.held.len(), held.task, held.task_type, held.asker, &kept, out);
+        let (task, handle) = (held.task, held.payload.handle);
+        // Read where it lies, and not moved: it is large.
+        reply(sender, self.held.len() - 1, task, held.task_type, held.asker, &kept, out);
+        self.let_go(place);
         if settings.repeats {
-            self.finished.add(now, settings, held.task, kept, out);
+            self.finished.add(now, settings, task, kept, out);
         } else if kept.payload.handle != Handle::NONE {
             out.push(Action::Forget(kept.payload.handle));
         }
-        Some(held.payload.handle)
+        Some(handle)
+    }
+
+    /// A held task is held no more.
+    #[inline]
+    fn let_go(&mut self, place: usize) {
+        if place == 0 {
+            self.held.pop_front();
+        } else {
+            self.held.remove(place);
+        }
     }
 }
 

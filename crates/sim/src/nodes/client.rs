@@ -80,7 +80,9 @@ pub(crate) trait ClientSide: Scene {
         for action in &actions {
             self.client_does(client, (at, now), action, &mut bundle)?;
         }
-        self.client_closes(client, (at, now), &mut bundle);
+        if !bundle.is_off() {
+            self.client_closes(client, (at, now), &mut bundle);
+        }
         keep_room(self.clients_say(), actions);
         if self.wakes_clients() {
             self.arm_client(client);

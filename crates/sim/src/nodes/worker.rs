@@ -256,20 +256,18 @@ pub(crate) trait WorkerSide: Scene {
         let actions = mem::take(out);
         let (mut free_at, mut runs) = (from, None);
         for action in &actions {
-            match *action {
-                Action::Run { slot, task, task_type, payload } => {
-                    let run = TaskRun { slot, task, task_type, payload, started: free_at };
-                    if self.has_cores() {
+            match action {
+                Action::Run { .. } if self.has_cores() => {
+                    if let Some(run) = run_of(action, free_at) {
                         self.hands_over(worker, run)?;
-                    } else {
-                        runs = Some(run);
                     }
                 }
+                Action::Run { .. } => runs = Some(action),
                 _ => free_at = self.does(worker, at, free_at, action)?,
             }
         }
-        let runs = if let Some(run) = runs {
-            self.serves(worker, desk, TaskRun { started: free_at, ..run })?;
+        let runs = if let Some(run) = runs.and_then(|action| run_of(action, free_at)) {
+            self.serves(worker, desk, run)?;
             true
         } else {
             self.core(desk).free_at = free_at;
@@ -372,6 +370,17 @@ pub(crate) trait WorkerSide: Scene {
         if core.early.by(due) {
             self.wake_early(due, worker);
         }
+    }
+}
+
+/// The run that a machine asks for, from then on.
+#[inline]
+const fn run_of(action: &Action, started: Nanos) -> Option<TaskRun> {
+    match *action {
+        Action::Run { slot, task, task_type, payload } => {
+            Some(TaskRun { slot, task, task_type, payload, started })
+        }
+        _ => None,
     }
 }
 

@@ -63,7 +63,8 @@ impl Below {
         }
     }
 
-    /// A packet leaves then.
+    /// A packet leaves then. Apart from what sends it, which is copied to many places.
+    #[inline(never)]
     pub(super) fn send(
         &mut self,
         world: &mut RackWorld,

@@ -51,6 +51,7 @@ impl Cores {
         if self.are_even { from + work } else { self.spend_uneven(worker, from, work) }
     }
 
+    #[inline(never)]
     fn spend_uneven(&mut self, worker: u32, from: Nanos, work: Nanos) -> Nanos {
         let slow = self.slow.get(worker as usize).copied().flatten();
         let work = slow.map_or(work, |slow| slow.takes(from, work));

@@ -93,7 +93,9 @@ impl Side {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measured::{Backlog, ClassMeasured};
+    use std::slice;
+
+    use super::super::measured::{Backlog, ClassMeasured, Taken};
     use super::super::parts::PARTS;
     use super::*;
     use crate::dice::Dice;
@@ -105,7 +107,15 @@ mod tests {
         let mut dice = Dice::new(seed, 1);
         for _ in 0..PARTS {
             let luck = dice.between(10_000, 20_000);
-            (0..100).for_each(|_| class.record(luck + dice.between(0, 1_000) + extra, 1, 1, 1));
+            let mut task = || Taken {
+                class: 0,
+                latency_ns: luck + dice.between(0, 1_000) + extra,
+                delay_ns: 1,
+                own_milli: 1,
+                server_milli: 1,
+            };
+            let tasks: Vec<_> = (0..100).map(|_| task()).collect();
+            ClassMeasured::record(slice::from_mut(&mut class), &tasks);
             class.parts.next();
         }
         Measured {

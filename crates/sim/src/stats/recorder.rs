@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
-use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured};
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, Taken};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
@@ -11,6 +11,8 @@ use super::warmup::{Pilot, Warmup};
 const PILOT_SHARE: u64 = 10;
 /// … but never before so many.
 const PILOT_MIN: u64 = 2_000;
+/// Tasks that are recorded in one go.
+const PENDING_MAX: usize = 64;
 
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,6 +105,8 @@ pub struct Recorder {
     measured_sent: u64,
     measured_ended: u64,
     classes: Vec<ClassMeasured>,
+    /// Tasks of the present part that are not recorded yet.
+    pending: Vec<Taken>,
     phase: Phase,
     pilot: Option<Pilot>,
     settled: bool,
@@ -151,6 +155,7 @@ impl Recorder {
             part: 1,
             part_ends: recording.tasks / u64::from(recording.parts.max(1)),
             classes,
+            pending: Vec::with_capacity(PENDING_MAX),
             phase: Phase::WarmingUp,
             pilot,
             settled: true,
@@ -191,8 +196,11 @@ impl Recorder {
         let scale = SLOWDOWN_UNIT / float(service.0.max(1));
         let own_milli = (float(latency.0) * scale) as i64 as u64;
         let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
-        let delay = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
-        self.classes[class as usize].record(latency.0, delay, own_milli, server_milli);
+        let delay_ns = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
+        self.pending.push(Taken { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
+        if self.pending.len() == PENDING_MAX {
+            self.record_pending();
+        }
     }
 
     /// A task ended without a reply.
@@ -226,6 +234,7 @@ impl Recorder {
         if self.phase != Phase::Closed {
             self.close(self.last_sent);
         }
+        self.record_pending();
         let of_tasks = self.counts;
         let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
         let counts = Counts {
@@ -246,6 +255,12 @@ impl Recorder {
             settled: self.settled,
             depths: Vec::new(),
         }
+    }
+
+    #[inline(never)]
+    fn record_pending(&mut self) {
+        ClassMeasured::record(&mut self.classes, &self.pending);
+        self.pending.clear();
     }
 
     /// A reply that does not count, but for the pilot.
@@ -309,6 +324,7 @@ impl Recorder {
     /// Tasks that end from here on belong to the next part.
     #[cold]
     fn next_part(&mut self) {
+        self.record_pending();
         self.part += 1;
         self.part_ends = match u64::from(self.recording.parts) {
             parts if self.part < parts => self.recording.tasks * self.part / parts,

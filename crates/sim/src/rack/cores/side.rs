@@ -49,7 +49,13 @@ impl<O: Observer> Staged<'_, O> {
     }
 
     /// An alarm goes off: says whether it was a core's.
+    #[inline]
     pub(in crate::rack) fn core_rings(&mut self, place: u32) -> bool {
+        self.nodes.workers.of_cores.is_some() && self.core_of_many_rings(place)
+    }
+
+    #[inline(never)]
+    fn core_of_many_rings(&mut self, place: u32) -> bool {
         let Some(cores) = &mut self.nodes.workers.of_cores else { return false };
         let Some((server, core)) = cores.core_at(place) else { return false };
         let (alarm, at) = (cores.alarm(server, core), usize::from(core));
