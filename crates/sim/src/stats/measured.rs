@@ -97,7 +97,7 @@ impl ClassMeasured {
 
     /// These tasks more, each in its class's place. One measure comes after the other: a histogram does not
     /// stay in the first cache, but of many tasks in one go the cells are fetched side by side.
-    pub(super) fn record(classes: &mut [Self], tasks: &[Taken]) {
+    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTook]) {
         record_measure(classes, tasks, |class, task| {
             (&mut class.latency, &mut class.parts.latency, task.latency_ns)
         });
@@ -115,8 +115,8 @@ impl ClassMeasured {
 
 fn record_measure(
     classes: &mut [ClassMeasured],
-    tasks: &[Taken],
-    of: impl for<'a> Fn(&'a mut ClassMeasured, &Taken) -> (&'a mut Distribution, &'a mut Parts, u64),
+    tasks: &[TaskTook],
+    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTook) -> (&'a mut Distribution, &'a mut Parts, u64),
 ) {
     for task in tasks {
         let (distribution, parts, value) = of(&mut classes[usize::from(task.class)], task);
@@ -127,7 +127,7 @@ fn record_measure(
 
 /// What a task took: its latency and scheduling delay, and its two slowdowns in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct TaskTook {
     pub(super) class: u8,
     pub(super) latency_ns: u64,
     pub(super) delay_ns: u64,

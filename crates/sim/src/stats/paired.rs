@@ -95,7 +95,7 @@ impl Side {
 mod tests {
     use std::slice;
 
-    use super::super::measured::{Backlog, ClassMeasured, Taken};
+    use super::super::measured::{Backlog, ClassMeasured, TaskTook};
     use super::super::parts::PARTS;
     use super::*;
     use crate::dice::Dice;
@@ -107,7 +107,7 @@ mod tests {
         let mut dice = Dice::new(seed, 1);
         for _ in 0..PARTS {
             let luck = dice.between(10_000, 20_000);
-            let mut task = || Taken {
+            let mut task = || TaskTook {
                 class: 0,
                 latency_ns: luck + dice.between(0, 1_000) + extra,
                 delay_ns: 1,

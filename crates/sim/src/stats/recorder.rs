@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
-use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, Taken};
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTook};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
@@ -106,7 +106,7 @@ pub struct Recorder {
     measured_ended: u64,
     classes: Vec<ClassMeasured>,
     /// Tasks of the present part that are not recorded yet.
-    pending: Vec<Taken>,
+    pending: Vec<TaskTook>,
     phase: Phase,
     pilot: Option<Pilot>,
     settled: bool,
@@ -197,7 +197,7 @@ impl Recorder {
         let own_milli = (float(latency.0) * scale) as i64 as u64;
         let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
         let delay_ns = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
-        self.pending.push(Taken { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
+        self.pending.push(TaskTook { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
         if self.pending.len() == PENDING_MAX {
             self.record_pending();
         }
