@@ -109,8 +109,8 @@ fn held_gaps_are_the_thresholds(waits: WaitsBy) {
     }
     let totals = sender.totals();
     assert_eq!((totals.sent, left.len(), totals.pacer.holds), (2 * WRITES, 2 * WRITES as usize, held));
-    // A machine that stalls more than one gap in forty learns of its stalls, and holds nothing.
-    let stalls = totals.tail > Some(LONGEST);
+    // A machine that stalls more than one gap in forty learns of its stalls, and may hold nothing.
+    let stalls = totals.tail > Some(LEARNT_MOST);
     assert!(held > 0 || stalls, "some of the last gaps are above most of the first: {totals:?}");
 }
 
@@ -119,6 +119,9 @@ const THRESHOLD: Nanos = Nanos::from_millis(20);
 /// The longest distance between two WRITEs of a flow, and how many there are.
 const LONGEST: Nanos = Nanos::from_millis(9);
 const WRITES: u64 = 400;
+/// What is learnt at most where no frame is late: one in forty distances is above 8.88 ms, and five of the
+/// second half's above this.
+const LEARNT_MOST: Nanos = Nanos::from_micros(8_900);
 
 fn options(waits: WaitsBy) -> WriteSenderOptions {
     let pacer = PacerSettings {
