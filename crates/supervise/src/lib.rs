@@ -12,7 +12,6 @@ mod processes;
 mod script;
 mod servers;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -91,8 +90,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
     let reporter = Reporter::start(processes.controller()?, board.clone())?;
     // Nobody outside reaches a controller in a namespace.
-    let all = processes.known_controllers()?;
-    let all = all.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
+    let all = processes::listed(&processes.known_controllers()?);
     let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());

@@ -288,8 +288,7 @@ impl<'p> Processes<'p> {
     }
 
     fn start_leaf(&mut self, rack: u16) -> Outcome<()> {
-        let above =
-            self.controllers_of(rack)?.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",");
+        let above = listed(&self.controllers_of(rack)?);
         let mut role = vec!["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above];
         let none = || Failure::broken(format!("there is no rack {rack}"));
         let known = self.leaf(rack).ok_or_else(none)?;
@@ -431,4 +430,9 @@ fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant)
 
 fn path(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Addresses as a flag has them: with commas between.
+pub(super) fn listed(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
 }

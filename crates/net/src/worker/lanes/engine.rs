@@ -305,9 +305,10 @@ impl LanesEngine {
     fn send_tokens(&mut self, now: Nanos) {
         for service in &self.services {
             // A pool's queue takes all that its lanes may hold.
-            let room = match self.behind.dispatcher.room(service.service, self.beyond_room) {
-                _ if self.is_pool => u32::MAX,
-                room => room,
+            let room = if self.is_pool {
+                u32::MAX
+            } else {
+                self.behind.dispatcher.room(service.service, self.beyond_room)
             };
             self.machines.share_room(&service.lanes, room);
         }
