@@ -1,11 +1,9 @@
 //! Anything in any order, with a switch that answers late: nothing breaks a rule of the model (it panics),
 //! every call is answered once, and when the faults stop all hosts work again.
 
-mod rack;
-
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, RENEW, Rack, address, client, plan, server, with_gpus, with_rings, worker};
 use proptest::prelude::*;
-use rack::switch::{Switch, config};
-use rack::{LEASE, RENEW, Rack, address, client, plan, server, with_gpus, with_rings, worker};
 use sluice_control::{Answer, ClientHello, Event, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, ServerId, SliceId, TaskType, WorkerId};

@@ -89,10 +89,10 @@ fn what_does_not_go_together_is_refused_in_one_line() {
 #[test]
 fn the_fabrics_plans_can_be_run() {
     for text in [
-        include_str!("../../../experiments/hf2t-together.toml"),
-        include_str!("../../../experiments/hf2t-horus.toml"),
-        include_str!("../../../experiments/hf2t-loads.toml"),
-        include_str!("../../../experiments/hf2t-settings.toml"),
+        include_str!("../../../../experiments/hf2t-together.toml"),
+        include_str!("../../../../experiments/hf2t-horus.toml"),
+        include_str!("../../../../experiments/hf2t-loads.toml"),
+        include_str!("../../../../experiments/hf2t-settings.toml"),
     ] {
         let plan = Plan::parse("a plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Tasks(0));

@@ -1,9 +1,7 @@
 //! What a change, a sweep or a renewal must not leave behind: calls, tokens, tasks, half-changed rows, old
 //! numbers.
 
-mod rack;
-
-use rack::{Rack, address, client, worker};
+use crate::rack::{Rack, address, client, worker};
 use sluice_control::{Answer, Event, Waiting};
 use sluice_wire::tables::{SliceRow, TableOp};
 use sluice_wire::{Nanos, Serial, SliceId, TaskType, WorkerId};

@@ -1,9 +1,7 @@
 //! Servers register their memory, and the switch is told of it.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, Rack, address, plan, server, with_rings, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, Rack, address, plan, server, with_rings, worker};
 use sluice_control::{Answer, Event, Note, Refusal, RingPlace, ServerGrant, ServerHello, Waiting};
 use sluice_wire::tables::{ServerState, TableOp};
 use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};

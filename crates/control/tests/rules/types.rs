@@ -1,9 +1,7 @@
 //! Types and room: a task never comes to a worker that does not serve its type, however types and workers
 //! move, and no token ring overflows when workers come in anew.
 
-mod rack;
-
-use rack::{Rack, client, worker};
+use crate::rack::{Rack, client, worker};
 use sluice_control::{Answer, Event, Refusal, Waiting, WorkerGrant, WorkerHello};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};

@@ -1,9 +1,7 @@
 //! A switch obeys one controller: who comes last takes it over, and who had it hears so and stops.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, RENEW, Rack, client, plan, server, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, RENEW, Rack, client, plan, server, worker};
 use sluice_control::{Action, Answer, Controller, Event, LinkState, Note, Waiting};
 use sluice_switch::Config;
 use sluice_wire::tables::{TableAnswer, TableOp};

@@ -1,9 +1,7 @@
 //! Workers of a slice that serve some of its tasks only.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{GPU, LEASE, RENEW, Rack, TRAIN, with_gpus, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{GPU, LEASE, RENEW, Rack, TRAIN, with_gpus, worker};
 use sluice_control::{Answer, Event, LinkState, Note, Plan, Refusal, WorkerHello};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::TableOp;

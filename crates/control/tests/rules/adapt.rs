@@ -1,9 +1,7 @@
 //! The slice step as the controller takes it: on all agents' tallies, with generations, and never the last
 //! worker.
 
-mod rack;
-
-use rack::{Rack, client, worker};
+use crate::rack::{Rack, client, plan, worker};
 use sluice_control::{Answer, Controller, Event, Note, Refusal, Waiting, WorkerHello};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
@@ -61,7 +59,7 @@ fn the_other_agents_are_waited_for_before_a_step_is_taken() {
     let tallies = vec![tally(GET, 1, 1_200, &[(0, 1), (1, 4)])];
     rack.feed(Event::Tallies { server: "s".to_string(), advises: false, tallies });
     assert!(rack.controller.is_gathering());
-    assert_eq!(rack.controller.deadline(), Some(rack.now + rack::plan().gather_agents));
+    assert_eq!(rack.controller.deadline(), Some(rack.now + plan().gather_agents));
     rack.run(Nanos::from_millis(10));
     assert!(!rack.controller.is_gathering() && !rack.depths.is_empty());
 }
@@ -69,7 +67,7 @@ fn the_other_agents_are_waited_for_before_a_step_is_taken() {
 #[test]
 fn what_may_wait_follows_the_depths_that_agents_gave_to_workers_of_the_slice() {
     let mut rack = Rack::new(4, 64);
-    let mut plan = rack::plan();
+    let mut plan = plan();
     plan.slices.iter_mut().for_each(|slice| slice.limit = Some(10));
     rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
     rack.connect();

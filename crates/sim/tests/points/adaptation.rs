@@ -146,11 +146,11 @@ fn the_papers_rule_does_the_same_with_any_number_of_agents() {
 #[test]
 fn the_plans_about_adaptation_can_be_run() {
     for text in [
-        include_str!("../../../experiments/rain-9.toml"),
-        include_str!("../../../experiments/rain-10.toml"),
-        include_str!("../../../experiments/rain-6a.toml"),
-        include_str!("../../../experiments/rain-6b.toml"),
-        include_str!("../../../experiments/rain-6c.toml"),
+        include_str!("../../../../experiments/rain-9.toml"),
+        include_str!("../../../../experiments/rain-10.toml"),
+        include_str!("../../../../experiments/rain-6a.toml"),
+        include_str!("../../../../experiments/rain-6b.toml"),
+        include_str!("../../../../experiments/rain-6c.toml"),
     ] {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Detect);

@@ -1,9 +1,7 @@
 //! Workers come, renew, move, leave and die.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, RENEW, Rack, address, plan, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, RENEW, Rack, address, plan, worker};
 use sluice_control::{Answer, Event, Note, Refusal, Waiting, WorkerHello, WorkerPhase};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, Nanos, Serial, SliceId, TaskType, WorkerId};

@@ -2,10 +2,8 @@
 //! and changing quotas: promise 2 (no task twice in one life), 3 (no more than its quota), 4 (never stuck),
 //! and that every payload's and reply's handle comes back exactly once.
 
-mod rack;
-
+use crate::rack::{RTT, Rack, Scene};
 use proptest::prelude::*;
-use rack::{RTT, Rack, Scene};
 use sluice_wire::Nanos;
 
 fn scenes() -> impl Strategy<Value = Scene> {

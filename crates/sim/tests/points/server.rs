@@ -185,12 +185,12 @@ fn cores_that_are_not_needed_are_given_back_and_come_again() {
 #[test]
 fn the_plans_about_servers_can_be_run() {
     for text in [
-        include_str!("../../../experiments/ringleader-3.toml"),
-        include_str!("../../../experiments/ringleader-8.toml"),
-        include_str!("../../../experiments/ringleader-assignments.toml"),
-        include_str!("../../../experiments/ringleader-batch.toml"),
-        include_str!("../../../experiments/ringleader-priorities.toml"),
-        include_str!("../../../experiments/ringleader-rack.toml"),
+        include_str!("../../../../experiments/ringleader-3.toml"),
+        include_str!("../../../../experiments/ringleader-8.toml"),
+        include_str!("../../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../../experiments/ringleader-batch.toml"),
+        include_str!("../../../../experiments/ringleader-priorities.toml"),
+        include_str!("../../../../experiments/ringleader-rack.toml"),
     ] {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, Warmup::Detect);

@@ -1,9 +1,7 @@
 //! The switch, the link to it or the controller itself goes away and comes back.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, Rack, client, plan, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, Rack, client, plan, worker};
 use sluice_control::{Action, Answer, CallId, Event, LinkState, Note, Waiting};
 use sluice_switch::Config;
 use sluice_wire::tables::TableAnswer;

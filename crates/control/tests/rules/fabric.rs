@@ -1,10 +1,8 @@
 //! Racks below a spine (Horus §3.2, A.3): the spine's controller with leaves for workers, and a leaf's line
 //! to it.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, RENEW, Rack, address, client, plan, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};
 use sluice_control::{
     Answer, ClientHello, Event, LeafAction, LeafLine, Note, Plan, PoolSize, Refusal, Tier, WorkerHello,
 };

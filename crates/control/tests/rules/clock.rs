@@ -1,8 +1,6 @@
 //! The controller's clock: what a look from outside, and a tick that comes late, must not change.
 
-mod rack;
-
-use rack::{LEASE, RENEW, Rack, client, server, worker};
+use crate::rack::{LEASE, RENEW, Rack, client, server, worker};
 use sluice_control::{Event, Note};
 use sluice_wire::Nanos;
 

@@ -1,9 +1,7 @@
 //! Clients come, renew, change address, leave and die.
 
-mod rack;
-
-use rack::switch::{Switch, config};
-use rack::{LEASE, RENEW, Rack, address, client, worker};
+use crate::rack::switch::{Switch, config};
+use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};
 use sluice_control::{Answer, Controller, Event, Note, Plan, Refusal, Waiting, WorkerHello};
 use sluice_wire::registrations::Sizes;
 use sluice_wire::tables::TableOp;
@@ -31,7 +29,7 @@ fn a_client_hears_what_a_class_is_where_the_switch_has_classes() {
     for (program, classes, expected) in
         [("rain", 1, vec![]), ("rain:classes=4", 4, vec![(SliceId(1), sizes())])]
     {
-        let mut plan = Plan { gather_for: Nanos(0), ..rack::plan() };
+        let mut plan = Plan { gather_for: Nanos(0), ..plan() };
         plan.slices[1].sizes = sizes();
         let mut rack = Rack::of(plan, Switch::new(program, config(4, 64)));
         rack.connect();
@@ -53,7 +51,7 @@ fn a_client_of_a_new_switch_waits_for_every_slice_to_have_a_worker_but_not_for_e
         rack.flush();
         matches!(rack.answers[&call], Answer::Wait { why: Waiting::WorkersGathering, .. })
     };
-    let plan = Plan { gather_for: RENEW, ..rack::plan() };
+    let plan = Plan { gather_for: RENEW, ..plan() };
     let mut rack = Rack::new(4, 64);
     rack.controller = Controller::new(plan, [7; 32]).expect("the plan is sound");
     rack.connect();

@@ -1,0 +1,11 @@
+//! Points of studies: what a run of one policy at one load comes to, by what the testbed is.
+
+mod adaptation;
+mod datacenter;
+mod fabric;
+mod labels;
+mod rack;
+mod rdma;
+mod server;
+mod software;
+mod tokens;

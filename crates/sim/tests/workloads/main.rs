@@ -1,0 +1,6 @@
+//! Workloads: what is asked for, when, and how long it takes.
+
+mod cluster;
+mod requests;
+mod services;
+mod text;
