@@ -50,13 +50,13 @@ struct Paced {
     holds: u64,
     held_mean_us: f64,
     /// How much later than the threshold held frames left, as their sender saw it.
-    late: Option<Late>,
+    late: Option<Apart>,
 }
 
-/// How much longer gaps were than the threshold.
+/// How far gaps were from the threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[expect(clippy::struct_field_names, reason = "JSON has units in its names")]
-struct Late {
+struct Apart {
     p50_us: f64,
     p99_us: f64,
     most_us: f64,
@@ -72,8 +72,9 @@ struct OnLink {
     /// Held frames with such a gap, and those with a shorter one.
     held: u64,
     held_short: u64,
-    /// How much longer than the threshold those gaps were.
-    late: Option<Late>,
+    /// How much longer than the threshold the first were, and how much shorter the others.
+    late: Option<Apart>,
+    short: Option<Apart>,
 }
 
 impl AllSent {
@@ -120,7 +121,7 @@ impl AllSent {
             holds: counts.holds,
             held_mean_us: micros(counts.held.0) / counts.holds.max(1) as f64,
             // What was given to the kernel left when that saw fit.
-            late: Late::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
+            late: Apart::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
         }
     }
 
@@ -137,7 +138,8 @@ impl AllSent {
             flowlets: gaps.iter().filter(|(_, gap)| *gap >= threshold).count() as u64,
             held: held().filter(|gap| *gap >= threshold).count() as u64,
             held_short: held().filter(|gap| *gap < threshold).count() as u64,
-            late: Late::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
+            late: Apart::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
+            short: Apart::of(held().filter(|gap| *gap < threshold).map(|gap| threshold - gap).collect()),
         }
     }
 
@@ -164,7 +166,7 @@ impl Stamped {
     }
 }
 
-impl Late {
+impl Apart {
     fn of(mut late_ns: Vec<u64>) -> Option<Self> {
         late_ns.sort_unstable();
         let most = late_ns.last()?;
@@ -220,6 +222,9 @@ impl WriteOutcome {
             row("held there", format!("{} as long as the threshold, {} shorter", link.held, link.held_short));
             if let Some(late) = link.late {
                 row("late there", late.told());
+            }
+            if let Some(short) = link.short {
+                row("short there", short.told());
             }
         }
         if let Some(taken) = &self.taken {
