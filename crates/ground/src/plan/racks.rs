@@ -3,7 +3,6 @@
 
 use sluice_control::Tier;
 use sluice_sim::datacenter::System;
-use sluice_sim::policy::Policy;
 use sluice_switch::horus::FabricReading;
 
 use super::parts::{Plan, RacksPlan, SlicePlan, Target, WorkerPlan};
@@ -104,15 +103,12 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
 
 /// How a policy of racks below a spine reads Horus; `None` for a policy of one switch.
 pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
-    if !policy.starts_with("dc-") {
-        return Ok(None);
-    }
-    match Policy::parse(policy) {
-        Ok(Policy::Datacenter(System::Horus(reading))) => Ok(Some(reading)),
-        Ok(_) => {
+    match System::parse(policy).transpose()? {
+        None => Ok(None),
+        Some(System::Horus(reading)) => Ok(Some(reading)),
+        Some(_) => {
             Err(format!("`{policy}` runs in simulations only: racks below a live spine run {FABRIC_POLICY}"))
         }
-        Err(why) => Err(why.to_string()),
     }
 }
 
