@@ -3,6 +3,7 @@
 
 use sluice_control::Tier;
 use sluice_sim::datacenter::System;
+use sluice_sim::policy::Policy;
 use sluice_switch::horus::FabricReading;
 
 use super::parts::{Plan, RacksPlan, SlicePlan, Target, WorkerPlan};
@@ -104,12 +105,22 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
 /// How a policy of racks below a spine reads Horus; `None` for a policy of one switch.
 pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
     match System::parse(policy).transpose()? {
-        None => Ok(None),
+        None => named_almost_so(policy).map(|()| None),
         Some(System::Horus(reading)) => Ok(Some(reading)),
         Some(_) => {
             Err(format!("`{policy}` runs in simulations only: racks below a live spine run {FABRIC_POLICY}"))
         }
     }
+}
+
+/// Refuses what was to be a policy of racks below a spine: only here are their names known.
+fn named_almost_so(policy: &str) -> Result<(), String> {
+    let name = policy.split(':').next().unwrap_or(policy);
+    let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
+    if near.is_none_or(|near| System::parse(near).is_none()) {
+        return Ok(());
+    }
+    Policy::parse(policy).map(drop).map_err(|why| why.to_string())
 }
 
 /// Checks racks, policy and switch against each other.
@@ -282,6 +293,7 @@ mod tests {
             ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
             ("dc-horus:idle-rack=random", "dc-rs-h", &["runs in simulations only"]),
             ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
+            ("dc-horus:idle-rack=random", "dc-horsu", &["did you mean `dc-horus`?"]),
             (
                 "policy = \"dc-horus:idle-rack=random\"",
                 "dilation = 100\npolicy = \"dc-horus:affinity=6s\"",
