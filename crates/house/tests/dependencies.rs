@@ -141,6 +141,16 @@ fn what_an_application_embeds_is_built_without_a_racks_middle() {
     );
 }
 
+/// As the command that stands beside the number counts them.
+#[test]
+fn the_architecture_says_from_how_many_crates_an_application_is_built() {
+    let architecture = sluice_house::root().join("ARCHITECTURE.md");
+    let tree = ["tree", "--locked", "-p", "sluice-net", "-e", "normal", "--prefix", "none", "--no-dedupe"];
+    let counted = cargo(&tree).lines().map(str::to_owned).collect::<BTreeSet<_>>().len();
+    let told = format!("An application's client or service is built from {counted} crates");
+    assert!(std::fs::read_to_string(architecture).unwrap().contains(&told), "{told}");
+}
+
 #[test]
 fn what_a_run_came_to_needs_serde_only_and_who_tells_it_needs_nothing_that_runs() {
     let ours = |name: &str| {

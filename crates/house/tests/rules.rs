@@ -42,6 +42,30 @@ fn instructions_that_a_plan_tells_are_those_of_the_bench() {
     }
 }
 
+/// A newcomer finds an arrival, a packet and a promise from there alone.
+#[test]
+fn the_architecture_says_where_to_look_and_it_is_there() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, where_to_look) = architecture.split_once("**Where to look**").expect("such a list");
+    let (where_to_look, _) = where_to_look.split_once("\n\n**").expect("more behind it");
+    let files: Vec<_> = rust_files().collect();
+    let spans: Vec<&str> = where_to_look.split('`').skip(1).step_by(2).collect();
+    let missing = spans.iter().enumerate().filter(|(at, span)| {
+        let is_in = |path: &str| files.iter().any(|file| file.name.contains(path));
+        match span.split_once("::") {
+            Some((_, name)) => {
+                let begins = [format!("fn {name}("), format!("fn {name}<")];
+                let beside = spans.get(at + 1).copied().unwrap_or_default();
+                let is_there = |text: &str| begins.iter().any(|begin| text.contains(begin));
+                !files.iter().any(|file| file.name == beside && is_there(&file.text))
+            }
+            None if span.starts_with("crates/") => !is_in(span),
+            None => span.contains(".rs") && !is_in(&format!("/{span}")),
+        }
+    });
+    assert_none(missing.map(|(_, span)| format!("ARCHITECTURE.md: `{span}`")));
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     let words = [["to", "do!"], ["TO", "DO"], ["unimple", "mented!"], ["FIX", "ME"], ["db", "g!"]];

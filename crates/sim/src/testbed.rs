@@ -23,7 +23,7 @@ use crate::workload::{Class, equal_spans};
 pub use background::BackgroundFlows;
 pub(crate) use background::RackHosts;
 pub use cores::CoreTimes;
-pub use fabric::{DcqcnTable, FabricTestbed, FlowletThreshold, HostRates};
+pub use fabric::{FabricTestbed, FlowletThreshold, HostRates};
 pub use labels::{LabelNeed, LabelPlan, LabelledWorkers};
 pub use racks::{Outage, RackLayout};
 pub(crate) use tiers::TierHosts;

@@ -104,16 +104,23 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
 
 /// How a policy of racks below a spine reads Horus; `None` for a policy of one switch.
 pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
-    if !policy.starts_with("dc-") {
-        return Ok(None);
-    }
-    match Policy::parse(policy) {
-        Ok(Policy::Datacenter(System::Horus(reading))) => Ok(Some(reading)),
-        Ok(_) => {
+    match System::parse(policy).transpose()? {
+        None => named_almost_so(policy).map(|()| None),
+        Some(System::Horus(reading)) => Ok(Some(reading)),
+        Some(_) => {
             Err(format!("`{policy}` runs in simulations only: racks below a live spine run {FABRIC_POLICY}"))
         }
-        Err(why) => Err(why.to_string()),
     }
+}
+
+/// Refuses what was to be a policy of racks below a spine: only here are their names known.
+fn named_almost_so(policy: &str) -> Result<(), String> {
+    let name = policy.split(':').next().unwrap_or(policy);
+    let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
+    if near.is_none_or(|near| System::parse(near).is_none()) {
+        return Ok(());
+    }
+    Policy::parse(policy).map(drop).map_err(|why| why.to_string())
 }
 
 /// Checks racks, policy and switch against each other.
@@ -286,6 +293,7 @@ mod tests {
             ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
             ("dc-horus:idle-rack=random", "dc-rs-h", &["runs in simulations only"]),
             ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
+            ("dc-horus:idle-rack=random", "dc-horsu", &["did you mean `dc-horus`?"]),
             (
                 "policy = \"dc-horus:idle-rack=random\"",
                 "dilation = 100\npolicy = \"dc-horus:affinity=6s\"",

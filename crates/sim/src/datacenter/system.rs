@@ -113,7 +113,10 @@ impl System {
     }
 
     /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
-    pub(crate) fn parse(text: &str) -> Option<Result<Self, String>> {
+    ///
+    /// # Errors
+    /// A line that says which setting is wrong.
+    pub fn parse(text: &str) -> Option<Result<Self, String>> {
         let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         match name {
             "dc-horus" => Some(horus(settings.unwrap_or_default())),

@@ -9,7 +9,7 @@ use sluice_host::client::{Action, Client, ClientSettings, Submission, Urgency};
 use sluice_wire::{Nanos, Payload, Serial};
 
 use super::guess::Guesses;
-use super::setup::{ClassNeeds, Plan};
+use super::setup::{ClassNeeds, RackSetup};
 use crate::nodes::{Node, TaskTag};
 use crate::workload::{Request, Requests};
 use crate::world::ClockId;
@@ -43,7 +43,7 @@ struct Submitter {
 impl Clients {
     /// The clients of a rack; the clock is the next request's.
     pub(super) fn new(
-        plan: &Plan,
+        plan: &RackSetup,
         clock: ClockId,
         requests: Requests,
         grants: Vec<ClientGrant>,

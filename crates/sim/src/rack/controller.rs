@@ -15,7 +15,7 @@ use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, SliceId};
 
 use super::servers::Servers;
-use super::setup::Plan;
+use super::setup::RackSetup;
 use crate::nodes::Wakeup;
 
 /// When hosts register.
@@ -43,7 +43,7 @@ pub(super) struct ControllerNode {
 
 impl ControllerNode {
     /// A controller that has found its switch.
-    pub(super) fn new(plan: &Plan, switch: &mut dyn Program) -> Self {
+    pub(super) fn new(plan: &RackSetup, switch: &mut dyn Program) -> Self {
         let seed = plan.dice("controller").seed();
         let machine = Controller::new(plan.of_controller(), seed).expect("the plan is sound");
         let ahead = Nanos(0);
@@ -61,7 +61,12 @@ impl ControllerNode {
 
     /// Everybody registers. Clients ask once more: what they may have outstanding follows from how many there
     /// are.
-    pub(super) fn enrol(&mut self, plan: &Plan, servers: &mut Servers, switch: &mut dyn Program) -> Grants {
+    pub(super) fn enrol(
+        &mut self,
+        plan: &RackSetup,
+        servers: &mut Servers,
+        switch: &mut dyn Program,
+    ) -> Grants {
         let workers = (0..plan.workers()).map(|worker| {
             self.provide(servers, worker, plan.slice_of(worker), switch);
             self.worker(plan.worker_hello(worker, servers.name_for(worker)), switch)
@@ -196,7 +201,7 @@ mod tests {
     fn everybody_holds_what_stands_in_the_tables() {
         let point = point();
         let Policy::Program(choice) = &point.policy else { panic!("it is a program") };
-        let plan = Plan::new(Places::ALONE, &point, choice, 0);
+        let plan = RackSetup::new(Places::ALONE, &point, choice, 0);
         let mut switch = choice.build(plan.config());
         let mut servers = Servers::new(&plan, &point.testbed);
         let mut controller = ControllerNode::new(&plan, &mut *switch);

@@ -13,7 +13,7 @@ use super::clients::Clients;
 use super::controller::{ControllerNode, Grants};
 use super::cores::of_switch;
 use super::servers::Servers;
-use super::setup::{Plan, client_settings};
+use super::setup::{RackSetup, client_settings};
 use super::software::{self, ServerCore};
 use super::stage::{Cue, Places, RackWorld, Stage};
 use super::switch::SwitchNode;
@@ -28,7 +28,7 @@ use crate::world::{Address, Happens, LinkQueue, Mail, OneWay, PacketId};
 /// A rack's nodes, registered with its controller.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    pub(super) plan: Plan,
+    pub(super) plan: RackSetup,
     pub(super) controller: ControllerNode,
     pub(super) switch: SwitchNode,
     /// What the workers begin with.
@@ -51,7 +51,7 @@ impl Nodes {
         let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
         let seen = of_cores.as_ref().map_or(Cow::Borrowed(point), |of| Cow::Owned(of_switch(of, point)));
         let (testbed, world, point) = (&seen.testbed, &mut stage.world, &*seen);
-        let plan = Plan::new(places, point, choice, replication).with_cores(of_cores);
+        let plan = RackSetup::new(places, point, choice, replication).with_cores(of_cores);
         join(world, places, testbed);
         let (clock, requests) = (world.engine.clock(places.clients), point.requests(replication));
         let (mut program, mut servers) = (program(plan.config()), Servers::new(&plan, testbed));
@@ -206,7 +206,12 @@ fn join(world: &mut RackWorld, places: Places, testbed: &Testbed) {
     world.network.join_each(switch, workers, each, (0..servers.count).map(link));
 }
 
-fn switch_of(world: &mut RackWorld, plan: &Plan, testbed: &Testbed, program: Box<dyn Program>) -> SwitchNode {
+fn switch_of(
+    world: &mut RackWorld,
+    plan: &RackSetup,
+    testbed: &Testbed,
+    program: Box<dyn Program>,
+) -> SwitchNode {
     let lane = world.engine.lane(testbed.switch.pass + testbed.switch.recirculation);
     let core = plan.software.map(|software| {
         let waits = world.engine.lane(software::detour(software, testbed));

@@ -13,7 +13,7 @@ use sluice_wire::tables::RingRow;
 use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SliceId};
 
 use super::places::{Places, RackLinks};
-use super::setup::Plan;
+use super::setup::RackSetup;
 use crate::fabric::write_bytes;
 use crate::names;
 use crate::testbed::Testbed;
@@ -47,7 +47,7 @@ pub(super) struct Written {
 
 impl Servers {
     /// Servers that have no rings yet.
-    pub(super) fn new(plan: &Plan, testbed: &Testbed) -> Self {
+    pub(super) fn new(plan: &RackSetup, testbed: &Testbed) -> Self {
         let count = usize::from(plan.servers());
         Self {
             places: plan.places,

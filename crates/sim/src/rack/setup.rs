@@ -36,7 +36,7 @@ const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
 
 /// How the rack is laid out.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct RackSetup {
     pub(super) places: Places,
     slices: Vec<SliceLayout>,
     pub(super) asked: ClassNeeds,
@@ -83,7 +83,7 @@ struct SliceLayout {
     workers: u32,
 }
 
-impl Plan {
+impl RackSetup {
     pub(super) fn new(places: Places, point: &Point, choice: &Choice, replication: u32) -> Self {
         let Testbed { clients, retries, servers, .. } = point.testbed;
         // Who is pushed tasks has no tokens, and says that it takes one task.

@@ -6,7 +6,7 @@ use sluice_switch::Program;
 use sluice_wire::Nanos;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
-use super::setup::Plan;
+use super::setup::RackSetup;
 use super::software::ServerCore;
 use crate::suits::Suits;
 use crate::testbed::SwitchTimes;
@@ -35,7 +35,7 @@ impl SwitchNode {
         times: SwitchTimes,
         lane: LaneId,
         core: Option<ServerCore>,
-        plan: &Plan,
+        plan: &RackSetup,
     ) -> Self {
         let (port, suits) = (Port::new(times.recirculation_gbps), plan.suits.clone());
         Self { program, times, port, lane, core, is_polled: plan.is_polled(), suits }

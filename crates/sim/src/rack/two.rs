@@ -1,4 +1,5 @@
-//! Two racks in one world, and a node before their switches that splits the tasks between them.
+//! Two racks in one world, and a node before their switches that splits the tasks between them: for all
+//! programs.
 
 use sluice_wire::Nanos;
 
@@ -14,11 +15,18 @@ const END: Nanos = Nanos::from_millis(20);
 
 #[test]
 fn two_switches_behind_a_node_that_splits_tasks_do_what_each_does_in_its_own_rack() {
-    let points = [("rain:2", 1), ("r2p2:3", 2)].map(|(policy, seed)| {
-        let (policy, workload) = (Policy::parse(policy).unwrap(), Workload::parse("exp:10us").unwrap());
-        let testbed = Testbed { workers: 8, ..Testbed::rain() };
-        Point { seed, ..Point::new(policy, testbed, workload, 600e3) }
-    });
+    let programs: Vec<&str> = Choice::all().map(|program| program.example).collect();
+    for pair in programs.chunks(2) {
+        let points = [(pair[0], 1), (pair[pair.len() - 1], 2)].map(|(policy, seed)| {
+            let (policy, workload) = (Policy::parse(policy).unwrap(), Workload::parse("exp:10us").unwrap());
+            let testbed = Testbed { workers: 8, ..Testbed::rain() };
+            Point { seed, ..Point::new(policy, testbed, workload, 500e3) }
+        });
+        behind_one_splitter(&points);
+    }
+}
+
+fn behind_one_splitter(points: &[Point; 2]) {
     let mut stage = Stage::new(Diary::until(END), 16, false);
     let mut racks = [0, 1].map(|rack| {
         let places = Places { front: SPLITTER, ..Places::from(3 * rack) };
@@ -39,9 +47,12 @@ fn two_switches_behind_a_node_that_splits_tasks_do_what_each_does_in_its_own_rac
         }
     }
     let run = AtomicBool::new(false);
-    let alone = points.map(|point| point.observe(0, Diary::until(END), &run).unwrap().0.in_order());
+    let alone =
+        points.each_ref().map(|point| point.observe(0, Diary::until(END), &run).unwrap().0.in_order());
     let (both, mut expected) = (stage.meter.observer.in_order(), alone.concat());
     expected.sort_unstable();
-    assert_eq!(both.iter().zip(&expected).find(|(both, alone)| both != alone), None);
-    assert!(both.len() == expected.len() && both.len() > 20_000);
+    let programs = format!("{} and {}", points[0].policy, points[1].policy);
+    assert_eq!(both.iter().zip(&expected).find(|(both, alone)| both != alone), None, "{programs}");
+    // A server's one core is full long before its workers are.
+    assert!(both.len() == expected.len() && both.len() > 100, "{programs}: {}", both.len());
 }

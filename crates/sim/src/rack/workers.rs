@@ -13,7 +13,7 @@ use super::adaptation::{Adaptation, IntervalEnd};
 use super::cores::ServersOfCores;
 use super::early::Estimates;
 use super::servers::Servers;
-use super::setup::{Plan, worker_settings};
+use super::setup::{RackSetup, worker_settings};
 use super::stage::RackWorld;
 use super::stalls::Cores;
 use crate::cores_layout::CoresLayout;
@@ -75,7 +75,7 @@ impl Workers {
     /// The workers of a rack.
     pub(super) fn new(
         world: &mut RackWorld,
-        plan: &Plan,
+        plan: &RackSetup,
         point: &Point,
         choice: &Choice,
         replication: u32,

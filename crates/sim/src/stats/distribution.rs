@@ -38,12 +38,6 @@ impl Distribution {
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// `times` the same value.
-    pub fn record_many(&mut self, value: u64, times: u64) {
-        self.fill(cell(value), times);
-        self.sum = self.sum.saturating_add(value.saturating_mul(times));
-    }
-
     /// All values of another one too.
     pub fn merge(&mut self, other: &Self) {
         self.counts
@@ -124,11 +118,6 @@ impl Distribution {
     /// The largest value, to a thousandth; 0 if there are none.
     pub fn max(&self) -> u64 {
         self.cells().last().map_or(0, |(lowest, _)| Self::cell_of(lowest).1 - 1)
-    }
-
-    /// How many values lie at or below `value`'s cell.
-    pub fn count_up_to(&self, value: u64) -> u64 {
-        self.counts[..=cell(value)].iter().sum()
     }
 
     /// The cells that hold anything, rising: the smallest value of each, and how many values it holds.

@@ -46,7 +46,8 @@ pub struct FabricTestbed {
     /// How fast hosts send: by DCQCN, by windows as TCP has them, or as fast as their links.
     pub rates: HostRates,
     /// DCQCN's constants.
-    pub dcqcn: DcqcnTable,
+    #[serde(with = "DcqcnTable")]
+    pub dcqcn: DcqcnSettings,
     /// So many frames are answered together.
     pub answer_every: u32,
     /// A NACK for the same frame is repeated after so long, and not before.
@@ -153,25 +154,24 @@ pub enum HostRates {
     Line,
 }
 
-/// The constants of DCQCN, as [`DcqcnSettings`] has them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "each is documented where it comes from")]
-pub struct DcqcnTable {
-    pub gain: f64,
+/// How [`DcqcnSettings`] are written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DcqcnSettings", deny_unknown_fields, default = "DcqcnSettings::default")]
+struct DcqcnTable {
+    gain: f64,
     #[serde(with = "span")]
-    pub alpha_interval: Nanos,
+    alpha_interval: Nanos,
     #[serde(with = "span")]
-    pub decrease_interval: Nanos,
+    decrease_interval: Nanos,
     #[serde(with = "span")]
-    pub increase_interval: Nanos,
-    pub recovery_stages: u32,
-    pub additive_mbps: f64,
-    pub hyper_mbps: f64,
-    pub least_mbps: f64,
-    pub clamps_target: bool,
+    increase_interval: Nanos,
+    recovery_stages: u32,
+    additive_mbps: f64,
+    hyper_mbps: f64,
+    least_mbps: f64,
+    clamps_target: bool,
     #[serde(with = "span")]
-    pub cnp_interval: Nanos,
+    cnp_interval: Nanos,
 }
 
 impl Default for FabricTestbed {
@@ -192,7 +192,7 @@ impl Default for FabricTestbed {
             pfc: true,
             headroom: None,
             rates: HostRates::Dcqcn,
-            dcqcn: DcqcnTable::default(),
+            dcqcn: DcqcnSettings::default(),
             answer_every: 1,
             nack_interval: recovery.nack_interval,
             nack_is_congestion: recovery.nack_is_congestion,
@@ -204,52 +204,6 @@ impl Default for FabricTestbed {
             training_gaps: 10_000,
             settles: Nanos::from_millis(2),
             background: None,
-        }
-    }
-}
-
-impl Default for DcqcnTable {
-    fn default() -> Self {
-        let DcqcnSettings {
-            gain,
-            alpha_interval,
-            decrease_interval,
-            increase_interval,
-            recovery_stages,
-            additive_mbps,
-            hyper_mbps,
-            least_mbps,
-            clamps_target,
-            cnp_interval,
-        } = DcqcnSettings::default();
-        Self {
-            gain,
-            alpha_interval,
-            decrease_interval,
-            increase_interval,
-            recovery_stages,
-            additive_mbps,
-            hyper_mbps,
-            least_mbps,
-            clamps_target,
-            cnp_interval,
-        }
-    }
-}
-
-impl DcqcnTable {
-    const fn settings(self) -> DcqcnSettings {
-        DcqcnSettings {
-            gain: self.gain,
-            alpha_interval: self.alpha_interval,
-            decrease_interval: self.decrease_interval,
-            increase_interval: self.increase_interval,
-            recovery_stages: self.recovery_stages,
-            additive_mbps: self.additive_mbps,
-            hyper_mbps: self.hyper_mbps,
-            least_mbps: self.least_mbps,
-            clamps_target: self.clamps_target,
-            cnp_interval: self.cnp_interval,
         }
     }
 }
@@ -298,7 +252,7 @@ impl FabricTestbed {
             egress_alpha: self.egress_alpha,
             ecn: Ecn { k_min: self.ecn[0], k_max: self.ecn[1], p_max: self.ecn_most },
             pfc: self.pfc.then_some(Pfc { headroom: self.headroom }),
-            dcqcn: (self.rates == HostRates::Dcqcn).then(|| self.dcqcn.settings()),
+            dcqcn: (self.rates == HostRates::Dcqcn).then_some(self.dcqcn),
             window: (self.rates == HostRates::Windows).then(WindowSettings::default),
             answers: Answers { every: self.answer_every, ..given.answers },
             connections: if self.shared_connections { Connections::EachPair } else { Connections::EachFlow },

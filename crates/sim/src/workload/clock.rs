@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use super::plan::{Arrivals, Phase, Plan};
+use super::plan::{Arrivals, Phase, PhasePlan};
 use crate::dice::Dice;
 
 /// The arrival times of everything but a trace.
@@ -63,7 +63,7 @@ pub(super) struct PlanClock {
 }
 
 impl PlanClock {
-    fn new(plan: &Plan, gap_ns: f64) -> Self {
+    fn new(plan: &PhasePlan, gap_ns: f64) -> Self {
         let integral = plan.phases.iter().map(|phase| lasts(phase) * (phase.from + phase.to) / 2.0).sum();
         let round = (integral, plan.phases.iter().map(lasts).sum());
         let (phases, repeat) = (plan.phases.clone(), plan.repeat);

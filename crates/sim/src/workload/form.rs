@@ -9,7 +9,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sluice_wire::{Nanos, TaskType};
 
-use super::plan::{Arrivals, Change, Phase, Plan};
+use super::plan::{Arrivals, Change, Phase, PhasePlan};
 use super::text::{show_span, span, unknown};
 use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError};
 
@@ -143,7 +143,7 @@ impl WorkloadTable {
                 return Err(wrong("`arrivals` and phases exclude each other: leave one out"));
             }
             Some(text) => Arrivals::parse_in(text, folder, &names)?,
-            None if !phases.is_empty() => Arrivals::Plan(Plan { phases, repeat: self.repeat }),
+            None if !phases.is_empty() => Arrivals::Plan(PhasePlan { phases, repeat: self.repeat }),
             None => Arrivals::Poisson,
         };
         if self.repeat && self.phase.is_empty() {

@@ -38,7 +38,7 @@ pub use error::WorkloadError;
 pub use flows::Flows;
 pub(crate) use flows::published_sizes;
 pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
-pub use plan::{Arrivals, Change, Phase, Plan};
+pub use plan::{Arrivals, Change, Phase, PhasePlan};
 pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 pub use request::Request;
 pub use requests::Requests;

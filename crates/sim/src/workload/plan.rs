@@ -19,7 +19,7 @@ pub enum Arrivals {
     /// At equal distances.
     Even,
     /// Independently of one another, at a rate and of a mix that change with time.
-    Plan(Plan),
+    Plan(PhasePlan),
     /// As they came once.
     Trace(Arc<Trace>),
     /// As hosts of a fabric begin flows: independently of one another, each to another host.
@@ -28,7 +28,7 @@ pub enum Arrivals {
 
 /// What changes with time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PhasePlan {
     /// One after the other; the last one's final rate and its mix hold for ever, unless it repeats.
     pub phases: Vec<Phase>,
     /// Whether the first phase follows the last.
@@ -105,7 +105,7 @@ impl fmt::Display for Arrivals {
     }
 }
 
-impl Plan {
+impl PhasePlan {
     /// Whether the mix changes too, which the short form cannot say.
     pub fn changes_the_mix(&self) -> bool {
         self.phases.iter().any(|phase| !phase.changes.is_empty())
@@ -133,7 +133,7 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for PhasePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("steps")?;
         for phase in &self.phases {
@@ -152,11 +152,11 @@ impl fmt::Display for Plan {
     }
 }
 
-fn read_steps(rest: &str) -> Result<Plan, String> {
+fn read_steps(rest: &str) -> Result<PhasePlan, String> {
     let phases: Result<Vec<Phase>, String> = rest.split(':').map(read_step).collect();
     let phases = phases.map_err(|why| format!("{why}; write steps:FACTOR@SPAN:…:FACTOR"))?;
     let repeat = phases.last().is_some_and(|last| last.lasts > FOREVER);
-    Ok(Plan { phases, repeat })
+    Ok(PhasePlan { phases, repeat })
 }
 
 fn read_step(step: &str) -> Result<Phase, String> {
@@ -168,21 +168,21 @@ fn read_step(step: &str) -> Result<Phase, String> {
     Ok(Phase { lasts, from: factor(from)?, to: factor(to)?, changes: Vec::new() })
 }
 
-fn read_ramp(rest: &str) -> Result<Plan, String> {
+fn read_ramp(rest: &str) -> Result<PhasePlan, String> {
     let [from, to, lasts] = three(rest).ok_or("write ramp:FROM:TO:SPAN, such as ramp:0.5:2:100ms")?;
     let (from, to) = (factor(from)?, factor(to)?);
     let ramp = Phase { lasts: span(lasts)?, from, to, changes: Vec::new() };
-    Ok(Plan { phases: vec![ramp, steady(to, FOREVER)], repeat: false })
+    Ok(PhasePlan { phases: vec![ramp, steady(to, FOREVER)], repeat: false })
 }
 
-fn read_burst(rest: &str) -> Result<Plan, String> {
+fn read_burst(rest: &str) -> Result<PhasePlan, String> {
     let [height, length, every] =
         three(rest).ok_or("write burst:FACTOR:LENGTH:EVERY, such as burst:5:1ms:10ms")?;
     let (height, length, every) = (factor(height)?, span(length)?, span(every)?);
     if length >= every {
         return Err(format!("a burst of {} leaves nothing of {}", show_span(length), show_span(every)));
     }
-    Ok(Plan { phases: vec![steady(height, length), steady(1.0, every - length)], repeat: true })
+    Ok(PhasePlan { phases: vec![steady(height, length), steady(1.0, every - length)], repeat: true })
 }
 
 fn steady(factor: f64, lasts: Nanos) -> Phase {
