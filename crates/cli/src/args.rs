@@ -193,8 +193,9 @@ pub(crate) struct Switch {
     /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
     #[arg(long, value_name = "RATES")]
     pub(crate) faults: Option<String>,
-    /// Leave the controller to a process of its own; the control address then serves the tables.
-    #[arg(long)]
+    /// Leave the controller to a process of its own, of several spines to one for all; the control address
+    /// then serves the tables.
+    #[arg(long, conflicts_with = "leaf")]
     pub(crate) controller_apart: bool,
     /// Be the spine of the plan's racks, or with a number that one of several.
     #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
@@ -205,7 +206,7 @@ pub(crate) struct Switch {
     #[arg(long, value_name = "NUMBER", requires = "above")]
     pub(crate) leaf: Option<u16>,
     /// Where the spine's controller is, for a leaf; behind it, with commas between, those of other spines,
-    /// which stand in for it.
+    /// which stand in for it. A controller of its own above all spines needs one address only.
     #[arg(long, value_name = "ADDRESS", requires = "leaf", value_delimiter = ',')]
     pub(crate) above: Vec<String>,
     /// For a leaf on a server of its rack: the rack's switch, which forwards all of its packets.
@@ -240,13 +241,15 @@ pub(crate) struct GuardArgs {
 pub(crate) struct Controller {
     /// The plan whose slices these are [default: the demo].
     pub(crate) plan: Option<PathBuf>,
-    /// Where the switch is asked: the control address of one that was started with --controller-apart.
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) tables: String,
+    /// Where the switch is asked: the control address of one that was started with --controller-apart; of
+    /// several spines that of each, with commas between.
+    #[arg(long, value_name = "ADDRESS", required = true, value_delimiter = ',')]
+    pub(crate) tables: Vec<String>,
     /// Where the controller is asked, instead of the plan's address [default: the plan's, else
-    /// 127.0.0.1:7400].
-    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
-    pub(crate) control: Option<SocketAddr>,
+    /// 127.0.0.1:7400]; above several spines once for each, with commas between [default: any port but for
+    /// the first].
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, value_delimiter = ',')]
+    pub(crate) control: Vec<SocketAddr>,
     /// All times multiplied, instead of the plan's factor.
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dilate: Option<u32>,

@@ -169,7 +169,11 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "fast"], &["`fast` is not a number"]);
     refuses(&["--sweep", "1.2", "--replications", "1"], &["replications: 1 is not in 2..=1000"]);
     refuses(&["--sweep", "0.3", "--policy", "rian"], &["unknown", "`rian`", "did you mean `rain`?"]);
-    refuses(&["--sweep", "0.3", "--policy", "jsq"], &["unknown program `jsq`"]);
+    for simulated in ["jsq", "dc-rs-h", "dc-rain:1", "sparrow:2", "ringleader:4"] {
+        let next = format!("sluice sweep {simulated}");
+        let parts = [&format!("`{simulated}` runs in simulations only"), "ask for", &next];
+        refuses(&["--sweep", "0.3", "--policy", simulated], &parts);
+    }
     refuses(&["--sweep", "0.3", "--workload", "exp:"], &["exp:"]);
     refuses(&["--sweep", "0.3", "--workload", "a=1@exp:10us,large=0.1"], &["carry 8 bytes"]);
     refuses(
@@ -412,6 +416,27 @@ fn serving_other_machines_takes_a_certificate_and_the_authority_of_those_who_may
         refuses(&[asks, &["--ca", "none.pem"]].concat(), &["authority none.pem", "give the path"]);
         refuses(&[asks, &["--identity", "empty.pem", "empty.pem"]].concat(), &["--ca"]);
     }
+}
+
+#[test]
+fn a_controller_above_spines_writes_the_tables_of_each_of_them() {
+    let folder = folder();
+    let racks = SMALL.replace("[[slice]]", "[racks]\ncount = 1\nspines = 1\n[[slice]]");
+    let two = racks.replace("count = 1\nspines = 1", "count = 2\nspines = 2");
+    for (name, text) in [("one.toml", &racks), ("two.toml", &two)] {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let refuses = |args: &[&str], parts: &[&str]| {
+        refuses(folder.path(), &[&["controller"], args].concat(), parts);
+    };
+    let (one, two) = ("127.0.0.1:1", "127.0.0.1:1,127.0.0.1:2");
+    refuses(&["two.toml", "--tables", one], &["--tables has 1 addresses", "the spines", "are 2", "commas"]);
+    refuses(&["one.toml", "--tables", two], &["--tables has 2 addresses", "are 1"]);
+    refuses(&["one.toml", "--tables", one, "--control", two], &["--control has 2 addresses"]);
+    refuses(&["one.toml", "--tables", "nowhere"], &["nowhere"]);
+    let leaf = ["switch", "one.toml", "--leaf", "1", "--above", one, "--controller-apart"];
+    let output = sluice(folder.path(), &leaf);
+    assert_eq!(output.status.code(), Some(2), "a leaf has its rack's in its process");
 }
 
 #[test]

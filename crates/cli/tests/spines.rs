@@ -67,6 +67,33 @@ fn a_spine_that_is_killed_loses_no_task() {
     }
 }
 
+/// One controller above both spines, a process of its own: it dies first, and then has a dead spine stood in
+/// for.
+#[test]
+fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_racks_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dies = "[[event]]\nat = \"300ms\"\nkill = \"controller\"\nreturn_after = \"400ms\"\n";
+    let plan = PLAN.replace("at = \"800ms\"", "at = \"1800ms\"").replace("\"3s\"", "\"2s\"");
+    let plan = plan.replace("[racks]", "[switch]\ncontroller_apart = true\n[racks]") + dies;
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    let killed: Vec<_> =
+        result["events"].as_array().expect("both").iter().map(|event| &event["what"]).collect();
+    assert!(
+        killed.contains(&&"kill -9 controller".into()) && killed.contains(&&"kill -9 spine 2".into()),
+        "{killed:?}"
+    );
+    let log = |name: &str| std::fs::read_to_string(folder.path().join("out/logs").join(name)).expect("a log");
+    let (controller, leaf) = (log("controller.log"), log("leaf-2.log"));
+    for part in ["spine 2 is lost: spine 1 stands in for it", "spine 2 is there"] {
+        assert!(controller.contains(part), "{controller}");
+    }
+    assert!(!leaf.contains("turns to the controller"), "it has one controller: {leaf}");
+}
+
 /// All packets of a leaf take the way through its rack's forwarding: nobody else knows where it is.
 #[test]
 fn a_leaf_on_a_server_of_its_rack_is_reached_through_the_racks_switch_and_its_way_is_told() {

@@ -9,7 +9,8 @@
 //! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
 //!
 //! Where racks stand below a spine (Horus §3.2), the spine's controller is the same machine: its workers are
-//! leaves ([`Tier`]), each with a weight, and a leaf speaks to it by a [`LeafLine`].
+//! leaves ([`Tier`]), each with a weight, and a leaf speaks to it by a [`LeafLine`]. One process may run it
+//! for all spines, and divides racks and clients among them by [`Pods`].
 //!
 //! A switch obeys one controller, the one that claimed it last; the others hear it and stop writing (`turn`).
 //!
@@ -34,6 +35,7 @@ mod message;
 mod name;
 mod note;
 mod plan;
+mod pods;
 mod readback;
 mod reading;
 mod registration;
@@ -60,6 +62,7 @@ pub use message::{
 pub use name::{NAME_BYTES_MAX, NameError, check_name};
 pub use note::Note;
 pub use plan::{Plan, PlanError, SlicePlan, WORKER_TYPES_MAX};
+pub use pods::{PodRoute, Pods};
 pub use rings::{RdmaPlan, RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
 pub use tier::Tier;
 pub use view::{ClassView, ClientView, LinkState, ServerView, SliceView, View, WorkerPhase, WorkerView};

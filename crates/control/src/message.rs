@@ -383,6 +383,17 @@ pub enum Refusal {
         /// The client.
         name: String,
     },
+    /// A controller above several spines knows the racks of its plan.
+    #[error(
+        "`{}` is of no rack of this datacenter's plan; known: {known}: add its rack to the plan, or call the \
+         leaf as the plan does", .name.escape_debug()
+    )]
+    UnknownRack {
+        /// What would register.
+        name: String,
+        /// The plan's racks.
+        known: String,
+    },
     /// Spine and leaves have one map of types and pools.
     #[error("pools and types of racks below a spine stand in their plan: change it, and start them anew")]
     FixedAbove,

@@ -361,7 +361,7 @@ fn check_hello(hello: &WorkerHello, most: u8) -> Result<(), Refusal> {
 }
 
 /// Whether whoever says this is below such a switch.
-fn check_tier(tier: Tier, hello: &WorkerHello) -> Result<(), Refusal> {
+pub(crate) fn check_tier(tier: Tier, hello: &WorkerHello) -> Result<(), Refusal> {
     let name = || hello.name.clone();
     match (tier, hello.workers) {
         (Tier::Spine, 0) => Err(Refusal::NoLeaf { name: name() }),

@@ -207,17 +207,11 @@ impl Ask {
 /// The schedulers of these lists.
 pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<Who>> {
     let who = |text: String| {
+        let choice = sluice_ground::plan::live_program(&text).map_err(Failure::bad_input)?;
         let policy = Policy::parse(&text).map_err(Failure::bad_input)?;
-        let choice = Choice::parse(leaf_of(&policy).unwrap_or(&text)).map_err(Failure::bad_input)?;
-        let choice = sluice_ground::plan::live(choice).map_err(Failure::bad_input)?;
         Ok(Who { name: policy.to_string(), choice, policy })
     };
     policies::listed(lists)?.into_iter().map(who).collect()
-}
-
-/// The program of racks below a live spine.
-const fn leaf_of(policy: &Policy) -> Option<&'static str> {
-    if let Policy::Datacenter(System::Horus(_)) = policy { Some("horus") } else { None }
 }
 
 /// What a live rack cannot stand for.

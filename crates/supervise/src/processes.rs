@@ -58,12 +58,13 @@ pub(super) struct Files {
 }
 
 /// Where the rack listens; the same again after a restart.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Addresses {
     switch: Option<SocketAddr>,
     /// The controller, or the tables if the controller stands apart.
     beside_switch: Option<SocketAddr>,
-    controller: Option<SocketAddr>,
+    /// The first spine's, if there are several; of one that stands apart from them, for each.
+    controllers: Vec<SocketAddr>,
 }
 
 /// A rack's leaf or another spine, and where it listens, the same again after a restart.
@@ -79,6 +80,8 @@ struct FabricProcess {
 struct Listening {
     switch: Option<SocketAddr>,
     control: SocketAddr,
+    #[serde(default)]
+    controls: Vec<SocketAddr>,
 }
 
 impl<'p> Processes<'p> {
@@ -87,7 +90,7 @@ impl<'p> Processes<'p> {
         let at = Addresses {
             switch: plan.switch.listen,
             beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
-            controller: plan.switch.control,
+            controllers: plan.switch.control.into_iter().collect(),
         };
         let workers = plan.workers.iter().map(|_| None).collect();
         let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
@@ -114,11 +117,11 @@ impl<'p> Processes<'p> {
             at,
         };
         rack.start_again(&Target::Switch)?;
-        if plan.switch.controller_apart {
-            rack.start_again(&Target::Controller)?;
-        }
         for spine in 2..=plan.spines() {
             rack.start_again(&Target::Spine(spine))?;
+        }
+        if plan.switch.controller_apart {
+            rack.start_again(&Target::Controller)?;
         }
         for leaf in 1..=racks {
             rack.start_again(&Target::Leaf(leaf))?;
@@ -154,14 +157,20 @@ impl<'p> Processes<'p> {
     }
 
     fn controller_of_spine(&self, spine: u16) -> Outcome<SocketAddr> {
+        if self.plan.switch.controller_apart {
+            let known = self.at.controllers.get(usize::from(spine) - 1);
+            return known.copied().ok_or_else(not_started);
+        }
         let Some(behind) = usize::from(spine).checked_sub(2) else { return self.known_controller() };
         let control = self.spines.get(behind).and_then(|spine| spine.control);
         control.ok_or_else(|| Failure::broken(format!("spine {spine} has not started")))
     }
 
-    /// The controllers above a rack's leaf, its own spine's first.
+    /// The controllers above a rack's leaf, its own spine's first; one that stands apart knows the others.
     fn controllers_of(&self, rack: u16) -> Outcome<Vec<SocketAddr>> {
-        self.plan.spines_of(rack).into_iter().map(|spine| self.controller_of_spine(spine)).collect()
+        let mut spines = self.plan.spines_of(rack);
+        spines.truncate(if self.plan.switch.controller_apart { 1 } else { spines.len() });
+        spines.into_iter().map(|spine| self.controller_of_spine(spine)).collect()
     }
 
     /// Starts one process, for the first time or again.
@@ -270,19 +279,24 @@ impl<'p> Processes<'p> {
         self.at.switch = listening.switch;
         self.at.beside_switch = Some(listening.control);
         if !self.plan.switch.controller_apart {
-            self.at.controller = Some(listening.control);
+            self.at.controllers = vec![listening.control];
         }
         self.switch = Some(child);
         Ok(())
     }
 
     fn start_controller(&mut self) -> Outcome<()> {
+        let spines = self.spines.iter().map(|spine| spine.control);
+        let tables: Vec<_> = [self.at.beside_switch].into_iter().chain(spines).collect();
+        let listens = |known| self.network.listen(known);
+        let controls = (0..tables.len()).map(|at| listens(self.at.controllers.get(at).copied()));
+        let controls = listed(&controls.collect::<Vec<_>>());
+        let tables = listed(&tables.into_iter().map(listens).collect::<Vec<_>>());
         let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
-        args.extend(["--tables".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
-        args.extend(["--control".to_owned(), self.network.listen(self.at.controller).to_string()]);
+        args.extend(["--tables".to_owned(), tables, "--control".to_owned(), controls]);
         args.extend(self.network.control_args());
         let (child, listening) = self.start_listener("controller", args)?;
-        self.at.controller = Some(listening.control);
+        self.at.controllers = listening.controls;
         self.controller = Some(child);
         Ok(())
     }
@@ -362,7 +376,7 @@ impl<'p> Processes<'p> {
 
     /// Its address.
     pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
-        self.at.controller.ok_or_else(|| Failure::broken("the controller has not started"))
+        self.at.controllers.first().copied().ok_or_else(not_started)
     }
 
     fn start_worker(&mut self, name: &str) -> Outcome<()> {
@@ -426,6 +440,10 @@ fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant)
             child.kill();
         }
     }
+}
+
+fn not_started() -> Failure {
+    Failure::broken("the controller has not started")
 }
 
 fn path(path: &Path) -> String {

@@ -5,6 +5,7 @@ mod adapt;
 mod changes;
 mod clients;
 mod clock;
+mod datacenter;
 mod fabric;
 mod labels;
 mod rack;

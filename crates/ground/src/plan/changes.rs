@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use sluice_net::client::deadline_default;
 use sluice_net::faults::Rates;
-use sluice_switch::registry::Choice;
 
 use super::check;
-use super::parts::{Arrivals, Plan, RacksPlan, Target, live, state_in};
+use super::parts::{Arrivals, Plan, RacksPlan, Target, state_in};
 use super::racks::FABRIC_POLICY;
+use super::runs_live::live_program;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
 
@@ -58,9 +58,7 @@ impl Plan {
         }
         self.change_racks(changes)?;
         if let Some(policy) = policy {
-            if super::racks::reading(policy).map_err(Failure::bad_input)?.is_none() {
-                live(Choice::parse(policy).map_err(Failure::bad_input)?).map_err(Failure::bad_input)?;
-            }
+            live_program(policy).map_err(Failure::bad_input)?;
             policy.clone_into(&mut self.policy);
             super::racks::check(&self).map_err(Failure::bad_input)?;
             check::adaptive(&self).map_err(Failure::bad_input)?;

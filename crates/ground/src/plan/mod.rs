@@ -14,6 +14,7 @@ mod parts;
 mod racks;
 mod rdma;
 mod read;
+mod runs_live;
 mod section;
 mod types;
 mod write;
@@ -24,10 +25,11 @@ pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
     Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request,
-    ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, live,
+    ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
+pub use runs_live::live_program;
 pub use types::Types;
 
 use sluice_switch::registry::Choice;

@@ -24,7 +24,7 @@ pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
 pub const POLICY_OF_CORES: &str = "rain:1";
 
 /// What leaves run.
-const LEAF_PROGRAM: &str = "horus";
+pub(super) const LEAF_PROGRAM: &str = "horus";
 
 /// A rack, its load and its faults.
 #[derive(Clone, Debug, PartialEq)]
@@ -349,19 +349,4 @@ impl Plan {
 /// Where the switch keeps what must outlive it, if nobody says: beside the results.
 pub(super) fn state_in(out: &Path) -> PathBuf {
     out.join("state")
-}
-
-/// A choice that real racks can carry out.
-pub fn live(choice: Choice) -> Result<Choice, String> {
-    if choice.early().is_some_and(|early| !early.is_perfect()) {
-        return Err(format!(
-            "`{choice}`: only the simulator makes estimates worse; ask for `early`, and services say what they know"
-        ));
-    }
-    if choice.size_error() > 0 {
-        return Err(format!(
-            "`{choice}`: only the simulator makes sizes worse; leave `sizes` out: clients say what they know"
-        ));
-    }
-    Ok(choice)
 }

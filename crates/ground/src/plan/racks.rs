@@ -75,6 +75,13 @@ impl Plan {
         (0..racks.spines).map(|turn| (home - 1 + turn) % racks.spines + 1).collect()
     }
 
+    /// The racks of each spine, by what their leaves are called above.
+    pub fn pods(&self) -> Vec<Vec<String>> {
+        let Some(racks) = self.racks else { return Vec::new() };
+        let of = |spine| (1..=racks.count).filter(move |rack| racks.spine_of(*rack) == spine);
+        (1..=racks.spines).map(|spine| of(spine).map(Self::leaf_name).collect()).collect()
+    }
+
     /// What a leaf is called above its rack.
     pub fn leaf_name(rack: u16) -> String {
         format!("rack-{rack}")
@@ -107,9 +114,10 @@ pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
     match System::parse(policy).transpose()? {
         None => named_almost_so(policy).map(|()| None),
         Some(System::Horus(reading)) => Ok(Some(reading)),
-        Some(_) => {
-            Err(format!("`{policy}` runs in simulations only: racks below a live spine run {FABRIC_POLICY}"))
-        }
+        Some(_) => Err(format!(
+            "`{policy}` runs in simulations only: ask for {FABRIC_POLICY}, which racks below a live spine \
+             run, or simulate it with `sluice sweep {policy}` on a testbed with racks"
+        )),
     }
 }
 
@@ -156,10 +164,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let switch = &plan.switch;
     let refused = [
         (switch.io == Io::Xdp, "the switch in the kernel is one rack's: leave io = \"xdp\" out, or racks"),
-        (
-            switch.controller_apart,
-            "each switch has its controller in it: leave controller_apart out, or racks",
-        ),
         (
             switch.testbed_delays,
             "no link between spine and leaf is held up: leave testbed_delays out, or racks",
@@ -274,8 +278,10 @@ mod tests {
         assert!(!plan(PLAN).expect("legal").leaves_are_on_servers());
         let there = plan(&PLAN.replace("count = 2\n", "count = 2\nleaf = \"server\"\n")).expect("legal");
         let again = Plan::from_text("here", &there.to_toml().expect("text")).expect("legal");
+        assert_eq!(again.pods(), [["rack-1", "rack-2"]]);
         let other = again.with(&Changes { spines: Some(2), ..Changes::default() }).expect("legal");
         assert!(other.leaves_are_on_servers());
+        assert_eq!(other.pods(), [["rack-1"], ["rack-2"]]);
     }
 
     #[test]
@@ -291,7 +297,11 @@ mod tests {
             ("rack = 2", "rack = 3", &["worker `last` is in rack 3", "1 to 2"]),
             ("[racks]\ncount = 2\n", "", &["schedules racks below a spine, and there are none"]),
             ("dc-horus:idle-rack=random", "rain:2", &["`rain:2` schedules one rack"]),
-            ("dc-horus:idle-rack=random", "dc-rs-h", &["runs in simulations only"]),
+            (
+                "dc-horus:idle-rack=random",
+                "dc-rs-h",
+                &["`dc-rs-h` runs in simulations only", "sluice sweep dc-rs-h"],
+            ),
             ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
             ("dc-horus:idle-rack=random", "dc-horsu", &["did you mean `dc-horus`?"]),
             (
@@ -300,7 +310,6 @@ mod tests {
                 &["affinity", "dilation of 100"],
             ),
             ("[racks]", "[switch]\nio = \"xdp\"\n[racks]", &["racks below a spine", "xdp"]),
-            ("[racks]", "[switch]\ncontroller_apart = true\n[racks]", &["has its controller in it"]),
             ("[racks]", "[switch]\ntestbed_delays = true\n[racks]", &["testbed_delays"]),
             (
                 "[[slice]]",

@@ -6,7 +6,6 @@ use std::time::Duration;
 use sluice_apps::rocks::{GET_KEYS_MAX, RocksArgs};
 use sluice_control::{check_label, read_labels, read_needs};
 use sluice_net::client::deadline_default;
-use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 use sluice_wire::sizes::QUOTA_LIMIT;
@@ -14,9 +13,10 @@ use toml::de::DeTable;
 
 use super::parts::{
     Arrivals, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request, ServicePlan,
-    SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, live, state_in,
+    SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, state_in,
 };
 use super::racks::FABRIC_POLICY;
+use super::runs_live::live_program;
 use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};
@@ -78,13 +78,7 @@ fn racks(section: Section<'_>) -> Outcome<RacksPlan> {
 
 /// One that suits the plan's racks and workers, if it names none.
 fn policy(top: &Section<'_>, has_racks: bool, workers: &[WorkerPlan]) -> Outcome<String> {
-    let read = |text: &str| {
-        if super::racks::reading(text)?.is_some() {
-            return Ok(text.to_owned());
-        }
-        let choice = Choice::parse(text).map_err(|why| why.to_string())?;
-        live(choice).map(|_| text.to_owned())
-    };
+    let read = |text: &str| live_program(text).map(|_| text.to_owned());
     let has_cores = workers.iter().any(|worker| worker.cores.is_some());
     let usual = match (has_racks, has_cores) {
         (true, _) => FABRIC_POLICY,

@@ -16,7 +16,7 @@ use sluice_net::registrar::{Controllers, RegistrarEvent, WorkerRegistrar};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, SliceId, sizes::QUOTA_MAX};
 
-use super::runner::Heard;
+use super::runner::{Heard, ToldTo};
 use super::start::{ControllerOptions, start};
 use crate::HubError;
 use crate::rpc::RpcServer;
@@ -53,7 +53,7 @@ impl Leaf {
     pub fn start(options: LeafOptions) -> Result<Self, HubError> {
         let (bell, heard) = mpsc::channel();
         let LeafOptions { rack, name, at, life, above, tables } = options;
-        let server = start(rack, Some(bell.clone()))?;
+        let server = start(rack, ToldTo::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
         let line =
             Line { state, above, tables, bell: bell.clone(), registrars: HashMap::new(), out: Vec::new() };

@@ -134,8 +134,8 @@ pub(super) struct Runner {
     agents: Vec<Waiting>,
     /// What the step wants of workers.
     depths: Depths,
-    /// Who wants to hear how many workers each slice has, and what was said last.
-    sizes: Option<SizesSender>,
+    told_to: ToldTo,
+    /// What it heard last of how many workers each slice has.
     sizes_said: Vec<PoolSize>,
     out: Vec<Action>,
 }
@@ -150,8 +150,22 @@ pub(super) enum Heard {
     Stop,
 }
 
-/// Where a leaf's line hears how large its rack's pools are.
-pub(super) type SizesSender = std::sync::mpsc::Sender<Heard>;
+/// Who else hears of a controller.
+pub(super) enum ToldTo {
+    Nobody,
+    /// A leaf's line: how large its rack's pools are.
+    Leaf(std::sync::mpsc::Sender<Heard>),
+    /// Whoever stands above several spines.
+    Above(Box<dyn Fn(SpineNews) + Send>),
+}
+
+/// What is heard of a spine.
+pub(super) enum SpineNews {
+    /// It was found, or lost.
+    Lives(bool),
+    /// It has leaves now, or none.
+    Serves(bool),
+}
 
 /// An agent that waits for the slice step.
 struct Waiting {
@@ -167,7 +181,7 @@ impl Runner {
         commands: mpsc::Receiver<Command>,
         link: Link,
         telling: Telling,
-        sizes: Option<SizesSender>,
+        told_to: ToldTo,
     ) -> Self {
         Self {
             controller,
@@ -185,7 +199,7 @@ impl Runner {
             awaiting: Vec::new(),
             agents: Vec::new(),
             depths: Vec::new(),
-            sizes,
+            told_to,
             sizes_said: Vec::new(),
             out: Vec::new(),
         }
@@ -283,14 +297,21 @@ impl Runner {
         }
     }
 
-    /// A leaf says above how many workers its rack has.
+    /// A leaf says above how many workers its rack has, and a spine whether it has some.
     fn tell_sizes(&mut self) {
-        let Some(listener) = &self.sizes else { return };
+        if matches!(self.told_to, ToldTo::Nobody) {
+            return;
+        }
         let sizes = self.controller.pool_sizes();
-        if sizes != self.sizes_said {
-            self.sizes_said.clone_from(&sizes);
+        if sizes == self.sizes_said {
+            return;
+        }
+        self.sizes_said.clone_from(&sizes);
+        match &self.told_to {
+            ToldTo::Nobody => {}
             // The line may have ended.
-            let _ = listener.send(Heard::Sizes(sizes));
+            ToldTo::Leaf(line) => line.send(Heard::Sizes(sizes)).unwrap_or_default(),
+            ToldTo::Above(desk) => desk(SpineNews::Serves(sizes.iter().any(|size| size.workers > 0))),
         }
     }
 
@@ -313,6 +334,7 @@ impl Runner {
                 self.line = Some(line);
                 self.at = Some(at);
                 self.event(Event::SwitchUp(shape));
+                self.tell_above(true);
             }
             News::Answered(answers) => {
                 self.awaiting_answers = false;
@@ -326,6 +348,19 @@ impl Runner {
                 // What the state machine wanted before is void; it asks anew once the switch is up.
                 self.steps.clear();
                 self.event(Event::SwitchDown);
+                self.tell_above(false);
+            }
+        }
+    }
+
+    /// Whoever is registered at a spine that is lost asks at once where to go.
+    fn tell_above(&mut self, lives: bool) {
+        let ToldTo::Above(desk) = &self.told_to else { return };
+        desk(SpineNews::Lives(lives));
+        if !lives {
+            for (_, answer) in self.awaiting.drain(..) {
+                // It may have hung up.
+                let _ = answer.send(());
             }
         }
     }

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use sluice_control::{
-    Answer, CallId, ClassView, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView,
-    SliceView, View, WorkerHello, WorkerPhase, WorkerView,
+    Answer, ClassView, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView,
+    View, WorkerHello, WorkerPhase, WorkerView,
 };
 use sluice_net::agent::said;
 use sluice_net::rpc::Caller;
@@ -20,7 +20,9 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, async_trait};
 
+use super::handle::RunnerHandle;
 use super::link::Source;
+use super::pod_desk::PodDesk;
 use super::runner::{Command, HeldRow, NotOwn, Report, Sight, Telling, Told, What};
 use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::services::controller_server::Controller;
@@ -29,20 +31,29 @@ use crate::rpc::services::controller_server::Controller;
 const ON_THE_WAY: usize = 16;
 
 pub(super) struct Service {
-    commands: mpsc::Sender<Command>,
+    handle: RunnerHandle,
+    pods: Option<OfSpine>,
     telling: Telling,
     source: Source,
     refused: Arc<Refused>,
 }
 
+/// Which of several spines a service is, where one controller stands above them.
+#[derive(Clone)]
+pub(super) struct OfSpine {
+    pub(super) spine: usize,
+    pub(super) desk: Arc<PodDesk>,
+}
+
 impl Service {
     pub(super) fn new(
-        commands: mpsc::Sender<Command>,
+        handle: RunnerHandle,
+        pods: Option<OfSpine>,
         telling: Telling,
         source: Source,
         refused: Arc<Refused>,
     ) -> Self {
-        Self { commands, telling, source, refused }
+        Self { handle, pods, telling, source, refused }
     }
 
     /// A host goes by names that its certificate gives it, also where it speaks of the server on its machine.
@@ -84,27 +95,6 @@ impl Service {
     fn read<T>(&self, read: Result<T, Malformed>) -> Result<T, Status> {
         read.inspect_err(|malformed| self.refused.count(Reason::of(malformed))).map_err(Status::from)
     }
-
-    async fn call(&self, event: impl FnOnce(CallId) -> Event + Send + 'static) -> Result<Answer, Status> {
-        let (answer, answered) = oneshot::channel();
-        self.command(Command::Call { event: Box::new(event), answer })?;
-        answered.await.map_err(|_| stopping())
-    }
-
-    async fn look(&self) -> Result<Sight, Status> {
-        let (answer, answered) = oneshot::channel();
-        self.command(Command::Look { answer })?;
-        answered.await.map_err(|_| stopping())
-    }
-
-    fn command(&self, command: Command) -> Result<(), Status> {
-        self.commands.try_send(command).map_err(|failed| match failed {
-            mpsc::error::TrySendError::Full(_) => {
-                Status::resource_exhausted("the controller is busy; call again")
-            }
-            mpsc::error::TrySendError::Closed(_) => stopping(),
-        })
-    }
 }
 
 #[async_trait]
@@ -120,7 +110,10 @@ impl Controller for Service {
             self.check_own(&caller, &hello.server)?;
         }
         self.check_address(&caller, &hello.name, hello.at)?;
-        let answer = self.call(|call| Event::WorkerHello { call, hello }).await?;
+        let answer = match &self.pods {
+            Some(pods) => pods.desk.renew_leaf(hello).await?,
+            None => self.handle.call(|call| Event::WorkerHello { call, hello }).await?,
+        };
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -131,11 +124,15 @@ impl Controller for Service {
         let held = self.read(present("held", request.into_inner().held))?;
         let worker = WorkerId(self.read(number("held.worker", held.worker))?);
         let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
+        let unavailable = || Status::unavailable("asked again meanwhile, or the controller is stopping");
+        let handle = match &self.pods {
+            // Who is registered nowhere asks again after its next renewal.
+            Some(pods) => pods.desk.of_key(held.key).ok_or_else(unavailable)?,
+            None => &self.handle,
+        };
         let (answer, answered) = oneshot::channel();
-        self.command(Command::Await { held, answer })?;
-        answered
-            .await
-            .map_err(|_| Status::unavailable("asked again meanwhile, or the controller is stopping"))?;
+        handle.command(Command::Await { held, answer })?;
+        answered.await.map_err(|_| unavailable())?;
         Ok(Response::new(v1::AwaitChangeResponse {}))
     }
 
@@ -146,7 +143,10 @@ impl Controller for Service {
         let (caller, v1::LeaveWorkerRequest { name, life }) = split(request);
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
-        let answer = self.call(move |call| Event::WorkerLeave { call, name, life }).await?;
+        let answer = match &self.pods {
+            Some(pods) => pods.desk.leave_leaf(pods.spine, name, life).await?,
+            None => self.handle.call(move |call| Event::WorkerLeave { call, name, life }).await?,
+        };
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -158,7 +158,10 @@ impl Controller for Service {
         let hello = self.read(ClientHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
-        let answer = self.call(|call| Event::ClientHello { call, hello }).await?;
+        let answer = match &self.pods {
+            Some(pods) => pods.desk.renew_client(pods.spine, hello).await?,
+            None => self.handle.call(|call| Event::ClientHello { call, hello }).await?,
+        };
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -170,7 +173,10 @@ impl Controller for Service {
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
         let incarnation = Incarnation(incarnation);
-        let answer = self.call(move |call| Event::ClientLeave { call, name, incarnation }).await?;
+        let answer = match &self.pods {
+            Some(pods) => pods.desk.leave_client(pods.spine, name, incarnation).await?,
+            None => self.handle.call(move |call| Event::ClientLeave { call, name, incarnation }).await?,
+        };
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -182,7 +188,7 @@ impl Controller for Service {
         let hello = self.read(ServerHello::try_from(message))?;
         self.check_own(&caller, &hello.name)?;
         self.check_address(&caller, &hello.name, hello.at)?;
-        let answer = self.call(|call| Event::ServerHello { call, hello }).await?;
+        let answer = self.handle.call(|call| Event::ServerHello { call, hello }).await?;
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -193,7 +199,7 @@ impl Controller for Service {
         let (caller, v1::LeaveServerRequest { name, life }) = split(request);
         let name = self.read(fields::name("name", name))?;
         self.check_own(&caller, &name)?;
-        let answer = self.call(move |call| Event::ServerLeave { call, name, life }).await?;
+        let answer = self.handle.call(move |call| Event::ServerLeave { call, name, life }).await?;
         Ok(Response::new(answer.try_into()?))
     }
 
@@ -204,7 +210,7 @@ impl Controller for Service {
         let v1::MoveWorkerRequest { worker, slice } = request.into_inner();
         let name = self.read(fields::name("worker", worker))?;
         let slice = self.read(fields::name("slice", slice))?;
-        done(self.call(move |call| Event::MoveWorker { call, name, slice }).await?)?;
+        done(self.handle.call(move |call| Event::MoveWorker { call, name, slice }).await?)?;
         Ok(Response::new(v1::MoveWorkerResponse {}))
     }
 
@@ -215,7 +221,7 @@ impl Controller for Service {
         let v1::SetTypeRequest { task_type, slice } = request.into_inner();
         let task_type = TaskType(self.read(number("task_type", task_type))?);
         let slice = self.read(slice.map(|slice| fields::name("slice", slice)).transpose())?;
-        done(self.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
+        done(self.handle.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
         Ok(Response::new(v1::SetTypeResponse {}))
     }
 
@@ -230,7 +236,7 @@ impl Controller for Service {
         let tallies = self.read(said::tallies(&interval))?;
         let (answer, answered) = oneshot::channel();
         let report = Box::new(Report { caller: caller.clone(), interval, tallies });
-        self.command(Command::Hear { report, answer })?;
+        self.handle.command(Command::Hear { report, answer })?;
         let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
         let told = told.map_err(|NotOwn(worker)| self.not_own(&caller, worker))?;
         Ok(Response::new(v1::ReportIntervalResponse {
@@ -240,7 +246,7 @@ impl Controller for Service {
     }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
-        let sight = self.look().await?;
+        let sight = self.handle.look().await?;
         let counters = match sight.view.link {
             LinkState::Down => Vec::new(),
             _ => self.source.clone().counters().await,
@@ -359,10 +365,6 @@ fn done(answer: Answer) -> Result<(), Status> {
         Answer::Refused { why } => Err(Status::failed_precondition(why.to_string())),
         other => Err(misanswered(&other)),
     }
-}
-
-fn stopping() -> Status {
-    Status::unavailable("the controller is stopping")
 }
 
 fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {

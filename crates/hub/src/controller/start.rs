@@ -1,14 +1,17 @@
 //! Starting a controller on a thread of its own.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use sluice_control::{Controller, Plan};
 use tokio::sync::{broadcast, mpsc};
 use tonic::service::Routes;
 
+use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
-use super::runner::{Runner, SizesSender, Telling};
-use super::service::Service;
+use super::pod_desk::PodDesk;
+use super::runner::{Command, Runner, Telling, ToldTo};
+use super::service::{OfSpine, Service};
 use crate::HubError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
@@ -42,19 +45,56 @@ pub struct ControllerOptions {
 /// [`HubError::Plan`], [`HubError::Insecure`] for an address beyond loopback without TLS, and in
 /// [`HubError::Net`] what keeps a thread or a socket from being had, and certificates that cannot be used.
 pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, HubError> {
-    start(options, None)
+    start(options, ToldTo::Nobody)
 }
 
-/// The same with somebody who wants to hear how large the rack's pools are.
-pub(super) fn start(options: ControllerOptions, sizes: Option<SizesSender>) -> Result<RpcServer, HubError> {
+/// Starts a controller above several spines: one for each of them in this process, where hosts are let in
+/// with the spine that their rack or they themselves belong to, or with the one that stands in for it.
+/// `racks` are those below each spine, by what their leaves are called. A leaf is told any of their
+/// addresses, a client all of them.
+///
+/// # Errors
+/// As [`start_controller`].
+pub fn start_above(
+    spines: Vec<ControllerOptions>,
+    racks: Vec<Vec<String>>,
+) -> Result<Vec<RpcServer>, HubError> {
+    let lease = spines.iter().map(|options| options.plan.lease).max().unwrap_or_default();
+    let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| desk()).unzip();
+    let desk = Arc::new(PodDesk::new(racks, lease, handles.clone()));
+    let start = |(spine, ((options, handle), asked))| {
+        let pods = OfSpine { spine, desk: Arc::clone(&desk) };
+        let theirs = Arc::clone(&desk);
+        let told_to = ToldTo::Above(Box::new(move |news| theirs.hears(spine, &news)));
+        serve(options, (handle, asked), Some(pods), told_to)
+    };
+    spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()
+}
+
+/// Starts a controller of which somebody else hears.
+pub(super) fn start(options: ControllerOptions, told_to: ToldTo) -> Result<RpcServer, HubError> {
+    serve(options, desk(), None, told_to)
+}
+
+/// Both ends of what is asked of a controller.
+fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
+    let (commands, asked) = mpsc::channel(COMMANDS_MAX);
+    (RunnerHandle::new(commands), asked)
+}
+
+fn serve(
+    options: ControllerOptions,
+    (handle, asked): (RunnerHandle, mpsc::Receiver<Command>),
+    pods: Option<OfSpine>,
+    told_to: ToldTo,
+) -> Result<RpcServer, HubError> {
     let controller = Controller::new(options.plan, options.seed)?;
     let switch = options.switch;
     RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
-        let (commands, asked) = mpsc::channel(COMMANDS_MAX);
         let telling = Telling::new(broadcast::Sender::new(EVENTS_MAX));
-        let service = Service::new(commands, telling.clone(), source.clone(), refused);
-        let runner = Runner::new(controller, asked, Link::start(source), telling, sizes);
+        let service = Service::new(handle, pods, telling.clone(), source.clone(), refused);
+        let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));
         (routes, Box::pin(runner.run()))
     })

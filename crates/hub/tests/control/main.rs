@@ -1,5 +1,6 @@
 //! Controllers, switches and hosts that register, over loopback.
 
+mod above;
 mod authority;
 mod hostile;
 mod names;

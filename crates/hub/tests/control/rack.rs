@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use sluice_control::{ClientHello, Plan, SlicePlan, WorkerHello};
 use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer};
-use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
 use sluice_net::NetError;
 use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
 use sluice_net::rpc::Remote;
 use sluice_switch::Config;
+use sluice_switch::horus::FabricReading;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Serial, TaskType, Term};
 
@@ -38,6 +39,14 @@ impl Switch {
 
     /// One that comes up with whom it obeyed before.
     pub(crate) fn obeying(epoch: u32, term: Term) -> Self {
+        Self::placed(epoch, term, SwitchPlace::Alone)
+    }
+
+    pub(crate) fn spine(epoch: u32) -> Self {
+        Self::placed(epoch, Term(0), SwitchPlace::Spine(FabricReading::default()))
+    }
+
+    fn placed(epoch: u32, term: Term, place: SwitchPlace) -> Self {
         let size = Config {
             epoch: Epoch(epoch),
             term,
@@ -52,7 +61,7 @@ impl Switch {
             counters_start: Serial(0),
             seed: 0,
         };
-        let driver = SwitchDriver::new(&SwitchConfig::new(size)).unwrap();
+        let driver = SwitchDriver::new(&SwitchConfig { place, ..SwitchConfig::new(size) }).unwrap();
         Self { handle: driver.handle(), thread: Some(driver.spawn().unwrap()) }
     }
 

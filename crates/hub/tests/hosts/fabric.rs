@@ -1,14 +1,16 @@
 //! Racks below a spine or several (Horus §3.2, A.3), inside the test's process: a client submits to a spine,
 //! whose workers are leaves, and a leaf is a rack's switch with its own controller and workers.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sluice_control::{Plan, SlicePlan, Tier};
-use sluice_hub::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
-use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer};
+use sluice_hub::controller::{
+    ControllerOptions, Leaf, LeafOptions, SwitchLink, start_above, start_controller,
+};
+use sluice_hub::rpc::{Guard, LocalSwitch, RpcServer, serve_tables};
 use sluice_hub::switch::{SwitchConfig, SwitchDriver, SwitchHandle, SwitchPlace};
 use sluice_net::client::{Pending, SpineClients};
 use sluice_net::faults::{FaultPlan, Rates};
@@ -30,6 +32,9 @@ const RENEW_EVERY: Nanos = Nanos::from_millis(50);
 fn reading() -> FabricReading {
     FabricReading { idle_rack: IdleRack::Random, ..FabricReading::default() }
 }
+
+/// A port that the kernel chooses.
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 static EPOCHS: AtomicU32 = AtomicU32::new(1);
 
@@ -60,26 +65,28 @@ impl Life {
     }
 
     fn controller(&self, tier: Tier, at: Option<SocketAddr>) -> ControllerOptions {
-        let slice = |of: TaskType| SlicePlan {
-            name: of.to_string(),
-            types: vec![of],
-            limit: Some(1_000),
-            ..SlicePlan::default()
-        };
-        let plan = Plan {
-            tier,
-            renew_every: RENEW_EVERY,
-            lease: RENEW_EVERY.times(4),
-            ..Plan::new(self.at(), vec![slice(ECHO), slice(OTHER)])
-        };
-        ControllerOptions {
-            at: at.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
-            guard: Guard::Loopback,
-            plan,
-            seed: [7; 32],
-            switch: SwitchLink::Here(LocalSwitch::new(self.switch.clone(), self.at())),
-        }
+        controller(tier, at, SwitchLink::Here(self.local()))
     }
+
+    fn local(&self) -> LocalSwitch {
+        LocalSwitch::new(self.switch.clone(), self.at())
+    }
+}
+
+fn controller(tier: Tier, at: Option<SocketAddr>, switch: SwitchLink) -> ControllerOptions {
+    let slice = |of: TaskType| SlicePlan {
+        name: of.to_string(),
+        types: vec![of],
+        limit: Some(1_000),
+        ..SlicePlan::default()
+    };
+    let plan = Plan {
+        tier,
+        renew_every: RENEW_EVERY,
+        lease: RENEW_EVERY.times(4),
+        ..Plan::new(Endpoint::default(), vec![slice(ECHO), slice(OTHER)])
+    };
+    ControllerOptions { at: at.unwrap_or(ANY), guard: Guard::Loopback, plan, seed: [7; 32], switch }
 }
 
 impl Drop for Life {
@@ -104,9 +111,9 @@ struct Rack {
     controller_at: SocketAddr,
 }
 
-/// A spine with its controller.
+/// A spine with its controller, or with its tables where one controller stands above all.
 struct Above {
-    controller: RpcServer,
+    beside: RpcServer,
     life: Life,
 }
 
@@ -114,11 +121,15 @@ struct Above {
 struct Place {
     above: Option<Above>,
     switch_at: SocketAddr,
+    beside_at: SocketAddr,
+    /// Where hosts register.
     controller_at: SocketAddr,
 }
 
-struct Fabric {
+pub(crate) struct Fabric {
     faults: Rates,
+    /// The controller above all spines, if they have one, which may be dead.
+    apart: Option<Vec<RpcServer>>,
     racks: Vec<Rack>,
     spines: Vec<Place>,
     /// How many racks each spine has, the last one perhaps fewer.
@@ -131,13 +142,25 @@ impl Fabric {
     }
 
     fn under(racks: usize, spines: usize, faults: Rates) -> Self {
+        Self::start(racks, spines, faults, false)
+    }
+
+    /// Racks below spines that have one controller, above all of them.
+    pub(crate) fn under_one(racks: usize, spines: usize) -> Self {
+        Self::start(racks, spines, Rates::default(), true)
+    }
+
+    fn start(racks: usize, spines: usize, faults: Rates, is_apart: bool) -> Self {
         let place = |_| {
-            let above = Self::above(faults, None);
-            let (switch_at, controller_at) = (above.life.switch.local(), above.controller.local());
-            Place { above: Some(above), switch_at, controller_at }
+            let above = Self::above(faults, is_apart, None);
+            let (switch_at, beside_at) = (above.life.switch.local(), above.beside.local());
+            Place { above: Some(above), switch_at, beside_at, controller_at: beside_at }
         };
-        let each = racks.div_ceil(spines);
-        let mut fabric = Self { faults, racks: Vec::new(), spines: (0..spines).map(place).collect(), each };
+        let (spines, each) = ((0..spines).map(place).collect(), racks.div_ceil(spines));
+        let mut fabric = Self { faults, apart: None, racks: Vec::new(), spines, each };
+        if is_apart {
+            fabric.bring_controller_back(|_| ANY, racks);
+        }
         for rack in 0..racks {
             let leaf = fabric.leaf(rack, None);
             let (switch_at, controller_at) = (leaf.life.switch.local(), leaf.line.server().local());
@@ -147,21 +170,53 @@ impl Fabric {
     }
 
     /// A spine in a new life, where it was before.
-    fn above(faults: Rates, at: Option<(SocketAddr, SocketAddr)>) -> Above {
+    fn above(faults: Rates, is_apart: bool, at: Option<(SocketAddr, SocketAddr)>) -> Above {
         let place = SwitchPlace::Spine(reading());
         let life = Life::start(place, at.map(|(switch, _)| switch), faults);
-        let options = life.controller(Tier::Spine, at.map(|(_, controller)| controller));
-        Above { controller: start_controller(options).expect("a free port"), life }
+        let at = at.map(|(_, beside)| beside);
+        let beside = if is_apart {
+            serve_tables(at.unwrap_or(ANY), &Guard::Loopback, life.local())
+        } else {
+            start_controller(life.controller(Tier::Spine, at))
+        };
+        Above { beside: beside.expect("a free port"), life }
     }
 
-    fn kill_spine(&mut self, spine: usize) {
+    /// The controller above all spines, where it is asked for each.
+    fn bring_controller_back(&mut self, at: impl Fn(usize) -> SocketAddr, racks: usize) {
+        let options = |(spine, place): (usize, &Place)| {
+            let tables = Remote::new(&place.beside_at.to_string(), None).expect("an address");
+            controller(Tier::Spine, Some(at(spine)), SwitchLink::There(tables))
+        };
+        let options = self.spines.iter().enumerate().map(options).collect();
+        let names: Vec<_> = (0..racks).map(|rack| format!("rack-{rack}")).collect();
+        let pods = names.chunks(self.each).map(<[String]>::to_vec).collect();
+        let servers = start_above(options, pods).expect("free ports");
+        for (place, server) in self.spines.iter_mut().zip(&servers) {
+            place.controller_at = server.local();
+        }
+        self.apart = Some(servers);
+    }
+
+    pub(crate) fn kill_controller(&mut self) {
+        self.apart = Some(Vec::new());
+    }
+
+    /// In a new life, where it was before.
+    pub(crate) fn restart_controller(&mut self) {
+        let at: Vec<_> = self.spines.iter().map(|place| place.controller_at).collect();
+        self.bring_controller_back(|spine| at[spine], self.racks.len());
+    }
+
+    pub(crate) fn kill_spine(&mut self, spine: usize) {
         self.spines[spine].above = None;
     }
 
     /// A spine and its controller in a new life.
-    fn bring_spine_back(&mut self, spine: usize) {
-        let Place { switch_at, controller_at, .. } = self.spines[spine];
-        self.spines[spine].above = Some(Self::above(self.faults, Some((switch_at, controller_at))));
+    pub(crate) fn bring_spine_back(&mut self, spine: usize) {
+        let Place { switch_at, beside_at, .. } = self.spines[spine];
+        let above = Self::above(self.faults, self.apart.is_some(), Some((switch_at, beside_at)));
+        self.spines[spine].above = Some(above);
     }
 
     fn spine(&self) -> &SwitchHandle {
@@ -173,7 +228,7 @@ impl Fabric {
     }
 
     /// The spines' controllers.
-    fn controllers(&self) -> Vec<Remote> {
+    pub(crate) fn controllers(&self) -> Vec<Remote> {
         let remote = |at: &Place| Remote::new(&at.controller_at.to_string(), None).expect("an address");
         self.spines.iter().map(remote).collect()
     }
@@ -187,22 +242,31 @@ impl Fabric {
             name: format!("rack-{rack}"),
             at: life.at(),
             life: u64::from(EPOCHS.fetch_add(1, Ordering::Relaxed)) << 32,
-            above: Controllers::homes(&self.controllers()).remove(rack / self.each),
+            above: self.controllers_of(rack),
             tables: life.switch.tables(),
         });
         LiveLeaf { line: line.expect("a free port"), life }
     }
 
-    fn kill(&mut self, rack: usize) {
+    /// With whom a leaf registers: a controller above all knows who stands in.
+    fn controllers_of(&self, rack: usize) -> Controllers {
+        let mut all = self.controllers();
+        match &self.apart {
+            Some(_) => all.remove(rack / self.each).into(),
+            None => Controllers::homes(&all).remove(rack / self.each),
+        }
+    }
+
+    pub(crate) fn kill(&mut self, rack: usize) {
         self.racks[rack].leaf = None;
     }
 
-    fn bring_back(&mut self, rack: usize) {
+    pub(crate) fn bring_back(&mut self, rack: usize) {
         let Rack { switch_at, controller_at, .. } = self.racks[rack];
         self.racks[rack].leaf = Some(self.leaf(rack, Some((switch_at, controller_at))));
     }
 
-    fn worker(&self, rack: usize, name: &str, echo: &Echo) -> Running {
+    pub(crate) fn worker(&self, rack: usize, name: &str, echo: &Echo) -> Running {
         let mut options =
             WorkerOptions::new(&self.racks[rack].controller_at.to_string()).expect("a legal address");
         name.clone_into(&mut options.name);
@@ -214,7 +278,7 @@ impl Fabric {
         Client::connect(&self.client_options(name)).expect("the spine's controller takes clients")
     }
 
-    fn client_options(&self, name: &str) -> ClientOptions {
+    pub(crate) fn client_options(&self, name: &str) -> ClientOptions {
         let controller = self.spines[0].controller_at.to_string();
         ClientOptions {
             name: name.to_owned(),
@@ -228,11 +292,15 @@ impl Fabric {
         self.weights_at(0)
     }
 
-    fn weights_at(&self, spine: usize) -> Vec<u16> {
-        let rows = (0..64).filter_map(|leaf| self.row_at(spine, WorkerId(leaf)));
-        let mut weights: Vec<u16> = rows.filter(|row| row.open).map(|row| row.workers).collect();
+    pub(crate) fn weights_at(&self, spine: usize) -> Vec<u16> {
+        let rows = self.rows_at(spine).into_iter().filter(|row| row.open);
+        let mut weights: Vec<u16> = rows.map(|row| row.workers).collect();
         weights.sort_unstable();
         weights
+    }
+
+    pub(crate) fn rows_at(&self, spine: usize) -> Vec<WorkerRow> {
+        (0..64).filter_map(|leaf| self.row_at(spine, WorkerId(leaf))).collect()
     }
 
     fn row(&self, leaf: WorkerId) -> Option<WorkerRow> {
@@ -258,11 +326,11 @@ impl Fabric {
         self.counted_at(0, name)
     }
 
-    fn counted_at(&self, spine: usize, name: &str) -> u64 {
+    pub(crate) fn counted_at(&self, spine: usize, name: &str) -> u64 {
         self.spines[spine].above.as_ref().map_or(0, |above| above.life.counted(name))
     }
 
-    fn leaf_counted(&self, rack: usize, name: &str) -> u64 {
+    pub(crate) fn leaf_counted(&self, rack: usize, name: &str) -> u64 {
         self.racks[rack].leaf.as_ref().map_or(0, |leaf| leaf.life.counted(name))
     }
 }
@@ -272,7 +340,7 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
 }
 
 /// Each task is answered, by its own bytes.
-fn all_replied(pending: Vec<(u32, Pending)>) -> u64 {
+pub(crate) fn all_replied(pending: Vec<(u32, Pending)>) -> u64 {
     let mut tried_again = 0;
     for (i, pending) in pending {
         let ended = pending.wait();
@@ -303,7 +371,7 @@ fn tasks_go_through_the_spine_to_all_racks_and_come_back_whole() {
 }
 
 /// A name that no other worker has.
-fn named(rack: usize) -> String {
+pub(crate) fn named(rack: usize) -> String {
     format!("{rack}-{}", EPOCHS.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -336,7 +404,7 @@ fn a_leaf_that_dies_loses_no_task_and_comes_back_under_another_generation() {
 }
 
 fn generations(fabric: &Fabric) -> Vec<Generation> {
-    (0..64).filter_map(|leaf| fabric.row(WorkerId(leaf))).map(|row| row.generation).collect()
+    fabric.rows_at(0).into_iter().map(|row| row.generation).collect()
 }
 
 #[test]
@@ -354,7 +422,7 @@ fn tasks_outlive_the_spine_and_its_controller() {
 }
 
 /// Submits through whichever spine is drawn.
-fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+pub(crate) fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
     let submit = |i: u32| client.draw(ECHO).submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     numbers.map(|i| (i, submit(i))).collect()
 }

@@ -1,5 +1,6 @@
 //! Workers and clients against a switch and its controller, over the loopback.
 
+mod above;
 mod agent;
 mod cores;
 mod crew;

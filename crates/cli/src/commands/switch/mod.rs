@@ -178,7 +178,7 @@ fn serve(
     // What others take for the switch.
     let reached = args.behind.unwrap_or(local).into();
     let switch = LocalSwitch::new(handle.clone(), reached).keeping(state);
-    if plan.switch.controller_apart {
+    if plan.switch.controller_apart && !is_leaf(role) {
         return Ok(Serving::Alone(serve_tables(at, &guard, switch)?));
     }
     let options = ControllerOptions {
@@ -204,6 +204,11 @@ fn serve(
             })?))
         }
     }
+}
+
+/// Its controller is in its process, whoever stands above.
+const fn is_leaf(role: SwitchRole) -> bool {
+    matches!(role, SwitchRole::Leaf(_))
 }
 
 /// What a switch serves beside packets.
@@ -242,7 +247,7 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
 
 /// A rack of its own is found by those who look for one; a part of another's is found through that.
 fn told(args: &Switch, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<Told> {
-    let is_part = plan.switch.controller_apart || matches!(role, SwitchRole::Leaf(_));
+    let is_part = plan.switch.controller_apart || is_leaf(role);
     let is_alone = !is_part && args.parent.is_none();
     is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
 }

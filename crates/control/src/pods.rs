@@ -1,0 +1,273 @@
+//! Which spine each rack is below, and which one each client submits through, where one controller stands
+//! above several spines (Horus §3.2, A.3).
+//!
+//! The plan divides racks among spines, as pods. While a spine is gone, the first one that lives stands in
+//! for it; once it is back, its racks and clients go home. Who goes elsewhere stays registered where it was
+//! until it is let in there, so that a [`PodRoute`] may name two spines.
+//!
+//! Nothing is kept: a controller that starts has found no spine yet, and sends nobody elsewhere before each
+//! had the time of a lease to be found.
+//!
+//! Left out: a spine of more than one pod, and pods that change while it runs.
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sluice_wire::{Key, Nanos};
+
+use crate::controller::{SOON, wait};
+use crate::message::{Answer, Refusal, Waiting, WorkerHello};
+use crate::tier::Tier;
+use crate::workers::check_tier;
+
+/// Racks and clients, and the spines that they belong to.
+#[derive(Debug)]
+pub struct Pods {
+    /// Each spine's, as their leaves are called.
+    racks: Vec<Vec<String>>,
+    /// Whether a spine lives, as far as that is known.
+    lives: Vec<Option<bool>>,
+    /// Whether it has a leaf.
+    serves: Vec<bool>,
+    lease: Nanos,
+    /// Until then a spine that was not found yet may be there.
+    found_by: Nanos,
+    /// Who is registered where.
+    seats: BTreeMap<String, PodSeat>,
+}
+
+/// Where somebody is registered.
+#[derive(Clone, Copy, Debug)]
+struct PodSeat {
+    spine: usize,
+    key: Key,
+    renewed: Nanos,
+}
+
+/// Where somebody registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodRoute {
+    /// With this spine.
+    pub to: usize,
+    /// Where it stays until that has let it in, if it is registered elsewhere.
+    pub from: Option<usize>,
+}
+
+impl Pods {
+    /// These racks below each spine, by what their leaves are called.
+    pub fn new(racks: Vec<Vec<String>>, lease: Nanos, now: Nanos) -> Self {
+        let (lives, serves) = racks.iter().map(|_| (None, false)).unzip();
+        Self { racks, lives, serves, lease, found_by: now + lease, seats: BTreeMap::new() }
+    }
+
+    /// A spine was found, or lost.
+    pub fn hears(&mut self, spine: usize, lives: bool) {
+        self.lives[spine] = Some(lives);
+    }
+
+    /// A spine has leaves now, or none.
+    pub fn serves(&mut self, spine: usize, has_leaves: bool) {
+        self.serves[spine] = has_leaves;
+    }
+
+    /// Where a leaf registers a pool of its rack, or what it is answered.
+    ///
+    /// # Errors
+    /// The answer.
+    pub fn of_leaf(&self, now: Nanos, hello: &WorkerHello) -> Result<PodRoute, Answer> {
+        check_tier(Tier::Spine, hello).map_err(|why| Answer::Refused { why })?;
+        let name = hello.name.as_str();
+        let is_of =
+            |rack: &String| name.strip_prefix(rack.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let Some(home) = self.racks.iter().position(|racks| racks.iter().any(is_of)) else {
+            let known = self.racks.concat().join(", ");
+            return Err(Answer::Refused { why: Refusal::UnknownRack { name: name.to_string(), known } });
+        };
+        self.route(now, name, home)
+    }
+
+    /// Where a client registers that belongs to this spine, or what it is answered. One whose spine has no
+    /// leaf goes where there are some, with the tasks that it has there.
+    ///
+    /// # Errors
+    /// The answer.
+    pub fn of_client(&self, now: Nanos, name: &str, home: usize) -> Result<PodRoute, Answer> {
+        let has_leaves = |spine: &usize| self.serves[*spine] && self.lives[*spine] == Some(true);
+        let serving = Some(home).filter(has_leaves).or_else(|| (0..self.lives.len()).find(has_leaves));
+        serving.map_or_else(|| self.route(now, name, home), |to| Ok(self.route_to(name, to)))
+    }
+
+    /// The spine that stands in for those that are gone.
+    pub fn stand_in(&self) -> Option<usize> {
+        self.lives.iter().position(|lives| *lives == Some(true))
+    }
+
+    /// Somebody is registered with a spine.
+    pub fn granted(&mut self, now: Nanos, name: &str, spine: usize, key: Key) {
+        if !self.seats.contains_key(name) {
+            // Names that are not used any more.
+            let lease = self.lease;
+            self.seats.retain(|_, seat| now.since(seat.renewed) <= lease);
+        }
+        self.seats.insert(name.to_string(), PodSeat { spine, key, renewed: now });
+    }
+
+    /// Somebody has left.
+    pub fn left(&mut self, name: &str) {
+        self.seats.remove(name);
+    }
+
+    /// With which spine somebody is registered.
+    pub fn seat(&self, name: &str) -> Option<usize> {
+        self.seats.get(name).map(|seat| seat.spine)
+    }
+
+    /// The same for whoever has this key.
+    pub fn seat_of(&self, key: Key) -> Option<usize> {
+        self.seats.values().find(|seat| seat.key == key).map(|seat| seat.spine)
+    }
+
+    fn route(&self, now: Nanos, name: &str, home: usize) -> Result<PodRoute, Answer> {
+        let to = match self.lives[home] {
+            Some(true) => home,
+            None if now < self.found_by => return Err(wait(Waiting::ReadingBack, SOON)),
+            Some(false) | None => self.stand_in().ok_or(wait(Waiting::SwitchDown, SOON))?,
+        };
+        Ok(self.route_to(name, to))
+    }
+
+    fn route_to(&self, name: &str, to: usize) -> PodRoute {
+        let is_kept = |spine: &usize| *spine != to && self.lives[*spine] == Some(true);
+        PodRoute { to, from: self.seat(name).filter(is_kept) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use sluice_wire::Endpoint;
+
+    use super::*;
+
+    const LEASE: Nanos = Nanos::from_millis(1_000);
+    const LATER: Nanos = Nanos::from_millis(5_000);
+
+    fn pods() -> Pods {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        Pods::new(vec![names(&["rack-1", "rack-2"]), names(&["rack-3"])], LEASE, Nanos(0))
+    }
+
+    fn both() -> Pods {
+        let mut pods = pods();
+        pods.hears(0, true);
+        pods.hears(1, true);
+        pods
+    }
+
+    fn leaf(name: &str) -> WorkerHello {
+        WorkerHello { workers: 3, ..worker(name) }
+    }
+
+    fn worker(name: &str) -> WorkerHello {
+        WorkerHello {
+            name: name.to_string(),
+            life: 1,
+            at: Endpoint::default(),
+            slice: String::new(),
+            types: Vec::new(),
+            labels: Vec::new(),
+            quota: 1,
+            capacity: 0,
+            server: String::new(),
+            rejoins: 0,
+            workers: 0,
+            held: None,
+        }
+    }
+
+    const fn to(to: usize) -> PodRoute {
+        PodRoute { to, from: None }
+    }
+
+    #[test]
+    fn each_rack_is_below_its_own_spine_and_one_that_the_plan_does_not_have_is_refused_by_name() {
+        let pods = both();
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-2/get")), Ok(to(0)));
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)));
+        for stranger in ["rack-4/get", "rack-33/get", "rack-3", "x/rack-3/get", ""] {
+            let Err(Answer::Refused { why }) = pods.of_leaf(LATER, &leaf(stranger)) else {
+                panic!("{stranger}")
+            };
+            let said = why.to_string();
+            assert!(said.contains(stranger) && said.contains("rack-1, rack-2, rack-3"), "{said}");
+        }
+        let no_leaf = Refusal::NoLeaf { name: "rack-3/get".to_string() };
+        assert_eq!(pods.of_leaf(LATER, &worker("rack-3/get")), Err(Answer::Refused { why: no_leaf }));
+    }
+
+    #[test]
+    fn a_spine_that_dies_has_its_racks_and_clients_at_the_first_that_lives_until_it_is_back() {
+        let mut pods = both();
+        pods.granted(LATER, "rack-3/get", 1, Key(7));
+        pods.hears(1, false);
+        assert_eq!(
+            pods.of_leaf(LATER, &leaf("rack-3/get")),
+            Ok(to(0)),
+            "nothing is kept where nobody answers"
+        );
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(0)));
+        pods.granted(LATER, "rack-3/get", 0, Key(8));
+        assert_eq!((pods.seat_of(Key(8)), pods.seat_of(Key(7))), (Some(0), None));
+        pods.hears(1, true);
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(PodRoute { to: 1, from: Some(0) }));
+        pods.left("rack-3/get");
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
+    }
+
+    #[test]
+    fn clients_of_a_spine_whose_last_leaf_died_go_where_there_are_some_and_racks_stay() {
+        let mut pods = both();
+        pods.serves(0, true);
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(0)));
+        assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
+        pods.serves(1, true);
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)));
+        pods.granted(LATER, "c", 1, Key(1));
+        pods.serves(1, false);
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(PodRoute { to: 0, from: Some(1) }));
+        pods.hears(0, false);
+        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)), "there is no other");
+    }
+
+    #[test]
+    fn nobody_is_sent_elsewhere_before_each_spine_had_time_to_be_found() {
+        let mut pods = pods();
+        pods.hears(0, true);
+        let waits = |route| matches!(route, Err(Answer::Wait { why: Waiting::ReadingBack, .. }));
+        assert!(waits(pods.of_leaf(Nanos(1), &leaf("rack-3/get"))));
+        assert_eq!(pods.of_leaf(Nanos(1), &leaf("rack-1/get")), Ok(to(0)));
+        assert_eq!(pods.of_leaf(LEASE, &leaf("rack-3/get")), Ok(to(0)));
+    }
+
+    #[test]
+    fn where_no_spine_lives_all_wait() {
+        let mut pods = both();
+        pods.hears(0, false);
+        pods.hears(1, false);
+        let route = pods.of_leaf(LATER, &leaf("rack-1/get"));
+        assert!(matches!(route, Err(Answer::Wait { why: Waiting::SwitchDown, .. })), "{route:?}");
+    }
+
+    #[test]
+    fn who_is_not_heard_of_for_a_lease_is_forgotten() {
+        let mut pods = both();
+        pods.granted(Nanos(0), "old", 0, Key(1));
+        pods.granted(LEASE, "c", 0, Key(2));
+        assert_eq!(pods.seat("old"), Some(0));
+        pods.granted(LEASE + Nanos(1), "new", 0, Key(3));
+        assert_eq!((pods.seat("old"), pods.seat("c")), (None, Some(0)));
+    }
+}

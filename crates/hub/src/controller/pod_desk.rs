@@ -1,0 +1,140 @@
+//! Where hosts register with one controller above several spines: each call goes to the state machine of the
+//! spine that [`Pods`] names.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sluice_control::{Answer, CallId, ClientHello, Event, PodRoute, Pods, WorkerHello};
+use sluice_net::clock::Clock;
+use sluice_wire::{Incarnation, Key, Nanos};
+use tonic::Status;
+
+use super::handle::RunnerHandle;
+use super::runner::SpineNews;
+
+/// One for all spines; their servers' threads share it.
+pub(super) struct PodDesk {
+    pods: Mutex<Pods>,
+    clock: Clock,
+    spines: Vec<RunnerHandle>,
+}
+
+impl PodDesk {
+    /// Racks below each spine, and whom to call for it.
+    pub(super) fn new(racks: Vec<Vec<String>>, lease: Nanos, spines: Vec<RunnerHandle>) -> Self {
+        let clock = Clock::start();
+        Self { pods: Mutex::new(Pods::new(racks, lease, clock.now())), clock, spines }
+    }
+
+    /// Somebody who watches a spine tells of it.
+    pub(super) fn hears(&self, spine: usize, news: &SpineNews) {
+        let (mut pods, number) = (self.pods(), spine + 1);
+        let lives = match news {
+            SpineNews::Lives(lives) => *lives,
+            SpineNews::Serves(has_leaves) => return pods.serves(spine, *has_leaves),
+        };
+        pods.hears(spine, lives);
+        match (lives, pods.stand_in()) {
+            (true, _) => tracing::info!("spine {number} is there: its racks and clients belong to it"),
+            (false, Some(other)) => {
+                tracing::warn!("spine {number} is lost: spine {} stands in for it", other + 1);
+            }
+            (false, None) => tracing::warn!("spine {number} is lost, and none lives to stand in"),
+        }
+    }
+
+    pub(super) async fn renew_leaf(&self, hello: WorkerHello) -> Result<Answer, Status> {
+        let route = self.pods().of_leaf(self.clock.now(), &hello);
+        let (name, life) = (hello.name.clone(), hello.life);
+        let renew = move |call| Event::WorkerHello { call, hello };
+        let (answer, left) = match route {
+            Ok(route) => self.renew(route, &name, renew).await?,
+            Err(answer) => return Ok(answer),
+        };
+        if let Some(left) = left {
+            self.spines[left].tell(move |call| Event::WorkerLeave { call, name, life });
+        }
+        Ok(answer)
+    }
+
+    /// What a client leaves behind stands until its lease ends, for what is still under way there.
+    pub(super) async fn renew_client(&self, home: usize, hello: ClientHello) -> Result<Answer, Status> {
+        let route = self.pods().of_client(self.clock.now(), &hello.name, home);
+        let name = hello.name.clone();
+        let renew = move |call| Event::ClientHello { call, hello };
+        match route {
+            Ok(route) => Ok(self.renew(route, &name, renew).await?.0),
+            Err(answer) => Ok(answer),
+        }
+    }
+
+    pub(super) async fn leave_leaf(&self, home: usize, name: String, life: u64) -> Result<Answer, Status> {
+        let of = name.clone();
+        self.leave(home, of, move |call| Event::WorkerLeave { call, name, life }).await
+    }
+
+    pub(super) async fn leave_client(
+        &self,
+        home: usize,
+        name: String,
+        incarnation: Incarnation,
+    ) -> Result<Answer, Status> {
+        let of = name.clone();
+        self.leave(home, of, move |call| Event::ClientLeave { call, name, incarnation }).await
+    }
+
+    /// Whom to ask about whoever has this key.
+    pub(super) fn of_key(&self, key: Key) -> Option<&RunnerHandle> {
+        let spine = self.pods().seat_of(key)?;
+        Some(&self.spines[spine])
+    }
+
+    /// Registers somebody, who stays where it is until it is let in elsewhere: then it leaves a spine behind.
+    async fn renew(
+        &self,
+        PodRoute { to, from }: PodRoute,
+        name: &str,
+        renew: impl FnOnce(CallId) -> Event + Clone + Send + 'static,
+    ) -> Result<(Answer, Option<usize>), Status> {
+        let answer = self.renew_at(to, name, renew.clone()).await?;
+        match (from, &answer) {
+            (Some(from), Answer::Wait { .. }) => Ok((self.renew_at(from, name, renew).await?, None)),
+            (Some(from), Answer::Worker(_) | Answer::Client(_)) => Ok((answer, Some(from))),
+            _ => Ok((answer, None)),
+        }
+    }
+
+    async fn renew_at(
+        &self,
+        spine: usize,
+        name: &str,
+        renew: impl FnOnce(CallId) -> Event + Send + 'static,
+    ) -> Result<Answer, Status> {
+        let answer = self.spines[spine].call(renew).await?;
+        let key = match &answer {
+            Answer::Worker(grant) => grant.key,
+            Answer::Client(grant) => grant.key,
+            _ => return Ok(answer),
+        };
+        self.pods().granted(self.clock.now(), name, spine, key);
+        Ok(answer)
+    }
+
+    async fn leave(
+        &self,
+        home: usize,
+        name: String,
+        leave: impl FnOnce(CallId) -> Event + Send + 'static,
+    ) -> Result<Answer, Status> {
+        let spine = self.pods().seat(&name).unwrap_or(home);
+        let answer = self.spines[spine].call(leave).await?;
+        if matches!(answer, Answer::Left { .. }) {
+            self.pods().left(&name);
+        }
+        Ok(answer)
+    }
+
+    fn pods(&self) -> MutexGuard<'_, Pods> {
+        // Nothing that can panic happens under this lock, and nobody waits while holding it.
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

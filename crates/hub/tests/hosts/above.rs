@@ -1,0 +1,127 @@
+//! One controller above several spines (Horus §3.2, A.3): it deals racks and clients out, and handles leaves
+//! and spines that die, and come back, and its own death.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sluice_net::WorkerOptions;
+use sluice_net::client::SpineClients;
+
+use crate::fabric::{Fabric, all_replied, named, submit_spread};
+use crate::rack::{Echo, Running, until};
+
+fn slow() -> Echo {
+    Echo { takes: Duration::from_millis(1), ..Echo::default() }
+}
+
+/// A worker in each of four racks, two below each spine.
+fn four() -> (Fabric, Vec<Running>, SpineClients, Echo) {
+    let (fabric, echo) = (Fabric::under_one(4, 2), slow());
+    let workers = (0..4).map(|rack| fabric.worker(rack, &named(rack), &echo)).collect();
+    until("all racks", || are_at_home(&fabric));
+    let client = SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1);
+    (fabric, workers, client.expect("both take it"), echo)
+}
+
+fn are_at_home(fabric: &Fabric) -> bool {
+    [0, 1].iter().all(|spine| fabric.weights_at(*spine) == [1, 1])
+}
+
+/// Closes the client: all that it sent was answered.
+fn nothing_lost(client: SpineClients) {
+    let reports = client.close().expect("no error");
+    assert!(reports.iter().all(|report| report.tasks.refused + report.tasks.unknown == 0), "{reports:?}");
+}
+
+#[test]
+fn a_spine_that_dies_loses_no_task_and_its_racks_and_clients_are_told_who_stands_in() {
+    let (mut fabric, _workers, client, slow) = four();
+    let under_way = submit_spread(&client, 0..600);
+    until("work", || slow.runs.load(Ordering::Relaxed) > 50);
+    fabric.kill_spine(1);
+    all_replied(under_way);
+    until("its racks to be below the other one", || fabric.weights_at(0) == [1, 1, 1, 1]);
+    let ran = fabric.leaf_counted(3, "dispatched");
+    all_replied(submit_spread(&client, 600..1_000));
+    assert!(fabric.leaf_counted(3, "dispatched") > ran, "they get tasks through it");
+    fabric.bring_spine_back(1);
+    until("its racks to be back", || are_at_home(&fabric));
+    until("tasks through it", || {
+        all_replied(submit_spread(&client, 1_000..1_020));
+        fabric.counted_at(1, "dispatched") > 20
+    });
+    nothing_lost(client);
+}
+
+#[test]
+fn a_leaf_that_dies_is_taken_out_at_its_spine_and_comes_back_with_its_workers() {
+    let (mut fabric, _workers, client, slow) = four();
+    let under_way = submit_spread(&client, 0..600);
+    until("work", || slow.runs.load(Ordering::Relaxed) > 50);
+    fabric.kill(3);
+    all_replied(under_way);
+    until("the dead leaf to be taken out", || fabric.weights_at(1) == [1]);
+    fabric.bring_back(3);
+    until("it to be back", || are_at_home(&fabric));
+    all_replied(submit_spread(&client, 600..1_000));
+    assert!(fabric.leaf_counted(3, "dispatched") > 0, "it gets tasks again");
+    nothing_lost(client);
+}
+
+#[test]
+fn a_spine_whose_last_leaf_died_refuses_no_task_since_its_clients_go_where_there_are_some() {
+    let (mut fabric, echo) = (Fabric::under_one(2, 2), slow());
+    let _workers = [0, 1].map(|rack| fabric.worker(rack, &named(rack), &echo));
+    until("both racks", || fabric.weights_at(0) == [1] && fabric.weights_at(1) == [1]);
+    let client = SpineClients::connect(&fabric.client_options("c"), &fabric.controllers(), 1);
+    let client = client.expect("both take it");
+    let under_way = submit_spread(&client, 0..400);
+    fabric.kill(1);
+    all_replied(under_way);
+    until("the dead leaf to be taken out", || fabric.weights_at(1).is_empty());
+    all_replied(submit_spread(&client, 400..800));
+    fabric.bring_back(1);
+    until("tasks through its spine again", || {
+        all_replied(submit_spread(&client, 800..820));
+        fabric.leaf_counted(1, "dispatched") > 0
+    });
+    nothing_lost(client);
+}
+
+#[test]
+fn tasks_go_on_while_the_controller_is_dead_and_it_reads_all_spines_back() {
+    let (mut fabric, _workers, client, _) = four();
+    let generations = |fabric: &Fabric, spine| {
+        fabric.rows_at(spine).iter().map(|row| (row.generation, row.life)).collect::<Vec<_>>()
+    };
+    let before = [0, 1].map(|spine| generations(&fabric, spine));
+    fabric.kill_controller();
+    all_replied(submit_spread(&client, 0..400));
+    fabric.restart_controller();
+    all_replied(submit_spread(&client, 400..800));
+    let _late = fabric.worker(2, &named(2), &Echo::default());
+    until("a worker that came since", || fabric.weights_at(1) == [1, 2]);
+    assert_eq!([0, 1].map(|spine| generations(&fabric, spine)), before, "nobody had to come in anew");
+    nothing_lost(client);
+}
+
+#[test]
+fn a_spine_that_dies_while_the_controller_is_dead_is_stood_in_for_once_that_is_back() {
+    let (mut fabric, _workers, client, _) = four();
+    fabric.kill_controller();
+    fabric.kill_spine(0);
+    let meanwhile = submit_spread(&client, 0..200);
+    fabric.restart_controller();
+    until("the dead spine's racks", || fabric.weights_at(1) == [1, 1, 1, 1]);
+    all_replied(meanwhile);
+    nothing_lost(client);
+}
+
+#[test]
+fn a_worker_is_told_to_register_in_its_rack() {
+    let fabric = Fabric::under_one(2, 2);
+    let options = WorkerOptions::new(fabric.controllers()[0].url()).expect("an address");
+    let worker = sluice_net::Worker::new(&options, Echo::default()).expect("free ports");
+    let why = worker.run().expect_err("no worker registers above racks").to_string();
+    assert!(why.contains("registers with the leaf of its rack"), "{why}");
+}
