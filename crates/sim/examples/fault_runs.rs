@@ -26,6 +26,9 @@ fn main() -> ExitCode {
         Some(broken.to_string())
     } else if many.runs >= 1_000 && !many.tally.is_explained(&kind) {
         Some(format!("{} of {} tasks are unknown", many.tally.unknown, many.tally.submitted))
+    } else if many.runs >= 100 && !many.tally.has_room() {
+        let of = many.tally;
+        Some(format!("{} of {} tasks are refused for room that repeats took", of.crowded_out, of.submitted))
     } else {
         None
     };

@@ -88,6 +88,7 @@ fn keep_every_promise(kind: &RackKind, flags: &str, seeds: u64) {
     let told = format!("{policy}: {} runs: {:?}", many.runs, many.tally);
     println!("{told}");
     assert!(seeds < 1_000 || many.tally.is_explained(kind), "{told}");
+    assert!(many.tally.has_room(), "{told}");
     assert!(many.tally.replied * 10 >= many.tally.submitted * 8, "{told}");
     assert!(many.tally.run_again > 0, "no seed made a task run twice: the faults are too kind; {told}");
 }

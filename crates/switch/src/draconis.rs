@@ -36,7 +36,7 @@ use sluice_wire::{Nanos, Rank, RejectReason, Serial, SliceId, Submit, Sweep, Swe
 
 use crate::front::{Entering, EnteringJob, Front, Granted, Scheduler};
 use crate::pipeline::Pass;
-use crate::program::{Cargo, Circulating, Verdict};
+use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::refusal::Refusal;
 use memory::{Entry, Retrieved};
 use rounds::{QueueId, SelfNote, TaskNote};
@@ -138,6 +138,12 @@ impl Scheduler for Draconis {
 
     fn waiting(&self) -> u32 {
         (0..self.queues(self.front.config.slices.into()).start).map(|s| self.waiting_in(s)).sum()
+    }
+
+    /// Tokens never wait.
+    fn parked(&self, slice: SliceId) -> Parked {
+        let tasks = self.queues(slice.0.into()).flat_map(|s| self.tasks_in(s));
+        Parked { tasks: tasks.map(|task| task.submit()).collect(), ..Parked::default() }
     }
 }
 

@@ -19,6 +19,7 @@ mod budget;
 mod bundle;
 mod fetches;
 mod fetching;
+mod rejects;
 mod renewal;
 mod shares;
 mod slots;
@@ -26,11 +27,12 @@ mod timers;
 mod types;
 
 use alloc::vec::Vec;
+use core::mem;
 
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{
     Age, Attempt, BytesOf, Endpoint, Epoch, Handle, Incarnation, Nanos, Need, Notice, Packet, Part, Payload,
-    Reject, RejectReason, Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
+    Reply, ReplyStatus, Serial, Submit, TASK_BYTES_MAX, TaskId,
 };
 
 pub use types::{
@@ -43,7 +45,7 @@ use budget::Budget;
 use fetches::Fetches;
 use renewal::Renewal;
 use shares::Shares;
-use slots::{Slot, Slots};
+use slots::{NextTry, Slot, Slots};
 use timers::Timers;
 
 /// Timeouts in a row, with nothing heard, after which the controller is asked.
@@ -110,6 +112,9 @@ impl Client {
             return;
         }
         self.newest = grant.epoch;
+        if self.granted.as_ref().is_none_or(|held| held.epoch < grant.epoch) {
+            self.forget_waiting();
+        }
         self.renewal.settle();
         self.slots.allow(grant.replay_cells, settings.outstanding_max);
         let held = self.granted.as_ref();
@@ -127,6 +132,15 @@ impl Client {
             self.keep_all_back(now);
         }
         self.send_kept_back(now, settings, out);
+    }
+
+    /// A new life of the switch: none of the tries before it waits any more.
+    fn forget_waiting(&mut self) {
+        self.shares.forget_repeats();
+        let ids: Vec<u32> = self.slots.ids().collect();
+        for id in ids {
+            self.slots.get(id).waiting = 0;
+        }
     }
 
     /// Another switch counts its lives by itself: nothing that was heard of the one before holds for it.
@@ -260,7 +274,7 @@ impl Client {
             return Ok(self.end_unsent(submission, RefusedWhy::NoClass { priority, classes }, out));
         }
         let share = self.shares.of(submission.task_type);
-        if !self.shares.has_room(share) {
+        if !self.shares.has_room(share, now) {
             return Err(Busy::ShareSpent);
         }
         let sequence = self.slots.claim(self.next).ok_or(Busy::CellsSpent)?;
@@ -303,7 +317,9 @@ impl Client {
 
     #[inline]
     fn on_reply(&mut self, now: Nanos, settings: &ClientSettings, reply: &Reply, out: &mut Vec<Action>) {
-        let Some(id) = self.hear(now, settings, reply.task, reply.epoch, out) else { return };
+        let Some(id) = self.hear(now, settings, reply.task, reply.epoch, out) else {
+            return self.comes_late(reply.task, reply.task_type);
+        };
         let attempts = self.slots.get(id).attempts;
         if !(1..=attempts).contains(&reply.attempt.0) {
             self.stats.foreign += 1;
@@ -349,54 +365,6 @@ impl Client {
         }
     }
 
-    /// A REJECT of a task that was not sent alone may be one of those behind it as well.
-    fn on_reject(&mut self, now: Nanos, settings: &ClientSettings, reject: &Reject, out: &mut Vec<Action>) {
-        for at in 0..=reject.behind.into() {
-            let sequence = reject.task.sequence.plus(at);
-            let one = Reject { task: TaskId { sequence, ..reject.task }, behind: 0, ..*reject };
-            self.on_reject_of(now, settings, &one, out);
-        }
-    }
-
-    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent
-    /// in.
-    fn on_reject_of(
-        &mut self,
-        now: Nanos,
-        settings: &ClientSettings,
-        reject: &Reject,
-        out: &mut Vec<Action>,
-    ) {
-        let Some(id) = self.hear(now, settings, reject.task, reject.epoch, out) else { return };
-        let living = self.living().is_some();
-        let slot = self.slots.get(id);
-        let newest = (Attempt(slot.attempts), slot.sent_in) == (reject.attempt, reject.epoch);
-        if !newest || slot.rejected.is_some() {
-            self.stats.late += 1;
-            return;
-        }
-        self.stats.rejects += 1;
-        slot.rejected = Some(reject.reason);
-        if slot.kept_back {
-            return;
-        }
-        let again = now + Nanos(u64::from(reject.retry_after_ns));
-        let is_final = matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved);
-        if slot.may_retry(again) && !is_final {
-            if !living {
-                return;
-            }
-            if self.budget.pay(settings) {
-                slot.paid = true;
-                self.timers.set(id, again);
-                return;
-            }
-        }
-        if let Some(why) = slot.refused() {
-            self.end(id, Outcome::Refused(why), out);
-        }
-    }
-
     /// What every packet tells: that someone is there, and an epoch. Finds the task that it is about.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
@@ -431,26 +399,10 @@ impl Client {
         } else if !living {
             let deadline = slot.deadline;
             self.timers.set(id, deadline);
-        } else if slot.paid {
+        } else if slot.due != NextTry::Timeout {
             self.try_rejected(now, settings, id, out);
         } else {
             self.time_out(now, settings, id, out);
-        }
-    }
-
-    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have
-    /// forgotten the task.
-    fn try_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
-        let slot = self.slots.get(id);
-        if slot.may_retry(now) {
-            self.stats.retries_paid += 1;
-            self.send(now, settings, id, out);
-        } else if let Some(why) = slot.refused() {
-            self.end(id, Outcome::Refused(why), out);
-        } else {
-            slot.paid = false;
-            let deadline = slot.deadline;
-            self.timers.set(id, deadline);
         }
     }
 
@@ -483,8 +435,12 @@ impl Client {
         let slot = self.slots.get(id);
         slot.unanswered |= slot.attempts > 0 && slot.rejected.is_none();
         slot.rejected = None;
-        slot.paid = false;
+        slot.due = NextTry::Timeout;
         slot.attempts += 1;
+        slot.waiting += 1;
+        if slot.waiting > 1 {
+            self.shares.repeat(slot.share);
+        }
         slot.sent_in = grant.epoch;
         let Payload { len, inline, handle } = slot.payload;
         out.push(Action::ToSwitch(Submit {
@@ -565,11 +521,13 @@ impl Client {
 
     /// Charges what is outstanding to the shares of another grant.
     fn share_out(&mut self, grant: &ClientRegistration, settings: &ClientSettings) {
-        self.shares = Shares::new(grant, settings.unmapped_share);
+        let earlier = mem::replace(&mut self.shares, Shares::new(grant, settings.unmapped_share));
+        self.shares.take_over(earlier);
         for id in self.ids_by_age() {
             let slot = self.slots.get(id);
             slot.share = self.shares.of(slot.task_type);
             self.shares.charge(slot.share);
+            (0..slot.repeats()).for_each(|_| self.shares.repeat(slot.share));
             if slot.kept_back {
                 self.shares.keep_back(slot.share, slot.sequence);
             }
@@ -596,8 +554,11 @@ impl Client {
     /// The one place where a task that was sent ends.
     #[inline]
     fn end(&mut self, id: u32, outcome: Outcome, out: &mut Vec<Action>) {
-        self.timers.clear(id);
         let slot = self.slots.remove(id);
+        if slot.repeats() > 0 {
+            self.leave_behind(id, &slot, &outcome);
+        }
+        self.timers.clear(id);
         if slot.kept_back {
             self.shares.forget(slot.share, slot.sequence);
         }
@@ -641,7 +602,8 @@ fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, r
         retry: submission.retry,
         unanswered: false,
         rejected: None,
-        paid: false,
+        waiting: 0,
+        due: NextTry::Timeout,
         sent_in: Epoch(0),
         freed_in: Epoch(0),
         share,

@@ -1,7 +1,12 @@
 //! Admission shares: how many tasks the client may have outstanding in each slice (Rain §3.2.2).
+//!
+//! The switch cannot tell that a task which comes again waits already: its repeat takes a place of its own.
+//! So repeats are charged as well, until they are answered or late, and new tasks wait for what they free.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::mem;
 
 use sluice_wire::registrations::{ClientRegistration, Sizes};
 use sluice_wire::{Nanos, Serial, SliceId, TaskType};
@@ -12,16 +17,35 @@ const UNMAPPED: u32 = 0;
 /// One slice's share and what of it is outstanding.
 #[derive(Debug)]
 struct Share {
+    /// None of what is mapped nowhere.
+    slice: Option<SliceId>,
     limit: u32,
     used: u32,
+    /// Tries of these tasks that may wait in the switch beside another of the same task.
+    repeats: u32,
+    /// Until when tries of tasks that have ended may wait there.
+    left_behind: BinaryHeap<Reverse<Nanos>>,
     sizes: Sizes,
     /// Of those, the ones that are kept back until there is room to send them again, oldest first.
     kept_back: VecDeque<Serial>,
 }
 
 impl Share {
+    fn new(slice: Option<SliceId>, limit: u32, sizes: Sizes) -> Self {
+        let (left_behind, kept_back) = (BinaryHeap::new(), VecDeque::new());
+        Self { slice, limit, used: 0, repeats: 0, left_behind, sizes, kept_back }
+    }
+
     fn has_room_to_send(&self) -> bool {
         (self.used as usize - self.kept_back.len()) < self.limit as usize
+    }
+
+    /// How many places of the queue repeats may hold.
+    fn held_by_repeats(&mut self, now: Nanos) -> usize {
+        while self.left_behind.peek().is_some_and(|Reverse(until)| *until <= now) {
+            self.left_behind.pop();
+        }
+        self.repeats as usize + self.left_behind.len()
     }
 }
 
@@ -40,10 +64,12 @@ impl Shares {
         let mut by_slice: Vec<(SliceId, u32)> = grant.shares.clone();
         by_slice.sort_by_key(|(slice, _)| *slice);
         by_slice.dedup_by_key(|(slice, _)| *slice);
-        let share = |limit, sizes| Share { limit, used: 0, sizes, kept_back: VecDeque::new() };
         let sizes_of = |slice| grant.sizes.iter().find(|(of, _)| *of == slice).map(|(_, sizes)| *sizes);
-        let each = core::iter::once(share(unmapped, Sizes::default()))
-            .chain(by_slice.iter().map(|(slice, limit)| share(*limit, sizes_of(*slice).unwrap_or_default())))
+        let share = |(slice, limit): &(SliceId, u32)| {
+            Share::new(Some(*slice), *limit, sizes_of(*slice).unwrap_or_default())
+        };
+        let each = core::iter::once(Share::new(None, unmapped, Sizes::default()))
+            .chain(by_slice.iter().map(share))
             .collect();
         let share_of = |slice: SliceId| {
             by_slice.binary_search_by_key(&slice, |(slice, _)| *slice).map_or(UNMAPPED, |at| at as u32 + 1)
@@ -65,9 +91,65 @@ impl Shares {
         self.each.get(share as usize).map_or(0, |share| share.sizes.class_of(work))
     }
 
-    /// Whether one more task may be charged to the share.
-    pub(super) fn has_room(&self, share: u32) -> bool {
-        self.each.get(share as usize).is_some_and(|share| share.used < share.limit)
+    /// Whether one more task may be charged to the share. With nothing outstanding one always may, since no
+    /// outcome would come to offer it again after.
+    #[inline]
+    pub(super) fn has_room(&mut self, share: u32, now: Nanos) -> bool {
+        self.each.get_mut(share as usize).is_some_and(|share| {
+            share.used < share.limit
+                && (share.used == 0
+                    || share.used as usize + share.held_by_repeats(now) < share.limit as usize)
+        })
+    }
+
+    /// Whether a repeat may hold a place of the share's queue that another task found taken.
+    pub(super) fn has_repeats(&mut self, share: u32, now: Nanos) -> bool {
+        self.each.get_mut(share as usize).is_some_and(|share| share.held_by_repeats(now) > 0)
+    }
+
+    /// A try of a task was sent of which another may wait.
+    pub(super) fn repeat(&mut self, share: u32) {
+        if let Some(share) = self.each.get_mut(share as usize) {
+            share.repeats += 1;
+        }
+    }
+
+    /// So many of them wait no more, or are tries of a task that has ended.
+    pub(super) fn end_repeats(&mut self, share: u32, count: u32) {
+        if let Some(share) = self.each.get_mut(share as usize) {
+            share.repeats = share.repeats.saturating_sub(count);
+        }
+    }
+
+    /// So many tries of a task that has ended may wait until then.
+    pub(super) fn leave_behind(&mut self, share: u32, count: u32, until: Nanos) {
+        if let Some(share) = self.each.get_mut(share as usize) {
+            share.left_behind.extend((0..count).map(|_| Reverse(until)));
+        }
+    }
+
+    /// One of those was answered.
+    pub(super) fn comes_late(&mut self, share: u32) {
+        if let Some(share) = self.each.get_mut(share as usize) {
+            share.left_behind.pop();
+        }
+    }
+
+    /// The switch lost its memory, and all that waited there.
+    pub(super) fn forget_repeats(&mut self) {
+        for share in &mut self.each {
+            share.repeats = 0;
+            share.left_behind.clear();
+        }
+    }
+
+    /// What ended tasks left behind in the slices of an earlier grant.
+    pub(super) fn take_over(&mut self, mut earlier: Self) {
+        for share in &mut self.each {
+            if let Some(same) = earlier.each.iter_mut().find(|of| of.slice == share.slice) {
+                share.left_behind = mem::take(&mut same.left_behind);
+            }
+        }
     }
 
     /// Charges a task, also beyond the limit: shares may shrink under tasks that are outstanding.

@@ -20,6 +20,17 @@ const FREE: u32 = u32::MAX;
 /// No table grows beyond this.
 const CELLS_MAX: u32 = 1 << 20;
 
+/// What a task's timer stands for, its deadline apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextTry {
+    /// The newest try is given up for lost.
+    Timeout,
+    /// A retry after a REJECT, paid from the budget.
+    Paid,
+    /// The same, free: repeats of this client's may have taken the room.
+    Free,
+}
+
 /// One outstanding task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
@@ -46,8 +57,10 @@ pub(super) struct Slot {
     pub(super) unanswered: bool,
     /// The newest attempt's REJECT, if it came.
     pub(super) rejected: Option<RejectReason>,
-    /// Whether the timer stands for a retry that is paid for, not for a timeout.
-    pub(super) paid: bool,
+    /// Tries that may wait in the switch: those that were sent in this life of it and not rejected.
+    pub(super) waiting: u16,
+    /// What the timer stands for.
+    pub(super) due: NextTry,
     /// The epoch that the newest attempt was sent in.
     pub(super) sent_in: Epoch,
     /// The epoch whose free retry is used up.
@@ -65,6 +78,11 @@ impl Slot {
     pub(super) fn refused(&self) -> Option<RefusedWhy> {
         let reason = self.rejected.filter(|_| !self.unanswered)?;
         Some(RefusedWhy::of(reason, self.task_type))
+    }
+
+    /// Tries beside the first that may wait in the switch.
+    pub(super) fn repeats(&self) -> u32 {
+        u32::from(self.waiting.saturating_sub(1))
     }
 
     /// Whether one more attempt may be made at this time, budget apart.
@@ -229,7 +247,8 @@ mod tests {
             retry: true,
             unanswered: false,
             rejected: None,
-            paid: false,
+            waiting: 0,
+            due: NextTry::Timeout,
             sent_in: Epoch(0),
             freed_in: Epoch(0),
             share: 0,

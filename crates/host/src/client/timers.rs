@@ -22,6 +22,12 @@ impl Timers {
         self.heap.first().copied()
     }
 
+    /// When timer `id` is due, if it is set.
+    pub(super) fn at(&self, id: u32) -> Option<Nanos> {
+        let place = self.places.get(id as usize).filter(|place| **place != NOWHERE)?;
+        Some(self.heap[*place as usize].0)
+    }
+
     /// Sets timer `id`, or moves it.
     pub(super) fn set(&mut self, id: u32, at: Nanos) {
         let index = id as usize;
@@ -110,6 +116,7 @@ mod tests {
             }
             assert_eq!(timers.first().map(|(at, _)| at), model.values().min().copied());
             assert!(timers.first().is_none_or(|(at, id)| model[&id] == at));
+            assert_eq!(timers.at(id), model.get(&id).copied());
             let is_below = |place: usize| timers.heap[(place - 1) / ARITY].0 <= timers.heap[place].0;
             assert!((1..timers.heap.len()).all(is_below));
         }

@@ -321,7 +321,7 @@ pub struct ClientStats {
     pub retries_paid: u64,
     /// Retries after a backed-off timeout with the budget spent.
     pub retries_probing: u64,
-    /// Retries that a new registration gave.
+    /// Retries that a new registration gave, or that tasks made which found no room while repeats had some.
     pub retries_free: u64,
     /// Attempts that stayed unanswered for their timeout.
     pub timeouts: u64,

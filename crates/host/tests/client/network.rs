@@ -413,7 +413,7 @@ impl World {
         let budget = u64::from(self.settings.retry_burst) * 100
             + firsts * u64::from(self.settings.retry_budget_percent);
         assert!(stats.retries_paid * 100 <= budget, "{stats:?}");
-        assert!(self.retries_in_haste <= stats.retries_paid);
+        assert!(self.retries_in_haste <= stats.retries_paid + stats.retries_free);
         assert_eq!(stats.sent, firsts + stats.retries_paid + stats.retries_probing + stats.retries_free);
         assert_eq!(stats.sent, self.sent.len() as u64);
     }

@@ -74,7 +74,12 @@ impl Rack {
 
     /// The same with faults on every socket, without delays.
     pub(crate) fn under_faults(faults: Rates, program: Choice) -> Self {
-        Self::made_of(faults, program, Delays::NONE, &[ECHO], 1_000)
+        Self::of_room(faults, program, 1_000)
+    }
+
+    /// The same with a limit of waiting tasks.
+    pub(crate) fn of_room(faults: Rates, program: Choice, limit: u32) -> Self {
+        Self::made_of(faults, program, Delays::NONE, &[ECHO], limit)
     }
 
     fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {

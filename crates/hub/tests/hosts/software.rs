@@ -74,6 +74,22 @@ fn jobs_of_draconis_lose_nothing_under_faults_when_a_worker_and_the_switch_are_k
     survives("draconis:poll=500us,jobs=5", small_task);
 }
 
+/// Before so slow workers a task waits for longer than its client's first timeout, so that most are sent
+/// twice and repeats fill the queue.
+#[test]
+fn no_task_is_refused_for_the_room_that_repeats_of_others_take() {
+    for policy in ["draconis:poll=500us,jobs=5", "server:1"] {
+        let faults = "loss=0.02,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
+        let rack = Rack::of_room(faults, Choice::parse(policy).expect("it is known"), 400);
+        let echo = Echo { takes: Duration::from_millis(1), ..Echo::default() };
+        let _workers = ["a", "b", "c"].map(|name| rack.worker(name, echo.clone()));
+        let client = rack.client("c");
+        all_come_back(submit(&client, 0..900, small_task));
+        let tasks = client.close().expect("no error").tasks;
+        assert!(tasks.timeouts > 0, "{policy}: none has waited for long: {tasks:?}");
+    }
+}
+
 #[test]
 fn a_worker_of_draconis_fetches_long_tasks_from_their_client_and_one_of_a_server_does_not() {
     for (policy, fetches) in [("draconis:poll=500us", true), ("server:1", false)] {

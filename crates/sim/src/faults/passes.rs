@@ -1,9 +1,9 @@
 //! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), and who
 //! goes first (`order`, `labels`).
 
-use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
+use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, Serial, SliceId};
+use sluice_wire::{Nanos, Packet, Reject, RejectReason, Serial, SliceId, Submit};
 
 use super::gate::Bearer;
 use super::limits::SLICES;
@@ -21,6 +21,9 @@ impl Rack<'_> {
         let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
+        if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
+            self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
+        }
         if self.scenario.program.kinds() > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
             self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
@@ -57,6 +60,16 @@ impl Rack<'_> {
             }
         });
         (granted, entered)
+    }
+}
+
+/// What waits in the queue that had no room; nothing if that was not why.
+fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
+    match program.table(TableOp::ReadType(reject.task_type)) {
+        TableAnswer::Type(Some(slice)) if reject.reason == RejectReason::QueueFull => {
+            program.parked(slice).tasks
+        }
+        _ => Vec::new(),
     }
 }
 

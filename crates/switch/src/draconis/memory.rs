@@ -227,13 +227,21 @@ impl Draconis {
         self.front.reject(submit, RejectReason::QueueFull)
     }
 
-    /// How many tasks wait in a queue. Places that failed adds left, which a retrieve passes, are none.
+    /// How many tasks wait in a queue.
     pub(super) fn waiting_in(&self, s: usize) -> u32 {
+        self.tasks_in(s).count() as u32
+    }
+
+    /// The tasks that wait in a queue, oldest first. Places that failed adds left are none.
+    pub(super) fn tasks_in(&self, s: usize) -> impl Iterator<Item = WaitingTask> {
         let first = self.next_out(s);
         let places = ahead(settled(&self.add, &self.add_fix, s), first).clamp(0, self.cells as i32) as u32;
-        let tickets = (0..places).map(|place| first.wrapping_add(place));
-        tickets.filter(|ticket| self.entries.peek(cell(s, *ticket, self.cells)).ticket == *ticket).count()
-            as u32
+        let entry = move |place| {
+            let ticket = first.wrapping_add(place);
+            let entry = self.entries.peek(cell(s, ticket, self.cells));
+            (entry.ticket == ticket).then_some(entry.task)
+        };
+        (0..places).filter_map(entry)
     }
 
     /// The ticket of the task that is retrieved next.

@@ -1,0 +1,292 @@
+//! Tasks that the switch had no room for, and the room that repeats take.
+//!
+//! A task is tried again after the time that its REJECT names, paid from the budget; with that spent it is
+//! refused if every try was rejected. But the switch cannot tell that a task which comes again waits already:
+//! its repeat takes a second place. So a task that found no room while repeats of this client's may have held
+//! some is tried again all the same, as long as workers remember it: none is refused for what its own client
+//! sent twice.
+
+use alloc::vec::Vec;
+
+use sluice_wire::{Attempt, Nanos, Reject, RejectReason, TaskId, TaskType};
+
+use super::slots::{NextTry, Slot};
+use super::{Action, Client, ClientSettings, Outcome};
+
+impl Client {
+    /// A REJECT of a task that was not sent alone may be one of those behind it as well.
+    pub(super) fn on_reject(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        reject: &Reject,
+        out: &mut Vec<Action>,
+    ) {
+        for at in 0..=reject.behind.into() {
+            let sequence = reject.task.sequence.plus(at);
+            let one = Reject { task: TaskId { sequence, ..reject.task }, behind: 0, ..*reject };
+            self.on_reject_of(now, settings, &one, out);
+        }
+    }
+
+    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent
+    /// in.
+    fn on_reject_of(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        reject: &Reject,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(id) = self.hear(now, settings, reject.task, reject.epoch, out) else {
+            return self.comes_late(reject.task, reject.task_type);
+        };
+        let living = self.living().is_some();
+        let slot = self.slots.get(id);
+        let newest = (Attempt(slot.attempts), slot.sent_in) == (reject.attempt, reject.epoch);
+        if !newest || slot.rejected.is_some() {
+            self.stats.late += 1;
+            return;
+        }
+        self.stats.rejects += 1;
+        slot.rejected = Some(reject.reason);
+        self.shares.end_repeats(slot.share, slot.repeats().min(1));
+        slot.waiting = slot.waiting.saturating_sub(1);
+        if slot.kept_back {
+            return;
+        }
+        let again = now + Nanos(u64::from(reject.retry_after_ns));
+        let is_final = matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved);
+        if slot.may_retry(again) && !is_final {
+            if !living {
+                return;
+            }
+            if let Some(due) = self.retry_of_rejected(now, settings, id) {
+                self.slots.get(id).due = due;
+                self.timers.set(id, again);
+                return;
+            }
+        }
+        if let Some(why) = self.slots.get(id).refused() {
+            self.end(id, Outcome::Refused(why), out);
+        }
+    }
+
+    /// Who pays for one more try of a task that was rejected: the budget; or nobody, where it would be
+    /// refused for want of room that repeats of this client's tasks may have taken.
+    fn retry_of_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32) -> Option<NextTry> {
+        if self.budget.pay(settings) {
+            return Some(NextTry::Paid);
+        }
+        let slot = self.slots.get(id);
+        let wants_room = matches!(slot.rejected, Some(RejectReason::QueueFull | RejectReason::NoRoom));
+        let is_to_be_refused = slot.refused().is_some();
+        let is_free = wants_room && is_to_be_refused && self.shares.has_repeats(slot.share, now);
+        is_free.then_some(NextTry::Free)
+    }
+
+    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have
+    /// forgotten the task.
+    pub(super) fn try_rejected(
+        &mut self,
+        now: Nanos,
+        settings: &ClientSettings,
+        id: u32,
+        out: &mut Vec<Action>,
+    ) {
+        let slot = self.slots.get(id);
+        if slot.may_retry(now) {
+            match slot.due {
+                NextTry::Free => self.stats.retries_free += 1,
+                _ => self.stats.retries_paid += 1,
+            }
+            self.send(now, settings, id, out);
+        } else if let Some(why) = slot.refused() {
+            self.end(id, Outcome::Refused(why), out);
+        } else {
+            slot.due = NextTry::Timeout;
+            let deadline = slot.deadline;
+            self.timers.set(id, deadline);
+        }
+    }
+
+    /// An answer to a try of a task that has ended.
+    pub(super) fn comes_late(&mut self, task: TaskId, task_type: TaskType) {
+        if task.incarnation == self.incarnation {
+            self.shares.comes_late(self.shares.of(task_type));
+        }
+    }
+
+    /// Tries behind the one that was answered may wait in the switch for as long as they would not be given
+    /// up.
+    pub(super) fn leave_behind(&mut self, id: u32, slot: &Slot, outcome: &Outcome) {
+        let repeats = slot.repeats();
+        self.shares.end_repeats(slot.share, repeats);
+        let behind = match outcome {
+            Outcome::Reply(reply) => u32::from(slot.attempts - reply.attempt.0).min(repeats),
+            Outcome::Refused(_) | Outcome::Unknown(_) => repeats,
+        };
+        if let Some(until) = self.timers.at(id) {
+            self.shares.leave_behind(slot.share, behind, until);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use sluice_wire::registrations::ClientRegistration;
+    use sluice_wire::{ClientId, Endpoint, Epoch, Incarnation, Key, Packet, Reply, Serial, SliceId, Submit};
+
+    use super::super::{Busy, Submission};
+    use super::*;
+
+    const ROOM: u32 = 3;
+
+    /// A client without a budget, and its clock in milliseconds.
+    struct Bench {
+        client: Client,
+        settings: ClientSettings,
+        now: Nanos,
+        out: Vec<Action>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let settings = ClientSettings { retry_burst: 0, ..ClientSettings::default() };
+            let client = Client::new(Incarnation(1), Serial(0));
+            let mut bench = Self { client, settings, now: Nanos(1), out: Vec::new() };
+            bench.grant(1, ROOM);
+            bench
+        }
+
+        fn grant(&mut self, epoch: u32, room: u32) {
+            let grant = ClientRegistration {
+                client: ClientId(0),
+                key: Key(epoch),
+                epoch: Epoch(epoch),
+                switch: Endpoint::default(),
+                replay_cells: 16,
+                slices: vec![(TaskType(0), SliceId(0))],
+                shares: vec![(SliceId(0), room)],
+                classes: 1,
+                jobs: 1,
+                sizes: Vec::new(),
+                retry_for: Nanos::from_millis(5_000),
+            };
+            self.client.grant(self.now, &self.settings, grant, &mut self.out);
+        }
+
+        fn offer(&mut self) -> Result<Submit, Busy> {
+            let deadline = self.now + Nanos::from_millis(5_000);
+            let task = Submission { deadline, retry: true, ..Submission::default() };
+            self.client.submit(self.now, &self.settings, task, &mut self.out)?;
+            Ok(self.sent())
+        }
+
+        /// Waits for the next try, and returns it.
+        fn again(&mut self) -> Submit {
+            loop {
+                self.now = self.client.deadline().expect("something is outstanding");
+                self.client.tick(self.now, &self.settings, &mut self.out);
+                if !self.out.is_empty() {
+                    return self.sent();
+                }
+            }
+        }
+
+        fn sent(&mut self) -> Submit {
+            match self.out.drain(..).next_back() {
+                Some(Action::ToSwitch(submit)) => submit,
+                other => panic!("nothing was sent: {other:?}"),
+            }
+        }
+
+        fn reject(&mut self, to: &Submit) {
+            let Submit { epoch, client, task, attempt, task_type, .. } = *to;
+            let (reason, retry_after_ns) = (RejectReason::QueueFull, 1_000_000);
+            let reject =
+                Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns };
+            self.client.packet(self.now, &self.settings, &Packet::Reject(reject), &mut self.out);
+        }
+
+        fn reply(&mut self, to: &Submit) {
+            let Submit { epoch, client, task, attempt, task_type, .. } = *to;
+            let reply = Reply { epoch, client, task, attempt, task_type, ..Reply::default() };
+            self.client.packet(self.now, &self.settings, &Packet::Reply(reply), &mut self.out);
+        }
+
+        fn refused(&self) -> u64 {
+            self.client.stats().refused
+        }
+    }
+
+    #[test]
+    fn none_is_refused_for_the_room_that_a_repeat_of_another_took() {
+        let mut bench = Bench::new();
+        let first = bench.offer().expect("there is room");
+        let repeat = bench.again();
+        let fresh = bench.offer().expect("there is room for three tries");
+        bench.reject(&fresh);
+        assert_eq!(bench.refused(), 0, "the repeat may have taken its place");
+        let second = bench.again();
+        assert_eq!((second.task, second.attempt), (fresh.task, Attempt(2)));
+        bench.reply(&first);
+        bench.reject(&second);
+        assert_eq!(bench.refused(), 0, "the task has ended, its repeat may still wait");
+        bench.out.clear();
+        let third = bench.again();
+        bench.reply(&repeat);
+        bench.reject(&third);
+        assert_eq!((bench.refused(), bench.client.stats().retries_free), (1, 2), "nothing waits twice");
+    }
+
+    #[test]
+    fn a_repeat_takes_a_place_of_the_share_until_it_is_rejected_or_its_task_ends() {
+        let mut bench = Bench::new();
+        let first = bench.offer().expect("there is room");
+        let repeat = bench.again();
+        let other = bench.offer().expect("there is room");
+        assert_eq!((bench.offer(), repeat.attempt), (Err(Busy::ShareSpent), Attempt(2)));
+        bench.reject(&repeat);
+        assert!(bench.offer().is_ok(), "it waits no more");
+        for task in [first, other] {
+            bench.reply(&task);
+        }
+        bench.out.clear();
+        assert!(bench.offer().is_ok());
+    }
+
+    #[test]
+    fn what_an_ended_task_left_behind_holds_a_place_until_it_would_be_given_up() {
+        let mut bench = Bench::new();
+        let first = bench.offer().expect("there is room");
+        bench.again();
+        bench.offer().expect("there is room");
+        bench.reply(&first);
+        bench.out.clear();
+        assert!(bench.offer().is_ok(), "two tasks and a repeat");
+        assert_eq!(bench.offer(), Err(Busy::ShareSpent));
+        bench.grant(1, ROOM + 1);
+        assert!(bench.offer().is_ok(), "also with another grant: three tasks and a repeat");
+        assert_eq!(bench.offer(), Err(Busy::ShareSpent));
+        bench.now = bench.now + bench.settings.timeout(1);
+        bench.grant(1, ROOM + 2);
+        assert!(bench.offer().is_ok(), "three tasks before it, and no repeat");
+        bench.grant(2, ROOM + 3);
+        bench.out.clear();
+        assert!(bench.offer().is_ok(), "a new switch has forgotten all");
+    }
+
+    #[test]
+    fn with_nothing_outstanding_a_task_is_taken_whatever_was_left_behind() {
+        let mut bench = Bench::new();
+        bench.grant(1, 1);
+        let first = bench.offer().expect("there is room");
+        bench.again();
+        bench.reply(&first);
+        bench.out.clear();
+        assert!(bench.offer().is_ok(), "no outcome would come to offer it again after");
+    }
+}
