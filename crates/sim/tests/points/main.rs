@@ -4,6 +4,7 @@ mod adaptation;
 mod datacenter;
 mod fabric;
 mod labels;
+mod notices;
 mod rack;
 mod rdma;
 mod server;
