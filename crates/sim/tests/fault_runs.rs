@@ -103,6 +103,15 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
     }
 }
 
+/// What was healed is what keeps the promises: the same seeds, without it and with it.
+#[test]
+fn as_published_draconis_breaks_a_promise_that_it_keeps_when_healed() {
+    let broken = |policy: &str| run_many(&RackKind::of(program(policy)), 0..100, 2, |_| true).broken;
+    let published = broken("draconis:poll=20us,as-published").expect("adds overran the ring");
+    assert!(published.what.starts_with("promise 6: "), "{published}");
+    assert!(broken("draconis:poll=20us").is_none());
+}
+
 #[test]
 fn one_seed_replays_one_run_to_the_letter() {
     let record = |seed| {

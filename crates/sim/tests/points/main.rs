@@ -2,6 +2,7 @@
 
 mod adaptation;
 mod datacenter;
+mod draconis;
 mod fabric;
 mod labels;
 mod notices;
