@@ -136,6 +136,20 @@ fn a_csv_has_a_row_for_each_point_class_and_metric() {
 }
 
 #[test]
+fn the_scheduling_delay_stands_in_table_csv_and_page() {
+    let study = fixture::one_class();
+    let Report { page, csv, text } = report(&study, "delay");
+    let point = &study.panels[0].series[0].points[0];
+    let delay = point.overall.scheduling_delay_ns.p99.value;
+    assert_ne!(delay, point.overall.latency_ns.p99.value, "so that one is not taken for the other");
+    assert!(csv.contains(&format!(",all,scheduling_delay_ns_p99,{delay},")), "{delay} in\n{csv}");
+    let pictures = page.split("aria-label=").skip(1);
+    assert!(pictures.into_iter().any(|of| of.starts_with("\"p99 scheduling delay, ")), "no picture of it");
+    let headings = text.lines().find(|line| line.contains("delay p99")).expect("a column");
+    assert!(headings.contains("slowdown p99"), "{headings}");
+}
+
+#[test]
 fn the_terminal_shows_points_verdicts_and_causes() {
     let text = report(&fixture::one_class(), "text").text;
     for says in [
