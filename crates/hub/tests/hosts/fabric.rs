@@ -25,8 +25,11 @@ use sluice_wire::{Endpoint, Epoch, Generation, Nanos, Packet, RackNews, SliceId,
 use crate::DEADLINE;
 use crate::rack::{ECHO, Echo, OTHER, Running, until};
 
-/// How often leaves and hosts renew; a lease is four times as long.
+/// How often leaves and hosts renew.
 const RENEW_EVERY: Nanos = Nanos::from_millis(50);
+
+/// How long the dead are waited for. A busy machine may keep a thread that lives off its core for some of it.
+const LEASE: Nanos = Nanos::from_millis(2_000);
 
 /// Any idle rack: the newest gets all tasks that come close behind each other.
 fn reading() -> FabricReading {
@@ -83,7 +86,7 @@ fn controller(tier: Tier, at: Option<SocketAddr>, switch: SwitchLink) -> Control
     let plan = Plan {
         tier,
         renew_every: RENEW_EVERY,
-        lease: RENEW_EVERY.times(4),
+        lease: LEASE,
         ..Plan::new(Endpoint::default(), vec![slice(ECHO), slice(OTHER)])
     };
     ControllerOptions { at: at.unwrap_or(ANY), guard: Guard::Loopback, plan, seed: [7; 32], switch }
