@@ -246,6 +246,11 @@ fn plans_that_cannot_be_run() {
         ("run = [\"rain:1\"", "run = [\"rian:1\"", &["unknown policy `rain:1`"]),
         ("workload = \"exp:10us\"", "workload = \"exp:\"", &["exp:"]),
         ("metric = \"p99\"", "metric = \"p98\"", &["[[claim]] shallow-is-better-before", "metric `p98`"]),
+        (
+            "ours = false\n",
+            "",
+            &["[[claim]] shallow-collapses-first", "whose its number is", "`ours = true`"],
+        ),
         ("closer_in = \"bimodal\"", "closer_in = \"bimodl\"", &["unknown case `bimodl`", "`bimodal`"]),
         ("value = 0.25", "value = 25", &["[tolerance]"]),
     ] {

@@ -300,6 +300,7 @@ const SMALL_PLAN: &str = r#"
 name = "small"
 title = "A plan for tests"
 source = "nowhere"
+ours = true
 testbed = "ideal"
 workers = 4
 seed = 1

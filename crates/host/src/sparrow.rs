@@ -7,7 +7,8 @@
 //! are taken back (*proactive cancellation*). Whoever asked too late hears that nothing is left.
 //!
 //! Both ends are here without I/O: [`SparrowScheduler`] and a worker's [`Reservations`]. Left out: placement
-//! constraints, fair shares, and what is lost: messages are taken to arrive, as over the paper's connections.
+//! constraints, fair shares, and faults: messages are taken to arrive, as over the paper's connections, and
+//! nobody dies.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

@@ -1,7 +1,7 @@
 //! A panel of a study as pictures: the main one, smaller ones beside it, and one legend for all.
 
 use sluice_outcome::study::{
-    Estimate, GaugeDescriptor, Gauges, Measure, Metric, Panel, Part, Point, Series, Source, Unit,
+    Estimate, GaugeDescriptor, Gauges, Measure, Metric, Panel, PaperCurve, Part, Point, Series, Source, Unit,
 };
 
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
@@ -99,7 +99,7 @@ impl Pictures<'_> {
         let fitting = fitting.filter(|paper| paper.metric == metric && paper.class.as_deref() == class);
         chart.paper = fitting
             .map(|paper| PaperMarks {
-                label: paper.label.clone(),
+                label: whose(paper),
                 look: self.look_beside(paper.series.as_deref()),
                 dots: paper.points.iter().map(|point| (point.offered_per_s, point.value)).collect(),
             })
@@ -162,16 +162,16 @@ impl Pictures<'_> {
                 };
                 entry(html, kind, look, &series.label, &about(series));
             }
-            let mut papers: Vec<(&str, Look, &str)> = Vec::new();
+            let mut papers: Vec<(String, Look, &str)> = Vec::new();
             for paper in &self.panel.paper {
-                let look = self.look_beside(paper.series.as_deref());
-                let known = papers.iter().any(|(label, of, _)| *label == paper.label && *of == look);
+                let (label, look) = (whose(paper), self.look_beside(paper.series.as_deref()));
+                let known = papers.iter().any(|(known, of, _)| *known == label && *of == look);
                 if !known {
-                    papers.push((&paper.label, look, &paper.place));
+                    papers.push((label, look, &paper.place));
                 }
             }
             for (label, look, place) in papers {
-                entry(html, Swatch::Paper, look, &format!("the paper’s {label}"), place);
+                entry(html, Swatch::Paper, look, &label, place);
             }
             let points = || self.panel.series.iter().flat_map(|series| &series.points);
             if points().any(|point| !point.sustained.holds) {
@@ -179,6 +179,11 @@ impl Pictures<'_> {
             }
         });
     }
+}
+
+/// What numbers beside the curves are called, and whose they are.
+fn whose(paper: &PaperCurve) -> String {
+    if paper.ours { format!("our {}", paper.label) } else { format!("the paper’s {}", paper.label) }
 }
 
 /// Pictures beside each other; nothing if none of them shows anything.

@@ -35,7 +35,7 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
 /// The number that is stated, with a mark if no paper has it.
 fn stated(html: &mut Html, row: &Expectation) {
     html.leaf(tag("span").with("class", "n"), show::stated(row));
-    if row.is_ours() {
+    if row.ours {
         html.verbatim(" ");
         html.leaf("small", "ours");
     }

@@ -206,7 +206,7 @@ fn expectations(out: &mut String, study: &StudyOutcome) {
     for row in &study.expectations {
         let Expectation { claim, measured, unit, verdict, why, cause, .. } = row;
         let verdict = verdict.to_string().to_uppercase();
-        let whose = if row.is_ours() { "ours" } else { "paper" };
+        let whose = if row.ours { "ours" } else { "paper" };
         let here = measured.map(|measured| format!(", here {}", show::estimate(&measured, *unit)));
         let _ = writeln!(out, "{verdict}: {claim}");
         let _ = writeln!(out, "    {whose} {}{}; {why}", show::stated(row), here.unwrap_or_default());

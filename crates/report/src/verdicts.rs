@@ -19,7 +19,7 @@ pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> Stri
             table.row([
                 study.name.clone(),
                 row.id.clone(),
-                format!("{}{}", show::stated(row), if row.is_ours() { " (ours)" } else { "" }),
+                format!("{}{}", show::stated(row), if row.ours { " (ours)" } else { "" }),
                 here(row),
                 row.verdict.to_string(),
                 cause(row),

@@ -1,5 +1,5 @@
-//! The deliberate bugs of `planted/`, here, of the fabric and of the controllers, still fit the code. That
-//! each is found show `scripts/planted-bugs` and `scripts/planted-bugs-fabric`.
+//! The deliberate bugs of `planted/`, here, of the fabric, of the controllers and of Sparrow, still fit the
+//! code. That each is found show `scripts/planted-bugs` and `scripts/planted-bugs-fabric`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 fn every_planted_bug_still_applies() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut broken = Vec::new();
-    for folder in ["planted", "../fabric/planted", "../control/planted"] {
+    for folder in ["planted", "../fabric/planted", "../control/planted", "../host/planted"] {
         let patches = patches(&here.join(folder));
         assert!(!patches.is_empty(), "no patch in {folder}");
         broken.extend(patches.iter().filter_map(|patch| complaint(&here.join("../.."), patch)));

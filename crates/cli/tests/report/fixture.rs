@@ -232,6 +232,7 @@ fn paper_curve(label: &str, series: &str, metric: Metric, value: f64) -> PaperCu
         metric,
         class: None,
         place: "Rain §5.2, Figure 6(b), text".to_owned(),
+        ours: false,
         points: per_s.map(|offered_per_s| PaperPoint { offered_per_s, value }).to_vec(),
     }
 }
@@ -241,6 +242,7 @@ fn expectations() -> Vec<Expectation> {
         id: id.to_owned(),
         claim: claim.to_owned(),
         place: "Rain §5.2, Figure 6(b), text".to_owned(),
+        ours: false,
         panel: Some("exp".to_owned()),
         unit,
         paper,

@@ -192,11 +192,17 @@ fn what_a_policy_costs_stands_beside_what_it_buys_at_the_highest_rate_that_two_k
 fn a_number_that_no_paper_has_is_marked_as_ours() {
     let mut study = fixture::one_class();
     let differs = study.expectations.iter_mut().find(|row| row.id == "p99-draconis").expect("a row");
-    differs.place = "Rain §5.2; the bound is ours".to_owned();
+    differs.ours = true;
+    let stated = &mut study.panels[0].paper[0];
+    stated.ours = true;
+    let label = stated.label.clone();
     let Report { page, text, .. } = report(&study, "ours");
     assert!(text.contains("ours 35.0 us, here 92.1 us"), "{text}");
     assert!(page.contains("35.0 µs</span> <small>ours</small>"), "{page}");
     assert_eq!(page.matches("<small>ours</small>").count(), 1, "the others are the paper's");
+    assert!(page.contains(&format!("<b>our {label}</b>")), "in the legend");
+    assert!(page.contains(&format!("<title>our {label}: ")), "in the picture");
+    assert!(!page.contains(&format!("the paper’s {label}<")), "nowhere is it the paper's");
 }
 
 #[test]

@@ -14,8 +14,12 @@ pub struct Expectation {
     pub id: String,
     /// What the paper says, in our words, or what we say.
     pub claim: String,
-    /// Where it says so, with the word `ours` in it if it does not.
+    /// Where it says so, or what of it is ours.
     pub place: String,
+    /// Whether no paper has the number or the bound, and it is ours. Studies of before this was told read as
+    /// the papers'.
+    #[serde(default)]
+    pub ours: bool,
     /// The id of the panel it is about, if it is about one.
     pub panel: Option<String>,
     /// The unit of both numbers.
@@ -30,14 +34,6 @@ pub struct Expectation {
     pub why: String,
     /// Where a difference comes from; every [`Verdict::Differs`] has one once it was looked for.
     pub cause: Option<Cause>,
-}
-
-impl Expectation {
-    /// Whether no paper says so, and the number or the bound is ours: its place says that.
-    #[must_use]
-    pub fn is_ours(&self) -> bool {
-        self.place.split(|letter: char| !letter.is_alphabetic()).any(|word| word == "ours")
-    }
 }
 
 /// How the paper's statement and ours stand to each other.

@@ -196,7 +196,7 @@ pub struct ClassTimes {
     pub times: Times,
 }
 
-/// Numbers of the paper that can stand in a panel's picture.
+/// Numbers of the paper, or of ours to hold against, that can stand in a panel's picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperCurve {
@@ -210,6 +210,9 @@ pub struct PaperCurve {
     pub class: Option<String>,
     /// Where the paper says so, such as `Rain §5.2, Figure 6(a), text`.
     pub place: String,
+    /// Whether no paper has them, and they are ours. Studies of before this was told read as the papers'.
+    #[serde(default)]
+    pub ours: bool,
     /// Offered rate and value.
     pub points: Vec<PaperPoint>,
 }

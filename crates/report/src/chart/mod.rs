@@ -28,7 +28,7 @@ pub(crate) struct Chart {
     pub(crate) unit: Unit,
     /// What is drawn.
     pub(crate) curves: Vec<Curve>,
-    /// The paper's numbers.
+    /// The paper's numbers, or ours to hold against.
     pub(crate) paper: Vec<PaperMarks>,
     /// The rate at which all workers are always busy.
     pub(crate) capacity_per_s: f64,
@@ -80,10 +80,10 @@ pub(crate) struct Dot {
     pub(crate) holds: bool,
 }
 
-/// Numbers of the paper in a picture.
+/// Numbers that are stated, in a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct PaperMarks {
-    /// The paper's name for them.
+    /// What they are called, and whose they are.
     pub(crate) label: String,
     /// The look of the series that they stand beside.
     pub(crate) look: Look,
@@ -421,10 +421,7 @@ impl Drawing<'_> {
             let mark = tag("path").with("class", format_args!("rays {}", paper.look.class())).with("d", rays);
             html.element(mark, |html| {
                 let value = show::quantity(*value, self.chart.unit);
-                html.leaf(
-                    "title",
-                    format_args!("the paper, {}: {value} at {}", paper.label, show::rate(*rate)),
-                );
+                html.leaf("title", format_args!("{}: {value} at {}", paper.label, show::rate(*rate)));
             });
         }
     }

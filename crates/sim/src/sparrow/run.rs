@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use core::iter::Peekable;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -155,23 +156,36 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             if turns.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
                 return None;
             }
-            let due = self.agenda.peek().map(|Reverse(due)| due.at);
-            match requests.peek().map(|request| request.at) {
-                Some(at) if due.is_none_or(|due| at < due) => {
-                    self.now = at;
-                    let job: Vec<Request> =
-                        core::iter::from_fn(|| requests.next_if(|next| next.at == at)).collect();
-                    closed = self.job_comes(job).or(closed);
-                }
-                None if self.is_idle() => break,
-                _ => {
-                    let Some(Reverse(Due { at, event, .. })) = self.agenda.pop() else { break };
-                    self.now = at;
-                    self.happens(event);
-                }
+            match self.turn(&mut requests) {
+                ControlFlow::Continue(so_far) => closed = so_far.or(closed),
+                ControlFlow::Break(()) => break,
             }
         }
         Some(closed.unwrap_or_else(|| self.so_far()))
+    }
+
+    /// What is due next happens. What was counted until then, if the span ends with it; it breaks off when
+    /// nothing is due any more.
+    fn turn(
+        &mut self,
+        requests: &mut Peekable<impl Iterator<Item = Request>>,
+    ) -> ControlFlow<(), Option<(Counts, Gauges)>> {
+        let due = self.agenda.peek().map(|Reverse(due)| due.at);
+        match requests.peek().map(|request| request.at) {
+            Some(at) if due.is_none_or(|due| at < due) => {
+                self.now = at;
+                let job = core::iter::from_fn(|| requests.next_if(|next| next.at == at)).collect();
+                ControlFlow::Continue(self.job_comes(job))
+            }
+            _ => {
+                let Some(Reverse(Due { at, event, .. })) = self.agenda.pop() else {
+                    return ControlFlow::Break(());
+                };
+                self.now = at;
+                self.happens(event);
+                ControlFlow::Continue(None)
+            }
+        }
     }
 
     /// All that are due in one instant are a job. What was counted until then, if the span ends with it.
@@ -315,10 +329,6 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         self.entered += 1;
     }
 
-    fn is_idle(&self) -> bool {
-        self.agenda.is_empty()
-    }
-
     fn open(&mut self) {
         self.opened = self.counts;
         self.waiting.open(self.now);
@@ -336,3 +346,6 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         (self.counts.since(&self.opened), gauges)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,7 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
         | Relation::Change { paper, .. }
         | Relation::MeanChange { paper, .. } => Some(paper),
         Relation::AtMost { most, .. } => Some(most),
+        Relation::AtLeast { least, .. } => Some(least),
         Relation::Order(_) | Relation::Closer { .. } => None,
     }
 }
@@ -38,7 +39,9 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
 /// The unit of the statement's number.
 pub(super) const fn unit(claim: &Claim) -> Unit {
     match claim.relation {
-        Relation::Value { .. } | Relation::AtMost { over: None, .. } => claim.quantity.unit(),
+        Relation::Value { .. } | Relation::AtMost { over: None, .. } | Relation::AtLeast { .. } => {
+            claim.quantity.unit()
+        }
         Relation::Change { .. } | Relation::MeanChange { .. } => Unit::Share,
         Relation::Ratio { .. } | Relation::AtMost { .. } | Relation::Order(_) | Relation::Closer { .. } => {
             Unit::Ratio
@@ -62,6 +65,7 @@ pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding
                     .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
             }
             Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
+            Relation::AtLeast { who, least } => at_least(claim, who, *least, desk),
             Relation::Order(places) => order(claim, places, desk, plan.tolerance),
             Relation::Closer { who, over, case } => {
                 let there = Claim { case: *case, ..claim.clone() };
@@ -233,6 +237,26 @@ fn at_most(
         let measured = found.value.is_finite().then_some(found);
         let verdict = if keeps { Verdict::Agrees } else { Verdict::Differs };
         Finding { measured, verdict, why, off: (found.value / most - 1.0).max(0.0) }
+    })
+}
+
+/// As [`at_most`] from the other side, of a number by itself: it is by its value, and the least one decides.
+fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
+    desk.figures(claim.case, who, &claim.quantity).map(|figures| {
+        let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
+        let worst = sustained.min_by(|one, other| one.estimate.value.total_cmp(&other.estimate.value));
+        let Some(worst) = worst else {
+            let why = "no rate is sustained".to_owned();
+            return Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY };
+        };
+        let value = worst.estimate.value;
+        let why = told(worst, claim.quantity.unit());
+        Finding {
+            measured: Some(worst.estimate),
+            verdict: if value >= least { Verdict::Agrees } else { Verdict::Differs },
+            why: if figures.len() > 1 { format!("of {} rates the least: {why}", figures.len()) } else { why },
+            off: (1.0 - value / least).max(0.0),
+        }
     })
 }
 

@@ -145,6 +145,7 @@ fn curve(claim: &Claim) -> Option<PaperCurve> {
         metric: wanted.metric,
         class: wanted.class.clone(),
         place: claim.place.clone(),
+        ours: claim.ours,
         points,
     })
 }
@@ -171,6 +172,7 @@ fn expectation(bench: &Bench, known: &Known, claim: &Claim) -> Expectation {
         id: if alone { claim.id.clone() } else { format!("{}-{}", claim.id, case.id) },
         claim: claim.says.clone(),
         place: claim.place.clone(),
+        ours: claim.ours,
         panel: Some(case.id.clone()),
         unit: unit(claim),
         paper: paper(claim),

@@ -77,6 +77,47 @@ fn a_poll_goes_round_as_often_as_its_settings_say_and_no_longer() {
     }
 }
 
+/// The next tasks of a rack, as many as a job has: the four classes by turns, and every fourth needs a GPU.
+fn come(rack: &mut Rack, turn: u32, jobs: u8) {
+    let constraints = if turn.is_multiple_of(4) { GPU.0 } else { ANY.0 };
+    let task = Submit { priority: (turn % 4) as u8, constraints, ..submit(START.plus(turn)) };
+    let verdict = if jobs > 1 { rack.job(jobs) } else { rack.wire(at(200), Packet::Submit(task)) };
+    let ends = rack.go_round(verdict);
+    assert!(matches!(ends, Verdict::Parked | Verdict::Drop(Refusal::FixDone)), "{ends:?}");
+}
+
+#[test]
+fn a_task_and_the_poll_that_takes_it_take_as_many_passes_as_the_table_of_costs_says() {
+    for (asked, passes_of_four) in [
+        ("draconis", 8),
+        ("draconis:classes=2", 12),
+        ("draconis:classes=4", 17),
+        ("draconis:labels", 9),
+        ("draconis:jobs=5", 8),
+        ("draconis:as-published", 8),
+    ] {
+        let choice = Choice::parse(asked).unwrap();
+        let (jobs, every) = (choice.jobs(), usize::from(choice.jobs()));
+        let mut rack = if choice.kinds() > 1 {
+            swapping(asked, &[ANY, GPU], &[ANY, GPU, ANY, GPU], false)
+        } else {
+            Rack::of(asked, 4, 16)
+        };
+        (0..10).step_by(every).for_each(|turn| come(&mut rack, turn, jobs));
+        let mut before = 0;
+        for turn in (10..90_u32).step_by(every) {
+            if turn == 50 {
+                before = rack.passes;
+            }
+            come(&mut rack, turn, jobs);
+            for poll in turn..turn + u32::from(jobs) {
+                dispatched(polled(&mut rack, ((poll - 10) % 4) as u16).0);
+            }
+        }
+        assert_eq!(rack.passes - before, 10 * passes_of_four, "{asked}");
+    }
+}
+
 #[test]
 fn without_classes_all_tasks_wait_in_one_queue() {
     let mut rack = Rack::of("draconis", 4, 16);

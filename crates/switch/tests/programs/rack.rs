@@ -25,6 +25,8 @@ pub(crate) fn at(port: u16) -> Endpoint {
 pub(crate) struct Rack {
     pub(crate) program: Box<dyn Program>,
     pub(crate) now: Nanos,
+    /// Packets that it was given, and what went round for them.
+    pub(crate) passes: u32,
     issued: [Serial; 8],
     generations: [Generation; 8],
     kinds: [u8; 8],
@@ -68,6 +70,7 @@ impl Rack {
         let mut rack = Self {
             program,
             now: Nanos(1_000_000),
+            passes: 0,
             issued: [START; 8],
             generations: [Generation(1); 8],
             kinds: [0; 8],
@@ -116,6 +119,7 @@ impl Rack {
 
     pub(crate) fn wire(&mut self, from: Endpoint, packet: Packet) -> Verdict {
         self.now = self.now + Nanos(1_600);
+        self.passes += 1;
         self.program.pass(self.now, Arrival::Wire { from, packet, room: true })
     }
 
@@ -130,6 +134,7 @@ impl Rack {
     /// One pass of what went round.
     pub(crate) fn once_more(&mut self, circulating: Circulating) -> Verdict {
         self.now = self.now + Nanos(1_600);
+        self.passes += 1;
         self.program.pass(self.now, Arrival::Round(circulating))
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) source: String,
+    /// Whether no paper has what its statements say, and it is ours.
+    ours: bool,
     notes: Vec<String>,
     measure: Service,
     pub(super) seed: u64,
@@ -146,6 +148,7 @@ impl Plan {
             id: claim.id.clone(),
             claim: claim.says.clone(),
             place: claim.place.clone(),
+            ours: self.ours,
             panel: None,
             unit: map.unit,
             paper: None,

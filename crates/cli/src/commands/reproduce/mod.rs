@@ -45,13 +45,13 @@ enum Figure {
     /// It is simulated.
     Simulated(Box<Plan>),
     /// It is measured on this machine.
-    Measured(measured::Plan),
+    Measured(Box<measured::Plan>),
 }
 
 /// A figure that can be run.
 enum Ready {
     Simulated(Box<Bench>),
-    Measured(measured::Plan),
+    Measured(Box<measured::Plan>),
 }
 
 /// Runs the plans, one after the other.
@@ -167,7 +167,7 @@ impl Figure {
     fn parse(file: &str, text: &str) -> Outcome<Self> {
         // What is no TOML at all is for the simulated plan's parser to complain of.
         if toml::from_str::<toml::Table>(text).is_ok_and(|plan| plan.contains_key("measure")) {
-            return measured::Plan::parse(file, text).map(Self::Measured);
+            return Ok(Self::Measured(Box::new(measured::Plan::parse(file, text)?)));
         }
         Ok(Self::Simulated(Box::new(Plan::parse(file, text)?)))
     }

@@ -98,6 +98,8 @@ pub struct Claim {
     pub says: String,
     /// Where it says so.
     pub place: String,
+    /// Whether no paper has its number or bound, and it is ours.
+    pub ours: bool,
     /// The case's place in the plan.
     pub case: usize,
     /// What is measured.
@@ -200,6 +202,13 @@ pub enum Relation {
         over: Option<(Who, usize)>,
         /// The most.
         most: f64,
+    },
+    /// It is no less than so much, at each rate.
+    AtLeast {
+        /// Whose.
+        who: Who,
+        /// The least.
+        least: f64,
     },
     /// They ascend in this order; those of one place may stand either way.
     Order(Vec<Vec<Who>>),

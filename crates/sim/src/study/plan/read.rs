@@ -22,6 +22,7 @@ struct RawPlan {
     name: String,
     title: String,
     source: String,
+    ours: Option<bool>,
     #[serde(default)]
     notes: Vec<String>,
     testbed: String,
@@ -85,6 +86,7 @@ struct RawClaim {
     id: String,
     says: String,
     place: String,
+    ours: Option<bool>,
     case: Option<String>,
     // What is measured: one of
     metric: Option<String>,
@@ -106,6 +108,7 @@ struct RawClaim {
     #[serde(default)]
     over_classes: bool,
     at_most: Option<String>,
+    at_least: Option<String>,
     order: Option<Vec<OneOrMore>>,
     closer_in: Option<String>,
     group: Option<String>,
@@ -198,6 +201,8 @@ fn tolerance(raw: &RawTolerance) -> Result<Tolerance, String> {
 
 /// The cases and names that claims and causes refer to.
 struct Book {
+    /// What holds for statements that do not say whose their number is.
+    ours: Option<bool>,
     cases: Vec<Case>,
     runs: Vec<Run>,
     best: Vec<Who>,
@@ -213,7 +218,7 @@ impl Book {
                 policy.run.iter().map(|policy| Run { policy: policy.clone(), slices: slices.clone() }),
             );
         }
-        let mut book = Self { cases: Vec::new(), runs, best: Vec::new() };
+        let mut book = Self { ours: raw.ours, cases: Vec::new(), runs, best: Vec::new() };
         for best in &raw.best {
             let of = best.of.iter().map(|name| book.run(name).cloned()).collect::<Result<_, _>>()?;
             book.best.push(Who { label: best.label.clone(), of });
@@ -299,6 +304,10 @@ impl Book {
             id: raw.id.clone(),
             says: raw.says.clone(),
             place: raw.place.clone(),
+            ours: raw.ours.or(self.ours).ok_or(
+                "does not say whose its number is: add `ours = false` if a paper has it, else `ours = true`, \
+                 here or for all at the plan's top",
+            )?,
             case,
             relation: self.relation(raw, case, &quantity)?,
             quantity,
@@ -337,6 +346,7 @@ impl Book {
     }
 
     fn relation(&self, raw: &RawClaim, case: usize, quantity: &Quantity) -> Result<Relation, String> {
+        raw.states_one_thing()?;
         let here = &self.cases[case];
         let named = |name: &Option<String>, key: &str| match name {
             Some(name) => self.who(name, here),
@@ -348,52 +358,73 @@ impl Book {
             Some(name) => self.who(name, &self.cases[over_case]),
             None => Err("`over` is missing; add it".to_owned()),
         };
-        if let (Some(most), None, None, None) = (&raw.at_most, &raw.value, raw.ratio, &raw.order) {
+        let number = |key: &str, text: &str, unit| {
+            value_of(text, unit).ok_or_else(|| format!("{key} `{text}` does not fit its unit"))
+        };
+        if let Some(most) = &raw.at_most {
             let over = if raw.over.is_some() { Some((over()?, over_case)) } else { None };
             let unit = if over.is_some() { Unit::Ratio } else { quantity.unit() };
-            let most =
-                value_of(most, unit).ok_or_else(|| format!("at_most `{most}` does not fit its unit"))?;
-            return Ok(Relation::AtMost { who: who()?, over, most });
+            return Ok(Relation::AtMost { who: who()?, over, most: number("at_most", most, unit)? });
         }
-        match (&raw.value, raw.ratio, raw.change, &raw.order, &raw.closer_in) {
-            (Some(value), None, None, None, None) => {
-                let unit = quantity.unit();
-                let paper =
-                    value_of(value, unit).ok_or_else(|| format!("value `{value}` does not fit its unit"))?;
-                Ok(Relation::Value { who: who()?, paper })
+        if let Some(least) = &raw.at_least {
+            if raw.over.is_some() {
+                return Err(
+                    "`at_least` is of a number by itself: turn the two round and say `at_most`".into()
+                );
             }
-            (None, Some(paper), None, None, None) => {
-                Ok(Relation::Ratio { who: who()?, over: over()?, over_case, paper })
-            }
-            (None, None, Some(paper), None, None) if raw.over_classes => {
-                if !quantity.is_one_slowdown() {
-                    return Err(
-                        "`over_classes` averages a slowdown of all classes at one rate: give `metric` \
-                                such as slowdown_p99, and one rate in `at`"
-                            .into(),
-                    );
-                }
-                Ok(Relation::MeanChange { who: who()?, over: over()?, over_case, paper })
-            }
-            (None, None, Some(paper), None, None) => {
-                Ok(Relation::Change { who: who()?, over: over()?, over_case, paper })
-            }
-            (None, None, None, Some(order), None) => {
-                let place = |names: &OneOrMore| match names {
-                    OneOrMore::One(name) => Ok(vec![self.who(name, here)?]),
-                    OneOrMore::More(names) => names.iter().map(|name| self.who(name, here)).collect(),
-                };
-                order.iter().map(place).collect::<Result<_, String>>().map(Relation::Order)
-            }
-            (None, None, None, None, Some(other)) => {
-                let case = self.case_named(other)?;
-                Ok(Relation::Closer { who: who()?, over: over()?, case })
-            }
-            _ => {
-                Err("needs exactly one of `value`, `ratio`, `change`, `at_most`, `order` and `closer_in`"
-                    .into())
-            }
+            let least = number("at_least", least, quantity.unit())?;
+            return Ok(Relation::AtLeast { who: who()?, least });
         }
+        if quantity.rates() > 1 && raw.order.is_none() {
+            return Err("is about one number, and `at` has several rates: give one, or say `at_most` or \
+                        `at_least`, which hold at each"
+                .into());
+        }
+        if let Some(value) = &raw.value {
+            return Ok(Relation::Value { who: who()?, paper: number("value", value, quantity.unit())? });
+        }
+        if let Some(paper) = raw.ratio {
+            return Ok(Relation::Ratio { who: who()?, over: over()?, over_case, paper });
+        }
+        if let Some(order) = &raw.order {
+            let place = |names: &OneOrMore| match names {
+                OneOrMore::One(name) => Ok(vec![self.who(name, here)?]),
+                OneOrMore::More(names) => names.iter().map(|name| self.who(name, here)).collect(),
+            };
+            return order.iter().map(place).collect::<Result<_, String>>().map(Relation::Order);
+        }
+        if let Some(other) = &raw.closer_in {
+            return Ok(Relation::Closer { who: who()?, over: over()?, case: self.case_named(other)? });
+        }
+        let paper = raw.change.expect("one thing is stated");
+        if !raw.over_classes {
+            return Ok(Relation::Change { who: who()?, over: over()?, over_case, paper });
+        }
+        if !quantity.is_one_slowdown() {
+            return Err("`over_classes` averages a slowdown of all classes at one rate: give `metric` \
+                        such as slowdown_p99, and one rate in `at`"
+                .into());
+        }
+        Ok(Relation::MeanChange { who: who()?, over: over()?, over_case, paper })
+    }
+}
+
+impl RawClaim {
+    fn states_one_thing(&self) -> Result<(), String> {
+        let stated = [
+            self.value.is_some(),
+            self.ratio.is_some(),
+            self.change.is_some(),
+            self.at_most.is_some(),
+            self.at_least.is_some(),
+            self.order.is_some(),
+            self.closer_in.is_some(),
+        ];
+        if stated.into_iter().filter(|is_stated| *is_stated).count() == 1 {
+            return Ok(());
+        }
+        Err("needs exactly one of `value`, `ratio`, `change`, `at_most`, `at_least`, `order` and `closer_in`"
+            .into())
     }
 }
 
@@ -460,6 +491,14 @@ impl Quantity {
         rates.len() == 1 && wanted.class.is_none() && wanted.metric.measure == Measure::Slowdown
     }
 
+    /// At how many rates it is measured.
+    fn rates(&self) -> usize {
+        match self {
+            Self::At { at: At::Rates(rates), .. } | Self::Gauge { rates, .. } => rates.len(),
+            _ => 1,
+        }
+    }
+
     /// The unit of its numbers.
     pub const fn unit(&self) -> Unit {
         match self {
@@ -479,6 +518,7 @@ mod tests {
         name = "mine"
         title = "t"
         source = "s"
+        ours = true
         testbed = "rain"
         seed = 1
         tasks = 1000
@@ -510,6 +550,35 @@ mod tests {
     fn a_cause_may_change_several_settings_where_each_alone_is_not_enough() {
         let plan = read("large = 1.0\npolicy = { from = \"rain:1\", to = \"rain:3\" }").expect("legal");
         assert_eq!(plan.causes[0].told(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
+    }
+
+    #[test]
+    fn a_statement_says_whose_its_number_is_itself_or_at_the_top() {
+        let whole = format!("{PLAN}large = 1.0");
+        let parse = |from, to| Plan::parse("mine", &whole.replace(from, to));
+        assert!(parse("", "").expect("legal").claims[0].ours, "as the plan says");
+        let itself = parse("place = \"here\"", "place = \"here\"\nours = false").expect("legal");
+        assert!(!itself.claims[0].ours, "as it says itself");
+        let why = parse("ours = true", "").expect_err("nobody says").to_string();
+        assert!(why.contains("[[claim]] order: does not say whose its number is"), "{why}");
+    }
+
+    #[test]
+    fn a_bound_holds_at_each_rate_and_a_number_is_of_one() {
+        let stating = |keys: &str| {
+            let order = "at = \"200k\"\n        order = [\"rain:1\", \"rain:2\"]";
+            Plan::parse("mine", &format!("{PLAN}large = 1.0").replace(order, keys))
+        };
+        let rates = "at = \"100k,200k\"\npolicy = \"rain:1\"\n";
+        assert!(stating(&format!("{rates}at_least = \"1us\"")).is_ok());
+        for (keys, why) in [
+            ("value = \"1us\"", "`at` has several rates"),
+            ("at_least = \"1us\"\nover = \"rain:2\"", "turn the two round and say `at_most`"),
+            ("at_least = \"1us\"\nat_most = \"2us\"", "needs exactly one of"),
+        ] {
+            let found = stating(&format!("{rates}{keys}")).expect_err(why).to_string();
+            assert!(found.contains(why), "{found}");
+        }
     }
 
     #[test]
