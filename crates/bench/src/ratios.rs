@@ -23,10 +23,10 @@ const LABELLED_MAX: f64 = 2.5;
 const LABELLED_ROUND_MAX: f64 = 3.2;
 /// A policy of Draconis may take so many times what a task and its poll take without: most of it is passes.
 const POLICY_MAX: f64 = 3.0;
-/// A server's agent may take this share of a core for 32 workers that never rest, sampled every 40 µs.
+/// A server's agent may take this share of a core for 32 workers that never rest …
 const AGENT_MAX: f64 = 0.05;
-/// From this time between samples on, µs.
-const AGENT_SAMPLE_US: u32 = 40;
+/// … where tasks take this long at least, µs.
+const AGENT_SERVICE_US: u32 = 10;
 
 /// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
@@ -386,11 +386,8 @@ pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
 pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
     let Watching { cases } = bench("sluice-net", "agent")?;
     for case in &cases {
-        let bound = if case.sample_us >= AGENT_SAMPLE_US && case.service_us >= 10 {
-            Bound::AtMost(AGENT_MAX)
-        } else {
-            Bound::None
-        };
+        let is_bound = case.service_us >= AGENT_SERVICE_US;
+        let bound = if is_bound { Bound::AtMost(AGENT_MAX) } else { Bound::None };
         let of = format!("32 workers, tasks of {} us, samples every {} us", case.service_us, case.sample_us);
         report.add(&format!("agent's share of a core, {of}"), case.share, "of a core", bound);
         report.add(&format!("  a task that ended, {of}"), case.ns_per_task, "ns", Bound::None);

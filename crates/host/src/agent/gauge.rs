@@ -1,6 +1,8 @@
 //! What is sampled of one worker in an interval.
 
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use sluice_wire::Nanos;
 
@@ -27,7 +29,8 @@ impl Sample {
     #[inline]
     pub fn slowdown_milli(&self) -> u32 {
         let all = self.switch_wait.0 + self.worker_wait.0 + self.service.0;
-        ((all * MILLI) as f64 / self.service.0.max(1) as f64) as u32
+        // A processor makes a float of a signed number in one step.
+        ((all * MILLI).cast_signed() as f64 / self.service.0.max(1).cast_signed() as f64) as u32
     }
 }
 
@@ -48,13 +51,17 @@ pub struct Numbers {
     pub idle_share: f64,
 }
 
-/// The samples of one worker. Nothing is allocated after its start, and most samples cost a comparison or
-/// two: only those of the tail are kept.
+/// The samples of one worker. Nothing is allocated after its start.
+///
+/// Which tasks a sample sees is chance, and a branch that nobody can guess takes longer than the divisions
+/// of a task. So each task counts as often as it was seen, also if that was never.
 #[derive(Debug)]
 pub(super) struct WorkerGauge {
-    last: Option<Sample>,
-    /// When the next sample is due.
-    due: Nanos,
+    last: Option<Shown>,
+    /// When the last sample of the interval before was due.
+    base: Nanos,
+    /// Samples that were due since then.
+    due: u64,
     samples: u64,
     tasks: u64,
     slowdowns: Tail,
@@ -70,7 +77,8 @@ impl WorkerGauge {
         let expected = interval.0 / every.0;
         Self {
             last: None,
-            due: Nanos((now.0 / every.0 + 1) * every.0),
+            base: Nanos(now.0 / every.0 * every.0),
+            due: 0,
             samples: 0,
             tasks: 0,
             slowdowns: Tail::new(expected),
@@ -84,7 +92,7 @@ impl WorkerGauge {
     #[inline]
     pub(super) fn finished(&mut self, now: Nanos, every: Nanos, sample: Sample) {
         self.take(now, every);
-        self.last = Some(sample);
+        self.last = Some(Shown::of(&sample));
         self.tasks += 1;
     }
 
@@ -108,92 +116,114 @@ impl WorkerGauge {
         self.occupancies.clear();
         (self.samples, self.tasks, self.share_sum, self.waited) = (0, 0, 0.0, 0);
         self.blocked = Nanos(0);
+        self.base = self.base + every.times(self.due);
+        self.due = 0;
         numbers
     }
 
     /// The last task is what every sample since then has shown.
     #[inline]
     fn take(&mut self, now: Nanos, every: Nanos) {
-        if now < self.due {
-            return;
-        }
-        // Divisions are what samples cost, and mostly one is due.
-        let late = now - self.due;
-        let times = if late < every { 1 } else { 1 + late.0 / every.0 };
-        self.due = self.due + every.times(times);
-        let Some(sample) = self.last else { return };
-        self.samples += times;
+        let due = now.since(self.base).0 / every.0;
+        let times = due.saturating_sub(self.due);
+        self.due += times;
+        let Some(shown) = &self.last else { return };
         let weight = u32::try_from(times).unwrap_or(u32::MAX);
-        let wait = sample.switch_wait.0 + sample.worker_wait.0;
-        self.slowdowns.add(sample.slowdown_milli(), weight);
-        self.occupancies.add(sample.occupancy, weight);
-        if wait > 0 {
-            self.share_sum += times as f64 * sample.worker_wait.0 as f64 / wait as f64;
-            self.waited += times;
+        self.slowdowns.add(shown.slowdown_milli, weight);
+        self.occupancies.add(shown.occupancy, weight);
+        self.share_sum += f64::from(weight) * shown.worker_wait / shown.wait.max(1.0);
+        self.waited += if shown.wait > 0.0 { times } else { 0 };
+        self.samples += times;
+    }
+}
+
+/// A task that ended, as samples show it.
+#[derive(Debug)]
+struct Shown {
+    slowdown_milli: u32,
+    occupancy: u32,
+    worker_wait: f64,
+    /// At the worker and in the switch.
+    wait: f64,
+}
+
+impl Shown {
+    #[inline]
+    fn of(sample: &Sample) -> Self {
+        Self {
+            slowdown_milli: sample.slowdown_milli(),
+            occupancy: sample.occupancy,
+            worker_wait: sample.worker_wait.0 as f64,
+            wait: (sample.switch_wait.0 + sample.worker_wait.0) as f64,
         }
     }
 }
 
-/// The largest values of an interval, as many as its p99 can depend on.
+/// The largest values of an interval, as many as its p99 can depend on, and others that came since the least
+/// of those was found.
 #[derive(Debug)]
 struct Tail {
-    /// Values and how often each was seen, the largest first.
-    values: Vec<(u32, u64)>,
-    /// How often all of them together.
-    seen: u64,
-    /// How many have to be kept.
-    kept: u64,
+    /// Values and how often each was seen, in any order, and room for more.
+    values: Vec<(u32, u32)>,
+    len: usize,
+    /// As many suffice.
+    kept: usize,
+    /// Smaller ones change nothing.
+    bar: u32,
 }
 
 impl Tail {
     /// For intervals of about so many samples. One may last twice as long before its p99 is taken too high.
     fn new(expected: u64) -> Self {
-        let kept = 2 * expected / TAIL + 1;
-        Self { values: Vec::with_capacity(kept as usize + 1), seen: 0, kept }
+        let kept = (2 * expected / TAIL + 1) as usize;
+        // The more room, the more seldom the least of the largest is looked for.
+        Self { values: vec![(0, 0); 4 * kept + 16], len: 0, kept, bar: 0 }
     }
 
     #[inline]
     fn add(&mut self, value: u32, times: u32) {
-        let is_full = self.seen >= self.kept;
-        if is_full && self.values.last().is_some_and(|(least, _)| value <= *least) {
-            return;
+        self.values[self.len] = (value, times);
+        self.len += usize::from(value >= self.bar) & usize::from(times > 0);
+        if self.len == self.values.len() {
+            self.trim();
         }
-        self.insert(value, times);
     }
 
-    fn insert(&mut self, value: u32, times: u32) {
-        let times = u64::from(times);
-        self.seen += times;
-        match self.values.binary_search_by(|(known, _)| value.cmp(known)) {
-            Ok(place) => self.values[place].1 += times,
-            Err(place) => self.values.insert(place, (value, times)),
-        }
-        while let Some((_, least)) = self.values.last().filter(|(_, least)| self.seen - least >= self.kept) {
-            self.seen -= least;
-            self.values.pop();
-        }
+    #[cold]
+    fn trim(&mut self) {
+        let values = &mut self.values[..self.len];
+        let (_, least, _) = values.select_nth_unstable_by_key(self.kept - 1, |(value, _)| Reverse(*value));
+        self.bar = least.0.saturating_add(1);
+        self.len = self.kept;
     }
 
     /// The least value that at most a hundredth of the samples exceed; 0 if there are none.
-    fn p99(&self, samples: u64) -> u32 {
+    fn p99(&mut self, samples: u64) -> u32 {
+        if self.len > self.kept {
+            self.trim();
+        }
+        let values = &mut self.values[..self.len];
+        values.sort_unstable_by_key(|(value, _)| Reverse(*value));
         let mut left = samples / TAIL;
-        for (value, times) in &self.values {
-            if *times > left {
+        for (value, times) in &*values {
+            if u64::from(*times) > left {
                 return *value;
             }
-            left -= times;
+            left -= u64::from(*times);
         }
-        self.values.last().map_or(0, |(value, _)| *value)
+        values.last().map_or(0, |(value, _)| *value)
     }
 
     fn clear(&mut self) {
-        self.values.clear();
-        self.seen = 0;
+        (self.len, self.bar) = (0, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     const EVERY: Nanos = Nanos::from_micros(10);
@@ -264,7 +294,6 @@ mod tests {
         for (value, times) in values {
             tail.add(value, times);
             samples += u64::from(times);
-            assert!(tail.values.len() <= tail.kept as usize, "no more is kept than there is room for");
         }
         tail.p99(samples)
     }
@@ -276,6 +305,19 @@ mod tests {
         assert_eq!(p99([(7, 99), (9, 1)], 100), 7);
         assert_eq!(p99([(9, 2), (7, 98)], 100), 9);
         assert_eq!(p99([], 100), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_p99_is_that_of_all_samples_in_order(
+            values in vec((prop_oneof![0_u32..9, any::<u32>()], 0_u32..4), 0..600),
+        ) {
+            let each = |(value, times): &(u32, u32)| core::iter::repeat_n(*value, *times as usize);
+            let mut all: Vec<u32> = values.iter().flat_map(each).collect();
+            all.sort_unstable();
+            let expected = all.iter().nth_back(all.len() / TAIL as usize).copied().unwrap_or_default();
+            prop_assert_eq!(p99(values, all.len().div_ceil(2) as u64), expected);
+        }
     }
 
     #[test]

@@ -90,11 +90,9 @@ impl Agent {
         let every = self.settings.sample_every;
         let Some(member) = self.member(worker) else { return };
         member.gauge.finished(now, every, sample);
+        let slice = member.slice;
         if let Rule::Replay(_) = self.settings.rule {
-            let slice = self.members.iter().find(|member| member.worker == worker).map(|member| member.slice);
-            if let Some(slice) = slice {
-                self.replay(slice).finished(sample);
-            }
+            self.replay(slice).finished(sample);
         }
     }
 

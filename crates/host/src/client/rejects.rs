@@ -5,6 +5,8 @@
 //! its repeat takes a second place. So a task that found no room while repeats of this client's may have held
 //! some is tried again all the same, as long as workers remember it: none is refused for what its own client
 //! sent twice.
+//!
+//! A REJECT for want of workers also asks the controller, which may know of some elsewhere.
 
 use alloc::vec::Vec;
 
@@ -52,6 +54,11 @@ impl Client {
         slot.rejected = Some(reject.reason);
         self.shares.end_repeats(slot.share, slot.repeats().min(1));
         slot.waiting = slot.waiting.saturating_sub(1);
+        if reject.reason == RejectReason::NoWorkers {
+            // The controller knows how many workers there are now, and another switch may have some.
+            self.ask_renewal(now, settings, out);
+        }
+        let slot = self.slots.get(id);
         if slot.kept_back {
             return;
         }
@@ -206,8 +213,10 @@ mod tests {
         fn reject(&mut self, to: &Submit) {
             let Submit { epoch, client, task, attempt, task_type, .. } = *to;
             let (reason, retry_after_ns) = (RejectReason::QueueFull, 1_000_000);
-            let reject =
-                Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns };
+            self.hear(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns });
+        }
+
+        fn hear(&mut self, reject: Reject) {
             self.client.packet(self.now, &self.settings, &Packet::Reject(reject), &mut self.out);
         }
 
@@ -220,6 +229,28 @@ mod tests {
         fn refused(&self) -> u64 {
             self.client.stats().refused
         }
+    }
+
+    #[test]
+    fn a_reject_for_want_of_workers_asks_the_controller_and_one_that_proves_nothing_does_not() {
+        let mut bench = Bench::new();
+        bench.settings.retry_burst = 8;
+        let Submit { epoch, client, task, attempt, task_type, .. } = bench.offer().expect("there is room");
+        let (reason, retry_after_ns) = (RejectReason::NoWorkers, 1_000_000);
+        let said = Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns };
+        for forged in [
+            Reject { task: TaskId { incarnation: Incarnation(2), ..task }, ..said },
+            Reject { task: TaskId { sequence: task.sequence.plus(1), ..task }, ..said },
+            Reject { epoch: Epoch(0), ..said },
+            Reject { attempt: Attempt(2), ..said },
+        ] {
+            bench.hear(forged);
+            assert_eq!((&bench.out[..], bench.client.stats().renewals), (&[][..], 0), "{forged:?}");
+        }
+        bench.hear(said);
+        assert_eq!(bench.out.drain(..).collect::<Vec<_>>(), [Action::Renew]);
+        bench.hear(said);
+        assert_eq!((&bench.out[..], bench.client.stats().renewals), (&[][..], 1), "the same one again");
     }
 
     #[test]

@@ -7,10 +7,7 @@ use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
 use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{
-    Endpoint, Epoch, Handle, INLINE_BYTES, Nanos, Packet, Reject, RejectReason, TaskId, check_large, encode,
-    parse,
-};
+use sluice_wire::{Endpoint, Epoch, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
@@ -167,10 +164,6 @@ impl Engine {
                 self.effects.unreadable += 1;
                 continue;
             };
-            if matches!(packet, Packet::Reject(Reject { reason: RejectReason::NoWorkers, .. })) {
-                // Its controller knows how many workers there are now, and another spine may have some.
-                self.registrar.renew_now();
-            }
             self.client.packet(now, &self.settings, &packet, &mut self.actions);
             let to = self.client.switch();
             self.effects.perform(&mut self.actions, to, outbox, datagram.received, bytes);
