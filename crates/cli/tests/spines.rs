@@ -4,9 +4,10 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
-use common::{Running, command, json, sluice, stderr};
+use common::{Running, command, hold_to_schema, json, sluice, stderr, stdout};
 
 /// The spines' names are in the order of the racks, one below each.
 const PLAN: &str = r#"
@@ -143,16 +144,22 @@ slice = "second"
 service = "spin"
 "#;
 
-#[test]
-fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("plan.toml"), APART).expect("written");
-    let up = command(folder.path(), &["up", "plan.toml"]).stderr(Stdio::piped()).spawn();
+/// Racks of that plan, ready.
+fn apart(folder: &Path) -> Running {
+    std::fs::write(folder.join("plan.toml"), APART).expect("written");
+    let up = command(folder, &["up", "plan.toml"]).stderr(Stdio::piped()).spawn();
     let mut up = Running(up.expect("it starts"));
     let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let mut said = said.filter(|line| line.contains("workers are ready"));
     assert!(said.next().is_some(), "never ready");
     std::thread::spawn(move || said.for_each(drop));
+    up
+}
+
+#[test]
+fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let up = apart(folder.path());
     let load = ["load", "--mix", "hold=0.5,spin=0.5", "--rate", "50", "--warm-up", "0s", "--length", "1s"];
     let output = sluice(folder.path(), &[&load[..], &["--json"]].concat());
     let result = json(&output);
@@ -161,5 +168,31 @@ fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
         assert!(of["tasks"]["sent"].as_u64() > Some(0), "{result}");
         assert_eq!(of["tasks"]["sent"], of["tasks"]["replied"], "{}", stderr(&output));
     }
+    up.ends_well();
+}
+
+#[test]
+fn status_shows_each_spine_and_says_of_one_that_is_dead_that_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let up = apart(folder.path());
+    let all = json(&sluice(folder.path(), &["status", "--json"]));
+    let leaf = |spine: usize| &all["spines"][spine]["status"]["workers"][0]["name"];
+    assert_eq!([leaf(0), leaf(1)], ["rack-1/first", "rack-2/second"], "{all}");
+    all["spines"].as_array().expect("both").iter().for_each(|spine| hold_to_schema(&spine["status"]));
+    let text = stdout(&sluice(folder.path(), &["status"]));
+    for part in ["2 spines, 0 of them dead", "spine 1: controller", "rack-1/first", "spine 2: controller"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Nobody listens there.
+    let first = all["spines"][0]["controller"].as_str().expect("an address");
+    let asked = format!("{first},127.0.0.1:1");
+    let output = sluice(folder.path(), &["status", "--controller", &asked, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let one = json(&output);
+    assert!(one["spines"][0]["why_dead"].is_null() && one["spines"][1]["status"].is_null(), "{one}");
+    let why = one["spines"][1]["why_dead"].as_str().expect("it is dead");
+    assert!(why.contains("no controller answers at http://127.0.0.1:1"), "{why}");
+    let text = stdout(&sluice(folder.path(), &["status", "--controller", &asked]));
+    assert!(text.contains("2 spines, 1 of them dead") && text.contains("spine 2: dead: no"), "{text}");
     up.ends_well();
 }

@@ -6,7 +6,8 @@
 //! until it is let in there, so that a [`PodRoute`] may name two spines.
 //!
 //! Nothing is kept: a controller that starts has found no spine yet, and sends nobody elsewhere before each
-//! had the time of a lease to be found.
+//! had the time of a lease to be found, and no client before it knows of each that it found whether it has
+//! leaves.
 //!
 //! Left out: a spine of more than one pod, and pods that change while it runs.
 
@@ -14,10 +15,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use sluice_wire::{Key, Nanos};
+use sluice_wire::{Incarnation, Key, Nanos};
 
 use crate::controller::{SOON, wait};
-use crate::message::{Answer, Refusal, Waiting, WorkerHello};
+use crate::message::{Answer, ClientHello, Refusal, Waiting, WorkerHello};
 use crate::tier::Tier;
 use crate::workers::check_tier;
 
@@ -28,8 +29,10 @@ pub struct Pods {
     racks: Vec<Vec<String>>,
     /// Whether a spine lives, as far as that is known.
     lives: Vec<Option<bool>>,
-    /// Whether it has a leaf.
-    serves: Vec<bool>,
+    /// Whether it has a leaf; unknown until its tables were read.
+    serves: Vec<Option<bool>>,
+    /// Clients that stood in its tables when they were read.
+    found: Vec<Vec<Incarnation>>,
     lease: Nanos,
     /// Until then a spine that was not found yet may be there.
     found_by: Nanos,
@@ -57,8 +60,9 @@ pub struct PodRoute {
 impl Pods {
     /// These racks below each spine, by what their leaves are called.
     pub fn new(racks: Vec<Vec<String>>, lease: Nanos, now: Nanos) -> Self {
-        let (lives, serves) = racks.iter().map(|_| (None, false)).unzip();
-        Self { racks, lives, serves, lease, found_by: now + lease, seats: BTreeMap::new() }
+        let (lives, serves) = racks.iter().map(|_| (None, None)).unzip();
+        let found = racks.iter().map(|_| Vec::new()).collect();
+        Self { racks, lives, serves, found, lease, found_by: now + lease, seats: BTreeMap::new() }
     }
 
     /// A spine was found, or lost.
@@ -66,8 +70,8 @@ impl Pods {
         self.lives[spine] = Some(lives);
     }
 
-    /// A spine has leaves now, or none.
-    pub fn serves(&mut self, spine: usize, has_leaves: bool) {
+    /// A spine has leaves now, or none, or its tables have to be read before that is known.
+    pub fn serves(&mut self, spine: usize, has_leaves: Option<bool>) {
         self.serves[spine] = has_leaves;
     }
 
@@ -87,20 +91,37 @@ impl Pods {
         self.route(now, name, home)
     }
 
-    /// Where a client registers that belongs to this spine, or what it is answered. One whose spine has no
-    /// leaf goes where there are some, with the tasks that it has there.
+    /// These clients stand in a spine's tables, which were just read.
+    pub fn found(&mut self, spine: usize, clients: Vec<Incarnation>) {
+        self.found[spine] = clients;
+    }
+
+    /// Where a client registers that calls as one of this spine's, or what it is answered. One whose spine
+    /// has no leaf goes where there are some, with the tasks that it has there; while it is not known of each
+    /// spine whether it has some, it stays where it is.
+    ///
+    /// One that was not heard yet goes where it was found: while nobody answered it called at the other
+    /// spines' addresses, too, and may have been heard there first.
     ///
     /// # Errors
     /// The answer.
-    pub fn of_client(&self, now: Nanos, name: &str, home: usize) -> Result<PodRoute, Answer> {
-        let has_leaves = |spine: &usize| self.serves[*spine] && self.lives[*spine] == Some(true);
+    pub fn of_client(&self, now: Nanos, hello: &ClientHello, home: usize) -> Result<PodRoute, Answer> {
+        let name = hello.name.as_str();
+        let has_leaves = |spine: &usize| self.does_live(*spine) && self.serves[*spine] == Some(true);
+        let seat = self.seat(name).filter(|spine| self.does_live(*spine));
+        if self.is_finding_out(now) && (seat.is_none() || !has_leaves(&home)) {
+            return seat.map(|to| PodRoute { to, from: None }).ok_or(wait(Waiting::ReadingBack, SOON));
+        }
+        let is_found_at = |spine: &usize| self.found[*spine].contains(&hello.incarnation);
+        let found = Some(home).filter(is_found_at).or_else(|| (0..self.lives.len()).find(is_found_at));
+        let home = found.filter(|_| seat.is_none()).unwrap_or(home);
         let serving = Some(home).filter(has_leaves).or_else(|| (0..self.lives.len()).find(has_leaves));
         serving.map_or_else(|| self.route(now, name, home), |to| Ok(self.route_to(name, to)))
     }
 
     /// The spine that stands in for those that are gone.
     pub fn stand_in(&self) -> Option<usize> {
-        self.lives.iter().position(|lives| *lives == Some(true))
+        (0..self.lives.len()).find(|spine| self.does_live(*spine))
     }
 
     /// Somebody is registered with a spine.
@@ -138,8 +159,21 @@ impl Pods {
     }
 
     fn route_to(&self, name: &str, to: usize) -> PodRoute {
-        let is_kept = |spine: &usize| *spine != to && self.lives[*spine] == Some(true);
+        let is_kept = |spine: &usize| *spine != to && self.does_live(*spine);
         PodRoute { to, from: self.seat(name).filter(is_kept) }
+    }
+
+    fn does_live(&self, spine: usize) -> bool {
+        self.lives[spine] == Some(true)
+    }
+
+    /// Whether a spine may still be found, or was found and is being read.
+    fn is_finding_out(&self, now: Nanos) -> bool {
+        let mut spines = self.lives.iter().zip(&self.serves);
+        spines.any(|spine| match spine {
+            (None, _) => now < self.found_by,
+            (Some(lives), serves) => *lives && serves.is_none(),
+        })
     }
 }
 
@@ -147,7 +181,7 @@ impl Pods {
 mod tests {
     use alloc::vec;
 
-    use sluice_wire::Endpoint;
+    use sluice_wire::{Endpoint, Serial};
 
     use super::*;
 
@@ -161,8 +195,10 @@ mod tests {
 
     fn both() -> Pods {
         let mut pods = pods();
-        pods.hears(0, true);
-        pods.hears(1, true);
+        for spine in [0, 1] {
+            pods.hears(spine, true);
+            pods.serves(spine, Some(false));
+        }
         pods
     }
 
@@ -187,6 +223,17 @@ mod tests {
         }
     }
 
+    fn client(name: &str) -> ClientHello {
+        let incarnation = Incarnation(name.bytes().map(u64::from).sum());
+        ClientHello {
+            name: name.to_string(),
+            incarnation,
+            at: Endpoint::default(),
+            floor: Serial(0),
+            held: None,
+        }
+    }
+
     const fn to(to: usize) -> PodRoute {
         PodRoute { to, from: None }
     }
@@ -196,7 +243,7 @@ mod tests {
         let pods = both();
         assert_eq!(pods.of_leaf(LATER, &leaf("rack-2/get")), Ok(to(0)));
         assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)));
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(1)));
         for stranger in ["rack-4/get", "rack-33/get", "rack-3", "x/rack-3/get", ""] {
             let Err(Answer::Refused { why }) = pods.of_leaf(LATER, &leaf(stranger)) else {
                 panic!("{stranger}")
@@ -218,7 +265,7 @@ mod tests {
             Ok(to(0)),
             "nothing is kept where nobody answers"
         );
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(0)));
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(0)));
         pods.granted(LATER, "rack-3/get", 0, Key(8));
         assert_eq!((pods.seat_of(Key(8)), pods.seat_of(Key(7))), (Some(0), None));
         pods.hears(1, true);
@@ -230,16 +277,16 @@ mod tests {
     #[test]
     fn clients_of_a_spine_whose_last_leaf_died_go_where_there_are_some_and_racks_stay() {
         let mut pods = both();
-        pods.serves(0, true);
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(0)));
+        pods.serves(0, Some(true));
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(0)));
         assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
-        pods.serves(1, true);
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)));
+        pods.serves(1, Some(true));
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(1)));
         pods.granted(LATER, "c", 1, Key(1));
-        pods.serves(1, false);
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(PodRoute { to: 0, from: Some(1) }));
+        pods.serves(1, Some(false));
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(PodRoute { to: 0, from: Some(1) }));
         pods.hears(0, false);
-        assert_eq!(pods.of_client(LATER, "c", 1), Ok(to(1)), "there is no other");
+        assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(1)), "there is no other");
     }
 
     #[test]
@@ -250,6 +297,45 @@ mod tests {
         assert!(waits(pods.of_leaf(Nanos(1), &leaf("rack-3/get"))));
         assert_eq!(pods.of_leaf(Nanos(1), &leaf("rack-1/get")), Ok(to(0)));
         assert_eq!(pods.of_leaf(LEASE, &leaf("rack-3/get")), Ok(to(0)));
+    }
+
+    #[test]
+    fn no_client_is_sent_elsewhere_before_each_spine_was_read_back() {
+        let mut pods = pods();
+        pods.hears(0, true);
+        pods.serves(0, Some(true));
+        let waits = |route| matches!(route, Err(Answer::Wait { why: Waiting::ReadingBack, .. }));
+        assert!(waits(pods.of_client(Nanos(1), &client("c/2"), 1)), "its spine was not found yet");
+        assert!(waits(pods.of_client(Nanos(1), &client("c/2"), 0)), "it may have been at the other");
+        pods.hears(1, true);
+        assert!(waits(pods.of_client(LATER, &client("c/2"), 1)), "its spine is being read");
+        pods.serves(1, Some(true));
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(1)));
+    }
+
+    #[test]
+    fn a_client_that_calls_elsewhere_first_goes_where_it_was_found() {
+        let mut pods = both();
+        pods.serves(0, Some(true));
+        pods.serves(1, Some(true));
+        pods.found(1, vec![client("c/2").incarnation]);
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 0), Ok(to(1)));
+        assert_eq!(pods.of_client(LATER, &client("new"), 0), Ok(to(0)));
+        pods.granted(LATER, "c/2", 1, Key(1));
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(1)));
+        pods.hears(1, false);
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(0)), "nobody is found with the dead");
+    }
+
+    #[test]
+    fn a_client_that_is_elsewhere_stays_there_while_its_own_spine_is_read_back() {
+        let mut pods = both();
+        pods.serves(0, Some(true));
+        pods.granted(LATER, "c/2", 0, Key(1));
+        pods.serves(1, None);
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(0)));
+        pods.serves(1, Some(true));
+        assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(PodRoute { to: 1, from: Some(0) }));
     }
 
     #[test]

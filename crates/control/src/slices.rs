@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 
 use sluice_wire::sizes::{QUOTA_MAX, share};
 use sluice_wire::tables::{SliceRow, SliceState, TableOp};
-use sluice_wire::{Generation, Nanos, SliceId, Sweep, SweepOf, TaskType, WorkerId};
+use sluice_wire::{Generation, Incarnation, Nanos, SliceId, Sweep, SweepOf, TaskType, WorkerId};
 
-use crate::controller::{Controller, SOON, wait};
+use crate::controller::{Controller, Link, SOON, wait};
 use crate::leaf_line::PoolSize;
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
@@ -249,6 +249,17 @@ impl Controller {
             PoolSize { name: slice.name.clone(), types, workers, quotas, capacity }
         };
         self.slices.iter().enumerate().map(of).collect()
+    }
+
+    /// Whether anybody serves here; unknown while the switch is lost, or its tables were not read.
+    pub fn does_serve(&self) -> Option<bool> {
+        let is_known = matches!(self.link, Link::Up | Link::TooSmall | Link::Superseded);
+        is_known.then(|| self.workers.iter().any(|(_, worker)| worker.serves.is_some()))
+    }
+
+    /// The clients that stand in its switch's tables, by their lives.
+    pub fn client_lives(&self) -> Vec<Incarnation> {
+        self.clients.iter().map(|(_, client)| client.row.incarnation).collect()
     }
 
     /// A slice was opened or closed, or neither.

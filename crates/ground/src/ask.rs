@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
-use crate::board::{Board, NoteKind, RackNow, SliceNow, WorkerNow};
+use crate::board::{Board, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow};
 use crate::fail::{Failure, Outcome};
 
 /// How long one question may take.
@@ -94,18 +94,19 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Tells `board` what the controller at `remote` says from now on.
-    pub fn start(remote: Remote, board: Board) -> Outcome<Self> {
+    /// Tells `board` what the controller says from now on, or that of each spine.
+    pub fn start(controllers: Vec<Remote>, board: Board) -> Outcome<Self> {
         let runtime = runtime()?;
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let thread = thread::spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = tell_status(&remote, &board, &seen) => {}
-                    () = tell_events(&remote, &board) => {}
-                }
-            });
+            let is_one = controllers.len() == 1;
+            for (spine, remote) in (1..).zip(controllers.clone()) {
+                let who = if is_one { String::new() } else { format!("spine {spine}: ") };
+                // It ends with the runtime.
+                runtime.spawn(tell_events(remote, who, board.clone()));
+            }
+            runtime.block_on(tell_status(&controllers, &board, &seen));
         });
         Ok(Self { over, thread: Some(thread) })
     }
@@ -121,20 +122,24 @@ impl Drop for Reporter {
     }
 }
 
-async fn tell_status(remote: &Remote, board: &Board, over: &AtomicBool) {
-    let mut controller = ControllerClient::new(remote.connect());
-    let mut last = RackNow::default();
+async fn tell_status(controllers: &[Remote], board: &Board, over: &AtomicBool) {
+    let mut controllers: Vec<Calls> =
+        controllers.iter().map(|remote| ControllerClient::new(remote.connect())).collect();
+    let mut last = vec![RackNow::default(); controllers.len()];
     while !over.load(Ordering::Relaxed) {
-        last = match timeout(PATIENCE, controller.status(StatusRequest {})).await {
-            Ok(Ok(answer)) => rack_now(&answer.into_inner().shown()),
-            Ok(Err(_)) | Err(_) => RackNow { up: false, ..last },
-        };
-        board.show_rack(last.clone());
+        for (controller, last) in controllers.iter_mut().zip(&mut last) {
+            match timeout(PATIENCE, controller.status(StatusRequest {})).await {
+                Ok(Ok(answer)) => *last = rack_now(&answer.into_inner().shown()),
+                Ok(Err(_)) | Err(_) => last.switches.iter_mut().for_each(|switch| switch.up = false),
+            }
+        }
+        board.show_rack(RackNow::all_of(&last));
         sleep(ASK_EVERY).await;
     }
 }
 
-async fn tell_events(remote: &Remote, board: &Board) {
+/// Says before each event whose it is.
+async fn tell_events(remote: Remote, who: String, board: Board) {
     loop {
         let mut controller = ControllerClient::new(remote.connect_patiently());
         if let Ok(answer) = controller.watch(WatchRequest {}).await {
@@ -143,7 +148,7 @@ async fn tell_events(remote: &Remote, board: &Board) {
                 let event = event.shown();
                 let news = board.decided().hear(&event);
                 for line in news {
-                    board.note(kind(&event.kind), line);
+                    board.note(kind(&event.kind), format!("{who}{line}"));
                 }
             }
         }
@@ -184,7 +189,8 @@ pub fn rack_now(status: &StatusResponse) -> RackNow {
     });
     let mut workers: Vec<WorkerNow> = workers.collect();
     workers.sort_by(|one, other| one.name.cmp(&other.name));
-    RackNow { epoch: switch.epoch, up: switch.link() == LinkState::Up, slices: slices.collect(), workers }
+    let switches = vec![SwitchNow { epoch: switch.epoch, up: switch.link() == LinkState::Up }];
+    RackNow { switches, slices: slices.collect(), workers }
 }
 
 /// A worker's phase in one word.

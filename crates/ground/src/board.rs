@@ -79,17 +79,56 @@ pub struct KindNow {
     pub slowdown: [f64; 3],
 }
 
-/// How the rack stands.
+/// How the rack stands, or racks below spines do.
 #[derive(Clone, Debug, Default)]
 pub struct RackNow {
-    /// The switch's life; 0 while it is away.
-    pub epoch: u32,
-    /// Whether its controller answers and reaches it.
-    pub up: bool,
+    /// Its switch, or each spine; none before it was asked.
+    pub switches: Vec<SwitchNow>,
     /// Its slices.
     pub slices: Vec<SliceNow>,
     /// Its workers.
     pub workers: Vec<WorkerNow>,
+}
+
+/// How a switch stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SwitchNow {
+    /// Its life; 0 before it was reached.
+    pub epoch: u32,
+    /// Whether its controller answers and reaches it.
+    pub up: bool,
+}
+
+impl RackNow {
+    /// Whether all its switches are up.
+    pub fn is_up(&self) -> bool {
+        !self.switches.is_empty() && self.switches.iter().all(|switch| switch.up)
+    }
+
+    /// Whether it has been up.
+    pub fn was_up(&self) -> bool {
+        self.switches.iter().any(|switch| switch.epoch != 0)
+    }
+
+    /// Several spines as one: what those have that are up, or what all had that are away.
+    pub fn all_of(spines: &[Self]) -> Self {
+        let switches = spines.iter().map(|spine| spine.switches.first().copied().unwrap_or_default());
+        let switches: Vec<SwitchNow> = switches.collect();
+        let none_is_up = switches.iter().all(|switch| !switch.up);
+        let shown = spines.iter().zip(&switches).filter(|(_, switch)| switch.up || none_is_up);
+        let mut all = Self { switches: switches.clone(), ..Self::default() };
+        for (spine, _) in shown {
+            for slice in &spine.slices {
+                match all.slices.iter_mut().find(|known| known.name == slice.name) {
+                    Some(known) => known.add(slice),
+                    None => all.slices.push(slice.clone()),
+                }
+            }
+            all.workers.extend(spine.workers.iter().cloned());
+        }
+        all.workers.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
 }
 
 /// How a slice stands.
@@ -103,6 +142,14 @@ pub struct SliceNow {
     pub tokens_max: u32,
     /// Tasks that may wait.
     pub tasks_max: u32,
+}
+
+impl SliceNow {
+    fn add(&mut self, other: &Self) {
+        self.balance = self.balance.saturating_add(other.balance);
+        self.tokens_max = self.tokens_max.saturating_add(other.tokens_max);
+        self.tasks_max = self.tasks_max.saturating_add(other.tasks_max);
+    }
 }
 
 /// How a worker stands.
@@ -199,5 +246,34 @@ impl Board {
     fn lock(&self) -> MutexGuard<'_, Known> {
         // Every write is one assignment or push: what another thread left when it panicked is whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spine(up: bool, leaf: &str, balance: i32) -> RackNow {
+        let slice = SliceNow { name: "get".into(), balance, tokens_max: 8, tasks_max: 100 };
+        let worker = WorkerNow { name: leaf.into(), stands_for: 2, ..WorkerNow::default() };
+        RackNow { switches: vec![SwitchNow { epoch: 7, up }], slices: vec![slice], workers: vec![worker] }
+    }
+
+    fn leaves(rack: &RackNow) -> Vec<&str> {
+        rack.workers.iter().map(|worker| worker.name.as_str()).collect()
+    }
+
+    #[test]
+    fn several_spines_are_one_with_the_leaves_of_all_that_are_up() {
+        let both = RackNow::all_of(&[spine(true, "rack-2/get", 3), spine(true, "rack-1/get", -5)]);
+        assert!(both.is_up());
+        assert_eq!(leaves(&both), ["rack-1/get", "rack-2/get"]);
+        assert_eq!((both.slices.len(), both.slices[0].balance, both.slices[0].tasks_max), (1, -2, 200));
+        let one = RackNow::all_of(&[spine(false, "rack-2/get", 3), spine(true, "rack-1/get", -5)]);
+        assert!(!one.is_up() && one.was_up());
+        assert_eq!((leaves(&one), one.slices[0].balance), (vec!["rack-1/get"], -5));
+        let none = RackNow::all_of(&[spine(false, "rack-2/get", 3), spine(false, "rack-1/get", -5)]);
+        assert_eq!(leaves(&none).len(), 2, "as they stood before");
+        assert!(!RackNow::all_of(&[RackNow::default()]).was_up());
     }
 }

@@ -66,8 +66,8 @@ impl Drop for Told {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RackArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
-    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; what asks
-    /// one asks the first.
+    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; changes
+    /// are asked of the first.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]

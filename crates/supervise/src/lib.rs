@@ -88,7 +88,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
         workers => format!("{workers} workers are ready"),
     };
     board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
-    let reporter = Reporter::start(processes.controller()?, board.clone())?;
+    let reporter = Reporter::start(processes.controllers()?, board.clone())?;
     // Nobody outside reaches a controller in a namespace.
     let all = processes::listed(&processes.known_controllers()?);
     let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));

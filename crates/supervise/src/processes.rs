@@ -426,7 +426,7 @@ fn joined(asker: &Asker) -> (usize, usize) {
         let rack = rack_now(&status);
         let open = rack.workers.iter().filter(|worker| worker.phase == "open");
         let open = open.map(|worker| worker.stands_for.max(1) as usize).sum::<usize>();
-        if rack.up { (open, written) } else { (0, 0) }
+        if rack.is_up() { (open, written) } else { (0, 0) }
     })
 }
 

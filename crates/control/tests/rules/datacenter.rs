@@ -18,7 +18,7 @@ use sluice_control::{
 use sluice_switch::Config;
 use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_wire::tables::{SpineRow, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Epoch, Generation, Nanos, SliceId, Term, WorkerId};
+use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, SliceId, Term, WorkerId};
 
 const SEEDS: u64 = 500;
 const SPINES: usize = 2;
@@ -44,6 +44,8 @@ struct Datacenter {
     /// Who had each link, in which of its lives.
     links: BTreeMap<LinkName, u64>,
     is_calm: bool,
+    /// Which spines' tables the controller above has read.
+    is_read: [bool; SPINES],
 }
 
 /// A spine's machine, and whether it lives.
@@ -70,8 +72,24 @@ struct RackPlace {
 struct ClientPlace {
     home: usize,
     hello: ClientHello,
+    /// At which spine's address it calls: another than its own once nobody answered there.
+    calls: usize,
     /// By which spine's controller it was let in last.
     granted: Option<(usize, ClientGrant)>,
+}
+
+impl SpinePlace {
+    /// Whether it could have served a client.
+    fn has_leaves(&mut self) -> bool {
+        let is_open = |leaf| self.rack.switch.worker(WorkerId(leaf)).row.is_some_and(|row| row.open);
+        self.lives && (0..8).any(is_open)
+    }
+
+    fn has_row_of(&mut self, client: &ClientHello) -> bool {
+        let clients = self.rack.switch.shape().clients;
+        let mut rows = (0..clients).filter_map(|row| self.rack.switch.client(ClientId(row)));
+        rows.any(|row| row.incarnation == client.incarnation)
+    }
 }
 
 fn size(epoch: u32, clients: u16) -> Config {
@@ -119,7 +137,7 @@ impl Datacenter {
         let spines: Vec<_> = (0..SPINES).map(spine).collect();
         let client = |home: usize| {
             let hello = client(&format!("c/{home}"), 50 + home as u64);
-            ClientPlace { home, hello, granted: None }
+            ClientPlace { home, hello, calls: home, granted: None }
         };
         let mut datacenter = Self {
             now: spines[0].rack.now,
@@ -131,6 +149,7 @@ impl Datacenter {
             lives: 1 << 32,
             links: BTreeMap::new(),
             is_calm: false,
+            is_read: [false; SPINES],
         };
         datacenter.controller_is_back();
         (0..RACKS).for_each(|rack| datacenter.leaf_is_back(rack));
@@ -241,7 +260,7 @@ impl Datacenter {
                 place.rack.disconnect(0);
             }
         }
-        self.pods = Some(pods);
+        (self.pods, self.is_read) = (Some(pods), [false; SPINES]);
     }
 
     fn leaf_is_back(&mut self, rack: usize) {
@@ -381,15 +400,38 @@ impl Datacenter {
             if self.is_lost() {
                 continue;
             }
-            let Some(pods) = &mut self.pods else { return };
-            let ClientPlace { home, hello, granted } = &mut self.clients[client];
-            let Ok(PodRoute { to, from }) = pods.of_client(self.now, &hello.name, *home) else { continue };
+            let ClientPlace { home, hello, calls, granted } = &mut self.clients[client];
+            let Some(pods) = &mut self.pods else {
+                *calls = (*calls + 1) % SPINES;
+                continue;
+            };
+            for (spine, SpinePlace { rack, .. }) in self.spines.iter_mut().enumerate() {
+                // One that has been read is told at once what its controller makes of it.
+                if rack.controller.does_serve().is_some() {
+                    rack.flush();
+                }
+                let serves = rack.controller.does_serve();
+                if serves.is_some() && !self.is_read[spine] {
+                    pods.found(spine, rack.controller.client_lives());
+                }
+                self.is_read[spine] = serves.is_some();
+                pods.serves(spine, serves);
+            }
+            let Ok(PodRoute { to, from }) = pods.of_client(self.now, hello, *calls) else { continue };
+            let is_new_there = to != *home && !self.spines[to].has_row_of(hello);
+            let own = &mut self.spines[*home];
+            assert!(
+                !is_new_there || !own.has_leaves() || !own.has_row_of(hello),
+                "client {client} goes to {to}"
+            );
             let spine = &mut self.spines[to].rack;
             let call = spine.client_hello(hello);
             spine.flush();
             if let Some(Answer::Client(grant)) = spine.answers.get(&call) {
                 pods.granted(self.now, &hello.name, to, grant.key);
                 *granted = Some((to, (**grant).clone()));
+                // Whoever answers away from home, it asks there next.
+                *calls = *home;
             } else if let Some(from) = from {
                 let from = &mut self.spines[from].rack;
                 from.client_hello(hello);

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 use sluice_report::table::{digits, time};
 
 use super::heading::Heading;
-use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, WorkerNow};
+use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow};
 
 /// Rows of the heading.
 const HEAD_ROWS: u16 = 4;
@@ -89,16 +89,29 @@ fn section<'t>(title: impl Into<Line<'t>>) -> Block<'t> {
 fn draw_head(frame: &mut Frame<'_>, area: Rect, [what, second]: [&str; 2], load: &LoadNow, rack: &RackNow) {
     let [name, place, bar, totals] =
         Layout::vertical([Constraint::Length(1); HEAD_ROWS as usize]).areas(area);
-    let switch = match (rack.up, rack.epoch) {
-        (true, epoch) => Span::styled(format!("switch up, epoch {epoch}"), GOOD),
-        (false, 0) => Span::styled("switch starting", DIM),
-        (false, _) => Span::styled("switch away", BAD),
-    };
-    beside(frame, name, Span::styled(format!(" {what}"), BOLD), switch);
+    beside(frame, name, Span::styled(format!(" {what}"), BOLD), switches(&rack.switches));
     let leave = Span::styled("q or Ctrl-C ends the run", DIM);
     beside(frame, place, Span::raw(format!(" {second}")), leave);
     draw_progress(frame, bar, load);
     frame.render_widget(Line::from(outcomes(load)), totals);
+}
+
+/// How the switch stands, or the spines.
+fn switches(all: &[SwitchNow]) -> Span<'static> {
+    match all {
+        [SwitchNow { up: true, epoch }] => Span::styled(format!("switch up, epoch {epoch}"), GOOD),
+        [] | [SwitchNow { epoch: 0, .. }] => Span::styled("switch starting", DIM),
+        [_] => Span::styled("switch away", BAD),
+        several => {
+            let away = (1..).zip(several).filter(|(_, switch)| !switch.up);
+            let away: Vec<String> = away.map(|(spine, _)| spine.to_string()).collect();
+            let up = several.len() - away.len();
+            match &away[..] {
+                [] => Span::styled(format!("{up} spines up"), GOOD),
+                away => Span::styled(format!("spine {} away, {up} up", away.join(", ")), BAD),
+            }
+        }
+    }
 }
 
 /// One text to the left and one to the right, which is seen whole: what there is no room for is cut off the
@@ -179,8 +192,8 @@ fn draw_types(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
 }
 
 fn draw_slices(frame: &mut Frame<'_>, area: Rect, rack: &RackNow) {
-    let last_known =
-        if rack.up || rack.epoch == 0 { "" } else { ", as they stood before the switch went away" };
+    let is_shown = !rack.was_up() || rack.switches.iter().any(|switch| switch.up);
+    let last_known = if is_shown { "" } else { ", as they stood before the switch went away" };
     let block = section(format!("Slices, on a logarithmic scale{last_known} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -224,7 +237,13 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNo
     let rows = usize::from(area.height.saturating_sub(1)).min(rack.workers.len().div_ceil(columns)).max(1);
     let hidden = rack.workers.len().saturating_sub(rows * columns);
     let hidden = if hidden > 0 { format!("; {hidden} more") } else { String::new() };
-    let block = section(format!("Workers: tasks there on average, as a share of the quota{hidden} "));
+    let are_leaves = rack.workers.iter().any(|worker| worker.stands_for > 0);
+    let what = if are_leaves {
+        "Leaves, and how many workers each stands for"
+    } else {
+        "Workers: tasks there on average, as a share of the quota"
+    };
+    let block = section(format!("{what}{hidden} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let lines = (0..rows).map(|row| {
@@ -238,10 +257,16 @@ fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> [Span<'static>; 4] {
     let depth = load.depths.get(usize::from(worker.index)).copied().unwrap_or(0.0);
     let (doing, style) =
         if worker.phase == "open" { (shorten(&worker.slice), DIM) } else { (worker.phase.to_owned(), BAD) };
+    // Tasks are counted by their workers' numbers, which are not the leaves'.
+    let [bar, number] = if worker.stands_for > 0 {
+        [" ".repeat(LEVEL_WIDTH), format!("{:5} ", worker.stands_for)]
+    } else {
+        [level(depth / f64::from(worker.quota.max(1))), format!("{depth:5.2} ")]
+    };
     [
         Span::styled(format!(" {:NAME_WIDTH$} ", shorten(&worker.name)), BOLD),
-        Span::styled(level(depth / f64::from(worker.quota.max(1))), GOOD),
-        Span::raw(format!("{depth:5.2} ")),
+        Span::styled(bar, GOOD),
+        Span::raw(number),
         Span::styled(format!("{doing:10}  "), style),
     ]
 }
@@ -417,8 +442,7 @@ mod tests {
             ..LoadNow::default()
         };
         let rack = RackNow {
-            epoch: 1_700_000_000,
-            up: true,
+            switches: vec![SwitchNow { epoch: 1_700_000_000, up: true }],
             slices: vec![slice("get", 5), slice("scan", -40)],
             workers: (0..8).map(worker).collect(),
         };
@@ -508,8 +532,25 @@ mod tests {
     fn slices_are_not_taken_for_the_present_ones_while_the_switch_is_away() {
         let mut known = known();
         assert!(!picture(80, 24, &known).contains("before the switch went away"));
-        known.rack = known.rack.map(|rack| RackNow { up: false, ..rack });
+        let mut rack = known.rack.take().expect("it was asked");
+        rack.switches[0].up = false;
+        known.rack = Some(rack);
         assert!(picture(80, 24, &known).contains("before the switch went away"));
+    }
+
+    #[test]
+    fn spines_that_are_away_are_named_and_leaves_are_told_by_what_they_stand_for() {
+        let mut known = known();
+        let mut rack = known.rack.take().expect("it was asked");
+        rack.workers.iter_mut().for_each(|leaf| (leaf.stands_for, leaf.quota) = (17, 2));
+        rack.switches = vec![SwitchNow { epoch: 1, up: true }; 3];
+        known.rack = Some(rack.clone());
+        let all = picture(80, 24, &known);
+        assert!(all.contains("3 spines up") && all.contains("17 ") && all.contains("Leaves"), "{all}");
+        rack.switches[1].up = false;
+        known.rack = Some(rack);
+        let picture = picture(80, 24, &known);
+        assert!(picture.contains("spine 2 away, 2 up") && !picture.contains("went away"), "{picture}");
     }
 
     #[test]

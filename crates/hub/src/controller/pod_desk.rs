@@ -26,11 +26,12 @@ impl PodDesk {
     }
 
     /// Somebody who watches a spine tells of it.
-    pub(super) fn hears(&self, spine: usize, news: &SpineNews) {
+    pub(super) fn hears(&self, spine: usize, news: SpineNews) {
         let (mut pods, number) = (self.pods(), spine + 1);
         let lives = match news {
-            SpineNews::Lives(lives) => *lives,
-            SpineNews::Serves(has_leaves) => return pods.serves(spine, *has_leaves),
+            SpineNews::Lives(lives) => lives,
+            SpineNews::Serves(has_leaves) => return pods.serves(spine, has_leaves),
+            SpineNews::Found(clients) => return pods.found(spine, clients),
         };
         pods.hears(spine, lives);
         match (lives, pods.stand_in()) {
@@ -58,7 +59,7 @@ impl PodDesk {
 
     /// What a client leaves behind stands until its lease ends, for what is still under way there.
     pub(super) async fn renew_client(&self, home: usize, hello: ClientHello) -> Result<Answer, Status> {
-        let route = self.pods().of_client(self.clock.now(), &hello.name, home);
+        let route = self.pods().of_client(self.clock.now(), &hello, home);
         let name = hello.name.clone();
         let renew = move |call| Event::ClientHello { call, hello };
         match route {

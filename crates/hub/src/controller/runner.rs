@@ -11,7 +11,7 @@ use sluice_net::rpc::Caller;
 use sluice_net::rpc::v1::AgentInterval;
 use sluice_wire::tables::TableOp;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
-use sluice_wire::{Endpoint, Generation, Key, Nanos, SliceId, WorkerId};
+use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -137,6 +137,8 @@ pub(super) struct Runner {
     told_to: ToldTo,
     /// What it heard last of how many workers each slice has.
     sizes_said: Vec<PoolSize>,
+    /// What it heard last of whether the spine has leaves.
+    serves_said: Option<bool>,
     out: Vec<Action>,
 }
 
@@ -163,8 +165,10 @@ pub(super) enum ToldTo {
 pub(super) enum SpineNews {
     /// It was found, or lost.
     Lives(bool),
-    /// It has leaves now, or none.
-    Serves(bool),
+    /// It has leaves now, or none; unknown until its tables were read.
+    Serves(Option<bool>),
+    /// These clients stood in its tables when they were read.
+    Found(Vec<Incarnation>),
 }
 
 /// An agent that waits for the slice step.
@@ -201,6 +205,7 @@ impl Runner {
             depths: Vec::new(),
             told_to,
             sizes_said: Vec::new(),
+            serves_said: None,
             out: Vec::new(),
         }
     }
@@ -297,21 +302,28 @@ impl Runner {
         }
     }
 
-    /// A leaf says above how many workers its rack has, and a spine whether it has some.
+    /// A leaf says above how many workers its rack has, and a spine whether it has leaves.
     fn tell_sizes(&mut self) {
-        if matches!(self.told_to, ToldTo::Nobody) {
-            return;
-        }
-        let sizes = self.controller.pool_sizes();
-        if sizes == self.sizes_said {
-            return;
-        }
-        self.sizes_said.clone_from(&sizes);
         match &self.told_to {
             ToldTo::Nobody => {}
-            // The line may have ended.
-            ToldTo::Leaf(line) => line.send(Heard::Sizes(sizes)).unwrap_or_default(),
-            ToldTo::Above(desk) => desk(SpineNews::Serves(sizes.iter().any(|size| size.workers > 0))),
+            ToldTo::Leaf(line) => {
+                let sizes = self.controller.pool_sizes();
+                if sizes != self.sizes_said {
+                    self.sizes_said.clone_from(&sizes);
+                    // The line may have ended.
+                    line.send(Heard::Sizes(sizes)).unwrap_or_default();
+                }
+            }
+            ToldTo::Above(desk) => {
+                let serves = self.controller.does_serve();
+                if serves != self.serves_said {
+                    if serves.is_some() && self.serves_said.is_none() {
+                        desk(SpineNews::Found(self.controller.client_lives()));
+                    }
+                    self.serves_said = serves;
+                    desk(SpineNews::Serves(serves));
+                }
+            }
         }
     }
 

@@ -65,7 +65,7 @@ pub fn start_above(
     let start = |(spine, ((options, handle), asked))| {
         let pods = OfSpine { spine, desk: Arc::clone(&desk) };
         let theirs = Arc::clone(&desk);
-        let told_to = ToldTo::Above(Box::new(move |news| theirs.hears(spine, &news)));
+        let told_to = ToldTo::Above(Box::new(move |news| theirs.hears(spine, news)));
         serve(options, (handle, asked), Some(pods), told_to)
     };
     spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()

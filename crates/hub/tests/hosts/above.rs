@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sluice_net::WorkerOptions;
 use sluice_net::client::SpineClients;
+use sluice_wire::Generation;
 
 use crate::fabric::{Fabric, all_replied, named, submit_spread};
 use crate::rack::{Echo, Running, until};
@@ -25,6 +26,11 @@ fn four() -> (Fabric, Vec<Running>, SpineClients, Echo) {
 
 fn are_at_home(fabric: &Fabric) -> bool {
     [0, 1].iter().all(|spine| fabric.weights_at(*spine) == [1, 1])
+}
+
+/// In which lives leaves are registered at each spine.
+fn lives(fabric: &Fabric) -> [Vec<(Generation, u64)>; 2] {
+    [0, 1].map(|spine| fabric.rows_at(spine).iter().map(|row| (row.generation, row.life)).collect())
 }
 
 /// Closes the client: all that it sent was answered.
@@ -91,17 +97,34 @@ fn a_spine_whose_last_leaf_died_refuses_no_task_since_its_clients_go_where_there
 #[test]
 fn tasks_go_on_while_the_controller_is_dead_and_it_reads_all_spines_back() {
     let (mut fabric, _workers, client, _) = four();
-    let generations = |fabric: &Fabric, spine| {
-        fabric.rows_at(spine).iter().map(|row| (row.generation, row.life)).collect::<Vec<_>>()
-    };
-    let before = [0, 1].map(|spine| generations(&fabric, spine));
+    let before = lives(&fabric);
     fabric.kill_controller();
     all_replied(submit_spread(&client, 0..400));
     fabric.restart_controller();
     all_replied(submit_spread(&client, 400..800));
     let _late = fabric.worker(2, &named(2), &Echo::default());
     until("a worker that came since", || fabric.weights_at(1) == [1, 2]);
-    assert_eq!([0, 1].map(|spine| generations(&fabric, spine)), before, "nobody had to come in anew");
+    assert_eq!(lives(&fabric), before, "nobody had to come in anew");
+    nothing_lost(client);
+}
+
+/// A lease is over by then, and pauses between two calls have grown to their longest.
+const LONG_DEAD: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_controller_that_was_dead_for_longer_than_a_lease_finds_everybody_and_sends_nobody_elsewhere() {
+    let (mut fabric, _workers, client, _) = four();
+    let before = lives(&fabric);
+    fabric.kill_controller();
+    std::thread::sleep(LONG_DEAD);
+    fabric.restart_controller();
+    let _late = fabric.worker(2, &named(2), &Echo::default());
+    until("a worker that came since", || {
+        all_replied(submit_spread(&client, 0..20));
+        assert_eq!([0, 1].map(|spine| fabric.clients_at(spine)), [1, 1], "each is at its own spine");
+        fabric.weights_at(1) == [1, 2]
+    });
+    assert_eq!(lives(&fabric), before, "nobody had to come in anew");
     nothing_lost(client);
 }
 

@@ -20,7 +20,9 @@ use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, servi
 use sluice_switch::Config;
 use sluice_switch::horus::{FabricReading, IdleRack};
 use sluice_wire::tables::{TableAnswer, TableOp, WorkerRow};
-use sluice_wire::{Endpoint, Epoch, Generation, Nanos, Packet, RackNews, SliceId, Update, WorkerId, encode};
+use sluice_wire::{
+    ClientId, Endpoint, Epoch, Generation, Nanos, Packet, RackNews, SliceId, Update, WorkerId, encode,
+};
 
 use crate::DEADLINE;
 use crate::rack::{ECHO, Echo, OTHER, Running, until};
@@ -304,6 +306,14 @@ impl Fabric {
 
     pub(crate) fn rows_at(&self, spine: usize) -> Vec<WorkerRow> {
         (0..64).filter_map(|leaf| self.row_at(spine, WorkerId(leaf))).collect()
+    }
+
+    /// How many clients are registered at a spine.
+    pub(crate) fn clients_at(&self, spine: usize) -> usize {
+        // More than there are in any test.
+        let asked = (0..8).map(|client| TableOp::ReadClient(ClientId(client))).collect();
+        let answers = self.switch(spine).tables().call(asked).expect("the spine runs");
+        answers.iter().filter(|answer| matches!(answer, TableAnswer::Client(Some(_)))).count()
     }
 
     fn row(&self, leaf: WorkerId) -> Option<WorkerRow> {

@@ -90,7 +90,7 @@ pub(super) fn live(
     let mut rack = LiveRack::start(&ask, &pick.who, Epoch(number + 1))?;
     let board = Board::default();
     board.name_slices(ask.slices.iter().map(|(name, _)| name.clone()).collect());
-    let reporter = Reporter::start(rack.controller()?, board.clone())?;
+    let reporter = Reporter::start(vec![rack.controller()?], board.clone())?;
     let begins = Clock::start().now() + nanos(BEGINS_AFTER);
     let wall = SystemTime::now() + BEGINS_AFTER;
     let played = rack.adapt(Some(begins)).and_then(|()| rack.play_from(begins, &trace, args.dilate, stop));

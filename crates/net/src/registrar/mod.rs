@@ -4,7 +4,8 @@
 //! It repeats one call: what it is told with `set_hello` goes there, what comes back is a [`RegistrarEvent`],
 //! and after each event the host's thread is woken. Calls go out as often as the controller asks for, and at
 //! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
-//! again and again, ever more rarely up to once a second, and the log says so.
+//! again and again, ever more rarely up to once a second (where something is registered, twice a lease), and
+//! the log says so.
 //!
 //! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first,
 //! its home. When that has been silent for a lease it registers with the next one, and goes back once its

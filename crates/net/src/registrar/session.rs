@@ -201,12 +201,17 @@ impl<R: Role> Session<R> {
             self.backoff.reset();
             return CALLS_APART;
         }
-        let pause = self.backoff.next();
+        let pause = self.backoff.next(self.longest_pause());
         // Who has another one to turn to does so once the lease is over, however rarely it tries by then.
         let pause = if self.controllers.are_several() { pause.min(left) } else { pause };
         let url = self.url();
         tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
         pause
+    }
+
+    /// A controller that comes back gives those that it finds registered a lease, in which they have to call.
+    fn longest_pause(&self) -> Duration {
+        self.held.map_or(BACKOFF_MAX, |_| BACKOFF_MAX.min(self.lease / 2))
     }
 
     fn call_in(&mut self, pause: Duration) {
@@ -284,10 +289,10 @@ impl Backoff {
         Self { next: BACKOFF_MIN, percent: 75 + (bits % 51) as u32 }
     }
 
-    fn next(&mut self) -> Duration {
+    fn next(&mut self, longest: Duration) -> Duration {
         let pause = self.next * self.percent / 100;
         self.next = (self.next * 2).min(BACKOFF_MAX);
-        pause.min(BACKOFF_MAX)
+        pause.min(longest)
     }
 
     fn reset(&mut self) {
@@ -302,14 +307,23 @@ mod tests {
     #[test]
     fn pauses_double_up_to_a_second_and_start_anew_after_an_answer() {
         let mut backoff = Backoff::new(25);
-        let pauses: Vec<u128> = (0..7).map(|_| backoff.next().as_millis()).collect();
+        let pauses: Vec<u128> = (0..7).map(|_| backoff.next(BACKOFF_MAX).as_millis()).collect();
         assert_eq!(pauses, [50, 100, 200, 400, 800, 1000, 1000]);
         backoff.reset();
-        assert_eq!(backoff.next(), BACKOFF_MIN);
+        assert_eq!(backoff.next(BACKOFF_MAX), BACKOFF_MIN);
+    }
+
+    #[test]
+    fn who_is_registered_calls_twice_within_a_lease_however_long_nobody_answered() {
+        let mut backoff = Backoff::new(25);
+        let half = Duration::from_millis(150);
+        let pauses: Vec<u128> = (0..4).map(|_| backoff.next(half).as_millis()).collect();
+        assert_eq!(pauses, [50, 100, 150, 150]);
     }
 
     #[test]
     fn two_hosts_do_not_pause_alike() {
-        assert_ne!(Backoff::new(1).next(), Backoff::new(2).next());
+        let first = |bits| Backoff::new(bits).next(BACKOFF_MAX);
+        assert_ne!(first(1), first(2));
     }
 }

@@ -1,23 +1,22 @@
-//! `sluice status`: how a rack stands, as its controller says; once, or again and again.
+//! `sluice status`: how a rack stands, as its controller says, or each of several spines; once, or again and
+//! again.
 
+mod look;
 mod shown;
 mod watch;
 
-use sluice_ground::ask::Asker;
 use sluice_ground::fail::Outcome;
 use sluice_ground::print;
 
 use crate::args::Status;
-use shown::{text, to_json};
+use look::Askers;
 
 /// Asks and prints the answer.
 pub(crate) fn run(args: &Status) -> Outcome<()> {
-    let controller = args.rack.remote()?;
-    let url = controller.url().to_owned();
-    let asker = Asker::new(controller)?;
+    let askers = Askers::of(args.rack.remotes()?)?;
     if args.watch {
-        return watch::run(args, &url, &asker);
+        return watch::run(args, &askers);
     }
-    let status = asker.status()?;
-    if args.json { print::line(to_json(&status)) } else { print::text(text(&url, &status)) }
+    let look = askers.first_look()?;
+    if args.json { print::line(look.to_json()) } else { print::text(look.text()) }
 }

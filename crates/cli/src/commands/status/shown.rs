@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_ground::ask::{link, phase};
 use sluice_ground::plan::Types;
-use sluice_net::rpc::v1::{ClassStatus, Counter, StatusResponse};
+use sluice_net::rpc::v1::{ClassStatus, Counter, SliceStatus, StatusResponse};
 use sluice_report::table::{Table, time};
 
 /// All of it, for people.
@@ -22,6 +22,38 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
     format!("{head}\n\n{}", tables.join("\n"))
+}
+
+/// The rack in a line.
+pub(super) fn line(status: &StatusResponse) -> String {
+    let switch = status.switch.clone().unwrap_or_default();
+    let slices = status.slices.iter().map(|slice| {
+        let balance = slice.balance.map_or_else(
+            || "balance ?".to_owned(),
+            |balance| match balance {
+                0.. => format!("{balance} tokens parked"),
+                waiting => format!("{} tasks wait", waiting.unsigned_abs()),
+            },
+        );
+        format!(
+            "; {} {}, {} worker{}, {balance}",
+            slice.name,
+            if slice.open { "open" } else { "closed" },
+            slice.workers,
+            if slice.workers == 1 { "" } else { "s" }
+        ) + &refused(slice)
+    });
+    let slices: String = slices.collect();
+    let clients = status.clients.len();
+    let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
+    format!("switch {}, epoch {}{slices}; {clients}", link(switch.link()), switch.epoch)
+}
+
+/// What of a slice is refused because nobody serves it; empty if nothing is.
+fn refused(slice: &SliceStatus) -> String {
+    let refused = slice.classes.iter().filter(|class| class.refused);
+    let needs: Vec<String> = refused.map(|class| write_labels(&class.needs)).collect();
+    if needs.is_empty() { String::new() } else { format!(", nobody for {}", needs.join(", ")) }
 }
 
 fn slices(status: &StatusResponse) -> Table {
@@ -202,4 +234,51 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
 
 fn counters_json(counters: &[Counter]) -> Value {
     counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_net::rpc::v1::{LinkState, SwitchStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
+        let slice = |name: &str, open, balance| SliceStatus {
+            name: name.to_owned(),
+            open,
+            workers: 4,
+            balance,
+            ..SliceStatus::default()
+        };
+        let status = StatusResponse {
+            switch: Some(SwitchStatus { epoch: 7, link: LinkState::Up.into(), ..SwitchStatus::default() }),
+            slices: vec![
+                slice("get", true, Some(5)),
+                slice("scan", false, Some(-40)),
+                slice("other", true, None),
+            ],
+            ..StatusResponse::default()
+        };
+        assert_eq!(
+            line(&status),
+            "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
+             workers, balance ?; 0 clients"
+        );
+    }
+
+    #[test]
+    fn a_line_says_which_tasks_of_a_slice_nobody_serves() {
+        let class = |needs: &[&str], refused| ClassStatus {
+            needs: needs.iter().map(|label| (*label).to_owned()).collect(),
+            refused,
+            ..ClassStatus::default()
+        };
+        let slice = SliceStatus {
+            classes: vec![class(&["gpu", "ssd"], true), class(&["gpu"], false), class(&[], true)],
+            ..SliceStatus::default()
+        };
+        assert_eq!(refused(&slice), ", nobody for gpu+ssd, none");
+        assert_eq!(refused(&SliceStatus::default()), "");
+    }
 }

@@ -7,15 +7,12 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
 use ratatui::crossterm::terminal::{Clear, ClearType, size};
-use sluice_control::write_labels;
-use sluice_ground::ask::{Asker, link};
-use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::fail::Outcome;
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
 use sluice_ground::view::Keyboard;
-use sluice_net::rpc::v1::{SliceStatus, StatusResponse};
 
-use super::shown::{text, to_json};
+use super::look::{Askers, StatusLook};
 use crate::args::Status;
 
 /// How often a signal is looked for between two looks at the rack.
@@ -23,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Asks again and again until a signal comes, or nobody reads what is printed. A rack that never answered
 /// ends it; one that did is waited for, since that may be what is watched.
-pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()> {
+pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     let began = Instant::now();
     let shown = Shown::fitting(args.json);
@@ -31,12 +28,9 @@ pub(super) fn run(args: &Status, controller: &str, asker: &Asker) -> Outcome<()>
     let mut first = true;
     while !stop.is_asked() {
         let looked = Instant::now();
-        let status = match asker.status() {
-            Err(why) if first => return Err(why),
-            answer => answer,
-        };
+        let look = if first { askers.first_look()? } else { askers.look() };
         first = false;
-        if !shown.show(controller, began.elapsed(), &status)? {
+        if !shown.show(began.elapsed(), &look)? {
             break;
         }
         while !stop.is_asked() && looked.elapsed() < every {
@@ -79,59 +73,20 @@ impl Shown {
     }
 
     /// Shows a look; says whether anybody still reads.
-    fn show(
-        &self,
-        controller: &str,
-        since: Duration,
-        status: &Result<StatusResponse, Failure>,
-    ) -> Outcome<bool> {
+    fn show(&self, since: Duration, look: &StatusLook) -> Outcome<bool> {
+        let since = since.as_secs_f64();
         match self {
-            Self::Screen(_) => Screen::draw(&match status {
-                Ok(status) => text(controller, status),
-                Err(why) => format!("{:.0} s after the first look:\n\n{why}\n", since.as_secs_f64()),
-            }),
+            Self::Screen(_) if look.is_whole() => Screen::draw(&look.text()),
+            Self::Screen(_) => {
+                Screen::draw(&format!("{since:.0} s after the first look:\n\n{}", look.text()))
+            }
             Self::Lines => {
-                let said = status.as_ref().map_or_else(Failure::to_string, line);
-                print::while_read(format_args!("{:8.2} s  {said}\n", since.as_secs_f64()))
+                let lines = look.lines().into_iter().map(|said| format!("{since:8.2} s  {said}\n"));
+                print::while_read(lines.collect::<String>())
             }
-            Self::Json => {
-                let said = status.as_ref().map_or_else(Failure::to_json, to_json);
-                print::while_read(format_args!("{said}\n"))
-            }
+            Self::Json => print::while_read(format_args!("{}\n", look.to_json())),
         }
     }
-}
-
-/// The rack in a line.
-fn line(status: &StatusResponse) -> String {
-    let switch = status.switch.clone().unwrap_or_default();
-    let slices = status.slices.iter().map(|slice| {
-        let balance = slice.balance.map_or_else(
-            || "balance ?".to_owned(),
-            |balance| match balance {
-                0.. => format!("{balance} tokens parked"),
-                waiting => format!("{} tasks wait", waiting.unsigned_abs()),
-            },
-        );
-        format!(
-            "; {} {}, {} worker{}, {balance}",
-            slice.name,
-            if slice.open { "open" } else { "closed" },
-            slice.workers,
-            if slice.workers == 1 { "" } else { "s" }
-        ) + &refused(slice)
-    });
-    let slices: String = slices.collect();
-    let clients = status.clients.len();
-    let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-    format!("switch {}, epoch {}{slices}; {clients}", link(switch.link()), switch.epoch)
-}
-
-/// What of a slice is refused because nobody serves it; empty if nothing is.
-fn refused(slice: &SliceStatus) -> String {
-    let refused = slice.classes.iter().filter(|class| class.refused);
-    let needs: Vec<String> = refused.map(|class| write_labels(&class.needs)).collect();
-    if needs.is_empty() { String::new() } else { format!(", nobody for {}", needs.join(", ")) }
 }
 
 /// The terminal behind stdout, drawn over from its first line, and its keyboard.
@@ -195,8 +150,6 @@ fn fitted(line: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use sluice_net::rpc::v1::{ClassStatus, LinkState, SwitchStatus};
-
     use super::*;
 
     #[test]
@@ -205,46 +158,6 @@ mod tests {
         assert_eq!(fitted("get-1  get  open", 10), ["get-1  ge…"]);
         assert_eq!(fitted("get-1  get", 10), ["get-1  get"]);
         assert_eq!(fitted("", 10), [""]);
-    }
-
-    #[test]
-    fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
-        let slice = |name: &str, open, balance| SliceStatus {
-            name: name.to_owned(),
-            open,
-            workers: 4,
-            balance,
-            ..SliceStatus::default()
-        };
-        let status = StatusResponse {
-            switch: Some(SwitchStatus { epoch: 7, link: LinkState::Up.into(), ..SwitchStatus::default() }),
-            slices: vec![
-                slice("get", true, Some(5)),
-                slice("scan", false, Some(-40)),
-                slice("other", true, None),
-            ],
-            ..StatusResponse::default()
-        };
-        assert_eq!(
-            line(&status),
-            "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
-             workers, balance ?; 0 clients"
-        );
-    }
-
-    #[test]
-    fn a_line_says_which_tasks_of_a_slice_nobody_serves() {
-        let class = |needs: &[&str], refused| ClassStatus {
-            needs: needs.iter().map(|label| (*label).to_owned()).collect(),
-            refused,
-            ..ClassStatus::default()
-        };
-        let slice = SliceStatus {
-            classes: vec![class(&["gpu", "ssd"], true), class(&["gpu"], false), class(&[], true)],
-            ..SliceStatus::default()
-        };
-        assert_eq!(refused(&slice), ", nobody for gpu+ssd, none");
-        assert_eq!(refused(&SliceStatus::default()), "");
     }
 
     #[test]
