@@ -1,9 +1,10 @@
 //! The datacenter's controller (Horus §3.2, A.3): it numbers leaves, spines and clients, tells spines who is
 //! below them with how many workers, links each rack's pool with a spine, and deals with those that die.
 //!
-//! It stands above the racks' controllers, whose affair a rack's workers are: here all of them are there from
-//! the beginning, and come back with their leaf. Its steps take no time; when it hears of a death is the
-//! run's affair.
+//! It stands above the racks' controllers, whose affair a rack's workers are. In curves all of them are there
+//! from the beginning, and come back with their leaf; fault runs have racks' own controllers
+//! (`faults/racks.rs`), which register them and say how many there are. Its steps take no time; when it hears
+//! of a death is the run's affair.
 
 use sluice_switch::Config;
 use sluice_switch::horus::{Mirror, SpineLink};
@@ -87,6 +88,11 @@ pub(super) struct Control {
     generations: Vec<Generation>,
     /// Of each leaf at its spines: another whenever it goes below one.
     uplinks: Vec<Generation>,
+    /// How many workers each leaf is known to have, and below which spine it went last.
+    weights: Vec<u32>,
+    pub(super) above: Vec<u32>,
+    /// Whether racks have controllers of their own, which write what stands in leaves' tables.
+    pub(super) racks_are_led: bool,
 }
 
 impl Control {
@@ -104,6 +110,8 @@ impl Control {
             (0..leaves.max(spines)).map(|_| dice.word()).collect()
         });
         let seats = seats(&pools, leaves);
+        let weight = |leaf| seats.iter().filter(|seat| seat.leaf == leaf).count() as u32;
+        let weights = (0..leaves).map(weight).collect();
         Self {
             runs,
             pools,
@@ -117,7 +125,42 @@ impl Control {
             seeds,
             generations: vec![Generation(1); leaves as usize],
             uplinks: vec![Generation(1); leaves as usize],
+            weights,
+            above: vec![0; leaves as usize],
+            racks_are_led: false,
         }
+    }
+
+    /// Racks' own controllers tell from now on who is there: nobody yet.
+    pub(super) fn leave_racks_to_themselves(&mut self) {
+        self.racks_are_led = true;
+        self.weights.fill(0);
+    }
+
+    pub(super) fn weight(&self, leaf: u32) -> u32 {
+        self.weights[leaf as usize]
+    }
+
+    pub(super) fn set_weight(&mut self, leaf: u32, workers: u32) {
+        self.weights[leaf as usize] = workers;
+    }
+
+    /// What a worker takes at once, by its own word.
+    pub(super) fn quota_of_workers(&self) -> u8 {
+        self.runs.quota()
+    }
+
+    /// Tasks that may wait in a leaf.
+    pub(super) fn limit(&self) -> u32 {
+        match self.runs {
+            Runs::Datacenter(System::Rain { .. }) | Runs::Alone(_) => self.queue,
+            Runs::Datacenter(_) => 1,
+        }
+    }
+
+    /// Types of the first pool's tasks.
+    pub(super) fn types(&self) -> impl Iterator<Item = TaskType> + '_ {
+        (0..self.types).map(|of| self.task_type(0, TaskType(of)))
     }
 
     /// All clients' indices: those of a pool follow one another.
@@ -160,30 +203,32 @@ impl Control {
     pub(super) fn leaf(&self, leaf: u32, epoch: Epoch, testbed: &Testbed) -> DatacenterSwitch {
         let mut here = self.seats.iter().filter(|seat| seat.leaf == leaf);
         let workers = here.clone().count() as u32;
-        let config = Config {
-            workers: workers.max(1) as u16,
-            seed: self.seeds[1][leaf as usize],
-            ..self.config(epoch)
-        };
+        // Who comes in anew may find its last row not cleared yet.
+        let rows = if self.racks_are_led { 2 * workers } else { workers };
+        let config =
+            Config { workers: rows.max(1) as u16, seed: self.seeds[1][leaf as usize], ..self.config(epoch) };
         let limit = self.queue + workers * u32::from(self.runs.quota());
         let queues = Config {
             tasks_per_slice: limit.next_power_of_two(),
-            tokens_per_slice: token_cells(workers, 2 * u32::from(QUOTA_MAX)),
+            tokens_per_slice: token_cells(rows, 2 * u32::from(QUOTA_MAX)),
             ..config
         };
         let spines = self.spines as u16;
-        let (scheduler, limit) = match &self.runs {
-            Runs::Datacenter(system @ System::Rain { .. }) => {
-                (SwitchProgram::leaf(*system, queues, spines), self.queue)
-            }
-            Runs::Datacenter(system) => (SwitchProgram::leaf(*system, config, spines), 1),
+        let scheduler = match &self.runs {
+            Runs::Datacenter(system @ System::Rain { .. }) => SwitchProgram::leaf(*system, queues, spines),
+            // A controller admits workers by the ring for their tokens, also where a program has no use for it.
+            Runs::Datacenter(system) if self.racks_are_led => SwitchProgram::leaf(*system, queues, spines),
+            Runs::Datacenter(system) => SwitchProgram::leaf(*system, config, spines),
             Runs::Alone(choice) => {
                 let config = Config { replay_cells: self.replay_cells(workers), ..queues };
-                (SwitchProgram::alone(choice, config), self.queue)
+                SwitchProgram::alone(choice, config)
             }
         };
         let mut node = DatacenterSwitch::new(scheduler, epoch, &testbed.switch);
-        self.open(&mut node, limit);
+        if self.racks_are_led {
+            return node;
+        }
+        self.open(&mut node, self.limit());
         let first = self.seats.iter().position(|seat| seat.leaf == leaf);
         debug_assert_eq!(first.is_some(), here.next().is_some());
         for (worker, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.leaf == leaf) {
@@ -264,11 +309,19 @@ impl Control {
         let row = WorkerRow { at, slice, generation, open: true, ..WorkerRow::default() };
         node.table(TableOp::ResetCounters(number, START));
         node.table(TableOp::SetWorker(number, Some(row)));
-        let sized = node.scheduler.set_workers(slice, (number, generation), placed.workers);
+        let sized = node.scheduler.set_workers(slice, (number, generation), self.weight(placed.leaf));
         let link = SpineLink { at: SPINES.at(spine).endpoint(), epoch: node.epoch, leaf: number, generation };
         let known = leaf.scheduler.set_spine(spine as u16, Some((link, START)));
         let told = leaf.scheduler.link(slice, spine as u16);
         sized.and(known).and(told).expect("the testbed's check refuses what a program would")
+    }
+
+    /// A rack that is below this spine has another number of workers now.
+    pub(super) fn reweigh(&self, (pool, leaf): (usize, u32), spine: &mut DatacenterSwitch) {
+        let (number, generation) = (WorkerId(leaf as u16), self.uplinks[leaf as usize]);
+        let slice = SliceId(pool as u16);
+        let sized = spine.scheduler.set_workers(slice, (number, generation), self.weight(leaf));
+        sized.expect("it is below this spine");
     }
 
     /// A leaf is not below this spine any more.
@@ -325,6 +378,11 @@ impl Control {
                 node.table(TableOp::SetType(self.task_type(pool, TaskType(of)), Some(slice)));
             }
         }
+        self.know_clients(node);
+    }
+
+    /// Replies go to them past the spines.
+    pub(super) fn know_clients(&self, node: &mut DatacenterSwitch) {
         for client in (0..self.client_ids()).map(ClientId) {
             let at = CLIENTS.at(client.0.into()).endpoint();
             let row = ClientRow { key: Key(0), at, incarnation: Incarnation(0) };

@@ -1,9 +1,12 @@
-//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves and spines
-//! that die and come back with an empty memory (Horus A.3), held to the protocol's promises.
+//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines
+//! and racks' controllers that die and come back with an empty memory (Horus A.3), held to the protocol's
+//! promises.
 //!
-//! One seed is one run. What the controller does about those that are out stands in `outages`.
+//! One seed is one run. What the controller above does about those that are out stands in `outages`, what
+//! racks' own do in `racks`.
 
 mod oracle;
+mod racks;
 mod scenario;
 
 use std::ops::Range;
@@ -18,9 +21,9 @@ use super::system::System;
 use super::world::{Datacenter, Reminder};
 use crate::faults::{Broken, Many, Tally, run_each};
 use crate::policy::Policy;
-use crate::testbed::Testbed;
 use oracle::HopOracle;
-use scenario::{END, FAULTS_END, HopScenario, SETTLED, SUBMIT_END};
+use racks::{Leads, RENEW};
+use scenario::{END, FAULTS_END, HopScenario, LeadStep, SETTLED, SUBMIT_END};
 
 /// One run of a system, from its seed to the closing of the books.
 ///
@@ -29,10 +32,14 @@ use scenario::{END, FAULTS_END, HopScenario, SETTLED, SUBMIT_END};
 pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let scenario = HopScenario::of(&Policy::Datacenter(system), seed);
     let point = &scenario.point;
-    let watched = vec![(point, Placement::of(point), HopOracle::new(SETTLED))];
-    let mut datacenter = Datacenter::new(Runs::Datacenter(system), 0, watched);
-    let mut trial = Trial { datacenter: &mut datacenter, testbed: &point.testbed, turns: &scenario.turns };
-    trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
+    let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
+    let mut datacenter = Datacenter::led(Runs::Datacenter(system), watched);
+    let leads = Leads::start(&mut datacenter, seed);
+    Trial { datacenter, leads, scenario: &scenario }.run().map_err(|(at, what)| Broken {
+        seed,
+        at_ns: at.0,
+        what,
+    })
 }
 
 /// Runs these seeds on so many threads, until one breaks a promise.
@@ -44,6 +51,8 @@ pub fn run_many_faults(system: System, seeds: Range<u64>, threads: usize) -> Man
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Outage(OutageStep),
+    Lead(LeadStep),
+    Renew,
     FaultsEnd,
     SubmitEnd,
     End,
@@ -51,17 +60,22 @@ enum Step {
 
 /// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
 struct Trial<'t> {
-    datacenter: &'t mut Datacenter<HopOracle>,
-    testbed: &'t Testbed,
-    turns: &'t [(Nanos, OutageStep)],
+    datacenter: Datacenter<HopOracle>,
+    leads: Leads,
+    scenario: &'t HopScenario,
 }
 
 impl Trial<'_> {
-    fn run(&mut self) -> Result<Tally, (Nanos, String)> {
+    fn run(mut self) -> Result<Tally, (Nanos, String)> {
         for (at, step) in self.steps() {
             self.until(at)?;
             match step {
-                Step::Outage(turn) => self.datacenter.takes(turn, self.testbed),
+                Step::Outage(turn) => {
+                    self.datacenter.takes(turn, &self.scenario.point.testbed);
+                    self.leads.follow(&mut self.datacenter, turn);
+                }
+                Step::Lead(step) => self.leads.takes(&mut self.datacenter, step),
+                Step::Renew => self.leads.renew(&mut self.datacenter),
                 Step::FaultsEnd => self.datacenter.world.network.weather = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
                 Step::End => {}
@@ -73,9 +87,11 @@ impl Trial<'_> {
 
     /// In the order of time; of one time, as they are listed.
     fn steps(&self) -> Vec<(Nanos, Step)> {
-        let turns = self.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
+        let turns = self.scenario.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
+        let leads = self.scenario.leads.iter().map(|(at, step)| (*at, Step::Lead(*step)));
+        let renewals = (1..END.0 / RENEW.0).map(|number| (RENEW.times(number), Step::Renew));
         let ends = [(FAULTS_END, Step::FaultsEnd), (SUBMIT_END, Step::SubmitEnd), (END, Step::End)];
-        let mut steps: Vec<_> = turns.chain(ends).collect();
+        let mut steps: Vec<_> = turns.chain(leads).chain(renewals).chain(ends).collect();
         steps.sort_by_key(|(at, _)| *at);
         steps
     }

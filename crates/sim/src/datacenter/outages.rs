@@ -50,6 +50,9 @@ impl<O: TaskWatch> Datacenter<O> {
         control.raise(leaf);
         let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
         leaves[leaf as usize] = control.leaf(leaf, epoch, testbed);
+        if control.racks_are_led {
+            return control.set_weight(leaf, 0);
+        }
         for worker in 0..self.control.seats.len() {
             if self.control.seats[worker].leaf == leaf {
                 let switch = &self.leaves[leaf as usize];
@@ -75,9 +78,12 @@ impl<O: TaskWatch> Datacenter<O> {
         self.register_clients(spine, epoch);
     }
 
-    fn goes_below(&mut self, rack: usize, spine: u32) {
+    /// A rack without workers is below none.
+    pub(super) fn goes_below(&mut self, rack: usize, spine: u32) {
         self.control.raise_uplink(rack as u32);
-        self.link(0, rack, spine);
+        if self.control.weight(rack as u32) > 0 {
+            self.link(0, rack, spine);
+        }
     }
 
     fn racks_of(&self, spine: u32) -> Vec<usize> {

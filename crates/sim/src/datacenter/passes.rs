@@ -80,7 +80,8 @@ impl<O: TaskWatch> SwitchSide for Datacenter<O> {
         let packet = self.world.packets.get(id);
         self.pool = self.belongs_to(from, packet);
         let is_task = matches!(packet, Packet::Submit(_) | Packet::Dispatch(_));
-        if is_task {
+        // What a leaf rejects leaves a switch twice: its spine tells the client.
+        if is_task || matches!(packet, Packet::Reject(_)) {
             self.pools[self.pool].meter.in_switch.enter(self.world.now);
         }
         Ok((is_task, true))

@@ -99,6 +99,11 @@ impl<O: TaskWatch> Datacenter<O> {
         Self::over(below, runs, replication, pools)
     }
 
+    /// A pool whose racks have controllers of their own, and no workers before these have let them in.
+    pub(super) fn led(runs: Runs, pool: (&Point, Placement, O)) -> Self {
+        Self::begun(None, runs, 0, vec![pool], Control::leave_racks_to_themselves)
+    }
+
     /// The same with this fabric below them.
     pub(super) fn over(
         below: Option<TiersBelow>,
@@ -106,12 +111,23 @@ impl<O: TaskWatch> Datacenter<O> {
         replication: u32,
         pools: Vec<(&Point, Placement, O)>,
     ) -> Self {
+        Self::begun(below, runs, replication, pools, |_| {})
+    }
+
+    fn begun(
+        below: Option<TiersBelow>,
+        runs: Runs,
+        replication: u32,
+        pools: Vec<(&Point, Placement, O)>,
+        instruct: impl FnOnce(&mut Control),
+    ) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
         let types = pools
             .iter()
             .flat_map(|(point, ..)| point.workload.classes.iter().map(|class| class.task_type.0 + 1));
         let layouts = pools.iter().map(|(_, layout, _)| layout.clone()).collect();
-        let control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
+        let mut control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
+        instruct(&mut control);
         let mut world = DatacenterWorld::new(Fates::new(&testbed.faults, seed, replication).map(Box::new));
         join(&mut world, testbed);
         let alarms = world.engine.alarms(WORKERS, control.seats.len() as u32);
@@ -147,6 +163,22 @@ impl<O: TaskWatch> Datacenter<O> {
 
     /// Everybody is registered, racks are linked with spines, and the first requests are drawn.
     fn begin(&mut self, testbed: &Testbed) {
+        if !self.control.racks_are_led {
+            self.all_come_in();
+        }
+        if testbed.racks.watch > Nanos(0) {
+            self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
+        }
+        if testbed.racks.interval > Nanos(0) {
+            self.world.engine.cue(testbed.racks.interval, SPINES, Reminder::Interval);
+        }
+        for (at, _) in &self.turns {
+            self.world.engine.cue(*at, SPINES, Reminder::Turn);
+        }
+        (0..self.pools.len()).for_each(|pool| self.draw(pool));
+    }
+
+    fn all_come_in(&mut self) {
         for worker in 0..self.control.seats.len() {
             let leaf = &self.leaves[self.control.seats[worker].leaf as usize];
             let grant = self.control.worker_registration(worker, leaf);
@@ -161,16 +193,6 @@ impl<O: TaskWatch> Datacenter<O> {
                 }
             }
         }
-        if testbed.racks.watch > Nanos(0) {
-            self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
-        }
-        if testbed.racks.interval > Nanos(0) {
-            self.world.engine.cue(testbed.racks.interval, SPINES, Reminder::Interval);
-        }
-        for (at, _) in &self.turns {
-            self.world.engine.cue(*at, SPINES, Reminder::Turn);
-        }
-        (0..self.pools.len()).for_each(|pool| self.draw(pool));
     }
 
     /// A pool's rack goes below a spine, which hears from its leaf.
@@ -178,6 +200,7 @@ impl<O: TaskWatch> Datacenter<O> {
         let leaf = self.control.pools[pool].racks[rack].leaf;
         let (above, below) = (&mut self.spines[spine as usize], &mut self.leaves[leaf as usize]);
         let told = self.control.link((pool, rack), (spine, above), below);
+        self.control.above[leaf as usize] = spine;
         self.pool = pool;
         if let Some(told) = told {
             self.tell(LEAVES.at(leaf), &told);

@@ -28,6 +28,16 @@ const LOAD: f64 = 0.15;
 pub(super) struct HopScenario {
     pub(super) point: Point,
     pub(super) turns: Vec<(Nanos, OutageStep)>,
+    pub(super) leads: Vec<(Nanos, LeadStep)>,
+}
+
+/// What happens to a rack's own controller, or to a worker's calls to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeadStep {
+    Dies(usize),
+    Back(usize),
+    /// Whether they are cut off from now on.
+    Cut(usize, bool),
 }
 
 impl HopScenario {
@@ -57,7 +67,8 @@ impl HopScenario {
         let workload = Workload::parse("exp:40us").expect("a workload");
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
         point.rate_per_s = LOAD * point.capacity_per_s();
-        Self { point, turns: outages(dice, count, spines.into()) }
+        let leads = lead_steps(seed, count as usize, point.testbed.workers as usize);
+        Self { point, turns: outages(dice, count, spines.into()), leads }
     }
 }
 
@@ -65,6 +76,23 @@ impl HopScenario {
 fn rates(dice: &mut Dice) -> Rates {
     let mut share = || dice.pick(&[0.0, 0.0, 0.01, 0.1]);
     Rates { loss: share(), duplicate: share(), reorder: share() }
+}
+
+/// Two controllers die and come back, and two workers are cut off: shorter than a lease, or longer.
+fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)> {
+    let dice = &mut Dice::named(seed, "racks' controllers' faults", 0);
+    let mut steps = Vec::new();
+    for _ in 0..2 {
+        let mut span = || {
+            let at = dice.span(Nanos::from_millis(1), Nanos::from_millis(18));
+            (at, at + dice.span(Nanos::from_micros(200), Nanos::from_millis(4)))
+        };
+        let [(dies, back), (cut, mended)] = [span(), span()];
+        let [rack, worker] = [racks, workers].map(|count| dice.below(count as u64) as usize);
+        steps.extend([(dies, LeadStep::Dies(rack)), (back, LeadStep::Back(rack))]);
+        steps.extend([(cut, LeadStep::Cut(worker, true)), (mended, LeadStep::Cut(worker, false))]);
+    }
+    steps
 }
 
 /// Three, one behind the other: each ends before the next begins. Who is out comes back with an empty memory.
