@@ -216,7 +216,7 @@ impl Control {
         let spines = self.spines as u16;
         let scheduler = match &self.runs {
             Runs::Datacenter(system @ System::Rain { .. }) => SwitchProgram::leaf(*system, queues, spines),
-            // A controller admits workers by the ring for their tokens, also where a program has no use for it.
+            // A controller admits workers by their tokens' ring, also where a program has no use for it.
             Runs::Datacenter(system) if self.racks_are_led => SwitchProgram::leaf(*system, queues, spines),
             Runs::Datacenter(system) => SwitchProgram::leaf(*system, config, spines),
             Runs::Alone(choice) => {
