@@ -4,6 +4,8 @@
 //! under Horus. The rack has as many workers below one switch under RackSched. Both have Exp(100 µs) at load
 //! 0.8, in what their switches and workers take, and take turns in one run. Prints one line of JSON.
 
+#[path = "baseline/median.rs"]
+mod median;
 #[path = "baseline/timing.rs"]
 mod timing;
 
@@ -15,7 +17,8 @@ use sluice_sim::testbed::{RackLayout, Testbed};
 use sluice_sim::workload::Workload;
 use sluice_wire::Nanos;
 
-use timing::{median, timed};
+use median::median;
+use timing::timed;
 
 const LOAD: f64 = 0.8;
 const WORKERS: u32 = 475;

@@ -3,6 +3,7 @@
 //! It draws the same tasks from the same streams and fills the same histogram. It knows one queue and workers
 //! that are all alike; it has no warm-up, classes, slowdowns, averages over time or checks.
 
+mod median;
 mod timing;
 
 use std::cmp::Reverse;
@@ -11,7 +12,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use sluice_sim::stats::Distribution;
 use sluice_sim::workload::Request;
 
-pub(crate) use timing::{median, timed};
+pub(crate) use median::median;
+pub(crate) use timing::timed;
 
 /// Serves so many of `requests` with so many workers, first come first served, and gives their latencies.
 pub(crate) fn serve(requests: impl IntoIterator<Item = Request>, workers: usize, tasks: u64) -> Distribution {

@@ -1,4 +1,4 @@
-//! How long work takes a thread, and which of many times counts.
+//! How long work takes a thread.
 
 use std::fs;
 use std::time::Instant;
@@ -13,12 +13,6 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
         _ => begun.elapsed().as_nanos() as f64,
     };
     (spent, done)
-}
-
-/// The middle one.
-pub(crate) fn median(mut of: Vec<f64>) -> f64 {
-    of.sort_by(f64::total_cmp);
-    of[of.len() / 2]
 }
 
 fn on_cpu_ns() -> Option<u64> {

@@ -6,6 +6,7 @@ mod draconis;
 mod fabric;
 mod labels;
 mod notices;
+mod pools;
 mod rack;
 mod rdma;
 mod server;

@@ -1,63 +1,16 @@
 //! Horus' figure 18a: how many leaves the controller tells when a spine fails. It is a count over pools that
-//! lie on the same switches, and no run: where 1,000 pools are and which spines they have is drawn here.
-//!
-//! The paper says what the datacenter is (48 pods of 24 leaves and 24 spines, 24 servers of 32 workers a
-//! leaf) and how large pools are (50 to 20,000 workers, 685 in the mean). Where they are it leaves open: here
-//! they fill pod after pod, with so many workers of a leaf as a share, and have a spine for each r of their
-//! leaves, drawn from those pods'.
+//! lie on the same switches ([`crate::pools`]), and no run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_world::dice::Dice;
 
-const PODS: usize = 48;
-const LEAVES: usize = 24;
-const SPINES: usize = 24;
-const WORKERS: usize = 24 * 32;
-const POOLS: usize = 1_000;
+use crate::pools::{WORKERS, full_scale, pools};
+
 /// As often as the paper has a spine fail.
 const FAILURES: usize = 30;
 /// How often the pools are drawn: three in a hundred are so large that one draw says little.
 const DRAWS: u32 = 10;
-
-/// One pool's leaves and spines, by their numbers in the datacenter.
-struct Pool {
-    leaves: Vec<usize>,
-    spines: Vec<usize>,
-}
-
-/// An exponential distribution alone has no pool of 20,000 among 1,000: three in a hundred are drawn
-/// evenly.
-fn size(dice: &mut Dice) -> usize {
-    if dice.happens(0.03) {
-        return dice.between(50, 20_000) as usize;
-    }
-    (50.0 + 346.0 * dice.exponential()).min(20_000.0) as usize
-}
-
-/// The pools that take a share of each leaf and have a spine for each so many leaves.
-fn pools(dice: &mut Dice, share: usize, ratio: usize) -> Vec<Pool> {
-    let mut free = [WORKERS; PODS * LEAVES];
-    let mut pool = |_| {
-        let mut wanted = size(dice);
-        let mut leaves = Vec::new();
-        for (leaf, free) in free.iter_mut().enumerate() {
-            let takes = wanted.min(share).min(*free);
-            if takes > 0 {
-                leaves.push(leaf);
-            }
-            *free -= takes;
-            wanted -= takes;
-        }
-        let pods: BTreeSet<usize> = leaves.iter().map(|leaf| leaf / LEAVES).collect();
-        let spines_of = |pod| (0..SPINES).map(move |spine| pod * SPINES + spine);
-        let mut near: Vec<usize> = pods.into_iter().flat_map(spines_of).collect();
-        let mut spine = |_| near.swap_remove(dice.below(near.len() as u64) as usize);
-        let spines = (0..leaves.len().div_ceil(ratio)).map(&mut spine).collect();
-        Pool { leaves, spines }
-    };
-    (0..POOLS).map(&mut pool).collect()
-}
 
 /// How many leaves are told in the mean of one draw's failures, and at most: those of all pools that have the
 /// spine, each once.
@@ -92,4 +45,16 @@ fn a_spines_failure_is_told_to_fewer_leaves_the_more_leaves_a_spine_has() {
     assert_eq!(of(24), by_server, "a worker of each server");
     let by_leaf = [[279, 455, 626, 992], [136, 289, 562, 902], [124, 221, 527, 772]];
     assert_eq!(of(32), by_leaf, "32 of a leaf");
+}
+
+#[test]
+fn the_pools_of_full_scale_have_as_many_workers_as_the_papers_and_fit_below_their_leaves() {
+    let pools = full_scale();
+    let workers: u32 = pools.iter().flat_map(|pool| &pool.racks).sum();
+    assert!((665_000..=705_000).contains(&workers), "{workers} workers, and the paper has 685 K");
+    let mut taken = BTreeMap::<usize, u32>::new();
+    for (leaf, workers) in pools.iter().flat_map(|pool| pool.leaves.iter().zip(&pool.racks)) {
+        *taken.entry(*leaf).or_default() += workers;
+    }
+    assert!(taken.values().all(|taken| *taken as usize <= WORKERS), "{taken:?}");
 }
