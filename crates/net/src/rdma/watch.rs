@@ -23,8 +23,8 @@ pub struct WriteSeen {
     pub port: u16,
     /// Its place in its flow.
     pub psn: Psn,
-    /// When, in ns since 1970.
-    pub at: u64,
+    /// When, in ns since 1970; nothing, if the kernel did not stamp it.
+    pub at: Option<u64>,
 }
 
 /// A thread that looks at all WRITEs to one receiver, on all links of its starter's network.
@@ -72,7 +72,7 @@ fn look(mut tap: LinkTap, to: Endpoint, stop: &AtomicBool) -> io::Result<Vec<Wri
 }
 
 /// The WRITE in a frame, if there is one for that receiver.
-fn write_in(frame: &[u8], to: Endpoint, at: u64) -> Option<WriteSeen> {
+fn write_in(frame: &[u8], to: Endpoint, at: Option<u64>) -> Option<WriteSeen> {
     let frame = Frame::parse(frame).ok().filter(|frame| frame.path.to() == to)?;
     let (write, _) = View::parse(frame.transport).ok()?.write().ok()?;
     Some(WriteSeen { port: frame.path.from().port, psn: write.psn, at })

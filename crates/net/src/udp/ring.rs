@@ -119,7 +119,9 @@ impl ReceiveRing {
         }
         let length = self.headers[index].msg_hdr.msg_controllen;
         let control = &self.controls[index].0[..length.min(CONTROL_BYTES)];
-        let data = control_data(control, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?;
+        let stamp = |kind| control_data(control, libc::SOL_SOCKET, kind);
+        // The first of several times, with the second.
+        let data = stamp(libc::SCM_TIMESTAMPNS).or_else(|| stamp(libc::SCM_TIMESTAMPING))?;
         let seconds = i64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
         let nanos = i64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
         u64::try_from(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?).ok()

@@ -27,21 +27,22 @@ impl LinkTap {
         let fd = sys::packet_socket()?;
         sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES)
             .or_else(|_| sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES))?;
-        sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        // Not SO_TIMESTAMPNS, with which the kernel gives what it has not stamped the time of its reading.
+        let stamps = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+        sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, stamps as libc::c_int)?;
         Ok(Self { fd, ring: ReceiveRing::new(FRAME_BYTES, BATCH, true) })
     }
 
-    /// Takes what was seen since, without waiting: each frame with the wall clock's time, ns since 1970.
-    /// Says how many there were.
+    /// Takes what was seen since, without waiting: each frame with the wall clock's time, ns since 1970. Says
+    /// how many there were. The kernel stamps none until it has found the time to begin with it: some
+    /// milliseconds after the first socket of the machine asked for that, and longer if it is busy.
     ///
     /// # Errors
     /// The kernel's reason.
-    pub(crate) fn take(&mut self, mut each: impl FnMut(u64, &[u8])) -> io::Result<usize> {
+    pub(crate) fn take(&mut self, mut each: impl FnMut(Option<u64>, &[u8])) -> io::Result<usize> {
         let taken = self.ring.receive(self.fd.as_fd())?;
         for place in 0..taken {
-            if let Some(at) = self.ring.stamp(place) {
-                each(at, self.ring.bytes(place));
-            }
+            each(self.ring.stamp(place), self.ring.bytes(place));
         }
         Ok(taken)
     }

@@ -16,8 +16,8 @@ pub(super) struct AllSent {
 }
 
 /// When each WRITE was on the link, flow by flow, in the order of their numbers; none for one that was not
-/// seen.
-pub(super) struct Stamped(Vec<HashMap<u32, u64>>);
+/// seen, and no time where the kernel told none.
+pub(super) struct Stamped(Vec<HashMap<u32, Option<u64>>>);
 
 /// The result.
 #[derive(Debug, Serialize)]
@@ -72,6 +72,9 @@ struct OnLink {
     /// Held frames with such a gap, and those with a shorter one.
     held: u64,
     held_short: u64,
+    /// WRITEs that the kernel did not stamp, and held ones whose gap is not known for that.
+    unstamped: u64,
+    held_unknown: u64,
     /// How much longer than the threshold the first were, and how much shorter the others.
     late: Option<Apart>,
     short: Option<Apart>,
@@ -127,10 +130,9 @@ impl AllSent {
 
     fn on_link(&self, link: &Stamped) -> OnLink {
         let threshold = self.options.pacer.map_or(u64::MAX, |pacer| as_stamped(pacer.threshold.0));
-        let gaps: Vec<(bool, u64)> = self
-            .pairs()
-            .filter_map(|(last, this)| Some((this.held, link.at(&this)?.saturating_sub(link.at(&last)?))))
-            .collect();
+        let gap =
+            |(last, this): (WriteLeft, WriteLeft)| Some(link.at(&this)?.saturating_sub(link.at(&last)?));
+        let gaps: Vec<(bool, u64)> = self.pairs().filter_map(|two| Some((two.1.held, gap(two)?))).collect();
         let held = || gaps.iter().filter(|(held, _)| *held).map(|(_, gap)| *gap);
         OnLink {
             seen: link.0.iter().map(|of| of.len() as u64).sum(),
@@ -138,6 +140,8 @@ impl AllSent {
             flowlets: gaps.iter().filter(|(_, gap)| *gap >= threshold).count() as u64,
             held: held().filter(|gap| *gap >= threshold).count() as u64,
             held_short: held().filter(|gap| *gap < threshold).count() as u64,
+            unstamped: link.0.iter().flat_map(HashMap::values).filter(|at| at.is_none()).count() as u64,
+            held_unknown: self.pairs().filter(|two| two.1.held && gap(*two).is_none()).count() as u64,
             late: Apart::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
             short: Apart::of(held().filter(|gap| *gap < threshold).map(|gap| threshold - gap).collect()),
         }
@@ -162,7 +166,7 @@ impl Stamped {
     }
 
     fn at(&self, left: &WriteLeft) -> Option<u64> {
-        self.0.get(left.flow)?.get(&left.psn.get()).copied()
+        *self.0.get(left.flow)?.get(&left.psn.get())?
     }
 }
 
@@ -220,6 +224,13 @@ impl WriteOutcome {
                 ),
             );
             row("held there", format!("{} as long as the threshold, {} shorter", link.held, link.held_short));
+            if link.unstamped > 0 {
+                let held = link.held_unknown;
+                row(
+                    "not stamped",
+                    format!("{} WRITEs by the kernel, {held} held ones' gaps with them", link.unstamped),
+                );
+            }
             if let Some(late) = link.late {
                 row("late there", late.told());
             }
