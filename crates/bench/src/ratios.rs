@@ -228,6 +228,8 @@ struct Simulated {
 struct OverTwoHops {
     datacenter_per_s: f64,
     ratio: f64,
+    large_per_s: f64,
+    large_ratio: f64,
 }
 
 /// `crates/switch/benches/horus.rs`.
@@ -423,9 +425,12 @@ pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
 
 /// Racks below a spine under Horus, against as many workers in one rack under RackSched.
 pub(crate) fn datacenter(report: &mut Report) -> Result<(), BenchError> {
-    let OverTwoHops { datacenter_per_s, ratio } = bench("sluice-sim", "datacenter")?;
+    let OverTwoHops { datacenter_per_s, ratio, large_per_s, large_ratio } =
+        bench("sluice-sim", "datacenter")?;
     report.add("simulated datacenter ÷ simulated rack", ratio, "×", Bound::AtLeast(DATACENTER_MIN));
     report.add("  simulated datacenter", datacenter_per_s, "tasks/core-s", Bound::None);
+    report.add("the same, 4,080 workers each", large_ratio, "×", Bound::AtLeast(DATACENTER_MIN));
+    report.add("  simulated datacenter of 4,080", large_per_s, "tasks/core-s", Bound::None);
     Ok(())
 }
 
