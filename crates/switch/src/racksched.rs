@@ -22,6 +22,7 @@
 //! locality; loads that come as minima or by other reports than the last reply's.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -60,6 +61,8 @@ pub struct RackSched {
     random: Random,
     /// How many flows each client has, if tasks go where their flow does.
     flows: Option<u32>,
+    /// How many workers stand below each leaf, pool by pool, if racks are drawn by that.
+    sizes: Option<Box<[u32]>>,
     /// What stands below a spine.
     uplink: Option<Uplink>,
 }
@@ -99,6 +102,27 @@ impl RackSched {
     pub fn spine_of_flows(flows: u16, config: Config) -> Self {
         assert!(flows > 0, "a client has one flow at least");
         Self { flows: Some(flows.into()), ..Self::spine(1, config) }
+    }
+
+    /// A spine that draws racks by how many workers they have ([`Self::set_workers`]): both of two samples
+    /// may be the same rack.
+    ///
+    /// # Panics
+    /// As [`Self::spine`] does.
+    pub fn spine_by_size(samples: u8, config: Config) -> Self {
+        let mut spine = Self::spine(samples, config);
+        let cells = config.slices as usize * config.workers as usize;
+        // A row for each rack: the first and the last of its workers, which a drawn one lies between.
+        spine.front.layout.table("racks by their workers", 1, 16 + 32 + 32, cells);
+        Self { sizes: Some(vec![0; cells].into_boxed_slice()), ..spine }
+    }
+
+    /// So many of a pool's workers are below a leaf. Who draws racks evenly does not ask.
+    pub fn set_workers(&mut self, pool: SliceId, leaf: WorkerId, workers: u32) {
+        let index = usize::from(pool.0) * usize::from(self.front.config.workers) + usize::from(leaf.0);
+        if let Some(size) = self.sizes.as_mut().and_then(|sizes| sizes.get_mut(index)) {
+            *size = workers;
+        }
     }
 
     /// A leaf of a fabric, with room for so many spines: tasks come from these only.
@@ -142,11 +166,23 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
-        Self { front, settings, seats, loads, random: Random::new(config.seed), flows: None, uplink: None }
+        Self {
+            front,
+            settings,
+            seats,
+            loads,
+            random: Random::new(config.seed),
+            flows: None,
+            sizes: None,
+            uplink: None,
+        }
     }
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Seat, u32) {
+        if let Some(chosen) = self.choose_by_size(pass, slice, seats) {
+            return chosen;
+        }
         let mut position = self.random.below(seats);
         let mut best: Option<(Seat, u32)> = None;
         let samples = u16::from(self.settings.samples).min(seats);
@@ -160,6 +196,29 @@ impl RackSched {
             position = (position + 1 + self.random.below(stride)) % seats;
         }
         best.unwrap_or((Seat { slice: slice.0, position }, 0))
+    }
+
+    /// The same among racks that are drawn by their workers, if this spine does and there are any.
+    fn choose_by_size(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Option<(Seat, u32)> {
+        let sizes = self.sizes.as_deref()?;
+        let pool = usize::from(slice.0) * usize::from(self.front.config.workers);
+        let seats = || (0..seats).map(|position| Seat { slice: slice.0, position });
+        let size = |seat: &Seat| sizes[pool + usize::from(self.seats.worker(*seat).0)];
+        let all = seats().map(|seat| size(&seat)).sum();
+        let mut best: Option<(Seat, u32)> = None;
+        for loads in self.loads.iter_mut().take(usize::from(all > 0) * usize::from(self.settings.samples)) {
+            let mut drawn = self.random.below_wide(all);
+            let seat = seats().find(|seat| {
+                let (below, left) = (drawn < size(seat), drawn.saturating_sub(size(seat)));
+                drawn = left;
+                below
+            })?;
+            let load = loads.read(pass, self.seats.index(seat));
+            if best.is_none_or(|(_, least)| load < least) {
+                best = Some((seat, load));
+            }
+        }
+        best
     }
 
     /// Where a task's flow goes: a hash of its client and the flow's number there.

@@ -20,7 +20,13 @@ impl Random {
     /// Even over `0..bound`, as far as 32 bits go.
     #[inline]
     pub(crate) const fn below(&mut self, bound: u16) -> u16 {
-        (((self.word() >> 32) * bound as u64) >> 32) as u16
+        self.below_wide(bound as u32) as u16
+    }
+
+    /// The same for a larger bound.
+    #[inline]
+    pub(crate) const fn below_wide(&mut self, bound: u32) -> u32 {
+        (((self.word() >> 32) * bound as u64) >> 32) as u32
     }
 
     const fn word(&mut self) -> u64 {

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn one_seed_is_one_run() {
-        let system = System::Hierarchy { even_spines: false };
+        let system = System::Hierarchy { even_spines: false, by_size: false };
         assert_eq!(run_faults(system, 7), run_faults(system, 7));
     }
 }

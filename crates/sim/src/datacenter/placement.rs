@@ -55,7 +55,7 @@ impl Placement {
         };
         let mut sum = 0;
         let below = |spine: usize| match system {
-            Some(System::Hierarchy { even_spines: true }) => 1,
+            Some(System::Hierarchy { even_spines: true, .. }) => 1,
             _ => self.racks.iter().filter(|rack| rack.spine == spine).map(of_rack).sum::<u64>(),
         };
         let up_to = |spine| {
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(layout.workers(), 49);
         assert_eq!(layout.weights(Some(System::Horus(FabricReading::default()))), [16, 49]);
         assert_eq!(layout.weights(Some(System::Balanced { flows: 0 })), [3, 5]);
-        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: false })), [16, 49]);
-        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: true })), [1, 2]);
+        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: false, by_size: false })), [16, 49]);
+        assert_eq!(layout.weights(Some(System::Hierarchy { even_spines: true, by_size: true })), [1, 2]);
         assert_eq!(Placement::new(&[(0, 3)], &[]).weights(None), [3]);
     }
 }

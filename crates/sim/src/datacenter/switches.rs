@@ -68,6 +68,9 @@ impl SwitchProgram {
             System::Horus(reading) | System::Rain { reading, .. } => {
                 Self::HorusSpine(Box::new(Spine::new(reading, config)?))
             }
+            System::Hierarchy { by_size: true, .. } => {
+                Self::RackSched(Box::new(RackSched::spine_by_size(SAMPLES, config)))
+            }
             System::Hierarchy { .. } => Self::RackSched(Box::new(RackSched::spine(SAMPLES, config))),
             System::Balanced { flows: 0 } => Self::RackSched(Box::new(RackSched::spine(ANY, config))),
             System::Balanced { flows } => Self::RackSched(Box::new(RackSched::spine_of_flows(flows, config))),
@@ -102,8 +105,11 @@ impl SwitchProgram {
         let size = RackSize::new(workers)?;
         match self {
             Self::HorusSpine(spine) => spine.set_workers(pool, leaf, Some(size)),
-            // Its rack's mean is all that RackSched looks at.
-            Self::RackSched(_) | Self::HorusLeaf(_) | Self::RainLeaf(_) | Self::Alone(_) => Ok(()),
+            Self::RackSched(spine) => {
+                spine.set_workers(pool, leaf.0, workers);
+                Ok(())
+            }
+            Self::HorusLeaf(_) | Self::RainLeaf(_) | Self::Alone(_) => Ok(()),
         }
     }
 

@@ -17,6 +17,8 @@ pub enum System {
     Hierarchy {
         /// Clients draw spines evenly, whatever is below them; else by their workers, as Horus' do.
         even_spines: bool,
+        /// Spines draw racks by how many workers these have; else evenly, as RackSched does workers.
+        by_size: bool,
     },
     /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
     /// its authors' code call RS-R).
@@ -48,8 +50,8 @@ const RAIN_ARGUMENTS: &str =
     "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus but affinity";
 
 /// What RackSched's at both are called.
-const HIERARCHY_ARGUMENTS: &str =
-    "spines=even, clients draw spines evenly: else by the workers below them, as Horus' clients do";
+const HIERARCHY_ARGUMENTS: &str = "spines=even, clients draw spines evenly: else by the workers below \
+    them, as Horus' clients do; racks=by-size, spines draw racks by how many workers these have: else evenly";
 
 /// What the balancer's are called.
 const BALANCED_ARGUMENTS: &str =
@@ -148,13 +150,18 @@ fn balanced(settings: Option<&str>) -> Result<System, String> {
 }
 
 fn hierarchy(settings: Option<&str>) -> Result<System, String> {
-    match settings {
-        None => Ok(System::Hierarchy { even_spines: false }),
-        Some("spines=even") => Ok(System::Hierarchy { even_spines: true }),
-        Some(other) => {
-            Err(format!("`{other}` means nothing to dc-rs-h; its settings: {HIERARCHY_ARGUMENTS}"))
+    let (mut even_spines, mut by_size) = (false, false);
+    for setting in settings.into_iter().flat_map(|settings| settings.split(',')) {
+        match setting {
+            "spines=even" => even_spines = true,
+            "racks=by-size" => by_size = true,
+            other => {
+                let why = format!("`{other}` means nothing to dc-rs-h; its settings: {HIERARCHY_ARGUMENTS}");
+                return Err(why);
+            }
         }
     }
+    Ok(System::Hierarchy { even_spines, by_size })
 }
 
 fn rain(settings: &str) -> Result<System, String> {
@@ -211,8 +218,11 @@ impl fmt::Display for System {
                 let settings = [tokens.to_string()].into_iter().chain(settings(*reading));
                 write_name(f, "dc-rain", &settings.collect::<Vec<_>>())
             }
-            Self::Hierarchy { even_spines: false } => f.write_str("dc-rs-h"),
-            Self::Hierarchy { even_spines: true } => f.write_str("dc-rs-h:spines=even"),
+            Self::Hierarchy { even_spines, by_size } => {
+                let set = [(*even_spines, "spines=even"), (*by_size, "racks=by-size")];
+                let set = set.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_owned());
+                write_name(f, "dc-rs-h", &set.collect::<Vec<_>>())
+            }
             Self::Balanced { flows: 0 } => f.write_str("dc-rs-lb"),
             Self::Balanced { flows } => write!(f, "dc-rs-lb:flows={flows}"),
         }
@@ -261,6 +271,7 @@ mod tests {
             "dc-horus:told=replies,affinity=100ms",
             "dc-rs-h",
             "dc-rs-h:spines=even",
+            "dc-rs-h:spines=even,racks=by-size",
             "dc-rs-lb",
             "dc-rs-lb:flows=2",
             "dc-rain:1",
@@ -283,6 +294,7 @@ mod tests {
             "dc-rain:1,affinity=10ms",
             "dc-horus:",
             "dc-rs-h:2",
+            "dc-rs-h:racks=even",
             "dc-rain:9",
             "dc-rain:0",
             "dc-rs-lb:flows=0",

@@ -10,7 +10,11 @@ use super::*;
 const LATER: Epoch = Epoch(EPOCH.0 + 5);
 
 fn spine(samples: u8, leaves: u16) -> RackSched {
-    let mut spine = RackSched::spine(samples, config());
+    above(leaves, RackSched::spine(samples, config()))
+}
+
+/// A spine above leaves that have all told nothing.
+fn above(leaves: u16, mut spine: RackSched) -> RackSched {
     open(&mut spine);
     for leaf in 0..leaves {
         let row = WorkerRow {
@@ -61,6 +65,34 @@ fn a_spine_sends_to_the_rack_that_told_less_and_one_that_looks_at_none_to_any() 
         let to = (0..40).map(|task| sent(&mut spine, START.plus(task)).worker).collect::<Vec<_>>();
         assert_eq!(to.iter().all(|leaf| *leaf == WorkerId(1)), only, "{to:?}");
     }
+}
+
+#[test]
+fn a_spine_that_draws_racks_by_their_workers_draws_one_of_seven_times_as_many_seven_times_as_often() {
+    let mut spine = above(3, RackSched::spine_by_size(1, config()));
+    let drawn = |spine: &mut RackSched, from: u32| {
+        let mut counts = [0; 3];
+        let tasks = (from..from + 4_000).map(|task| sent(spine, START.plus(task)).worker);
+        tasks.for_each(|leaf| counts[usize::from(leaf.0)] += 1);
+        counts
+    };
+    // Until racks said how many workers they have, they are drawn evenly.
+    assert!(drawn(&mut spine, 0).iter().all(|count| (1_233..1_433).contains(count)));
+    for (leaf, workers) in [(0, 2), (1, 14), (2, 0)] {
+        spine.set_workers(SLICE, WorkerId(leaf), workers);
+    }
+    let [small, large, empty] = drawn(&mut spine, 4_000);
+    assert!((400..600).contains(&small) && large + small == 4_000 && empty == 0, "{small} and {large}");
+}
+
+#[test]
+fn of_two_racks_that_were_drawn_by_their_workers_the_one_that_told_less_gets_the_task() {
+    let mut spine = above(2, RackSched::spine_by_size(2, config()));
+    (0..2).for_each(|leaf| spine.set_workers(SLICE, WorkerId(leaf), 3));
+    says(&mut spine, 0, GENERATION, 0x8000);
+    says(&mut spine, 1, GENERATION, 0x7fff);
+    let first = (0..4_000).filter(|task| sent(&mut spine, START.plus(*task)).worker == WorkerId(0)).count();
+    assert!((900..1_100).contains(&first), "it is drawn twice in a quarter of the tasks, not {first}");
 }
 
 #[test]
@@ -130,18 +162,7 @@ fn what_a_leaf_tells_a_client_names_no_life_of_its_own() {
 /// As a load balancer does that hashes: what is wrong with it is that flows are few.
 #[test]
 fn a_spine_of_flows_sends_all_tasks_of_one_to_the_same_rack() {
-    let mut spine = RackSched::spine_of_flows(3, config());
-    open(&mut spine);
-    for leaf in 0..8 {
-        let row = WorkerRow {
-            at: leaf_at(leaf),
-            generation: GENERATION,
-            open: true,
-            slice: SLICE,
-            ..WorkerRow::default()
-        };
-        spine.table(TableOp::SetWorker(WorkerId(leaf), Some(row)));
-    }
+    let mut spine = above(8, RackSched::spine_of_flows(3, config()));
     let racks: Vec<u16> = (3..33).map(|task| sent(&mut spine, Serial(task)).worker.0).collect();
     assert!(racks.chunks(3).all(|three| three == &racks[..3]), "{racks:?}");
 }
