@@ -12,6 +12,16 @@ pub fn pin_thread(core: usize) -> Result<(), NetError> {
     sys::pin(core).map_err(|why| NetError::Pin { core, last: cores() - 1, why })
 }
 
+/// The calling thread wakes on time, and stays on this core if one is given.
+///
+/// # Errors
+/// As [`pin_thread`].
+pub(crate) fn settle_thread(core: Option<usize>) -> Result<(), NetError> {
+    core.map_or(Ok(()), pin_thread)?;
+    sharpen_timers();
+    Ok(())
+}
+
 /// How many cores this process may use; 1 when the system does not say.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

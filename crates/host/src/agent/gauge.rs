@@ -51,13 +51,21 @@ pub struct Numbers {
     pub idle_share: f64,
 }
 
+/// Tasks that are noted before they are reckoned with.
+const NOTED: usize = 32;
+
 /// The samples of one worker. Nothing is allocated after its start.
 ///
-/// Which tasks a sample sees is chance, and a branch that nobody can guess takes longer than the divisions
-/// of a task. So each task counts as often as it was seen, also if that was never.
+/// Which tasks a sample sees is chance, and a branch that nobody can guess takes longer than the division of
+/// a task. So each task is noted, and the next one in its place unless it was seen. Those that were are
+/// reckoned with some at a time.
 #[derive(Debug)]
 pub(super) struct WorkerGauge {
-    last: Option<Shown>,
+    /// Tasks that samples saw, and behind them the last one that ended.
+    noted: [Shown; NOTED],
+    seen: usize,
+    /// Whether any task has ended.
+    has_last: bool,
     /// When the last sample of the interval before was due.
     base: Nanos,
     /// Samples that were due since then.
@@ -73,11 +81,13 @@ pub(super) struct WorkerGauge {
 
 impl WorkerGauge {
     /// Begins now; about so many samples will be taken in an interval.
-    pub(super) fn new(now: Nanos, every: Nanos, interval: Nanos) -> Self {
-        let expected = interval.0 / every.0;
+    pub(super) fn new(now: Nanos, sampling: Sampling, interval: Nanos) -> Self {
+        let expected = sampling.due(interval);
         Self {
-            last: None,
-            base: Nanos(now.0 / every.0 * every.0),
+            noted: [Shown::default(); NOTED],
+            seen: 0,
+            has_last: false,
+            base: sampling.every.times(sampling.due(now)),
             due: 0,
             samples: 0,
             tasks: 0,
@@ -90,9 +100,10 @@ impl WorkerGauge {
     }
 
     #[inline]
-    pub(super) fn finished(&mut self, now: Nanos, every: Nanos, sample: Sample) {
-        self.take(now, every);
-        self.last = Some(Shown::of(&sample));
+    pub(super) fn finished(&mut self, now: Nanos, sampling: Sampling, sample: Sample) {
+        self.take(now, sampling);
+        self.noted[self.seen] = Shown::of(&sample);
+        self.has_last = true;
         self.tasks += 1;
     }
 
@@ -102,8 +113,11 @@ impl WorkerGauge {
     }
 
     /// The interval ends: its numbers; the next one begins.
-    pub(super) fn close(&mut self, now: Nanos, every: Nanos, interval: Nanos) -> Numbers {
-        self.take(now, every);
+    pub(super) fn close(&mut self, now: Nanos, sampling: Sampling, interval: Nanos) -> Numbers {
+        let last = self.noted[self.seen];
+        self.take(now, sampling);
+        self.reckon();
+        self.noted[0] = last;
         let numbers = Numbers {
             samples: self.samples,
             tasks: self.tasks,
@@ -116,35 +130,75 @@ impl WorkerGauge {
         self.occupancies.clear();
         (self.samples, self.tasks, self.share_sum, self.waited) = (0, 0, 0.0, 0);
         self.blocked = Nanos(0);
-        self.base = self.base + every.times(self.due);
+        self.base = self.base + sampling.every.times(self.due);
         self.due = 0;
         numbers
     }
 
     /// The last task is what every sample since then has shown.
     #[inline]
-    fn take(&mut self, now: Nanos, every: Nanos) {
-        let due = now.since(self.base).0 / every.0;
-        let times = due.saturating_sub(self.due);
+    fn take(&mut self, now: Nanos, sampling: Sampling) {
+        let times = sampling.due(now.since(self.base)).saturating_sub(self.due);
         self.due += times;
-        let Some(shown) = &self.last else { return };
-        let weight = u32::try_from(times).unwrap_or(u32::MAX);
-        self.slowdowns.add(shown.slowdown_milli, weight);
-        self.occupancies.add(shown.occupancy, weight);
-        self.share_sum += f64::from(weight) * shown.worker_wait / shown.wait.max(1.0);
-        self.waited += if shown.wait > 0.0 { times } else { 0 };
-        self.samples += times;
+        self.noted[self.seen].times = u32::try_from(times).unwrap_or(u32::MAX);
+        self.seen += usize::from(times > 0) & usize::from(self.has_last);
+        if self.seen == NOTED - 1 {
+            self.reckon();
+        }
+    }
+
+    /// Takes what samples saw into account.
+    fn reckon(&mut self) {
+        let seen = &self.noted[..self.seen];
+        self.slowdowns.add(seen.iter().map(|shown| (shown.slowdown_milli, shown.times)));
+        self.occupancies.add(seen.iter().map(|shown| (shown.occupancy, shown.times)));
+        for Shown { worker_wait, wait, times, .. } in seen {
+            // A processor makes a float of a signed number in one step.
+            let [worker_wait, all] = [*worker_wait, *wait].map(|wait| wait.cast_signed() as f64);
+            self.share_sum += f64::from(*times) * worker_wait / all.max(1.0);
+            self.waited += if *wait > 0 { u64::from(*times) } else { 0 };
+            self.samples += u64::from(*times);
+        }
+        self.seen = 0;
+    }
+}
+
+/// When samples are due: at multiples of their distance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sampling {
+    every: Nanos,
+    /// 2^64 over the distance, rounded up; 0 if that is no number of 64 bits.
+    inverse: u64,
+}
+
+impl Sampling {
+    /// A sample each `every`, which is not 0.
+    pub(super) const fn new(every: Nanos) -> Self {
+        Self { every, inverse: (u64::MAX / every.0).wrapping_add(1) }
+    }
+
+    /// How many are due in so long. A product is sooner there than a quotient, and the same: what the inverse
+    /// was rounded by adds less than one part of `every`, as long as the span is below the inverse.
+    #[inline]
+    fn due(self, span: Nanos) -> u64 {
+        if span.0 < self.inverse {
+            ((u128::from(span.0) * u128::from(self.inverse)) >> 64) as u64
+        } else {
+            span.0 / self.every.0
+        }
     }
 }
 
 /// A task that ended, as samples show it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Shown {
     slowdown_milli: u32,
     occupancy: u32,
-    worker_wait: f64,
+    worker_wait: u64,
     /// At the worker and in the switch.
-    wait: f64,
+    wait: u64,
+    /// How many samples saw it.
+    times: u32,
 }
 
 impl Shown {
@@ -153,8 +207,9 @@ impl Shown {
         Self {
             slowdown_milli: sample.slowdown_milli(),
             occupancy: sample.occupancy,
-            worker_wait: sample.worker_wait.0 as f64,
-            wait: (sample.switch_wait.0 + sample.worker_wait.0) as f64,
+            worker_wait: sample.worker_wait.0,
+            wait: sample.switch_wait.0 + sample.worker_wait.0,
+            times: 0,
         }
     }
 }
@@ -176,16 +231,20 @@ impl Tail {
     /// For intervals of about so many samples. One may last twice as long before its p99 is taken too high.
     fn new(expected: u64) -> Self {
         let kept = (2 * expected / TAIL + 1) as usize;
-        // The more room, the more seldom the least of the largest is looked for.
-        Self { values: vec![(0, 0); 4 * kept + 16], len: 0, kept, bar: 0 }
+        // The more room, the more seldom the least of the largest is looked for. The last place is for a
+        // value that is not kept.
+        Self { values: vec![(0, 0); 4 * kept + NOTED + 1], len: 0, kept, bar: 0 }
     }
 
+    /// At most [`NOTED`] values, each with how often it was seen.
     #[inline]
-    fn add(&mut self, value: u32, times: u32) {
-        self.values[self.len] = (value, times);
-        self.len += usize::from(value >= self.bar) & usize::from(times > 0);
-        if self.len == self.values.len() {
+    fn add(&mut self, seen: impl ExactSizeIterator<Item = (u32, u32)>) {
+        if self.len + seen.len() >= self.values.len() {
             self.trim();
+        }
+        for (value, times) in seen {
+            self.values[self.len] = (value, times);
+            self.len += usize::from(value >= self.bar);
         }
     }
 
@@ -199,12 +258,15 @@ impl Tail {
 
     /// The least value that at most a hundredth of the samples exceed; 0 if there are none.
     fn p99(&mut self, samples: u64) -> u32 {
-        if self.len > self.kept {
-            self.trim();
-        }
-        let values = &mut self.values[..self.len];
-        values.sort_unstable_by_key(|(value, _)| Reverse(*value));
         let mut left = samples / TAIL;
+        // Each of them was seen, so that it is not behind as many.
+        let depth = usize::try_from(left).map_or(self.kept, |left| self.kept.min(left + 1));
+        let mut values = &mut self.values[..self.len];
+        if values.len() > depth {
+            values.select_nth_unstable_by_key(depth, |(value, _)| Reverse(*value));
+            values = &mut values[..depth];
+        }
+        values.sort_unstable_by_key(|(value, _)| Reverse(*value));
         for (value, times) in &*values {
             if u64::from(*times) > left {
                 return *value;
@@ -226,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    const EVERY: Nanos = Nanos::from_micros(10);
+    const EVERY: Sampling = Sampling::new(Nanos::from_micros(10));
 
     fn sample(switch_us: u64, worker_us: u64, service_us: u64) -> Sample {
         Sample {
@@ -271,6 +333,18 @@ mod tests {
     }
 
     #[test]
+    fn a_task_is_seen_in_later_intervals_too_until_the_next_one_ends() {
+        let end = Nanos::from_millis(1);
+        let mut gauge = WorkerGauge::new(Nanos(0), EVERY, end);
+        gauge.finished(Nanos::from_micros(5), EVERY, sample(0, 30, 10));
+        for interval in 1..4 {
+            let numbers = gauge.close(end.times(interval), EVERY, end);
+            assert_eq!((numbers.samples, numbers.slowdown_p99), (100, 4.0));
+            assert_eq!(numbers.tasks, u64::from(interval == 1));
+        }
+    }
+
+    #[test]
     fn a_task_that_no_sample_saw_does_not_count() {
         let mut gauge = WorkerGauge::new(Nanos(0), EVERY, Nanos::from_millis(1));
         gauge.finished(Nanos(11_000), EVERY, sample(0, 0, 1));
@@ -291,9 +365,10 @@ mod tests {
 
     fn p99(values: impl IntoIterator<Item = (u32, u32)>, expected: u64) -> u32 {
         let (mut tail, mut samples) = (Tail::new(expected), 0);
-        for (value, times) in values {
-            tail.add(value, times);
-            samples += u64::from(times);
+        let seen: Vec<_> = values.into_iter().filter(|(_, times)| *times > 0).collect();
+        for some in seen.chunks(NOTED) {
+            tail.add(some.iter().copied());
+            samples += some.iter().map(|(_, times)| u64::from(*times)).sum::<u64>();
         }
         tail.p99(samples)
     }
@@ -308,6 +383,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn as_many_samples_are_due_as_a_division_says(
+            every in prop_oneof![1_u64..99_999, any::<u64>().prop_map(|every| every.max(1))],
+            span in prop_oneof![0_u64..9_999_999_999, any::<u64>()],
+            times in 0_u64..99_999,
+            before in 0_u64..2,
+        ) {
+            let due = |span: u64| Sampling::new(Nanos(every)).due(Nanos(span));
+            let edge = every.saturating_mul(times).saturating_sub(before);
+            prop_assert_eq!((due(span), due(edge)), (span / every, edge / every));
+        }
+
         #[test]
         fn the_p99_is_that_of_all_samples_in_order(
             values in vec((prop_oneof![0_u32..9, any::<u32>()], 0_u32..4), 0..600),

@@ -32,7 +32,7 @@ pub use settings::{AgentError, AgentSettings, Mode, Rule};
 pub use verdict::{Decision, Verdict};
 
 use crate::worker::QUOTA_MAX;
-use gauge::WorkerGauge;
+use gauge::{Sampling, WorkerGauge};
 use replay::{Replay, Wish};
 use verdict::{count, tally_of};
 
@@ -40,6 +40,7 @@ use verdict::{count, tally_of};
 #[derive(Debug)]
 pub struct Agent {
     settings: AgentSettings,
+    sampling: Sampling,
     members: Vec<Member>,
     slices: Vec<(SliceId, Replay)>,
     interval_ends: Nanos,
@@ -63,15 +64,22 @@ impl Agent {
     pub fn new(now: Nanos, settings: AgentSettings) -> Result<Self, AgentError> {
         settings.check()?;
         let interval_ends = now + settings.interval;
-        Ok(Self { settings, members: Vec::new(), slices: Vec::new(), interval_ends, last_ended: now })
+        let sampling = Sampling::new(settings.sample_every);
+        Ok(Self {
+            settings,
+            sampling,
+            members: Vec::new(),
+            slices: Vec::new(),
+            interval_ends,
+            last_ended: now,
+        })
     }
 
     /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is
     /// forgotten.
     pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
         let depth = depth.clamp(1, QUOTA_MAX);
-        let AgentSettings { sample_every, interval, .. } = self.settings;
-        let gauge = || WorkerGauge::new(now, sample_every, interval);
+        let gauge = || WorkerGauge::new(now, self.sampling, self.settings.interval);
         match self.members.iter_mut().find(|member| member.worker == worker) {
             Some(member) if member.slice == slice => member.depth = depth,
             Some(member) => *member = Member { worker, slice, depth, gauge: gauge() },
@@ -87,20 +95,30 @@ impl Agent {
     /// A worker ended a task.
     #[inline]
     pub fn finished(&mut self, now: Nanos, worker: WorkerId, sample: Sample) {
-        let every = self.settings.sample_every;
-        let Some(member) = self.member(worker) else { return };
-        member.gauge.finished(now, every, sample);
-        let slice = member.slice;
-        if let Rule::Replay(_) = self.settings.rule {
-            self.replay(slice).finished(sample);
+        if let Some(mut account) = self.account(worker) {
+            account.finished(now, sample);
         }
+    }
+
+    /// Where it is told that a worker ended tasks, if it is one of this agent's. Who has several asks once.
+    ///
+    /// Members mostly stand in the order of their indices, so that the first guess is right.
+    #[inline]
+    pub fn account(&mut self, worker: WorkerId) -> Option<Account<'_>> {
+        let guess = usize::from(worker.0);
+        let is_his = |member: &Member| member.worker == worker;
+        let is_right = self.members.get(guess).is_some_and(is_his);
+        let place = if is_right { guess } else { self.members.iter().position(is_his)? };
+        let Member { slice, gauge, .. } = self.members.get_mut(place)?;
+        let replays = matches!(self.settings.rule, Rule::Replay(_)).then_some(&mut self.slices);
+        Some(Account { gauge, sampling: self.sampling, slice: *slice, replays })
     }
 
     /// A worker had been blocked for so long when it got something to do, or when the interval ended.
     #[inline]
     pub fn idled(&mut self, worker: WorkerId, blocked: Nanos) {
-        if let Some(member) = self.member(worker) {
-            member.gauge.idled(blocked);
+        if let Some(account) = self.account(worker) {
+            account.gauge.idled(blocked);
         }
     }
 
@@ -112,7 +130,7 @@ impl Agent {
         }
         let is_of_last = ended == self.last_ended;
         for of_slice in others {
-            self.replay(of_slice.slice).told(of_slice, is_of_last);
+            replay_of(&mut self.slices, of_slice.slice).told(of_slice, is_of_last);
         }
     }
 
@@ -131,7 +149,7 @@ impl Agent {
         let began = self.interval_ends - settings.interval;
         let wishes = self.wishes(now.since(began));
         for member in &mut self.members {
-            let numbers = member.gauge.close(now, settings.sample_every, now.since(began));
+            let numbers = member.gauge.close(now, self.sampling, now.since(began));
             let wish = wishes.iter().find(|wish| wish.0 == member.slice).and_then(|wish| wish.1);
             let (verdict, to) = match (settings.rule, wish) {
                 (Rule::Steps, _) => {
@@ -173,28 +191,39 @@ impl Agent {
         self.slices.iter_mut().filter_map(of).collect()
     }
 
-    fn replay(&mut self, slice: SliceId) -> &mut Replay {
-        let place = self.slices.iter().position(|(known, _)| *known == slice).unwrap_or_else(|| {
-            self.slices.push((slice, Replay::new()));
-            self.slices.len() - 1
-        });
-        &mut self.slices[place].1
-    }
-
     /// The depth that a worker has, as far as this agent knows.
     pub fn depth(&self, worker: WorkerId) -> Option<u8> {
         self.members.iter().find(|member| member.worker == worker).map(|member| member.depth)
     }
+}
 
-    /// Members mostly stand in the order of their indices, so that the first guess is right.
+/// What an agent knows of a worker's tasks.
+#[derive(Debug)]
+pub struct Account<'a> {
+    gauge: &'a mut WorkerGauge,
+    sampling: Sampling,
+    slice: SliceId,
+    /// Where they decide about depths.
+    replays: Option<&'a mut Vec<(SliceId, Replay)>>,
+}
+
+impl Account<'_> {
+    /// The worker ended a task.
     #[inline]
-    fn member(&mut self, worker: WorkerId) -> Option<&mut Member> {
-        let guess = usize::from(worker.0);
-        if self.members.get(guess).is_some_and(|member| member.worker == worker) {
-            return self.members.get_mut(guess);
+    pub fn finished(&mut self, now: Nanos, sample: Sample) {
+        self.gauge.finished(now, self.sampling, sample);
+        if let Some(replays) = &mut self.replays {
+            replay_of(replays, self.slice).finished(sample);
         }
-        self.members.iter_mut().find(|member| member.worker == worker)
     }
+}
+
+fn replay_of(all: &mut Vec<(SliceId, Replay)>, slice: SliceId) -> &mut Replay {
+    let place = all.iter().position(|(known, _)| *known == slice).unwrap_or_else(|| {
+        all.push((slice, Replay::new()));
+        all.len() - 1
+    });
+    &mut all[place].1
 }
 
 #[cfg(test)]
@@ -470,7 +499,7 @@ mod tests {
             seen.extend((now / every..agent.deadline().0 / every).filter_map(|_| last));
             seen.sort_unstable();
             let end = agent.deadline();
-            let numbers = agent.members[0].gauge.close(end, Nanos(every), MS);
+            let numbers = agent.members[0].gauge.close(end, Sampling::new(Nanos(every)), MS);
             prop_assert_eq!(numbers.samples, seen.len() as u64);
             let p99 = seen.len().checked_sub(1 + seen.len() / 100).map_or(0.0, |at| 1.0 + seen[at] as f64 / 10.0);
             prop_assert!((numbers.slowdown_p99 - p99).abs() < 1e-9, "{} {p99}", numbers.slowdown_p99);

@@ -190,6 +190,18 @@ fn a_server_that_cannot_be_believed_is_told_so() {
 }
 
 #[test]
+fn a_certificate_for_a_name_serves_who_calls_an_address_and_expects_that_name() {
+    let (switch, authority) = (Switch::start(5), Authority::new());
+    let Made { certificate, key } = authority.sign(&params("server", &[], &["controller.example"]));
+    let tls = ServerTls::new(certificate.as_bytes(), key.as_bytes());
+    let server = controller(&switch, tls.only_clients_of(authority.pem().as_bytes()));
+    let caller = authority.caller("b", "host");
+    let misled = worker(over_tls(&server, &caller), worker_hello("b")).lost();
+    assert!(misled.contains("not for 127.0.0.1"), "{misled}");
+    worker(over_tls(&server, &caller.expecting("controller.example")), worker_hello("b")).granted();
+}
+
+#[test]
 fn a_certificate_that_signed_itself_serves_whoever_was_given_it() {
     let switch = Switch::start(5);
     let Made { certificate, key } = self_made(params("rack", &["host", "operator"], &["127.0.0.1"]));

@@ -1,10 +1,12 @@
-//! What an application says that its tasks need, of a rack whose workers differ.
+//! What an application says of a task: what it needs, of a rack whose workers differ, and its class.
 
 use std::time::Duration;
 
 use sluice_net::client::{Ended, Errand, Needs, Outcome, RefusedWhy};
+use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
+use sluice_switch::registry::Choice;
 use sluice_wire::RejectReason;
 
 use crate::rack::{ECHO, OTHER, Rack, Running, until};
@@ -88,4 +90,16 @@ fn in_a_rack_that_tells_no_workers_apart_a_task_with_needs_is_refused() {
     let ended = run(&client, Errand::from(ECHO).needing(&Needs::of(["gpu"])));
     assert_eq!(ended.outcome, Outcome::Refused(RefusedWhy::UnknownLabel));
     assert_eq!(run(&client, ECHO).outcome.done(), Some(&b"w"[..]), "and one without is run");
+}
+
+#[test]
+fn a_class_that_a_rack_does_not_have_is_refused_before_it_is_sent() {
+    let rack = Rack::under_faults(Rates::default(), Choice::parse("rain:1,classes=2").expect("it is known"));
+    let _worker = worker(&rack, "w", &[]);
+    let client = rack.client("c");
+    let of_class = |class| run(&client, Errand::of_class(ECHO, class));
+    assert_eq!(of_class(1).outcome.done(), Some(&b"w"[..]));
+    let ended = of_class(2);
+    let refused = Outcome::Refused(RefusedWhy::NoClass { priority: 2, classes: 2 });
+    assert_eq!((ended.attempts, ended.outcome), (0, refused));
 }

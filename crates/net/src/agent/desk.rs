@@ -69,14 +69,16 @@ impl Desk {
             };
             let since = row.reader.seat(now).map_or(now, |(_, since)| since);
             let slowdowns = of_slice(&mut self.slowdowns, seat.slice);
-            let agent = &mut self.agent;
+            let mut account = self.agent.account(seat.worker);
             self.unseen += row.reader.read(until, |at, sample| {
                 if at >= since {
                     slowdowns.add(sample.slowdown_milli(), 1);
-                    agent.finished(at, seat.worker, sample);
+                    if let Some(account) = &mut account {
+                        account.finished(at, sample);
+                    }
                 }
             });
-            agent.idled(seat.worker, row.reader.idled(until));
+            self.agent.idled(seat.worker, row.reader.idled(until));
         }
     }
 

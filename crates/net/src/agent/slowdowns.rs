@@ -3,6 +3,8 @@
 
 /// Values of one size that are told apart, in powers of two.
 const RESOLUTION_BITS: u32 = 5;
+/// Up to here each value has a bucket.
+const SMALL: u32 = (1 << (RESOLUTION_BITS + 1)) - 1;
 const BUCKETS: usize = ((32 - RESOLUTION_BITS as usize) << RESOLUTION_BITS) + (1 << RESOLUTION_BITS);
 
 /// Slowdowns in thousandths.
@@ -58,8 +60,10 @@ impl Slowdowns {
 }
 
 const fn bucket(milli: u32) -> usize {
-    let bits = u32::BITS - milli.leading_zeros();
-    let shift = bits.saturating_sub(RESOLUTION_BITS + 1);
+    // Small ones have buckets of their own. With their bits all set none is zero, which a count of leading
+    // zeros would have to look for.
+    let bits = u32::BITS - (milli | SMALL).leading_zeros();
+    let shift = bits - (RESOLUTION_BITS + 1);
     ((shift << RESOLUTION_BITS) + (milli >> shift)) as usize
 }
 

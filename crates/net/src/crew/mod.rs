@@ -17,7 +17,7 @@ use sluice_wire::Nanos;
 
 use crate::NetError;
 use crate::client::ClientOptions;
-use crate::pin::pin_thread;
+use crate::pin::settle_thread;
 use crate::service::Service;
 use crate::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting, sys};
 use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
@@ -128,10 +128,7 @@ impl Crew {
     }
 
     fn run(mut self) -> Result<CrewReport, NetError> {
-        if let Some(core) = self.pin {
-            pin_thread(core)?;
-        }
-        sys::sharpen_timers();
+        settle_thread(self.pin)?;
         let mut publish_at = Nanos(0);
         while self.goes_on() {
             let due = self.hosts.iter().filter_map(|host| host.due).chain([publish_at]).min();

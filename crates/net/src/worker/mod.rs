@@ -21,10 +21,10 @@ use std::fmt;
 use sluice_control::WorkerHello;
 
 use crate::NetError;
-use crate::pin::pin_thread;
+use crate::pin::settle_thread;
 use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
-use crate::udp::{Socket, sys};
+use crate::udp::Socket;
 pub(crate) use engine::Engine;
 pub use lanes::{LaneServer, LaneServerOptions, LaneService};
 pub use options::WorkerOptions;
@@ -76,10 +76,7 @@ impl<S: Service> Worker<S> {
     /// [`NetError::Refused`] when the controller will not have this worker, [`NetError::Pin`] when the core
     /// is not to be had, and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
-        if let Some(core) = self.pin {
-            pin_thread(core)?;
-        }
-        sys::sharpen_timers();
+        settle_thread(self.pin)?;
         self.engine.run()
     }
 }

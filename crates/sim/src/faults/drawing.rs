@@ -107,17 +107,10 @@ impl Scenario {
         self.rates[REPLIES].lose_many();
     }
 
-    /// Up to five; many come close behind the one before, while that is still being dealt with.
+    /// Up to five.
     fn draw_disasters(&self, dice: &mut Dice) -> Vec<(Nanos, Disaster)> {
-        let mut at = Nanos(0);
-        let mut next = |dice: &mut Dice| {
-            let alone = at == Nanos(0) || dice.chance(600);
-            let spread = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
-            let behind = at + dice.span(Nanos(0), Nanos::from_micros(300));
-            at = if alone { spread } else { behind };
-            (at, self.disaster(dice))
-        };
-        (0..dice.below(6)).map(|_| next(dice)).collect()
+        let count = dice.below(6);
+        spread(count, dice, |dice| self.disaster(dice))
     }
 
     fn disaster(&self, dice: &mut Dice) -> Disaster {
@@ -148,6 +141,19 @@ impl Scenario {
     }
 }
 
+/// When each of them happens; many come close behind the one before, while that is still being dealt with.
+fn spread<T>(count: u64, dice: &mut Dice, mut draw: impl FnMut(&mut Dice) -> T) -> Vec<(Nanos, T)> {
+    let mut at = Nanos(0);
+    let mut next = |_| {
+        let alone = at == Nanos(0) || dice.chance(600);
+        let spread = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
+        let behind = at + dice.span(Nanos(0), Nanos::from_micros(300));
+        at = if alone { spread } else { behind };
+        (at, draw(dice))
+    };
+    (0..count).map(&mut next).collect()
+}
+
 /// Two that last longer than a worker remembers a task that may be tried for three milliseconds.
 fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> {
     let mut lasts = || make(dice.span(Nanos::from_millis(9), Nanos::from_millis(11)));
@@ -176,18 +182,10 @@ fn draw_served(dice: &mut Dice, kind: &RackKind, workers: usize, slices: usize) 
 }
 
 impl Trouble {
-    /// Up to four, some close behind the one before.
+    /// Up to four.
     pub(super) fn draw(dice: &mut Dice, scenario: &Scenario) -> Vec<(Nanos, Self)> {
         let count = dice.pick(&[0, 0, 1, 2, 4]);
-        let mut at = Nanos(0);
-        let mut next = |dice: &mut Dice| {
-            let alone = at == Nanos(0) || dice.chance(600);
-            let spread = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
-            let behind = at + dice.span(Nanos(0), Nanos::from_micros(300));
-            at = if alone { spread } else { behind };
-            (at, Self::one(dice, scenario))
-        };
-        (0..count).map(|_| next(dice)).collect()
+        spread(count, dice, |dice| Self::one(dice, scenario))
     }
 
     fn one(dice: &mut Dice, scenario: &Scenario) -> Self {

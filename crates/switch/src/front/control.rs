@@ -43,7 +43,7 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
         | TableOp::ReadServer(_)
         | TableOp::SetRing(..)
         | TableOp::ReadRing(..)
-        | TableOp::SetCopies(..) => return program.rings(op),
+        | TableOp::SetCopies(..) => return program.engine()?.table(op),
         TableOp::SetSpine(slice, row) => return program.spine_set(slice, row),
         TableOp::ReadClient(client) => {
             return Some(TableAnswer::Client(*front.tables.clients.get(client.0 as usize)?));

@@ -46,6 +46,8 @@ pub(crate) struct Front {
     pub(crate) classes: u8,
     /// Of workers, likewise.
     pub(crate) kinds: u8,
+    /// Servers whose rows it keeps.
+    pub(crate) servers: u16,
     /// The most tasks that it takes in one submission.
     pub(crate) jobs: u8,
     /// The largest quota: how far a TOKEN's count may run ahead of what the switch has granted.
@@ -92,6 +94,7 @@ impl Front {
             feed,
             classes: 1,
             kinds: 1,
+            servers: 0,
             jobs: 1,
             quota_max,
             below_spines: false,
@@ -99,7 +102,7 @@ impl Front {
         }
     }
 
-    const fn shape(&self, servers: u16) -> Shape {
+    const fn shape(&self) -> Shape {
         Shape {
             epoch: self.config.epoch,
             term: self.term,
@@ -110,7 +113,7 @@ impl Front {
             tasks_per_slice: self.config.tasks_per_slice,
             tokens_per_slice: self.config.tokens_per_slice,
             replay_cells: self.config.replay_cells,
-            servers,
+            servers: self.servers,
             feed: self.feed,
             classes: self.classes,
             kinds: self.kinds,

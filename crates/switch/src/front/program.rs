@@ -21,7 +21,7 @@ impl<S: Scheduler> Program for S {
     }
 
     fn replica(&mut self, write: &WriteAhead, copy: u16) -> Option<Replica> {
-        Scheduler::replica(self, &mut Pass::begin(S::NAME), write, copy)
+        self.engine()?.replica(&mut Pass::begin(S::NAME), write, copy)
     }
 
     fn mirrored(&mut self) -> Option<Mirror> {
@@ -33,7 +33,7 @@ impl<S: Scheduler> Program for S {
     }
 
     fn shape(&self) -> Shape {
-        self.front().shape(self.servers())
+        self.front().shape()
     }
 
     fn layout(&self) -> &Layout {
@@ -101,7 +101,10 @@ fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arr
         Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), memo, .. }) => {
             sweep_in(program, pass, now, sweep, memo)
         }
-        Arrival::Nak { from, server, expected } => program.nak(pass, from, server, expected),
+        Arrival::Nak { from, server, expected } => match program.engine() {
+            Some(engine) => engine.nak(pass, from, server, expected),
+            None => Verdict::Drop(Refusal::Unexpected),
+        },
         Arrival::Wire { .. } | Arrival::Round(_) => Verdict::Drop(Refusal::Unexpected),
     }
 }

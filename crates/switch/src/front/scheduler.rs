@@ -2,16 +2,16 @@
 
 use core::fmt::Debug;
 
-use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, TableOp, WorkerRow};
+use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{
-    Dispatch, Endpoint, Nanos, Psn, Rank, Reject, Reply, ServerId, SliceId, Submit, Sweep, TaskJob, Update,
-    WorkerId,
+    Dispatch, Endpoint, Nanos, Rank, Reject, Reply, SliceId, Submit, Sweep, TaskJob, Update, WorkerId,
 };
 
 use super::{Front, Granted};
 use crate::horus::Mirror;
 use crate::pipeline::Pass;
-use crate::program::{Parked, Replica, Verdict, WriteAhead};
+use crate::program::{Parked, Verdict};
+use crate::rain::RdmaEngine;
 use crate::refusal::Refusal;
 
 /// A task at the queue: new, or round once more.
@@ -117,24 +117,10 @@ pub(crate) trait Scheduler: Debug + Send {
         None
     }
 
-    /// Servers whose rows it keeps.
-    fn servers(&self) -> u16 {
-        0
-    }
-
-    /// The controller's steps about servers and their rings; `None` where nothing is written ahead.
-    fn rings(&mut self, _op: TableOp) -> Option<TableAnswer> {
+    /// What writes tasks ahead into servers' memory, if anything does: the controller's steps about servers,
+    /// WRITEs at egress and NAKs are its.
+    fn engine(&mut self) -> Option<&mut RdmaEngine> {
         None
-    }
-
-    /// One copy of a WRITE at egress.
-    fn replica(&mut self, _pass: &mut Pass, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
-        None
-    }
-
-    /// A server's NAK.
-    fn nak(&mut self, _pass: &mut Pass, _from: Endpoint, _server: ServerId, _expected: Psn) -> Verdict {
-        Verdict::Drop(Refusal::Unexpected)
     }
 
     /// See [`Program::waiting`].

@@ -40,7 +40,7 @@ const BEHIND_MAX: u32 = 1 << 23;
 
 /// The servers, their rings, and the numbers of what is sent to them.
 #[derive(Debug)]
-pub(super) struct RdmaEngine {
+pub(crate) struct RdmaEngine {
     servers: Box<[Option<ServerRow>]>,
     /// A row of servers for each slice.
     rings: Box<[Option<RingRow>]>,
@@ -120,7 +120,7 @@ impl RdmaEngine {
     }
 
     /// One copy's pass at egress: `None` if its server has gone meanwhile.
-    pub(super) fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
+    pub(crate) fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
         let members = &self.groups[write.slice.0 as usize].members;
         let turn = (self.turn(write.ticket) % (members.len().max(1) as u32)) as usize + copy as usize;
         let server = *members.get(turn % members.len().max(1))?;
@@ -147,7 +147,17 @@ impl RdmaEngine {
     }
 
     /// A server says which number it expects.
-    fn nak(
+    pub(crate) fn nak(
+        &mut self,
+        pass: &mut Pass,
+        from: Endpoint,
+        server: ServerId,
+        expected: Psn,
+    ) -> Verdict {
+        self.turn_back(pass, from, server, expected).map_or_else(Verdict::Drop, |()| Verdict::Parked)
+    }
+
+    fn turn_back(
         &mut self,
         pass: &mut Pass,
         from: Endpoint,
@@ -167,20 +177,8 @@ impl RdmaEngine {
         if takes(numbers) { Ok(()) } else { Err(Refusal::OldNak) }
     }
 
-    /// A NAK came to a switch with this engine, or without any.
-    pub(super) fn heard(
-        engine: Option<&mut Self>,
-        pass: &mut Pass,
-        from: Endpoint,
-        server: ServerId,
-        expected: Psn,
-    ) -> Verdict {
-        let Some(engine) = engine else { return Verdict::Drop(Refusal::Unexpected) };
-        engine.nak(pass, from, server, expected).map_or_else(Verdict::Drop, |()| Verdict::Parked)
-    }
-
     /// The controller's step about servers and their rings; `None` if it is about none that can be.
-    pub(super) fn table(&mut self, op: TableOp) -> Option<TableAnswer> {
+    pub(crate) fn table(&mut self, op: TableOp) -> Option<TableAnswer> {
         match op {
             TableOp::SetServer(server, row) => self.set_server(server, row)?,
             TableOp::ReadServer(server) => return self.read_server(server).map(TableAnswer::Server),

@@ -30,7 +30,7 @@ use crate::seats::Seats;
 /// Where what spines were told lies: behind a queue's entry.
 const UPLINK: UplinkStages = UplinkStages { numbers: 1, idle: 10, told: 11, averages: false };
 
-/// Rain's program and memory in a rack of a fabric.
+/// Rain's program and memory in a rack of a fabric; it has no servers.
 #[derive(Debug)]
 pub struct RainLeaf {
     rain: Rain,
@@ -50,7 +50,7 @@ impl RainLeaf {
     pub fn in_fabric(depth: u8, reading: FabricReading, config: Config, spines: u16) -> Self {
         let kinds = Kinds { ranks: if depth > 1 { 2 } else { 1 }, classes: 1 };
         let mut rain = Rain::with_columns(config, kinds, |first| columns_before_another(kinds, first));
-        rain.front.below_spines = true;
+        (rain.front.below_spines, rain.front.servers) = (true, 0);
         let uplink = Uplink::new(&mut rain.front.layout, (reading, UPLINK), spines, &config);
         Self { rain, uplink, depth, seats: Seats::new(&config) }
     }

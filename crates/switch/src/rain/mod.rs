@@ -36,16 +36,16 @@ mod tokens;
 
 use alloc::vec::Vec;
 
-use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Sweep};
+use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Sweep};
 
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Column, Pass};
-use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
+use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::refusal::Refusal;
-use engine::RdmaEngine;
+pub(crate) use engine::RdmaEngine;
 pub use leaf::RainLeaf;
 use memory::RainMemory;
 pub use selective::Selective;
@@ -93,7 +93,7 @@ impl Rain {
         let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
         let feed = Feed::Tokens { ranked: kinds.ranks > 1 };
         let mut front = Front::new(Self::NAME, feed, config, back);
-        front.classes = kinds.classes;
+        (front.classes, front.servers) = (kinds.classes, config.servers);
         let memory = RainMemory::new(&mut front.layout, &config, kinds, stages, &columns(stages.rings));
         let engine = (config.servers > 0)
             .then(|| RdmaEngine::new(&mut front.layout, &config, kinds.classes, stages.rings + 3));
@@ -143,20 +143,8 @@ impl Scheduler for Rain {
         self.broom(pass, now, sweep, memo)
     }
 
-    fn servers(&self) -> u16 {
-        self.front.config.servers
-    }
-
-    fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
-        self.engine.as_mut()?.table(op)
-    }
-
-    fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
-        self.engine.as_mut()?.replica(pass, write, copy)
-    }
-
-    fn nak(&mut self, pass: &mut Pass, from: Endpoint, server: ServerId, expected: Psn) -> Verdict {
-        RdmaEngine::heard(self.engine.as_mut(), pass, from, server, expected)
+    fn engine(&mut self) -> Option<&mut RdmaEngine> {
+        self.engine.as_mut()
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {

@@ -21,8 +21,8 @@
 //! and packet numbers (11).
 
 use sluice_wire::serving::Serving;
-use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Psn, Rank, RejectReason, ServerId, SliceId, Submit, Sweep, WorkerId};
+use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep, WorkerId};
 
 use super::engine::RdmaEngine;
 use super::fill::Fill;
@@ -37,7 +37,7 @@ use crate::config::Config;
 use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
-use crate::program::{Cargo, Circulating, Parked, Replica, Verdict, WriteAhead};
+use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::refusal::Refusal;
 
 const KINDS: u8 = KINDS_MAX as u8;
@@ -83,7 +83,7 @@ impl Selective {
         let stages = Stages::behind(2 * words);
         let back = BackStages { gen_out: stages.rings + 1, sent: stages.sent };
         let mut front = Front::new(Self::NAME, Feed::TOKENS, config, back);
-        (front.classes, front.kinds) = (KINDS, KINDS);
+        (front.classes, front.kinds, front.servers) = (KINDS, KINDS, config.servers);
         let slices = config.slices as usize;
         let layout = &mut front.layout;
         layout.table("needs of types", 0, 16 + 8, config.types.into());
@@ -299,20 +299,8 @@ impl Scheduler for Selective {
         self.broom(pass, sweep, memo)
     }
 
-    fn servers(&self) -> u16 {
-        self.front.config.servers
-    }
-
-    fn rings(&mut self, op: TableOp) -> Option<TableAnswer> {
-        self.engine.as_mut()?.table(op)
-    }
-
-    fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
-        self.engine.as_mut()?.replica(pass, write, copy)
-    }
-
-    fn nak(&mut self, pass: &mut Pass, from: Endpoint, server: ServerId, expected: Psn) -> Verdict {
-        RdmaEngine::heard(self.engine.as_mut(), pass, from, server, expected)
+    fn engine(&mut self) -> Option<&mut RdmaEngine> {
+        self.engine.as_mut()
     }
 
     /// Both tokens and tasks may be there: then `balance` says that tasks wait.

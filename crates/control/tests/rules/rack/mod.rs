@@ -1,7 +1,10 @@
 //! A controller, a switch that answers late but in order, and hosts that call: all in virtual time.
 //!
-//! Not the simulator's nodes, which lie above this crate: a test says itself which of the controller's steps
-//! is carried out when, and who dies in between. Hosts are calls without machines.
+//! Not a scenario over the simulator's nodes: there steps are carried out when their time has come, and who
+//! dies when is drawn from a seed. Here a test says which of the controller's steps is the last that is
+//! carried out, or answered, before something dies, so that each place in a change has its test. Hosts are
+//! calls without machines, since it is their calls that are in question; with machines and packets the same
+//! controller leads the racks of fault runs.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 

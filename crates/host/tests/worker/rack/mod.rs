@@ -1,10 +1,15 @@
 //! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
 //! Everything follows from the seed.
 //!
-//! The simulator's time and dice, and not its nodes, which lie above this crate: what breaks in a worker is
-//! found here, by its own crate's tests, and a scene that breaks is made smaller until nothing in it can be
-//! left out. All that is under way is counted, so that no token is missing while load goes on; fault runs
-//! look for that at rest.
+//! The simulator's time and dice, and the real program, but neither its nodes nor one of its fault runs:
+//!
+//! - A scenario is drawn from its seed. Here a test states a scene's rates, and one that breaks is made
+//!   smaller until nothing in it can be left out.
+//! - After each call all that is under way is counted, so that no token is missing while load goes on. Fault
+//!   runs look for that at rest, since a rack has more of what may be under way.
+//! - Whoever stands on the nodes says more than twenty things of a host's work, a switch's bytes and how
+//!   packets are kept, which all racks of the simulator have. Of this rack nodes would take the place of some
+//!   sixty lines: what becomes of a worker's actions.
 
 mod checks;
 mod switch;

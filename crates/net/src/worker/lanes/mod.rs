@@ -38,7 +38,7 @@ use super::report::WorkerReport;
 use super::stopper::Stopper;
 use crate::NetError;
 use crate::clock::monotonic;
-use crate::pin::pin_thread;
+use crate::pin::settle_thread;
 use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::{Socket, Waiting, sys};
@@ -100,10 +100,7 @@ impl LaneServer {
     /// [`NetError::Refused`] when the controller will not have a lane, [`NetError::Pin`] when the core is not
     /// to be had, [`NetError::Cores`] when a thread of cores has ended, and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
-        if let Some(core) = self.pin {
-            pin_thread(core)?;
-        }
-        sys::sharpen_timers();
+        settle_thread(self.pin)?;
         self.engine.run()
     }
 }

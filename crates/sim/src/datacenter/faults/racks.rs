@@ -6,7 +6,7 @@
 //! come in anew. The datacenter's own controller takes a rack's word for its weight, and takes a rack that is
 //! silent for a lease from its spine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sluice_control::{
     Action, Answer, CallId, Controller, Event, LeafAction, LeafLine, Plan, SlicePlan, Tier, WorkerHello,
@@ -186,7 +186,7 @@ impl Leads {
 
     /// Its leaf does at once what it is told, and answers in order.
     fn act<O: TaskWatch>(&mut self, datacenter: &mut Datacenter<O>, leaf: usize, said: Vec<Action>) {
-        let mut said: std::collections::VecDeque<Action> = said.into();
+        let mut said: VecDeque<Action> = said.into();
         while let Some(action) = said.pop_front() {
             match action {
                 Action::Table(op) => {
