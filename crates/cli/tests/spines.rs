@@ -172,6 +172,25 @@ fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
 }
 
 #[test]
+fn a_change_of_one_of_several_spines_is_refused_with_all_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let up = apart(folder.path());
+    let all = json(&sluice(folder.path(), &["status", "--json"]));
+    for change in [&["map", "hold", "second"][..], &["map", "hold"], &["move", "h", "second"]] {
+        let refused = sluice(folder.path(), change);
+        assert_eq!(refused.status.code(), Some(2), "{change:?}");
+        for spine in all["spines"].as_array().expect("both") {
+            let named = spine["controller"].as_str().expect("an address");
+            assert!(stderr(&refused).contains(named), "{named}: {}", stderr(&refused));
+        }
+    }
+    let one = all["spines"][0]["controller"].as_str().expect("an address");
+    let refused = sluice(folder.path(), &["map", "hold", "second", "--controller", one]);
+    assert!(stderr(&refused).contains("stand in their plan"), "{}", stderr(&refused));
+    up.ends_well();
+}
+
+#[test]
 fn status_shows_each_spine_and_says_of_one_that_is_dead_that_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let up = apart(folder.path());
