@@ -82,8 +82,8 @@ impl RackArgs {
         if all.len() > 1 {
             let spines: Vec<&str> = all.iter().map(Remote::url).collect();
             return Err(Failure::bad_input(format!(
-                "{} spines ({}) have one map of types and pools, which stands in their plan: change it, and start \
-                 them anew; a worker moves at its leaf, whose controller --controller names",
+                "{} spines ({}) have one map of types and pools, which stands in their plan: change it, and \
+                 start them anew; a worker moves at its leaf, whose controller --controller names",
                 all.len(),
                 spines.join(", ")
             )));

@@ -120,7 +120,7 @@ impl RackSched {
     /// [`HorusError::UnknownSpine`] beyond the room for them.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
-        uplink.set_spine(spine, row)
+        uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
     /// From now on this spine is told of a pool's workers, or none.
@@ -129,7 +129,7 @@ impl RackSched {
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
     pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
-        self.uplink.as_mut().ok_or(unknown)?.link(pool, spine)
+        self.uplink.as_mut().ok_or(unknown)?.link(&mut self.front.tables.above, pool, spine)
     }
 
     fn new(settings: Settings, config: Config) -> Self {

@@ -3,13 +3,12 @@
 use sluice_sim::policy::Policy;
 use sluice_switch::registry::Choice;
 
-use super::parts::LEAF_PROGRAM;
-use super::racks::reading;
+use super::racks::below_spines;
 
 /// The program that a policy's switches run, if real racks can carry it out: below a spine a leaf's.
 pub fn live_program(policy: &str) -> Result<Choice, String> {
-    if reading(policy)?.is_some() {
-        return Choice::parse(LEAF_PROGRAM).map_err(|why| why.to_string());
+    if let Some((_, leaf)) = below_spines(policy)? {
+        return Ok(leaf);
     }
     match Policy::parse(policy) {
         // Who names none at all is told the programs only.
