@@ -1,6 +1,6 @@
-//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines
-//! and racks' controllers that die and come back with an empty memory (Horus A.3), held to the protocol's
-//! promises.
+//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines,
+//! racks' controllers and workers that die and come back with an empty memory (Horus A.3), held to the
+//! protocol's promises.
 //!
 //! One seed is one run. What the controller above does about those that are out stands in `outages`, what
 //! racks' own do in `racks`.

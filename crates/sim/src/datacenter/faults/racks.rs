@@ -3,7 +3,7 @@
 //!
 //! It dies with its leaf, or alone, and then reads its leaf's tables back; while it is dead tasks go on.
 //! Workers' calls to it are cut off for longer than a lease, so that they are taken out while they serve, and
-//! come in anew. The datacenter's own controller takes a rack's word for its weight, and takes a rack that is
+//! come in anew; and their processes die with all that they hold, and come back knowing nothing. The datacenter's own controller takes a rack's word for its weight, and takes a rack that is
 //! silent for a lease from its spine.
 
 use std::collections::BTreeMap;
@@ -48,8 +48,9 @@ struct Lead {
 pub(super) struct Leads {
     all: Vec<Lead>,
     held: Vec<Option<WorkerRegistration>>,
-    /// Whose calls do not come through.
+    /// Whose calls do not come through, and whose process is gone.
     cut: Vec<bool>,
+    gone: Vec<bool>,
     dice: Dice,
     next_call: u64,
     deadline: Nanos,
@@ -64,6 +65,7 @@ impl Leads {
             all: (0..leaves).map(lead).collect(),
             held: vec![None; workers],
             cut: vec![false; workers],
+            gone: vec![false; workers],
             dice: Dice::named(seed, "racks' controllers", 0),
             next_call: 0,
             deadline: datacenter.testbed.retries.deadline,
@@ -85,13 +87,18 @@ impl Leads {
         }
     }
 
-    /// What happens to controllers, and to workers' calls.
+    /// What happens to controllers, and to workers and their calls.
     pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut Datacenter<O>, step: LeadStep) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
             LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
             LeadStep::Back(_) => {}
             LeadStep::Cut(worker, is_cut) => self.cut[worker] = is_cut,
+            LeadStep::WorkerDies(worker) => {
+                datacenter.worker_dies(worker);
+                (self.gone[worker], self.held[worker]) = (true, None);
+            }
+            LeadStep::WorkerBack(worker) => self.gone[worker] = false,
         }
     }
 
@@ -101,7 +108,8 @@ impl Leads {
             self.tick(datacenter, leaf);
             for worker in 0..self.held.len() {
                 let is_here = datacenter.control.seats[worker].leaf as usize == leaf;
-                if is_here && !self.cut[worker] && !self.is_lost(datacenter) {
+                let is_silent = self.cut[worker] || self.gone[worker];
+                if is_here && !is_silent && !self.is_lost(datacenter) {
                     self.call(datacenter, leaf, worker);
                 }
             }
@@ -154,7 +162,7 @@ impl Leads {
         let call = CallId(self.next_call);
         let hello = WorkerHello {
             name: format!("worker-{worker}"),
-            life: worker as u64 + 1,
+            life: u64::from(datacenter.workers.lives[worker]) << 32 | (worker as u64 + 1),
             at: WORKERS.at(worker as u32).endpoint(),
             slice: "pool".to_owned(),
             types: datacenter.control.types().collect(),
@@ -199,10 +207,8 @@ impl Leads {
                 Action::Answer { call, answer } => {
                     let asked = self.all[leaf].calls.remove(&call);
                     if let (Some(worker), Answer::Worker(grant)) = (asked, answer) {
-                        let below_spines = !datacenter.spines.is_empty();
-                        let grant = WorkerRegistration { below_spines, ..grant.registration };
-                        self.held[worker] = Some(grant);
-                        datacenter.grant_worker(worker, grant);
+                        self.held[worker] = Some(grant.registration);
+                        datacenter.grant_worker(worker, grant.registration);
                     }
                 }
                 Action::SetDepth { .. } | Action::TellAgent { .. } | Action::Note(_) => {}

@@ -31,13 +31,16 @@ pub(super) struct HopScenario {
     pub(super) leads: Vec<(Nanos, LeadStep)>,
 }
 
-/// What happens to a rack's own controller, or to a worker's calls to it.
+/// What happens to a rack's own controller, or to a worker and its calls to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeadStep {
     Dies(usize),
     Back(usize),
     /// Whether they are cut off from now on.
     Cut(usize, bool),
+    /// Its process, with all that it holds.
+    WorkerDies(usize),
+    WorkerBack(usize),
 }
 
 impl HopScenario {
@@ -78,7 +81,7 @@ fn rates(dice: &mut Dice) -> Rates {
     Rates { loss: share(), duplicate: share(), reorder: share() }
 }
 
-/// Two controllers die and come back, and two workers are cut off: shorter than a lease, or longer.
+/// Two controllers die and come back, two workers are cut off and two die: shorter than a lease, or longer.
 fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)> {
     let dice = &mut Dice::named(seed, "racks' controllers' faults", 0);
     let mut steps = Vec::new();
@@ -87,10 +90,11 @@ fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)>
             let at = dice.span(Nanos::from_millis(1), Nanos::from_millis(18));
             (at, at + dice.span(Nanos::from_micros(200), Nanos::from_millis(4)))
         };
-        let [(dies, back), (cut, mended)] = [span(), span()];
-        let [rack, worker] = [racks, workers].map(|count| dice.below(count as u64) as usize);
+        let [(dies, back), (cut, mended), (killed, returned)] = [span(), span(), span()];
+        let [rack, worker, victim] = [racks, workers, workers].map(|count| dice.below(count as u64) as usize);
         steps.extend([(dies, LeadStep::Dies(rack)), (back, LeadStep::Back(rack))]);
         steps.extend([(cut, LeadStep::Cut(worker, true)), (mended, LeadStep::Cut(worker, false))]);
+        steps.extend([(killed, LeadStep::WorkerDies(victim)), (returned, LeadStep::WorkerBack(victim))]);
     }
     steps
 }
