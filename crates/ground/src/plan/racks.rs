@@ -2,18 +2,15 @@
 //! have.
 
 use sluice_control::Tier;
-use sluice_sim::datacenter::System;
-use sluice_sim::policy::Policy;
 use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 
 use super::parts::{Plan, RacksPlan, SlicePlan, Target, WorkerPlan};
+use super::runs_live::{FABRIC_POLICY, below_spines};
 use super::section::Section;
 use crate::fail::Outcome;
 use crate::flags::Io;
 
-/// The policy of racks below a spine, if nobody names one.
-pub(super) const FABRIC_POLICY: &str = "dc-horus";
 /// Where leaves may be, in the words of plans.
 const LEAF_IN_SWITCH: &str = "switch";
 pub(super) const LEAF_ON_SERVER: &str = "server";
@@ -108,30 +105,6 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
     };
     let on_servers = section.parsed("leaf", leaf)?.unwrap_or(false);
     Ok(RacksPlan { count: count as u16, spines: spines as u16, on_servers })
-}
-
-/// How a policy of racks below a spine reads Horus, and what their leaves run; `None` for a policy of one
-/// switch.
-pub(super) fn below_spines(policy: &str) -> Result<Option<(FabricReading, Choice)>, String> {
-    let Some(system) = System::parse(policy).transpose()? else {
-        return named_almost_so(policy).map(|()| None);
-    };
-    system.live().map(Some).ok_or_else(|| {
-        format!(
-            "`{policy}` runs in simulations only: ask for {FABRIC_POLICY} or dc-rain, which racks below a \
-             live spine run, or simulate it with `sluice sweep {policy}` on a testbed with racks"
-        )
-    })
-}
-
-/// Refuses what was to be a policy of racks below a spine: only here are their names known.
-fn named_almost_so(policy: &str) -> Result<(), String> {
-    let name = policy.split(':').next().unwrap_or(policy);
-    let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
-    if near.is_none_or(|near| System::parse(near).is_none()) {
-        return Ok(());
-    }
-    Policy::parse(policy).map(drop).map_err(|why| why.to_string())
 }
 
 /// Checks racks, policy and switch against each other.

@@ -17,7 +17,7 @@ use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use clients::Clients;
+use clients::KnownClients;
 use lag::{Lag, Lagging};
 
 /// The program, and what the driver keeps around it.
@@ -36,7 +36,7 @@ pub(super) struct Plane {
     /// Who forwards all that comes and goes, if somebody does.
     behind: Option<Endpoint>,
     /// Where clients are whose tasks spines handed down.
-    clients: Clients,
+    clients: KnownClients,
 }
 
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
@@ -59,7 +59,7 @@ impl Plane {
             lag: Lag::new(config.delays),
             is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
             behind: config.behind.map(Endpoint::from),
-            clients: Clients::default(),
+            clients: KnownClients::default(),
         }
     }
 

@@ -10,11 +10,11 @@ const KNOWN_MAX: usize = 1 << 16;
 
 /// Clients by their starts.
 #[derive(Default)]
-pub(super) struct Clients {
+pub(super) struct KnownClients {
     at: HashMap<Incarnation, Endpoint>,
 }
 
-impl Clients {
+impl KnownClients {
     /// A client's task came from a spine, which says where that client is.
     pub(super) fn learn(&mut self, task: TaskId, at: Endpoint) {
         if self.at.len() >= KNOWN_MAX && !self.at.contains_key(&task.incarnation) {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_client_is_where_its_newest_task_said_and_more_than_are_kept_are_learned_anew() {
-        let mut clients = Clients::default();
+        let mut clients = KnownClients::default();
         clients.learn(task(1), port(1));
         clients.learn(task(1), port(2));
         assert_eq!((clients.of(task(1)), clients.of(task(2))), (port(2), Endpoint::default()));
