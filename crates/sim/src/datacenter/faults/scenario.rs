@@ -29,6 +29,14 @@ pub(super) struct HopScenario {
     pub(super) point: Point,
     pub(super) turns: Vec<(Nanos, OutageStep)>,
     pub(super) leads: Vec<(Nanos, LeadStep)>,
+    pub(super) above: Vec<(Nanos, AboveStep)>,
+}
+
+/// What happens to the controller above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AboveStep {
+    Dies,
+    Back,
 }
 
 /// What happens to a rack's own controller, or to a worker and its calls to it.
@@ -71,7 +79,7 @@ impl HopScenario {
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
         point.rate_per_s = LOAD * point.capacity_per_s();
         let leads = lead_steps(seed, count as usize, point.testbed.workers as usize);
-        Self { point, turns: outages(dice, count, spines.into()), leads }
+        Self { point, turns: outages(dice, count, spines.into()), leads, above: above_steps(seed) }
     }
 }
 
@@ -95,6 +103,20 @@ fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)>
         steps.extend([(dies, LeadStep::Dies(rack)), (back, LeadStep::Back(rack))]);
         steps.extend([(cut, LeadStep::Cut(worker, true)), (mended, LeadStep::Cut(worker, false))]);
         steps.extend([(killed, LeadStep::WorkerDies(victim)), (returned, LeadStep::WorkerBack(victim))]);
+    }
+    steps
+}
+
+/// The controller above dies once or twice, shorter than a lease, or longer.
+fn above_steps(seed: u64) -> Vec<(Nanos, AboveStep)> {
+    let dice = &mut Dice::named(seed, "faults of the controller above", 0);
+    let mut from = Nanos::from_millis(1);
+    let mut steps = Vec::new();
+    for _ in 0..dice.between(1, 2) {
+        let at = from + dice.span(Nanos(0), Nanos::from_millis(6));
+        let back = at + dice.span(Nanos::from_micros(200), Nanos::from_millis(4));
+        steps.extend([(at, AboveStep::Dies), (back, AboveStep::Back)]);
+        from = back + Nanos::from_millis(1);
     }
     steps
 }
