@@ -73,20 +73,20 @@ fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
         );
         sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>())
     };
-    let output = sweep("dc-horus:idle-rack=random");
+    let output = sweep("dc-horus:idle-rack=random,dc-rain:2");
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
     let study = json(&output);
     let series = study["panels"][0]["series"].as_array().expect("a list");
-    assert_eq!(series.len(), 2, "simulated and live");
+    assert_eq!(series.len(), 4, "simulated and live");
     for of in series {
         let point = &of["points"][0];
         assert_eq!(point["counts"]["sent"], point["counts"]["replied"], "{}", of["label"]);
-        // A task and its reply pass the leaf, and the task the spine.
+        // A task and its reply, or a task and a token, pass the leaf, and the task the spine.
         let passes =
             point["counts"]["passes"].as_u64() >= point["counts"]["sent"].as_u64().map(|sent| 3 * sent);
         assert!(passes, "{point}");
     }
-    assert!(stderr(&sweep("dc-rs-h")).contains("dc-rs-h"), "racks below a live spine run Horus");
+    assert!(stderr(&sweep("dc-rs-h")).contains("dc-rs-h"), "racks below a live spine run Horus or Rain");
     fs::write(folder.path().join("mine.toml"), testbed.replace("spines = 1", "spines = 2"))
         .expect("there is room");
     assert!(stderr(&sweep("dc-horus")).contains("racks.spines = 1"), "one client is at one spine");

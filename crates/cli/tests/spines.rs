@@ -68,6 +68,37 @@ fn a_spine_that_is_killed_loses_no_task() {
     }
 }
 
+/// The same with two workers in each rack, of which one dies once the second leaf is back.
+fn and_a_worker_dies(plan: &str) -> String {
+    let event = "[[event]]\nat = \"4s\"\nkill = \"worker w-1\"\nreturn_after = \"500ms\"\n";
+    plan.replace("count = 2\nslice", "count = 4\nslice") + event
+}
+
+/// What was killed.
+fn killed(result: &serde_json::Value) -> Vec<&str> {
+    let events = result["events"].as_array().expect("all that happened");
+    events.iter().filter_map(|event| event["what"].as_str()).collect()
+}
+
+/// Tasks wait in the leaf that dies, and in the other one meanwhile: workers have one token each.
+#[test]
+fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = PLAN.replace("dc-horus:idle-rack=random", "dc-rain:1,told=replies");
+    // What the dead ones had comes again at once, and is more than two workers do in 20 ms.
+    let plan = plan.replace("types = [\"hold\"]", "types = [\"hold\"]\nlimit = 1000");
+    let plan = and_a_worker_dies(&plan.replace("spines = 2", "spines = 1").replace("spine 2", "leaf 2"));
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = json(&output);
+    assert_eq!(result["policy"], "dc-rain:1,told=replies");
+    assert!(result["tasks"]["sent"].as_u64() > Some(400), "{}", result["tasks"]);
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    assert!(result["events"][0]["felt"]["sent_again"].as_u64() > Some(0), "{}", result["events"]);
+    assert_eq!(killed(&result), ["kill -9 leaf 2", "kill -9 worker w-1"]);
+}
+
 /// One controller above both spines, a process of its own: it dies first, and then has a dead spine stood in
 /// for.
 #[test]
@@ -81,12 +112,8 @@ fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_rac
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result = json(&output);
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
-    let killed: Vec<_> =
-        result["events"].as_array().expect("both").iter().map(|event| &event["what"]).collect();
-    assert!(
-        killed.contains(&&"kill -9 controller".into()) && killed.contains(&&"kill -9 spine 2".into()),
-        "{killed:?}"
-    );
+    let killed = killed(&result);
+    assert!(killed.contains(&"kill -9 controller") && killed.contains(&"kill -9 spine 2"), "{killed:?}");
     let log = |name: &str| std::fs::read_to_string(folder.path().join("out/logs").join(name)).expect("a log");
     let (controller, leaf) = (log("controller.log"), log("leaf-2.log"));
     for part in ["spine 2 is lost: spine 1 stands in for it", "spine 2 is there"] {
@@ -100,11 +127,13 @@ fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_rac
 fn a_leaf_on_a_server_of_its_rack_is_reached_through_the_racks_switch_and_its_way_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = PLAN.replace("spines = 2", "leaf = \"server\"").replace("spine 2", "leaf 2");
+    let plan = and_a_worker_dies(&plan);
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let result = json(&output);
     assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    assert_eq!(killed(&result), ["kill -9 leaf 2", "kill -9 worker w-1"]);
     let trips = result["leaf_trips"].as_array().expect("both racks'");
     assert_eq!(trips.iter().map(|trip| trip["rack"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
     let packets: u64 = trips.iter().filter_map(|trip| trip["packets"].as_u64()).sum();
@@ -168,6 +197,25 @@ fn a_load_from_outside_goes_to_all_spines_and_to_those_that_serve_a_type() {
         assert!(of["tasks"]["sent"].as_u64() > Some(0), "{result}");
         assert_eq!(of["tasks"]["sent"], of["tasks"]["replied"], "{}", stderr(&output));
     }
+    up.ends_well();
+}
+
+#[test]
+fn a_change_of_one_of_several_spines_is_refused_with_all_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let up = apart(folder.path());
+    let all = json(&sluice(folder.path(), &["status", "--json"]));
+    for change in [&["map", "hold", "second"][..], &["map", "hold"], &["move", "h", "second"]] {
+        let refused = sluice(folder.path(), change);
+        assert_eq!(refused.status.code(), Some(2), "{change:?}");
+        for spine in all["spines"].as_array().expect("both") {
+            let named = spine["controller"].as_str().expect("an address");
+            assert!(stderr(&refused).contains(named), "{named}: {}", stderr(&refused));
+        }
+    }
+    let one = all["spines"][0]["controller"].as_str().expect("an address");
+    let refused = sluice(folder.path(), &["map", "hold", "second", "--controller", one]);
+    assert!(stderr(&refused).contains("stand in their plan"), "{}", stderr(&refused));
     up.ends_well();
 }
 

@@ -332,7 +332,7 @@ impl Controller {
             feed: self.shape.map_or_else(Feed::default, |shape| shape.feed),
             start: self.plan.counters_start,
             switch: self.plan.switch,
-            below_spines: false,
+            below_spines: self.plan.tier == Tier::Leaf,
         };
         WorkerGrant {
             registration,

@@ -66,8 +66,8 @@ impl Drop for Told {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RackArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT [default: of the one rack
-    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; changes
-    /// are asked of the first.
+    /// that runs here, else 127.0.0.1:7400]. Of several spines all are named, with commas between; what
+    /// changes something takes one.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
     #[command(flatten)]
@@ -75,9 +75,20 @@ pub struct RackArgs {
 }
 
 impl RackArgs {
-    /// The rack's controller; the first spine's, if there are several.
+    /// The one controller that is asked for a change: spines have one map of types and pools, so that none
+    /// can be changed alone.
     pub fn remote(&self) -> Outcome<Remote> {
-        Ok(self.remotes()?.swap_remove(0))
+        let mut all = self.remotes()?;
+        if all.len() > 1 {
+            let spines: Vec<&str> = all.iter().map(Remote::url).collect();
+            return Err(Failure::bad_input(format!(
+                "{} spines ({}) have one map of types and pools, which stands in their plan: change it, and \
+                 start them anew; a worker moves at its leaf, whose controller --controller names",
+                all.len(),
+                spines.join(", ")
+            )));
+        }
+        Ok(all.swap_remove(0))
     }
 
     /// The rack's controller, or that of each spine: one at least.

@@ -11,7 +11,6 @@ use sluice_ground::policies;
 use sluice_hub::switch::Delays;
 use sluice_net::crew::Beginning;
 use sluice_net::worker::{HostCosts, Slowed};
-use sluice_sim::datacenter::System;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
@@ -180,7 +179,8 @@ impl Ask {
 
     /// The racks below a spine that such a policy schedules; none where it has one switch.
     pub(crate) fn below(&self, who: &Who) -> Option<RacksBelow> {
-        let Policy::Datacenter(System::Horus(reading)) = who.policy else { return None };
+        let Policy::Datacenter(system) = who.policy else { return None };
+        let (reading, _) = system.live()?;
         let Testbed { links, racks, workers, .. } = &self.testbed;
         let long = |way: Nanos| (way + racks.detour).times(self.dilation.into());
         let (sizes, hop, link) = (racks.sizes(*workers), long(racks.hop), long(links.worker));

@@ -26,10 +26,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use sluice_wire::tables::{Feed, SliceState, WorkerRow};
+use sluice_wire::tables::{Feed, SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{
-    Endpoint, Generation, Nanos, Packet, RackNews, RejectReason, Reply, Serial, SliceId, Submit, Update,
-    WorkerId,
+    ClientId, Endpoint, Generation, Nanos, Packet, RackNews, Reject, RejectReason, Reply, Serial, SliceId,
+    Submit, Update, WorkerId,
 };
 
 use crate::arguments;
@@ -59,6 +59,8 @@ pub struct RackSched {
     /// The same loads for each sample, by seat.
     loads: Vec<Register<u32>>,
     random: Random,
+    /// Whether its workers are leaves, which pass on what their workers say.
+    is_spine: bool,
     /// How many flows each client has, if tasks go where their flow does.
     flows: Option<u32>,
     /// How many workers stand below each leaf, pool by pool, if racks are drawn by that.
@@ -91,7 +93,7 @@ impl RackSched {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn spine(samples: u8, config: Config) -> Self {
-        Self::new(Settings { samples, tracked: false }, config)
+        Self { is_spine: true, ..Self::new(Settings { samples, tracked: false }, config) }
     }
 
     /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf,
@@ -144,7 +146,7 @@ impl RackSched {
     /// [`HorusError::UnknownSpine`] beyond the room for them.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
-        uplink.set_spine(spine, row)
+        uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
     /// From now on this spine is told of a pool's workers, or none.
@@ -153,7 +155,7 @@ impl RackSched {
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
     pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
-        self.uplink.as_mut().ok_or(unknown)?.link(pool, spine)
+        self.uplink.as_mut().ok_or(unknown)?.link(&mut self.front.tables.above, pool, spine)
     }
 
     fn new(settings: Settings, config: Config) -> Self {
@@ -166,16 +168,9 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
-        Self {
-            front,
-            settings,
-            seats,
-            loads,
-            random: Random::new(config.seed),
-            flows: None,
-            sizes: None,
-            uplink: None,
-        }
+        let random = Random::new(config.seed);
+        let (is_spine, flows, sizes, uplink) = (false, None, None, None);
+        Self { front, settings, seats, loads, random, is_spine, flows, sizes, uplink }
     }
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
@@ -285,6 +280,16 @@ impl RackSched {
         self.front.push(pass, submit, worker, Queued { wait, occupancy })
     }
 
+    /// What a leaf says to a client.
+    fn passes_on(&self, from: Endpoint, client: ClientId, packet: Packet) -> Verdict {
+        let tables = &self.front.tables;
+        let is_leaf = tables.workers.iter().flatten().any(|row| row.at == from);
+        match tables.client(client).filter(|_| is_leaf) {
+            Some(row) => Verdict::Send { to: row.at, packet },
+            None => Verdict::Drop(Refusal::UnknownSource),
+        }
+    }
+
     /// The second pass of a tracked task: `None` if its worker is not there any more.
     fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
         let lives = self.front.is_admitted(chosen.worker, chosen.generation);
@@ -342,8 +347,13 @@ impl Scheduler for RackSched {
         }
     }
 
-    /// A reply tells its worker's load, if it is of this life, and goes on to its client.
+    /// A reply tells its worker's load, if it is of this life, and goes on to its client. What a leaf passes
+    /// on names a worker that a spine does not know.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
+        if self.is_spine {
+            let packet = Packet::Reply(Reply { epoch: self.front.config.epoch, ..*reply });
+            return self.passes_on(from, reply.client, packet);
+        }
         let to = match self.front.admit_reply(from, reply) {
             Ok(to) => to,
             Err(refusal) => return Verdict::Drop(refusal),
@@ -359,6 +369,19 @@ impl Scheduler for RackSched {
             }
         }
         Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
+    }
+
+    fn rejected(&mut self, _: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
+        if !self.is_spine {
+            return Verdict::Drop(Refusal::Unexpected);
+        }
+        self.passes_on(from, reject.client, Packet::Reject(*reject))
+    }
+
+    /// The mean is told with the next reply.
+    fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
+        self.uplink.as_mut()?.set_linked(&mut self.front.tables.above, pool, row).ok()?;
+        Some(TableAnswer::Done)
     }
 
     /// Nothing waits here.

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::json;
 use sluice_ground::fail::Outcome;
+use sluice_ground::plan::live_program;
 use sluice_ground::print;
 use sluice_report::table::Table;
 use sluice_sim::policy::{About, Policy};
-use sluice_switch::registry::Choice;
 
 use crate::args::Policies;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Policies) -> Outcome<()> {
     }
     let only: Vec<&str> = all.iter().filter(|one| !one.live && !one.flows).map(|one| one.name).collect();
     print::line(format_args!(
-        "\nWhat no single switch can run ({}) exists in the simulator only.",
+        "\nWhat no real switch runs ({}) exists in the simulator only.",
         only.join(", ")
     ))
 }
@@ -53,7 +53,7 @@ fn listed(about: &About) -> Listed {
         about: about.about,
         arguments: arguments.collect(),
         example: about.example,
-        live: Choice::parse(about.example).is_ok(),
+        live: live_program(about.example).is_ok(),
         flows: about.is_for_flows,
     }
 }

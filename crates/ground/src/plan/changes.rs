@@ -9,8 +9,7 @@ use sluice_net::faults::Rates;
 
 use super::check;
 use super::parts::{Arrivals, Plan, RacksPlan, Target, state_in};
-use super::racks::FABRIC_POLICY;
-use super::runs_live::live_program;
+use super::runs_live::{FABRIC_POLICY, live_program};
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
 

@@ -13,6 +13,7 @@ use sluice_switch::registry::Choice;
 use sluice_wire::registrations::Sizes;
 
 use super::rdma::RdmaPlan;
+use super::runs_live::live_program;
 use super::types::Types;
 use crate::flags::Io;
 
@@ -22,9 +23,6 @@ pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
 /// The policy of a plan with servers of many cores that names none: their cores' room takes the place of
 /// depth, patience and early tokens.
 pub const POLICY_OF_CORES: &str = "rain:1";
-
-/// What leaves run.
-pub(super) const LEAF_PROGRAM: &str = "horus";
 
 /// A rack, its load and its faults.
 #[derive(Clone, Debug, PartialEq)]
@@ -313,8 +311,7 @@ impl fmt::Display for Target {
 impl Plan {
     /// The scheduler that workers work for: below a spine, their leaf's.
     pub fn program(&self) -> Choice {
-        let policy = if self.racks.is_some() { LEAF_PROGRAM } else { &self.policy };
-        Choice::parse(policy).expect("it was read once")
+        live_program(&self.policy).expect("it was read once")
     }
 
     /// How many tasks a worker may have granted or held: as the plan says, or as the scheduler has it.
@@ -327,9 +324,10 @@ impl Plan {
         self.faults.as_ref().filter(|_| self.switch.io == Io::Udp)
     }
 
-    /// The names of its servers: none under a scheduler that writes nothing ahead.
+    /// The names of its servers: none under a scheduler that writes nothing ahead, and none below spines.
     pub fn servers(&self) -> Vec<String> {
-        let count = if self.program().writes_ahead() { self.rdma.servers } else { 0 };
+        let writes_ahead = self.racks.is_none() && self.program().writes_ahead();
+        let count = if writes_ahead { self.rdma.servers } else { 0 };
         (1..=count).map(|number| format!("server-{number}")).collect()
     }
 

@@ -2,17 +2,15 @@
 //! have.
 
 use sluice_control::Tier;
-use sluice_sim::datacenter::System;
-use sluice_sim::policy::Policy;
 use sluice_switch::horus::FabricReading;
+use sluice_switch::registry::Choice;
 
 use super::parts::{Plan, RacksPlan, SlicePlan, Target, WorkerPlan};
+use super::runs_live::{FABRIC_POLICY, below_spines};
 use super::section::Section;
 use crate::fail::Outcome;
 use crate::flags::Io;
 
-/// The policy of racks below a spine, if nobody names one.
-pub(super) const FABRIC_POLICY: &str = "dc-horus";
 /// Where leaves may be, in the words of plans.
 const LEAF_IN_SWITCH: &str = "switch";
 pub(super) const LEAF_ON_SERVER: &str = "server";
@@ -46,7 +44,7 @@ impl SwitchRole {
 impl Plan {
     /// How its spine and leaves read Horus, if it has some; its times are dilated.
     pub fn reading(&self) -> Option<FabricReading> {
-        self.racks.and_then(|_| reading(&self.policy).ok().flatten())?.dilated(self.dilation)
+        self.racks.and_then(|_| below_spines(&self.policy).ok().flatten())?.0.dilated(self.dilation)
     }
 
     /// The rack of a worker, from 1 on: as the plan says, else they are dealt out in turn. `None` without
@@ -109,33 +107,11 @@ pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
     Ok(RacksPlan { count: count as u16, spines: spines as u16, on_servers })
 }
 
-/// How a policy of racks below a spine reads Horus; `None` for a policy of one switch.
-pub(super) fn reading(policy: &str) -> Result<Option<FabricReading>, String> {
-    match System::parse(policy).transpose()? {
-        None => named_almost_so(policy).map(|()| None),
-        Some(System::Horus(reading)) => Ok(Some(reading)),
-        Some(_) => Err(format!(
-            "`{policy}` runs in simulations only: ask for {FABRIC_POLICY}, which racks below a live spine \
-             run, or simulate it with `sluice sweep {policy}` on a testbed with racks"
-        )),
-    }
-}
-
-/// Refuses what was to be a policy of racks below a spine: only here are their names known.
-fn named_almost_so(policy: &str) -> Result<(), String> {
-    let name = policy.split(':').next().unwrap_or(policy);
-    let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
-    if near.is_none_or(|near| System::parse(near).is_none()) {
-        return Ok(());
-    }
-    Policy::parse(policy).map(drop).map_err(|why| why.to_string())
-}
-
 /// Checks racks, policy and switch against each other.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let policy = &plan.policy;
     let Some(RacksPlan { count, spines, .. }) = plan.racks else {
-        return match (reading(policy)?, plan.workers.iter().find(|worker| worker.rack.is_some())) {
+        return match (below_spines(policy)?, plan.workers.iter().find(|worker| worker.rack.is_some())) {
             (Some(_), _) => Err(format!(
                 "`{policy}` schedules racks below a spine, and there are none: give `count` in [racks], or \
                  --racks"
@@ -147,7 +123,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
             (None, None) => Ok(()),
         };
     };
-    let Some(reading) = reading(policy)? else {
+    let Some((reading, leaf)) = below_spines(policy)? else {
         return Err(format!(
             "`{policy}` schedules one rack, and there are {count} below a spine: ask for {FABRIC_POLICY}, or \
              leave racks out"
@@ -160,6 +136,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
             plan.dilation
         ));
     }
+    depths(plan, &leaf)?;
     sizes(count, spines)?;
     let switch = &plan.switch;
     let refused = [
@@ -172,6 +149,21 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let refused = refused.iter().find(|(is_so, _)| *is_so);
     refused.map_or(Ok(()), |(_, why)| Err(format!("racks below a spine: {why}")))?;
     pools(plan, count)
+}
+
+/// A leaf that parks tokens reckons its rack's load with as many as its policy says.
+fn depths(plan: &Plan, leaf: &Choice) -> Result<(), String> {
+    let differs = |worker: &&WorkerPlan| worker.quota.is_some_and(|quota| quota != leaf.quota());
+    match plan.workers.iter().find(differs).filter(|_| leaf.quota() > 0) {
+        Some(worker) => Err(format!(
+            "worker `{}` has a quota of its own, and `{}` gives each {}: leave it out, or say it in the \
+             policy",
+            worker.name,
+            plan.policy,
+            leaf.quota()
+        )),
+        None => Ok(()),
+    }
 }
 
 fn sizes(count: u16, spines: u16) -> Result<(), String> {
@@ -274,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn workers_in_racks_of_rain_have_the_policys_tokens_and_nothing_is_written_ahead() {
+        let text = PLAN.replace("dc-horus:idle-rack=random", "dc-rain:2,told=replies");
+        let rain = plan(&format!("{text}[rdma]\nservers = 2\n")).expect("legal");
+        assert_eq!(rain.program().to_string(), "rain:2,ranked");
+        assert!(rain.workers.iter().all(|worker| rain.quota(worker) == 2));
+        assert!(rain.servers().is_empty());
+        let own = text.replace("name = \"last\"", "name = \"last\"\nquota = 3");
+        refused(plan(&own), &["worker `last` has a quota", "gives each 2"]);
+        assert!(plan(&own.replace("quota = 3", "quota = 2")).is_ok());
+    }
+
+    #[test]
     fn leaves_are_in_switches_or_on_servers_also_if_flags_change_how_many_there_are() {
         assert!(!plan(PLAN).expect("legal").leaves_are_on_servers());
         let there = plan(&PLAN.replace("count = 2\n", "count = 2\nleaf = \"server\"\n")).expect("legal");
@@ -303,6 +307,7 @@ mod tests {
                 &["`dc-rs-h` runs in simulations only", "sluice sweep dc-rs-h"],
             ),
             ("dc-horus:idle-rack=random", "dc-horus:idle", &["means nothing to dc-horus"]),
+            ("dc-horus:idle-rack=random", "dc-rain:9", &["`9` means nothing to dc-rain"]),
             ("dc-horus:idle-rack=random", "dc-horsu", &["did you mean `dc-horus`?"]),
             (
                 "policy = \"dc-horus:idle-rack=random\"",

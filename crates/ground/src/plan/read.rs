@@ -15,8 +15,7 @@ use super::parts::{
     Arrivals, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request, ServicePlan,
     SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, state_in,
 };
-use super::racks::FABRIC_POLICY;
-use super::runs_live::live_program;
+use super::runs_live::{FABRIC_POLICY, live_program};
 use super::section::{COUNT_MAX, Section, Source};
 use super::types::Types;
 use crate::fail::{Failure, Outcome};

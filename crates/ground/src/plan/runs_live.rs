@@ -1,15 +1,17 @@
 //! Which policies real racks can carry out.
 
+use sluice_sim::datacenter::System;
 use sluice_sim::policy::Policy;
+use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 
-use super::parts::LEAF_PROGRAM;
-use super::racks::reading;
+/// The policy of racks below a spine, if nobody names one.
+pub(super) const FABRIC_POLICY: &str = "dc-horus";
 
 /// The program that a policy's switches run, if real racks can carry it out: below a spine a leaf's.
 pub fn live_program(policy: &str) -> Result<Choice, String> {
-    if reading(policy)?.is_some() {
-        return Choice::parse(LEAF_PROGRAM).map_err(|why| why.to_string());
+    if let Some((_, leaf)) = below_spines(policy)? {
+        return Ok(leaf);
     }
     match Policy::parse(policy) {
         // Who names none at all is told the programs only.
@@ -19,6 +21,30 @@ pub fn live_program(policy: &str) -> Result<Choice, String> {
              (`sluice policies` says which run live), or simulate it with `sluice sweep {policy}`"
         )),
     }
+}
+
+/// How a policy of racks below a spine reads Horus, and what their leaves run; `None` for a policy of one
+/// switch.
+pub(super) fn below_spines(policy: &str) -> Result<Option<(FabricReading, Choice)>, String> {
+    let Some(system) = System::parse(policy).transpose()? else {
+        return named_almost_so(policy).map(|()| None);
+    };
+    system.live().map(Some).ok_or_else(|| {
+        format!(
+            "`{policy}` runs in simulations only: ask for {FABRIC_POLICY} or dc-rain, which racks below a \
+             live spine run, or simulate it with `sluice sweep {policy}` on a testbed with racks"
+        )
+    })
+}
+
+/// Refuses what was to be a policy of racks below a spine: only here are their names known.
+fn named_almost_so(policy: &str) -> Result<(), String> {
+    let name = policy.split(':').next().unwrap_or(policy);
+    let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
+    if near.is_none_or(|near| System::parse(near).is_none()) {
+        return Ok(());
+    }
+    Policy::parse(policy).map(drop).map_err(|why| why.to_string())
 }
 
 /// A choice that real racks can carry out.

@@ -3,8 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use sluice_switch::horus::{FabricReading, Horus, Spine};
+use sluice_switch::rain::RainLeaf;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
+use sluice_wire::tables::Feed;
 
 use sluice_net::faults::FaultPlan;
 use sluice_net::udp::{DATAGRAM_BYTES, Waiting};
@@ -19,7 +21,7 @@ pub const SLAB_BYTES: usize = 16 << 20;
 pub struct SwitchConfig {
     /// Where it listens.
     pub at: SocketAddr,
-    /// The scheduler; a spine and its leaves run Horus, as they say themselves.
+    /// The scheduler; a spine runs Horus, and a leaf below it Rain if this has tokens parked, else Horus.
     pub program: Choice,
     /// Where the switch stands.
     pub place: SwitchPlace,
@@ -82,7 +84,15 @@ impl SwitchConfig {
                 Box::new(Spine::new(reading, self.size).expect("as many leaves as fit"))
             }
             // A pool has one spine, and a leaf a number there for each pool.
-            SwitchPlace::Leaf(reading) => Box::new(Horus::in_fabric(reading, self.size, self.size.slices)),
+            SwitchPlace::Leaf(reading) => match self.program.feed() {
+                Feed::Tokens { .. } => {
+                    let depth = self.program.quota();
+                    Box::new(RainLeaf::in_fabric(depth, reading, self.size, self.size.slices))
+                }
+                Feed::Pushed { .. } | Feed::Polls { .. } => {
+                    Box::new(Horus::in_fabric(reading, self.size, self.size.slices))
+                }
+            },
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Packets through the program: bytes to header fields, one pass each, and back to bytes.
 
+mod clients;
 mod lag;
 
 use std::collections::VecDeque;
@@ -16,7 +17,8 @@ use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use lag::{Going, Lag, Lagging};
+use clients::KnownClients;
+use lag::{Lag, Lagging};
 
 /// The program, and what the driver keeps around it.
 pub(super) struct Plane {
@@ -27,14 +29,14 @@ pub(super) struct Plane {
     /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or workers fetch
     /// them from clients.
     keeps_waiting: bool,
-    again: VecDeque<Going>,
+    again: VecDeque<Circulating>,
     lag: Lag,
     /// Whether it is a leaf: it tells its spine what is new, and knows clients from tasks only.
     is_leaf: bool,
     /// Who forwards all that comes and goes, if somebody does.
     behind: Option<Endpoint>,
-    /// Where the client of this pass' task is, if a spine said so.
-    client_at: Endpoint,
+    /// Where clients are whose tasks spines handed down.
+    clients: KnownClients,
 }
 
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
@@ -57,7 +59,7 @@ impl Plane {
             lag: Lag::new(config.delays),
             is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
             behind: config.behind.map(Endpoint::from),
-            client_at: Endpoint::default(),
+            clients: KnownClients::default(),
         }
     }
 
@@ -148,7 +150,6 @@ impl Plane {
     ) {
         let mut long = None;
         let mut room = true;
-        self.client_at = Endpoint::default();
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
@@ -158,7 +159,7 @@ impl Plane {
             Packet::Dispatch(task) if self.is_leaf => {
                 self.tally.add(Count::HandedDown);
                 task.age = task.age.plus(late);
-                self.client_at = task.client_at;
+                self.clients.learn(task.task, task.client_at);
                 (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
@@ -185,10 +186,9 @@ impl Plane {
     }
 
     /// A later pass.
-    fn round(&mut self, now: Nanos, again: Going, outbox: &mut Outbox) {
-        let long = waiting(again.round.payload());
-        self.client_at = again.client_at;
-        let verdict = self.program.pass(now, Arrival::Round(again.round));
+    fn round(&mut self, now: Nanos, again: Circulating, outbox: &mut Outbox) {
+        let long = waiting(again.payload());
+        let verdict = self.program.pass(now, Arrival::Round(again));
         self.settle(now, verdict, long, outbox);
         self.tell(now, outbox);
     }
@@ -212,7 +212,7 @@ impl Plane {
                 if self.is_leaf
                     && let Packet::Dispatch(task) = &mut packet
                 {
-                    task.client_at = self.client_at;
+                    task.client_at = self.clients.of(task.task);
                 }
                 self.send(now, to, &packet, long, outbox);
             }
@@ -303,9 +303,8 @@ impl Plane {
 
     fn again(&mut self, now: Nanos, again: Circulating) {
         self.tally.add(Count::Recirculated);
-        let going = Going { round: again, client_at: self.client_at };
-        if !self.lag.again(now, going) {
-            self.again.push_back(going);
+        if !self.lag.again(now, again) {
+            self.again.push_back(again);
         }
     }
 

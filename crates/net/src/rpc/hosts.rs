@@ -87,6 +87,7 @@ impl From<&WorkerGrant> for v1::WorkerGrant {
             retry_horizon_ns: grant.retry_horizon.0,
             transit_ns: grant.transit.0,
             final_sent: grant.final_sent.map(|sent| sent.0),
+            below_spines: grant.below_spines,
             ring: grant.ring.map(|RingPlace { life, slots, slot_bytes }| v1::RingPlace {
                 life,
                 slots,
@@ -110,7 +111,7 @@ impl TryFrom<v1::WorkerGrant> for WorkerGrant {
             quota: number("quota", message.quota)?,
             start: Serial(message.start),
             switch: endpoint("switch", &message.switch)?,
-            below_spines: false,
+            below_spines: message.below_spines,
         };
         Ok(Self {
             registration,

@@ -22,6 +22,8 @@ use crate::world::{Address, ClockId};
 #[derive(Debug)]
 pub(super) struct Submitter {
     pub(super) node: Node<Client>,
+    /// Its name for itself.
+    pub(super) incarnation: Incarnation,
     pub(super) pool: usize,
     /// Where its tasks go.
     pub(super) front: Address,
@@ -39,7 +41,7 @@ impl Submitter {
         assert!(machine < 1 << MACHINE_BITS, "as many clients' machines as fit their names");
         let incarnation = Incarnation(dice.word() >> MACHINE_BITS << MACHINE_BITS | machine as u64);
         let node = Node::new(Client::new(incarnation, START), CLIENTS.at(client.into()));
-        Self { node, pool, front, backlog: VecDeque::new() }
+        Self { node, incarnation, pool, front, backlog: VecDeque::new() }
     }
 }
 

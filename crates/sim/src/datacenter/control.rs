@@ -1,10 +1,9 @@
 //! The datacenter's controller (Horus §3.2, A.3): it numbers leaves, spines and clients, tells spines who is
 //! below them with how many workers, links each rack's pool with a spine, and deals with those that die.
 //!
-//! It stands above the racks' controllers, whose affair a rack's workers are. In curves all of them are there
-//! from the beginning, and come back with their leaf; fault runs have racks' own controllers
-//! (`faults/racks.rs`), which register them and say how many there are. Its steps take no time; when it hears
-//! of a death is the run's affair.
+//! It stands above the racks' controllers, whose affair a rack's workers are: all of these are there from the
+//! beginning, and come back with their leaf. Its steps take no time; when it hears of a death is the run's
+//! affair. Fault runs have the controllers that run live instead (`faults/above.rs` and `faults/racks.rs`).
 
 use sluice_switch::Config;
 use sluice_switch::horus::{Mirror, SpineLink};
@@ -88,11 +87,8 @@ pub(super) struct Control {
     generations: Vec<Generation>,
     /// Of each leaf at its spines: another whenever it goes below one.
     uplinks: Vec<Generation>,
-    /// How many workers each leaf is known to have, and below which spine it went last.
-    weights: Vec<u32>,
-    pub(super) above: Vec<u32>,
-    /// Whether racks have controllers of their own, which write what stands in leaves' tables.
-    pub(super) racks_are_led: bool,
+    /// Whether the controllers that run live write what stands in tables.
+    pub(super) is_replaced: bool,
 }
 
 impl Control {
@@ -110,8 +106,6 @@ impl Control {
             (0..leaves.max(spines)).map(|_| dice.word()).collect()
         });
         let seats = seats(&pools, leaves);
-        let weight = |leaf| seats.iter().filter(|seat| seat.leaf == leaf).count() as u32;
-        let weights = (0..leaves).map(weight).collect();
         Self {
             runs,
             pools,
@@ -125,29 +119,28 @@ impl Control {
             seeds,
             generations: vec![Generation(1); leaves as usize],
             uplinks: vec![Generation(1); leaves as usize],
-            weights,
-            above: vec![0; leaves as usize],
-            racks_are_led: false,
+            is_replaced: false,
         }
     }
 
-    /// Racks' own controllers tell from now on who is there: nobody yet.
-    pub(super) fn leave_racks_to_themselves(&mut self) {
-        self.racks_are_led = true;
-        self.weights.fill(0);
-    }
-
-    pub(super) fn weight(&self, leaf: u32) -> u32 {
-        self.weights[leaf as usize]
-    }
-
-    pub(super) fn set_weight(&mut self, leaf: u32, workers: u32) {
-        self.weights[leaf as usize] = workers;
+    /// Those that run live tell from now on who is there: nobody yet.
+    pub(super) const fn is_replaced_by_real_ones(&mut self) {
+        self.is_replaced = true;
     }
 
     /// What a worker takes at once, by its own word.
     pub(super) fn quota_of_workers(&self) -> u8 {
         self.runs.quota()
+    }
+
+    /// Tasks that may wait at a switch, and be on their way below it.
+    pub(super) const fn queue(&self) -> u32 {
+        self.queue
+    }
+
+    /// How long clients may send a task again.
+    pub(super) const fn retry_for(&self) -> Nanos {
+        self.retry_for
     }
 
     /// Tasks that may wait in a leaf.
@@ -192,32 +185,47 @@ impl Control {
             seed: self.seeds[0][spine as usize],
             ..self.config(epoch)
         };
+        let config = if self.is_replaced { self.roomy(config, self.leaves) } else { config };
         let system = self.runs.system().expect("there are spines where a system runs");
         let scheduler = SwitchProgram::spine(system, config).expect("a testbed has no more leaves than fit");
         let mut node = DatacenterSwitch::new(scheduler, epoch, &testbed.switch);
-        self.open(&mut node, 1);
+        if !self.is_replaced {
+            self.open(&mut node, 1);
+        }
         node
+    }
+
+    /// Room for hosts that come in anew while their last rows are not cleared yet, and for all of them at one
+    /// switch. A controller admits workers by their tokens' ring, also where a program has no use for it.
+    fn roomy(&self, config: Config, workers: u32) -> Config {
+        let rows = 2 * workers.max(1);
+        Config {
+            workers: rows as u16,
+            clients: 2 * self.client_ids() * self.spines.max(1) as u16,
+            tasks_per_slice: self.queue.next_power_of_two(),
+            tokens_per_slice: token_cells(rows, 2 * u32::from(QUOTA_MAX)),
+            ..config
+        }
     }
 
     /// A leaf in a new life, with its workers, and without spines.
     pub(super) fn leaf(&self, leaf: u32, epoch: Epoch, testbed: &Testbed) -> DatacenterSwitch {
         let mut here = self.seats.iter().filter(|seat| seat.leaf == leaf);
         let workers = here.clone().count() as u32;
-        // Who comes in anew may find its last row not cleared yet.
-        let rows = if self.racks_are_led { 2 * workers } else { workers };
-        let config =
-            Config { workers: rows.max(1) as u16, seed: self.seeds[1][leaf as usize], ..self.config(epoch) };
+        let seed = self.seeds[1][leaf as usize];
+        let config = Config { workers: workers.max(1) as u16, seed, ..self.config(epoch) };
         let limit = self.queue + workers * u32::from(self.runs.quota());
         let queues = Config {
             tasks_per_slice: limit.next_power_of_two(),
-            tokens_per_slice: token_cells(rows, 2 * u32::from(QUOTA_MAX)),
+            tokens_per_slice: token_cells(workers, 2 * u32::from(QUOTA_MAX)),
             ..config
         };
         let spines = self.spines as u16;
         let scheduler = match &self.runs {
+            Runs::Datacenter(system) if self.is_replaced => {
+                SwitchProgram::leaf(*system, self.roomy(queues, workers), spines)
+            }
             Runs::Datacenter(system @ System::Rain { .. }) => SwitchProgram::leaf(*system, queues, spines),
-            // A controller admits workers by their tokens' ring, also where a program has no use for it.
-            Runs::Datacenter(system) if self.racks_are_led => SwitchProgram::leaf(*system, queues, spines),
             Runs::Datacenter(system) => SwitchProgram::leaf(*system, config, spines),
             Runs::Alone(choice) => {
                 let config = Config { replay_cells: self.replay_cells(workers), ..queues };
@@ -225,7 +233,7 @@ impl Control {
             }
         };
         let mut node = DatacenterSwitch::new(scheduler, epoch, &testbed.switch);
-        if self.racks_are_led {
+        if self.is_replaced {
             return node;
         }
         self.open(&mut node, self.limit());
@@ -309,19 +317,11 @@ impl Control {
         let row = WorkerRow { at, slice, generation, open: true, ..WorkerRow::default() };
         node.table(TableOp::ResetCounters(number, START));
         node.table(TableOp::SetWorker(number, Some(row)));
-        let sized = node.scheduler.set_workers(slice, (number, generation), self.weight(placed.leaf));
+        let sized = node.scheduler.set_workers(slice, (number, generation), placed.workers);
         let link = SpineLink { at: SPINES.at(spine).endpoint(), epoch: node.epoch, leaf: number, generation };
         let known = leaf.scheduler.set_spine(spine as u16, Some((link, START)));
         let told = leaf.scheduler.link(slice, spine as u16);
         sized.and(known).and(told).expect("the testbed's check refuses what a program would")
-    }
-
-    /// A rack that is below this spine has another number of workers now.
-    pub(super) fn reweigh(&self, (pool, leaf): (usize, u32), spine: &mut DatacenterSwitch) {
-        let (number, generation) = (WorkerId(leaf as u16), self.uplinks[leaf as usize]);
-        let slice = SliceId(pool as u16);
-        let sized = spine.scheduler.set_workers(slice, (number, generation), self.weight(leaf));
-        sized.expect("it is below this spine");
     }
 
     /// A leaf is not below this spine any more.

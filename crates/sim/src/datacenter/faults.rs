@@ -1,10 +1,11 @@
-//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines
-//! and racks' controllers that die and come back with an empty memory (Horus A.3), held to the protocol's
+//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines,
+//! workers and all controllers dying and coming back with an empty memory (Horus A.3), held to the protocol's
 //! promises.
 //!
-//! One seed is one run. What the controller above does about those that are out stands in `outages`, what
-//! racks' own do in `racks`.
+//! One seed is one run. The controller above spines stands in `above`, racks' own in `racks`.
 
+mod above;
+mod desk;
 mod oracle;
 mod racks;
 mod scenario;
@@ -21,9 +22,11 @@ use super::system::System;
 use super::world::{Datacenter, Reminder};
 use crate::faults::{Broken, Many, Tally, run_each};
 use crate::policy::Policy;
+use above::Above;
+use desk::RENEW;
 use oracle::HopOracle;
-use racks::{Leads, RENEW};
-use scenario::{END, FAULTS_END, HopScenario, LeadStep, SETTLED, SUBMIT_END};
+use racks::Leads;
+use scenario::{AboveStep, END, FAULTS_END, HopScenario, LeadStep, SETTLED, SUBMIT_END};
 
 /// One run of a system, from its seed to the closing of the books.
 ///
@@ -34,12 +37,10 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let point = &scenario.point;
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
     let mut datacenter = Datacenter::led(Runs::Datacenter(system), watched);
-    let leads = Leads::start(&mut datacenter, seed);
-    Trial { datacenter, leads, scenario: &scenario }.run().map_err(|(at, what)| Broken {
-        seed,
-        at_ns: at.0,
-        what,
-    })
+    let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
+    let mut trial = Trial { datacenter, leads, above, scenario: &scenario };
+    trial.renew();
+    trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
 }
 
 /// Runs these seeds on so many threads, until one breaks a promise.
@@ -52,6 +53,7 @@ pub fn run_many_faults(system: System, seeds: Range<u64>, threads: usize) -> Man
 enum Step {
     Outage(OutageStep),
     Lead(LeadStep),
+    Above(AboveStep),
     Renew,
     FaultsEnd,
     SubmitEnd,
@@ -62,6 +64,7 @@ enum Step {
 struct Trial<'t> {
     datacenter: Datacenter<HopOracle>,
     leads: Leads,
+    above: Above,
     scenario: &'t HopScenario,
 }
 
@@ -73,9 +76,12 @@ impl Trial<'_> {
                 Step::Outage(turn) => {
                     self.datacenter.takes(turn, &self.scenario.point.testbed);
                     self.leads.follow(&mut self.datacenter, turn);
+                    self.above.follow(&mut self.datacenter, turn);
                 }
                 Step::Lead(step) => self.leads.takes(&mut self.datacenter, step),
-                Step::Renew => self.leads.renew(&mut self.datacenter),
+                Step::Above(AboveStep::Dies) => self.above.dies(),
+                Step::Above(AboveStep::Back) => self.above.begin(&mut self.datacenter),
+                Step::Renew => self.renew(),
                 Step::FaultsEnd => self.datacenter.world.network.weather = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
                 Step::End => {}
@@ -85,13 +91,19 @@ impl Trial<'_> {
         oracle.close().map_err(|what| (END, what))
     }
 
+    fn renew(&mut self) {
+        self.above.renew(&mut self.datacenter);
+        self.leads.renew(&mut self.datacenter, &mut self.above);
+    }
+
     /// In the order of time; of one time, as they are listed.
     fn steps(&self) -> Vec<(Nanos, Step)> {
         let turns = self.scenario.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
         let leads = self.scenario.leads.iter().map(|(at, step)| (*at, Step::Lead(*step)));
+        let above = self.scenario.above.iter().map(|(at, step)| (*at, Step::Above(*step)));
         let renewals = (1..END.0 / RENEW.0).map(|number| (RENEW.times(number), Step::Renew));
         let ends = [(FAULTS_END, Step::FaultsEnd), (SUBMIT_END, Step::SubmitEnd), (END, Step::End)];
-        let mut steps: Vec<_> = turns.chain(leads).chain(renewals).chain(ends).collect();
+        let mut steps: Vec<_> = turns.chain(leads).chain(above).chain(renewals).chain(ends).collect();
         steps.sort_by_key(|(at, _)| *at);
         steps
     }

@@ -4,7 +4,7 @@
 //! tables; when that is back, it goes below its spine again in another generation. When a spine is out, its
 //! racks go below another one, if there is one, and clients draw others; when it is back, in another life, it
 //! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
-//! as their leaves.
+//! as their leaves. Where the controllers that run live lead it, these hear of all that by themselves.
 
 use sluice_wire::Epoch;
 
@@ -29,6 +29,7 @@ impl<O: TaskWatch> Datacenter<O> {
     /// Tasks go elsewhere from now on.
     fn is_out(&mut self, who: FabricSwitch) {
         match who {
+            _ if self.control.is_replaced => {}
             FabricSwitch::Leaf(leaf) => {
                 for spine in &mut self.spines {
                     Control::forget(leaf, spine);
@@ -50,8 +51,8 @@ impl<O: TaskWatch> Datacenter<O> {
         control.raise(leaf);
         let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
         leaves[leaf as usize] = control.leaf(leaf, epoch, testbed);
-        if control.racks_are_led {
-            return control.set_weight(leaf, 0);
+        if control.is_replaced {
+            return;
         }
         for worker in 0..self.control.seats.len() {
             if self.control.seats[worker].leaf == leaf {
@@ -68,6 +69,9 @@ impl<O: TaskWatch> Datacenter<O> {
         let Self { control, spines, .. } = self;
         let epoch = Epoch(spines[spine as usize].epoch.0 + 1);
         spines[spine as usize] = control.spine(spine, epoch, testbed);
+        if control.is_replaced {
+            return;
+        }
         for rack in self.racks_of(spine) {
             for other in (0..self.spines.len()).filter(|other| *other != spine as usize) {
                 Control::forget(rack as u32, &mut self.spines[other]);
@@ -78,12 +82,9 @@ impl<O: TaskWatch> Datacenter<O> {
         self.register_clients(spine, epoch);
     }
 
-    /// A rack without workers is below none.
-    pub(super) fn goes_below(&mut self, rack: usize, spine: u32) {
+    fn goes_below(&mut self, rack: usize, spine: u32) {
         self.control.raise_uplink(rack as u32);
-        if self.control.weight(rack as u32) > 0 {
-            self.link(0, rack, spine);
-        }
+        self.link(0, rack, spine);
     }
 
     fn racks_of(&self, spine: u32) -> Vec<usize> {

@@ -4,6 +4,7 @@ use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Refusal, WriteAhead};
 use sluice_wire::{Nanos, Packet, RackNews};
 
+use super::clients::machine_of;
 use super::places::{SPINES, WORKERS};
 use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
@@ -114,6 +115,12 @@ impl<O: TaskWatch> SwitchSide for Datacenter<O> {
 
     #[inline]
     fn lets_out(&mut self, _: Address, packet: &mut Packet, _: bool) -> Try<Self, Nanos> {
+        if self.control.is_replaced
+            && let Packet::Dispatch(task) = packet
+        {
+            // A leaf knows clients from their tasks only, as a live one does.
+            task.client_at = self.machines[machine_of(task.task.incarnation)].node.at.endpoint();
+        }
         let (now, meter) = (self.world.now, &mut self.pools[self.pool].meter);
         if matches!(packet, Packet::Dispatch(_) | Packet::Reject(_) | Packet::Notice(_)) {
             meter.in_switch.leave(now);

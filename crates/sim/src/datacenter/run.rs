@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_fabric::FabricError;
 use sluice_outcome::study::Depths;
-use sluice_wire::{Epoch, Nanos};
+use sluice_wire::{Epoch, Nanos, Packet};
 
 use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter};
@@ -26,7 +26,7 @@ use crate::rack::meter::Meter;
 use crate::rack::setup::client_settings;
 use crate::stats::{Counts, Gauges};
 use crate::testbed::Testbed;
-use crate::world::{Address, Happens, Mail};
+use crate::world::{Address, Happens, Mail, PacketId};
 
 /// The first life of all switches.
 pub(super) const FIRST: Epoch = Epoch(1);
@@ -99,9 +99,9 @@ impl<O: TaskWatch> Datacenter<O> {
         Self::over(below, runs, replication, pools)
     }
 
-    /// A pool whose racks have controllers of their own, and no workers before these have let them in.
+    /// A pool whose switches have the controllers that run live, and nobody before these have let them in.
     pub(super) fn led(runs: Runs, pool: (&Point, Placement, O)) -> Self {
-        Self::begun(None, runs, 0, vec![pool], Control::leave_racks_to_themselves)
+        Self::begun(None, runs, 0, vec![pool], Control::is_replaced_by_real_ones)
     }
 
     /// The same with this fabric below them.
@@ -163,7 +163,7 @@ impl<O: TaskWatch> Datacenter<O> {
 
     /// Everybody is registered, racks are linked with spines, and the first requests are drawn.
     fn begin(&mut self, testbed: &Testbed) {
-        if !self.control.racks_are_led {
+        if !self.control.is_replaced {
             self.all_come_in();
         }
         if testbed.racks.watch > Nanos(0) {
@@ -200,7 +200,6 @@ impl<O: TaskWatch> Datacenter<O> {
         let leaf = self.control.pools[pool].racks[rack].leaf;
         let (above, below) = (&mut self.spines[spine as usize], &mut self.leaves[leaf as usize]);
         let told = self.control.link((pool, rack), (spine, above), below);
-        self.control.above[leaf as usize] = spine;
         self.pool = pool;
         if let Some(told) = told {
             self.tell(LEAVES.at(leaf), &told);
@@ -249,13 +248,37 @@ impl<O: TaskWatch> Datacenter<O> {
     fn mail(&mut self, to: Address, mail: Mail) {
         match mail {
             Mail::Packet { packet, .. } if to.at(0) == WORKERS => self.at_worker(to.place(), packet),
-            Mail::Packet { packet, .. } if to.at(0) == CLIENTS => {
+            Mail::Packet { packet, from } if to.at(0) == CLIENTS => {
                 match addressee(self.world.packets.get(packet)) {
-                    Some(machine) if machine < self.machines.len() => self.at_client(machine, packet),
+                    Some(machine) if self.is_at(machine, to) && self.still_counts(machine, from, packet) => {
+                        self.at_client(machine, packet);
+                    }
                     _ => self.world.packets.free(packet),
                 }
             }
             _ => self.at_switch(to, mail),
+        }
+    }
+
+    /// Whether a client's machine is there: a spine may take another client for the one that is meant.
+    #[inline]
+    fn is_at(&self, machine: usize, at: Address) -> bool {
+        self.machines.get(machine).is_some_and(|machine| machine.node.at == at)
+    }
+
+    /// Whether what a client is told counts, as the live client's driver has it: from a spine that it was at
+    /// before a reply does, but nothing of that one's lives and refusals.
+    #[inline]
+    fn still_counts(&mut self, machine: usize, from: Address, packet: PacketId) -> bool {
+        if from.at(0) != SPINES || from == self.machines[machine].front {
+            return true;
+        }
+        match self.world.packets.get_mut(packet) {
+            Packet::Reply(reply) => {
+                reply.epoch = Epoch(0);
+                true
+            }
+            packet => !matches!(packet, Packet::Reject(_) | Packet::Notice(_)),
         }
     }
 
@@ -311,8 +334,10 @@ fn pool_of_run<O: TaskWatch>(
             let front = layout.spines.get(spine).map_or(LEAVES, |spine| SPINES.at(*spine));
             let id = control.client_id(at, client).0;
             let mut machine = Submitter::new(&mut dice, machines.len(), at, id, front);
-            let grant = control.client_registration(at, client, spine, FIRST);
-            machine.node.machine.grant(Nanos(0), &settings, grant, &mut Vec::new());
+            if !control.is_replaced {
+                let grant = control.client_registration(at, client, spine, FIRST);
+                machine.node.machine.grant(Nanos(0), &settings, grant, &mut Vec::new());
+            }
             machines.push(machine);
         }
     }

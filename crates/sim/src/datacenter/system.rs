@@ -3,6 +3,7 @@
 use std::fmt;
 
 use sluice_switch::horus::{FabricReading, IdleRack, LoadsTold, PolicyParts};
+use sluice_switch::registry::Choice;
 use sluice_units::WholeSpan;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
@@ -112,6 +113,18 @@ impl System {
             Self::Rain { tokens, .. } => tokens,
             Self::Horus(_) | Self::Hierarchy { .. } | Self::Balanced { .. } => 0,
         }
+    }
+
+    /// How Horus is read at live spines, and the program of the switches below them; `None` for what runs in
+    /// simulations only.
+    pub fn live(self) -> Option<(FabricReading, Choice)> {
+        let (reading, leaf) = match self {
+            Self::Horus(reading) => (reading, "horus".to_owned()),
+            Self::Rain { tokens: 1, reading } => (reading, "rain:1".to_owned()),
+            Self::Rain { tokens, reading } => (reading, format!("rain:{tokens},ranked")),
+            Self::Hierarchy { .. } | Self::Balanced { .. } => return None,
+        };
+        Some((reading, Choice::parse(&leaf).expect("a program with as many tokens")))
     }
 
     /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
@@ -282,6 +295,17 @@ mod tests {
                 Some(Ok(text.into()))
             );
         }
+    }
+
+    #[test]
+    fn live_racks_feed_their_workers_as_simulated_ones_do() {
+        for text in ["dc-horus:told=replies", "dc-rain", "dc-rain:2,idle-from=3", "dc-rain:8"] {
+            let system = System::parse(text).expect("a system").expect("legal");
+            let (_, leaf) = system.live().expect("it runs live");
+            assert_eq!((leaf.feed(), leaf.quota()), (system.feed(), system.tokens()), "{text}");
+        }
+        assert_eq!(System::Hierarchy { even_spines: false, by_size: false }.live(), None);
+        assert_eq!(System::Balanced { flows: 0 }.live(), None);
     }
 
     #[test]

@@ -72,6 +72,11 @@ impl<P> Core<P> {
         None
     }
 
+    /// What waits in the NIC of a machine that is gone.
+    pub(crate) fn lost(&mut self) -> impl Iterator<Item = P> + '_ {
+        self.mail.drain(..).map(|(_, packet)| packet)
+    }
+
     /// Whether a packet that comes has nothing to wait for but what the core is at.
     #[inline]
     pub(crate) fn takes_at_once(&self, now: Nanos) -> bool {

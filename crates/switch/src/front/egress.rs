@@ -95,17 +95,32 @@ impl Front {
 
     /// The client hears that its task was not taken.
     pub(crate) fn reject(&self, submit: &Submit, reason: RejectReason) -> Verdict {
-        let Some(client) = self.tables.client(submit.client) else {
-            return Verdict::Drop(Refusal::UnknownSource);
-        };
-        Verdict::Send { to: client.at, packet: self.refusal_of(submit, reason) }
+        self.turn_away(submit, reason, None)
+    }
+
+    /// The same, through the spine that the task came from if this leaf does not know the client.
+    pub(crate) fn turn_away(
+        &self,
+        submit: &Submit,
+        reason: RejectReason,
+        spine: Option<Endpoint>,
+    ) -> Verdict {
+        match self.submitter(submit, spine) {
+            Some(to) => Verdict::Send { to, packet: self.refusal_of(submit, reason) },
+            None => Verdict::Drop(Refusal::UnknownSource),
+        }
+    }
+
+    /// Where a task's client is told of it.
+    fn submitter(&self, submit: &Submit, spine: Option<Endpoint>) -> Option<Endpoint> {
+        let pool = self.tables.slice_of(submit).map(|(pool, _)| pool);
+        self.tables.towards(submit.client, || spine.or_else(|| self.tables.above(pool?)))
     }
 
     /// A task that waited is not taken after all; its client may be gone.
     pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
-        let client = self.tables.client(submit.client);
         Verdict::Swept {
-            to: client.map_or(Endpoint::default(), |row| row.at),
+            to: self.submitter(submit, None).unwrap_or_default(),
             packet: self.refusal_of(submit, RejectReason::NoWorkers),
             payload: submit.payload.handle,
         }

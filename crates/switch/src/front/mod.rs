@@ -144,14 +144,12 @@ impl Front {
 
     /// Where a REPLY goes, if it comes from the worker that it names.
     pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
-        self.admit_reporter(from, reply.worker)?;
-        self.tables.client(reply.client).map(|row| row.at).ok_or(Refusal::UnknownSource)
-    }
-
-    /// Whether a REPLY comes from the worker that it names.
-    pub(crate) fn admit_reporter(&self, from: Endpoint, worker: WorkerId) -> Result<(), Refusal> {
-        let row = self.tables.worker(worker).ok_or(Refusal::UnknownSource)?;
-        if row.at == from { Ok(()) } else { Err(Refusal::WrongAddress) }
+        let row = self.tables.worker(reply.worker).ok_or(Refusal::UnknownSource)?;
+        if row.at != from {
+            return Err(Refusal::WrongAddress);
+        }
+        let spine = || self.tables.above(row.slice);
+        self.tables.towards(reply.client, spine).ok_or(Refusal::UnknownSource)
     }
 
     /// Whether a leaf's word counts: it comes from the leaf that it names, in its present generation.

@@ -20,6 +20,9 @@ pub(crate) struct Tables {
     pub(crate) types: Box<[Option<SliceId>]>,
     /// What tasks of each type need, where workers are of kinds.
     pub(crate) needs: Box<[Labels]>,
+    /// The spine that each pool's tasks come from; nobody where clients submit themselves. A leaf's links say
+    /// so, and take their room there.
+    pub(crate) above: Box<[Option<Endpoint>]>,
 }
 
 impl Tables {
@@ -36,6 +39,7 @@ impl Tables {
             slices: vec![SliceRow::default(); config.slices as usize].into_boxed_slice(),
             types: vec![None; config.types as usize].into_boxed_slice(),
             needs: vec![Labels::NONE; config.types as usize].into_boxed_slice(),
+            above: vec![None; config.slices as usize].into_boxed_slice(),
         }
     }
 
@@ -72,6 +76,20 @@ impl Tables {
     #[inline]
     pub(crate) fn client(&self, client: ClientId) -> Option<&ClientRow> {
         self.clients.get(client.0 as usize).and_then(Option::as_ref)
+    }
+
+    /// The spine that a pool's tasks come from.
+    pub(super) fn above(&self, pool: SliceId) -> Option<Endpoint> {
+        *self.above.get(usize::from(pool.0))?
+    }
+
+    /// Where what is said to a client goes: to itself, or if it is not known here, to that spine.
+    pub(super) fn towards(
+        &self,
+        client: ClientId,
+        spine: impl FnOnce() -> Option<Endpoint>,
+    ) -> Option<Endpoint> {
+        self.client(client).map(|row| row.at).or_else(spine)
     }
 
     #[inline]

@@ -114,7 +114,7 @@ impl Horus {
     /// [`HorusError::UnknownSpine`] beyond the room for them.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
-        uplink.set_spine(spine, row)
+        uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
     /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
@@ -124,35 +124,13 @@ impl Horus {
     pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<Option<Mirror>, HorusError> {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
         let uplink = self.uplink.as_mut().ok_or(unknown)?;
-        uplink.link(pool, spine)?;
+        uplink.link(&mut self.front.tables.above, pool, spine)?;
         Ok(uplink.introduces(pool, self.idle.entries(pool.0)))
     }
 
     /// The mean queue of a pool's workers as the leaf reckons it; `None` in a rack alone.
     pub fn average(&self, pool: SliceId) -> Option<Average> {
         self.uplink.as_ref().map(|uplink| uplink.average(pool))
-    }
-
-    /// A client that the leaf knows is refused directly, another one through the spine that its pool's tasks
-    /// come from, or that this one came from.
-    fn turn_away(&self, submit: &Submit, reason: RejectReason, spine: Option<Endpoint>) -> Verdict {
-        let Some(uplink) = &self.uplink else { return self.front.reject(submit, reason) };
-        let pool = self.front.tables.slice_of(submit).map(|(pool, _)| pool);
-        let client = self.front.tables.client(submit.client).map(|row| row.at);
-        match client.or(spine).or_else(|| uplink.above(pool?)) {
-            Some(to) => Verdict::Send { to, packet: self.front.refusal_of(submit, reason) },
-            None => Verdict::Drop(Refusal::UnknownSource),
-        }
-    }
-
-    /// Where a worker's REPLY goes: to its client, or if the leaf does not know that one, to the spine that
-    /// its pool's tasks come from.
-    fn answers(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
-        self.front.admit_reporter(from, reply.worker)?;
-        let client = self.front.tables.client(reply.client).map(|row| row.at);
-        let pool = self.front.tables.worker(reply.worker).map(|row| row.slice);
-        let above = || self.uplink.as_ref()?.above(pool?);
-        client.or_else(above).ok_or(Refusal::UnknownSource)
     }
 
     /// How many tasks the leaf takes to be before a pool's workers, all together.
@@ -239,7 +217,7 @@ impl Horus {
         let wait = now.since(arrived);
         let (slice, seats) = match self.front.open_slice(submit) {
             Ok((slice, _)) => (slice, self.seats.of(slice)),
-            Err(reason) => return self.turn_away(submit, reason, origin.spine),
+            Err(reason) => return self.front.turn_away(submit, reason, origin.spine),
         };
         let memo = memo.map(TaskMemo::of);
         let before = if memo.is_none() { self.look_back(pass, now, submit) } else { None };
@@ -252,7 +230,7 @@ impl Horus {
             return verdict;
         }
         if seats == 0 {
-            return self.turn_away(submit, RejectReason::NoWorkers, origin.spine);
+            return self.front.turn_away(submit, RejectReason::NoWorkers, origin.spine);
         }
         let Pick { better, left, more } = self.choose(pass, slice, seats);
         let (verdict, printed) = match better {
@@ -408,7 +386,7 @@ impl Scheduler for Horus {
         };
         let submit = submitted(task);
         if !room {
-            return self.turn_away(&submit, RejectReason::NoRoom, Some(from));
+            return self.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
         }
         let pool = self.front.open_slice(&submit).map(|(pool, _)| pool);
         let thought = pool.map_or(Thought::Unknown, |pool| uplink.thought(pool, spine, task.occupancy));
@@ -422,7 +400,7 @@ impl Scheduler for Horus {
 
     /// A reply tells its worker's load, if it is of this life, and goes on to its client.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
-        let to = match self.answers(from, reply) {
+        let to = match self.front.admit_reply(from, reply) {
             Ok(to) => to,
             Err(refusal) => return Verdict::Drop(refusal),
         };
@@ -440,8 +418,8 @@ impl Scheduler for Horus {
 
     fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
         let uplink = self.uplink.as_mut()?;
-        uplink.set_linked(pool, row).ok()?;
-        uplink.tell_again(pool, self.idle.entries(pool.0), self.reading.parts.looks_for_idle());
+        uplink.set_linked(&mut self.front.tables.above, pool, row).ok()?;
+        uplink.tell_again(pool, self.idle.entries(pool.0), uplink.average(pool));
         Some(TableAnswer::Done)
     }
 

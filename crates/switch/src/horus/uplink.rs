@@ -24,6 +24,9 @@ use crate::refusal::Refusal;
 /// Numbers of a spine that may be under way at once: one that comes later than so many after it is dropped.
 const WINDOW: u32 = 1 << 10;
 
+/// The front's word for who is above each pool, kept in step with the links.
+type Above<'a> = &'a mut [Option<Endpoint>];
+
 /// The stages of the arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UplinkStages {
@@ -117,6 +120,7 @@ impl Uplink {
     /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
     pub(crate) fn set_spine(
         &mut self,
+        above: Above<'_>,
         spine: u16,
         row: Option<(SpineLink, Serial)>,
     ) -> Result<(), HorusError> {
@@ -126,29 +130,41 @@ impl Uplink {
         if let Some((_, sent)) = row {
             self.numbers.fill(usize::from(spine) * WINDOW as usize, WINDOW as usize, sent.0);
         }
+        self.say(above);
         Ok(())
     }
 
     /// The pool's tasks come from this spine, which has the pool's place here. The row that it has already
     /// changes nothing: its numbers do not begin anew.
-    pub(crate) fn set_linked(&mut self, pool: SliceId, row: SpineRow) -> Result<(), HorusError> {
+    pub(crate) fn set_linked(
+        &mut self,
+        above: Above<'_>,
+        pool: SliceId,
+        row: SpineRow,
+    ) -> Result<(), HorusError> {
         let SpineRow { at, epoch, leaf, generation, start } = row;
         let link = SpineLink { at, epoch, leaf, generation };
-        self.link(pool, Some(pool.0))?;
+        self.link(above, pool, Some(pool.0))?;
         if self.spines[usize::from(pool.0)] == Some(link) {
             return Ok(());
         }
-        self.set_spine(pool.0, Some((link, start)))
+        self.set_spine(above, pool.0, Some((link, start)))
     }
 
     /// From now on this spine is told of the pool's workers, or none.
-    pub(crate) fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
+    pub(crate) fn link(
+        &mut self,
+        above: Above<'_>,
+        pool: SliceId,
+        spine: Option<u16>,
+    ) -> Result<(), HorusError> {
         let (spines, pools) = (self.spines.len() as u16, self.pools.len() as u16);
         if let Some(spine) = spine.filter(|spine| *spine >= spines) {
             return Err(HorusError::UnknownSpine { spine, spines });
         }
         let place = self.pools.get_mut(usize::from(pool.0));
         place.ok_or(HorusError::UnknownPool { pool, pools })?.linked = spine;
+        self.say(above);
         Ok(())
     }
 
@@ -306,14 +322,14 @@ impl Uplink {
 
     /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: that it is
     /// idle, else the mean, so that nothing that was sent there counts for ever.
-    pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, looks_for_idle: bool) {
+    pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, average: Average) {
         let index = usize::from(pool.0);
-        let is_idle = looks_for_idle && entries >= self.reading.idle_from;
+        let is_idle = self.reading.parts.looks_for_idle() && entries >= self.reading.idle_from;
         self.told_idle.poke(index, is_idle);
         let news = if is_idle {
             RackNews::Idle
         } else {
-            let average = self.average(pool).bits();
+            let average = average.bits();
             if self.reading.told == LoadsTold::ByOne {
                 self.told.poke(index, average);
             }
@@ -322,10 +338,11 @@ impl Uplink {
         self.mirror = self.tells(pool, news);
     }
 
-    /// The spine that a pool's tasks come from.
-    pub(crate) fn above(&self, pool: SliceId) -> Option<Endpoint> {
-        let linked = self.pools.get(usize::from(pool.0))?.linked?;
-        self.spines[usize::from(linked)].map(|link| link.at)
+    /// Says which spines pools' tasks come from.
+    fn say(&self, above: Above<'_>) {
+        for (at, pool) in above.iter_mut().zip(&self.pools) {
+            *at = pool.linked.and_then(|spine| self.spines[usize::from(spine)]).map(|link| link.at);
+        }
     }
 
     /// The update beside the last pass's packet.

@@ -7,12 +7,15 @@
 //! backlog: what waits here and what the workers hold, in the mean. Both are what the pass has seen of the
 //! balance and the ranks, so that no average has to be kept, and a lost packet shifts none.
 //!
+//! A client that the leaf does not know (a live one knows none) hears of a task that is not taken through the
+//! spine that the pool's tasks come from.
+//!
 //! Left out: what is written ahead, classes and labels.
 //!
 //! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and 11).
 
-use sluice_wire::tables::{SliceState, WorkerRow};
-use sluice_wire::{Nanos, Rank, Serial, SliceId, Sweep, WorkerId};
+use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
+use sluice_wire::{Nanos, Packet, Rank, RejectReason, Serial, SliceId, Sweep, WorkerId};
 
 use super::memory::columns_before_another;
 use super::{Kinds, Left, Rain};
@@ -60,7 +63,7 @@ impl RainLeaf {
     /// # Errors
     /// [`HorusError::UnknownSpine`] beyond the room for them.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
-        self.uplink.set_spine(spine, row)
+        self.uplink.set_spine(&mut self.rain.front.tables.above, spine, row)
     }
 
     /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
@@ -68,15 +71,19 @@ impl RainLeaf {
     /// # Errors
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
     pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<Option<Mirror>, HorusError> {
-        self.uplink.link(pool, spine)?;
-        let parked = self.rain.memory.balance.peek(pool.0.into()).max(0);
-        let first = self.rain.memory.tokens.first(pool).unwrap_or(parked.unsigned_abs());
-        Ok(self.uplink.introduces(pool, saturated(first)))
+        self.uplink.link(&mut self.rain.front.tables.above, pool, spine)?;
+        Ok(self.uplink.introduces(pool, self.idle(pool)))
     }
 
     /// Tasks before each of a pool's workers, in the mean.
     pub fn backlog(&self, pool: SliceId) -> Average {
         self.uplink.mean_of(pool, self.held(pool, self.rain.memory.balance.peek(pool.0.into())))
+    }
+
+    /// Workers of a pool that would serve a task at once.
+    fn idle(&self, pool: SliceId) -> u16 {
+        let parked = self.rain.memory.balance.peek(pool.0.into()).max(0);
+        saturated(self.rain.memory.tokens.first(pool).unwrap_or(parked.unsigned_abs()))
     }
 
     /// Tasks that wait here or are at workers, tokens and tasks on their way counted with these.
@@ -153,16 +160,32 @@ impl Scheduler for RainLeaf {
     }
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
-        let HandedDown { from, task, .. } = down;
+        let HandedDown { from, task, room } = down;
         let spine = match self.uplink.admit(pass, from, task) {
             Ok(spine) => spine,
             Err(refusal) => return Verdict::Drop(refusal),
         };
         let submit = submitted(task);
+        if !room {
+            return self.rain.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
+        }
         let pool = self.rain.front.open_slice(&submit).map(|(pool, _)| pool);
         let thought = pool.map_or(Thought::Unknown, |pool| self.uplink.thought(pool, spine, task.occupancy));
         let task = Entering { submit: &submit, arrived: now, memo: None };
-        self.schedule(pass, now, task, Seen::Task(thought))
+        let mut verdict = self.schedule(pass, now, task, Seen::Task(thought));
+        // The pool's spine may be another by now, which knows this client by no number.
+        if let Verdict::Send { to, packet: Packet::Reject(_) } = &mut verdict
+            && self.rain.front.tables.client(submit.client).is_none()
+        {
+            *to = from;
+        }
+        verdict
+    }
+
+    fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
+        self.uplink.set_linked(&mut self.rain.front.tables.above, pool, row).ok()?;
+        self.uplink.tell_again(pool, self.idle(pool), self.backlog(pool));
+        Some(TableAnswer::Done)
     }
 
     fn mirrored(&mut self) -> Option<Mirror> {

@@ -20,15 +20,7 @@ pub(super) struct Lag {
 
 pub(super) enum Lagging {
     Arrival { from: Endpoint, packet: Packet },
-    Again(Going),
-}
-
-/// What goes round, with what its packet has beside what programs see.
-#[derive(Clone, Copy)]
-pub(super) struct Going {
-    pub(super) round: Circulating,
-    /// Where its task's client is, if a spine said so.
-    pub(super) client_at: Endpoint,
+    Again(Circulating),
 }
 
 impl Lag {
@@ -53,7 +45,7 @@ impl Lag {
 
     /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at
     /// once.
-    pub(super) fn again(&mut self, now: Nanos, again: Going) -> bool {
+    pub(super) fn again(&mut self, now: Nanos, again: Circulating) -> bool {
         let due = now + self.delays.pass + self.delays.recirculation;
         !self.is_none() && self.held.put(due, Lagging::Again(again), &[])
     }

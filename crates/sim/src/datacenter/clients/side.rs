@@ -1,6 +1,7 @@
 //! What happens to clients (`nodes::client`).
 
 use sluice_host::client::{Action, Outcome};
+use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
 
 use super::Submitter;
@@ -45,6 +46,16 @@ impl<O: TaskWatch> Datacenter<O> {
             return;
         }
         self.hold_back(machine, request);
+    }
+
+    /// A client's machine learns of a registration, which may be with another switch than before.
+    pub(in crate::datacenter) fn grant_client(&mut self, machine: usize, grant: ClientRegistration) {
+        self.pool = self.machines[machine].pool;
+        self.machines[machine].front = Address::of(&grant.switch);
+        let Ok(()) = self.on_client(machine, |client, now, settings, out| {
+            client.grant(now, settings, grant, out);
+        });
+        self.send_held_back(machine);
     }
 
     /// A packet comes to a client's machine.

@@ -29,15 +29,26 @@ pub(super) struct HopScenario {
     pub(super) point: Point,
     pub(super) turns: Vec<(Nanos, OutageStep)>,
     pub(super) leads: Vec<(Nanos, LeadStep)>,
+    pub(super) above: Vec<(Nanos, AboveStep)>,
 }
 
-/// What happens to a rack's own controller, or to a worker's calls to it.
+/// What happens to the controller above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AboveStep {
+    Dies,
+    Back,
+}
+
+/// What happens to a rack's own controller, or to a worker and its calls to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeadStep {
     Dies(usize),
     Back(usize),
     /// Whether they are cut off from now on.
     Cut(usize, bool),
+    /// Its process, with all that it holds.
+    WorkerDies(usize),
+    WorkerBack(usize),
 }
 
 impl HopScenario {
@@ -68,7 +79,7 @@ impl HopScenario {
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
         point.rate_per_s = LOAD * point.capacity_per_s();
         let leads = lead_steps(seed, count as usize, point.testbed.workers as usize);
-        Self { point, turns: outages(dice, count, spines.into()), leads }
+        Self { point, turns: outages(dice, count, spines.into()), leads, above: above_steps(seed) }
     }
 }
 
@@ -78,7 +89,7 @@ fn rates(dice: &mut Dice) -> Rates {
     Rates { loss: share(), duplicate: share(), reorder: share() }
 }
 
-/// Two controllers die and come back, and two workers are cut off: shorter than a lease, or longer.
+/// Two controllers die and come back, two workers are cut off and two die: shorter than a lease, or longer.
 fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)> {
     let dice = &mut Dice::named(seed, "racks' controllers' faults", 0);
     let mut steps = Vec::new();
@@ -87,10 +98,25 @@ fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)>
             let at = dice.span(Nanos::from_millis(1), Nanos::from_millis(18));
             (at, at + dice.span(Nanos::from_micros(200), Nanos::from_millis(4)))
         };
-        let [(dies, back), (cut, mended)] = [span(), span()];
-        let [rack, worker] = [racks, workers].map(|count| dice.below(count as u64) as usize);
+        let [(dies, back), (cut, mended), (killed, returned)] = [span(), span(), span()];
+        let [rack, worker, victim] = [racks, workers, workers].map(|count| dice.below(count as u64) as usize);
         steps.extend([(dies, LeadStep::Dies(rack)), (back, LeadStep::Back(rack))]);
         steps.extend([(cut, LeadStep::Cut(worker, true)), (mended, LeadStep::Cut(worker, false))]);
+        steps.extend([(killed, LeadStep::WorkerDies(victim)), (returned, LeadStep::WorkerBack(victim))]);
+    }
+    steps
+}
+
+/// The controller above dies once or twice, shorter than a lease, or longer.
+fn above_steps(seed: u64) -> Vec<(Nanos, AboveStep)> {
+    let dice = &mut Dice::named(seed, "faults of the controller above", 0);
+    let mut from = Nanos::from_millis(1);
+    let mut steps = Vec::new();
+    for _ in 0..dice.between(1, 2) {
+        let at = from + dice.span(Nanos(0), Nanos::from_millis(6));
+        let back = at + dice.span(Nanos::from_micros(200), Nanos::from_millis(4));
+        steps.extend([(at, AboveStep::Dies), (back, AboveStep::Back)]);
+        from = back + Nanos::from_millis(1);
     }
     steps
 }

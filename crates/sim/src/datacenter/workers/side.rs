@@ -1,6 +1,8 @@
 //! What happens to workers (`nodes::worker`).
 
-use sluice_host::worker::Action;
+use std::mem;
+
+use sluice_host::worker::{Action, Worker};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
 
@@ -8,7 +10,7 @@ use super::{DatacenterWorkers, NEVER};
 use crate::datacenter::places::LEAVES;
 use crate::datacenter::watch::TaskWatch;
 use crate::datacenter::world::{Datacenter, Reminder};
-use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
+use crate::nodes::{Core, Node, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use crate::world::{Address, PacketId};
 
 impl<O: TaskWatch> Datacenter<O> {
@@ -18,6 +20,22 @@ impl<O: TaskWatch> Datacenter<O> {
         let Ok(()) = self.on_worker(worker, |machine, now, settings, out| {
             machine.grant(now, settings, grant, out);
         });
+    }
+
+    /// A worker's process dies with all that it held. What comes to its address from then on finds one that
+    /// is not registered.
+    pub(in crate::datacenter) fn worker_dies(&mut self, worker: usize) {
+        self.pool = self.workers.seats[worker].pool.into();
+        let (now, alarm) = (self.world.now, self.workers.alarm(worker));
+        let DatacenterWorkers { all, cores, held, lives, .. } = &mut self.workers;
+        let (mut core, had) = (mem::take(&mut cores[worker]), mem::take(&mut held[worker]));
+        all[worker] = Node::new(Worker::new(), all[worker].at);
+        lives[worker] += 1;
+        core.lost().for_each(|packet| self.world.packets.free(packet));
+        self.world.engine.alarm(alarm, NEVER);
+        let (meter, running) = (&mut self.pools[self.pool].meter, u32::from(core.running.is_some()));
+        (0..running).for_each(|_| meter.serving.leave(now));
+        (running..had).for_each(|_| meter.at_workers.leave(now));
     }
 
     /// A packet comes to a worker's NIC.

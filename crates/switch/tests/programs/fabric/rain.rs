@@ -3,7 +3,8 @@
 
 use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
 use sluice_switch::rain::RainLeaf;
-use sluice_wire::{MeanQueue, Rank, RejectReason, Token};
+use sluice_wire::tables::SpineRow;
+use sluice_wire::{MeanQueue, Rank, RejectReason, Sweep, SweepOf, Token};
 
 use super::*;
 use crate::rack::{rejected, token};
@@ -191,4 +192,30 @@ fn a_token_of_a_worker_that_is_gone_sends_its_task_round_and_no_further() {
     assert_eq!(rack.leaf.table(gone), TableAnswer::Done);
     let Verdict::Again(round) = rack.task(true) else { panic!("the oldest token is stale") };
     assert_eq!(dispatched(rack.pass(Arrival::Round(round))).worker, WorkerId(1));
+}
+
+#[test]
+fn a_client_that_the_leaf_does_not_know_is_told_through_the_spine_that_its_task_came_from() {
+    let mut rack = RainRack::new(1, 1);
+    assert_eq!(rack.leaf.table(TableOp::SetClient(CLIENT, None)), TableAnswer::Done);
+    (0..16).for_each(|_| assert_eq!(rack.task(false), Verdict::Parked));
+    let to = |verdict| match verdict {
+        Verdict::Send { to, packet: Packet::Reject(_) } | Verdict::Swept { to, .. } => to,
+        other => panic!("the client is to be told: {other:?}"),
+    };
+    assert_eq!(to(rack.task(true)), spine_at());
+    // From now on the pool's tasks come from another spine.
+    let row = SpineRow { at: at(301), epoch: EPOCH, leaf: WorkerId(0), generation: GENERATION, start: START };
+    assert_eq!(rack.leaf.table(TableOp::SetSpine(SLICE, row)), TableAnswer::Done);
+    let told = rack.leaf.mirrored().expect("the new one is told how the rack stands");
+    assert_eq!((told.to, told.update.news), (at(301), RackNews::Load(MeanQueue(0x11_0000))));
+    assert_eq!(
+        to(rack.task(true)),
+        spine_at(),
+        "one that comes from the old one all the same goes back there"
+    );
+    let closed = SliceRow { open: false, limit: 16, ..SliceRow::default() };
+    assert_eq!(rack.leaf.table(TableOp::SetSlice(SLICE, closed)), TableAnswer::Done);
+    let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+    assert_eq!(to(rack.pass(Arrival::Control(broom))), at(301), "of one that waited no more is known");
 }
