@@ -169,7 +169,7 @@ fn a_sweep_of_live_racks_that_makes_no_sense_is_refused_before_anything_runs() {
     refuses(&["--sweep", "fast"], &["`fast` is not a number"]);
     refuses(&["--sweep", "1.2", "--replications", "1"], &["replications: 1 is not in 2..=1000"]);
     refuses(&["--sweep", "0.3", "--policy", "rian"], &["unknown", "`rian`", "did you mean `rain`?"]);
-    for simulated in ["jsq", "dc-rs-h", "dc-rain:1", "sparrow:2", "ringleader:4"] {
+    for simulated in ["jsq", "dc-rs-h", "dc-rs-lb", "sparrow:2", "ringleader:4"] {
         let next = format!("sluice sweep {simulated}");
         let parts = [&format!("`{simulated}` runs in simulations only"), "ask for", &next];
         refuses(&["--sweep", "0.3", "--policy", simulated], &parts);

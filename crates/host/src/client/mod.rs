@@ -15,6 +15,7 @@
 //!
 //! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
 
+mod before;
 mod budget;
 mod bundle;
 mod fetches;
@@ -39,6 +40,7 @@ pub use types::{
     Action, Busy, ClientSettings, ClientStats, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
 };
 
+pub use before::still_counts;
 pub use bundle::Bundle;
 
 use budget::Budget;

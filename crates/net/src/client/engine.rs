@@ -6,8 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
 use sluice_control::ClientHello;
-use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission};
-use sluice_wire::{Endpoint, Epoch, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
+use sluice_host::client::{
+    Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission, still_counts,
+};
+use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
 use super::room::{LANES, lane};
@@ -490,19 +492,6 @@ impl Effects {
         if let Some(room) = whole.and_then(|whole| whole.get_mut(start..start + bytes.len())) {
             room.copy_from_slice(bytes);
         }
-    }
-}
-
-/// Whether a packet from a switch of before still counts: a reply does, but of that switch's lives and
-/// refusals nothing holds here.
-const fn still_counts(packet: &mut Packet) -> bool {
-    match packet {
-        Packet::Reply(reply) => {
-            reply.epoch = Epoch(0);
-            true
-        }
-        Packet::Reject(_) | Packet::Notice(_) => false,
-        _ => true,
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_fabric::FabricError;
+use sluice_host::client::still_counts;
 use sluice_outcome::study::Depths;
-use sluice_wire::{Epoch, Nanos, Packet};
+use sluice_wire::{Epoch, Nanos};
 
 use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter};
@@ -250,7 +251,7 @@ impl<O: TaskWatch> Datacenter<O> {
             Mail::Packet { packet, .. } if to.at(0) == WORKERS => self.at_worker(to.place(), packet),
             Mail::Packet { packet, from } if to.at(0) == CLIENTS => {
                 match addressee(self.world.packets.get(packet)) {
-                    Some(machine) if self.is_at(machine, to) && self.still_counts(machine, from, packet) => {
+                    Some(machine) if self.is_at(machine, to) && self.counts(machine, from, packet) => {
                         self.at_client(machine, packet);
                     }
                     _ => self.world.packets.free(packet),
@@ -266,20 +267,12 @@ impl<O: TaskWatch> Datacenter<O> {
         self.machines.get(machine).is_some_and(|machine| machine.node.at == at)
     }
 
-    /// Whether what a client is told counts, as the live client's driver has it: from a spine that it was at
-    /// before a reply does, but nothing of that one's lives and refusals.
+    /// Whether what a client is told counts, where it may be from a spine that it was at before.
     #[inline]
-    fn still_counts(&mut self, machine: usize, from: Address, packet: PacketId) -> bool {
-        if from.at(0) != SPINES || from == self.machines[machine].front {
-            return true;
-        }
-        match self.world.packets.get_mut(packet) {
-            Packet::Reply(reply) => {
-                reply.epoch = Epoch(0);
-                true
-            }
-            packet => !matches!(packet, Packet::Reject(_) | Packet::Notice(_)),
-        }
+    fn counts(&mut self, machine: usize, from: Address, packet: PacketId) -> bool {
+        from.at(0) != SPINES
+            || from == self.machines[machine].front
+            || still_counts(self.world.packets.get_mut(packet))
     }
 
     #[cold]
