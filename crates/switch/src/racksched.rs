@@ -119,7 +119,8 @@ impl RackSched {
         Self { sizes: Some(vec![0; cells].into_boxed_slice()), ..spine }
     }
 
-    /// So many of a pool's workers are below a leaf. Who draws racks evenly does not ask.
+    /// So many of a pool's workers are below a leaf, whose row may say so as well. Who draws racks evenly
+    /// does not ask.
     pub fn set_workers(&mut self, pool: SliceId, leaf: WorkerId, workers: u32) {
         let index = usize::from(pool.0) * usize::from(self.front.config.workers) + usize::from(leaf.0);
         if let Some(size) = self.sizes.as_mut().and_then(|sizes| sizes.get_mut(index)) {
@@ -390,6 +391,9 @@ impl Scheduler for RackSched {
     }
 
     fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {
+        if let Some(row) = row.filter(|row| row.workers > 0) {
+            self.set_workers(row.slice, worker, row.workers.into());
+        }
         let change = self.seats.set(worker, row);
         if let Some((seat, last)) = change.left {
             let moved = self.loads[0].peek(self.seats.index(last));

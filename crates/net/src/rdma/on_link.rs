@@ -3,12 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use sluice_host::pacer::{GapShare, PacerSettings};
 use sluice_host::rdma::{Mtu, PairSpec};
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::NetError;
 use crate::clock::Clock;
-use crate::udp::{Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
+use crate::udp::{LinkTap, Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
 
 const PATIENCE: Nanos = Nanos::from_millis(5_000);
 const BYTES: usize = 1_024;
@@ -68,11 +69,26 @@ fn on_a_link_exactly_the_gaps_of_held_frames_were_made_as_long_as_the_threshold(
             return;
         };
         enter_network(here.as_fd()).expect("it worked before");
+        let _stamps = once_frames_are_stamped();
         for waits in [WaitsBy::Spinning, WaitsBy::Sleeping] {
             held_gaps_are_the_thresholds(waits);
         }
     });
     sent.join().expect("they are");
+}
+
+/// The kernel begins to stamp frames some time after it was asked to, and goes on while this is kept.
+fn once_frames_are_stamped() -> LinkTap {
+    let mut tap = LinkTap::open().expect("who makes networks may look at them");
+    let socket = UdpSocket::bind("10.71.0.1:0").expect("a new network's ports are free");
+    let (clock, mut stamped) = (Clock::start(), false);
+    let end = clock.now() + PATIENCE;
+    while !stamped && clock.now() < end {
+        socket.send_to(&[0], "10.71.0.2:9").expect("there is a way");
+        thread::sleep(Duration::from_millis(1));
+        tap.take(|at, _| stamped |= at.is_some()).expect("it may look");
+    }
+    tap
 }
 
 /// Two flows at distances of 1 to 9 ms before a pacer that holds about what is above 8.8 ms, once it learnt
@@ -95,7 +111,6 @@ fn held_gaps_are_the_thresholds(waits: WaitsBy) {
         for two in writes.windows(2) {
             let (last, this) = (two[0], two[1]);
             held += u64::from(this.held);
-            // The kernel stamps nothing at first.
             let (Some(left), Some(came)) = (on_link(last), on_link(this)) else { continue };
             let gap = came - left;
             known += 1;

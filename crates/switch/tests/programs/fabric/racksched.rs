@@ -83,6 +83,18 @@ fn a_spine_that_draws_racks_by_their_workers_draws_one_of_seven_times_as_many_se
     }
     let [small, large, empty] = drawn(&mut spine, 4_000);
     assert!((400..600).contains(&small) && large + small == 4_000 && empty == 0, "{small} and {large}");
+    // A controller says it in the leaf's row.
+    let row = WorkerRow {
+        at: leaf_at(0),
+        generation: GENERATION,
+        open: true,
+        slice: SLICE,
+        workers: 14,
+        ..WorkerRow::default()
+    };
+    spine.table(TableOp::SetWorker(WorkerId(0), Some(row)));
+    let [first, second, _] = drawn(&mut spine, 8_000);
+    assert!((1_850..2_150).contains(&first) && first + second == 4_000, "{first} and {second}");
 }
 
 #[test]
