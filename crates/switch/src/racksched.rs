@@ -176,7 +176,9 @@ impl RackSched {
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Seat, u32) {
-        if let Some(chosen) = self.choose_by_size(pass, slice, seats) {
+        if self.sizes.is_some()
+            && let Some(chosen) = self.choose_by_size(pass, slice, seats)
+        {
             return chosen;
         }
         let mut position = self.random.below(seats);
@@ -194,7 +196,9 @@ impl RackSched {
         best.unwrap_or((Seat { slice: slice.0, position }, 0))
     }
 
-    /// The same among racks that are drawn by their workers, if this spine does and there are any.
+    /// The same among racks that are drawn by their workers, if this spine does and there are any. Apart, so
+    /// that a rack's tasks do not pay for it.
+    #[inline(never)]
     fn choose_by_size(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Option<(Seat, u32)> {
         let sizes = self.sizes.as_deref()?;
         let pool = usize::from(slice.0) * usize::from(self.front.config.workers);
