@@ -25,6 +25,7 @@ use crate::udp::{LinkTap, Socket, SocketOptions, Wait, enter_network, leave_netw
 
 const PATIENCE: Nanos = Nanos::from_millis(5_000);
 const BYTES: usize = 1_024;
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 71, 0, 2);
 
 #[test]
 fn the_loopback_has_the_headers_that_the_checksum_was_made_for() {
@@ -81,12 +82,14 @@ fn on_a_link_exactly_the_gaps_of_held_frames_were_made_as_long_as_the_threshold(
 fn once_frames_are_stamped() -> LinkTap {
     let mut tap = LinkTap::open().expect("who makes networks may look at them");
     let socket = UdpSocket::bind("10.71.0.1:0").expect("a new network's ports are free");
+    let from = socket.local_addr().expect("it has one").into();
+    let ours = |frame: &[u8]| Frame::parse(frame).is_ok_and(|frame| frame.path.from() == from);
     let (clock, mut stamped) = (Clock::start(), false);
     let end = clock.now() + PATIENCE;
     while !stamped && clock.now() < end {
-        socket.send_to(&[0], "10.71.0.2:9").expect("there is a way");
+        socket.send_to(&[0], (SERVER, PORT)).expect("there is a way");
         thread::sleep(Duration::from_millis(1));
-        tap.take(|at, _| stamped |= at.is_some()).expect("it may look");
+        tap.take(|at, frame| stamped |= at.is_some() && ours(frame)).expect("it may look");
     }
     tap
 }
@@ -103,7 +106,8 @@ fn held_gaps_are_the_thresholds(waits: WaitsBy) {
     let seen = watch.end().expect("the kernel shows what passed");
     let on_link = |write: &WriteLeft| {
         let is_it = |seen: &&WriteSeen| seen.port == ports[write.flow] && seen.psn == write.psn;
-        seen.iter().find(is_it).expect("nothing is lost on this link").at
+        let found = seen.iter().find(is_it);
+        found.unwrap_or_else(|| panic!("{write:?} of {} is not among {}", left.len(), seen.len())).at
     };
     let (mut held, mut known) = (0, 0);
     for flow in 0..2 {
@@ -151,7 +155,7 @@ fn options(waits: WaitsBy) -> WriteSenderOptions {
     };
     WriteSenderOptions {
         from: "10.71.0.1".parse().expect("an address"),
-        to: SocketAddr::from(([10, 71, 0, 2], PORT)),
+        to: SocketAddr::from((SERVER, PORT)),
         flows: 2,
         pair: Qpn(1),
         rkey: Rkey(1),
@@ -237,5 +241,28 @@ fn two_networks() -> io::Result<(File, File)> {
         up("veth-b", 2)
     );
     let made = Command::new("sh").args(["-c", &script]).output()?;
-    if made.status.success() { Ok((switch, server)) } else { Err(io::ErrorKind::Unsupported.into()) }
+    if !made.status.success() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    wait_until_it_carries(&switch, &server)?;
+    Ok((switch, server))
+}
+
+/// A new link drops what is sent until the kernel found the time to start it, and a second may pass until the
+/// next question for a neighbour; what waits for the answer meanwhile is dropped, too, once it is too much.
+fn wait_until_it_carries(switch: &File, server: &File) -> io::Result<()> {
+    enter_network(server.as_fd())?;
+    let there = UdpSocket::bind((SERVER, PORT))?;
+    there.set_read_timeout(Some(Duration::from_millis(1)))?;
+    enter_network(switch.as_fd())?;
+    let here = UdpSocket::bind("10.71.0.1:0")?;
+    let clock = Clock::start();
+    let end = clock.now() + PATIENCE;
+    while clock.now() < end {
+        here.send_to(&[0], (SERVER, PORT))?;
+        if there.recv(&mut [0]).is_ok() {
+            return Ok(());
+        }
+    }
+    panic!("the link carries nothing");
 }
