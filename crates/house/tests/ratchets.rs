@@ -13,7 +13,7 @@ const IN_CIRCLES: &[(&str, usize)] = &[];
 
 /// The names that stand for several types, and in how many files.
 const SHARED_NAMES: &str = "
-    About 3, Action 3, Answer 4, Arrival 2, Arrivals 2, Asker 2, At 2, Axis 2, Calls 2, Case 2, Cell 3,
+    Action 3, Answer 4, Arrival 2, Arrivals 2, Asker 2, At 2, Axis 2, Calls 2, Case 2, Cell 3,
     Change 3, Class 2, Client 4, Clock 3, Command 3, Controller 2, Counted 2,
     Counts 2, Decision 2, Desk 2, Ended 4, Ending 2, Endpoint 2, Engine 2, Event 3, Fate 3, Faults 2,
     Gate 3, Hold 2, Job 2, Kind 3, Known 2, Layout 3, Life 2, Limit 2, Line 3, Lines 3, Link 3, Network 2,

@@ -4,7 +4,7 @@
 use core::fmt;
 use std::str::FromStr;
 
-use sluice_switch::registry::Choice;
+use sluice_switch::registry::{About, Choice};
 use sluice_wire::Nanos;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
@@ -36,22 +36,6 @@ pub enum Policy {
     Datacenter(System),
 }
 
-/// A policy for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// How it is written.
-    pub name: &'static str,
-    /// One line on what it does.
-    pub about: &'static str,
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
-    /// them; empty if it has none.
-    pub arguments: &'static str,
-    /// How one asks for it, such as `rain:2`.
-    pub example: &'static str,
-    /// Whether it spreads flows over a fabric, and no tasks over workers.
-    pub is_for_flows: bool,
-}
-
 impl Policy {
     /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and the like; an unknown name's error says which is
     /// nearest.
@@ -68,7 +52,7 @@ impl Policy {
         if let Some(orchestration) = Orchestration::parse(text) {
             return orchestration.map(Self::Server).map_err(|why| wrong(why.to_string()));
         }
-        if name == Sparrow::NAME {
+        if name == Sparrow::ABOUT.name {
             return sparrow(text).map(Self::Sparrow).map_err(wrong);
         }
         if let Some(system) = System::parse(text) {
@@ -77,58 +61,31 @@ impl Policy {
         if let Some(scheme) = Scheme::parse(text) {
             return scheme.map(Self::Fabric).map_err(|why| wrong(why.to_string()));
         }
-        let servers = Orchestration::all().map(|about| about.name).chain([Sparrow::NAME]);
-        let systems = System::ALL.iter().map(|about| about.name);
-        let known = Choice::all().map(|program| program.name).chain(references).chain(servers).chain(systems);
-        let known = known.chain(Scheme::all().map(|about| about.name));
+        let known = Self::all().map(|about| about.name.split(':').next().unwrap_or(about.name));
         Err(wrong(text::unknown("policy", name, known)))
     }
 
     /// All policies: the programs, then the references, those of one server, Sparrow, and those of a
-    /// datacenter
-    /// and of a fabric.
+    /// datacenter and of a fabric.
     pub fn all() -> impl Iterator<Item = About> {
-        let programs = Choice::all().map(|program| About {
-            name: program.name,
-            about: program.about,
-            arguments: program.arguments,
-            example: program.example,
-            is_for_flows: false,
-        });
         let references = Reference::NAMES.into_iter().filter_map(|name| {
             let reference = Reference::parse(&name.replace('N', "1")).ok()?;
             let (about, example) = (reference.about(), reference.example());
-            Some(About { name, about, arguments: "", example, is_for_flows: false })
+            Some(About { name, about, arguments: "", example })
         });
-        let servers = Orchestration::all().map(|of| About {
-            name: of.name,
-            about: of.about,
-            arguments: of.arguments,
-            example: of.example,
-            is_for_flows: false,
-        });
-        let sparrow = About {
-            name: Sparrow::NAME,
-            about: Sparrow::ABOUT,
-            arguments: Sparrow::ARGUMENTS,
-            example: "sparrow:2",
-            is_for_flows: false,
-        };
         let systems = System::ALL.iter().map(|of| About {
             name: of.name,
             about: of.about,
             arguments: of.arguments,
             example: of.example,
-            is_for_flows: false,
         });
-        let schemes = Scheme::all().map(|of| About {
-            name: of.name,
-            about: of.about,
-            arguments: of.arguments,
-            example: of.example,
-            is_for_flows: true,
-        });
-        programs.chain(references).chain(servers).chain([sparrow]).chain(systems).chain(schemes)
+        let alone = references.chain(Orchestration::all()).chain([Sparrow::ABOUT]);
+        Choice::all().chain(alone).chain(systems).chain(Scheme::all())
+    }
+
+    /// Whether it spreads flows over a fabric, and no tasks over workers.
+    pub const fn is_for_flows(&self) -> bool {
+        matches!(self, Self::Fabric(_))
     }
 
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
@@ -191,7 +148,7 @@ impl Policy {
 /// Sparrow with what stands behind its name.
 fn sparrow(text: &str) -> Result<Sparrow, String> {
     let arguments = text.split_once(':').map(|(_, arguments)| arguments);
-    let wrong = || format!("its arguments: {}", Sparrow::ARGUMENTS);
+    let wrong = || format!("its arguments: {}", Sparrow::ABOUT.arguments);
     Sparrow::parse(arguments).ok_or_else(wrong)
 }
 

@@ -242,15 +242,15 @@ impl fmt::Display for Choice {
     }
 }
 
-/// A program for people.
+/// A policy for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Its name.
+    /// How it is written.
     pub name: &'static str,
     /// One line on what it does.
     pub about: &'static str,
     /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
-    /// them.
+    /// them; empty if it has none.
     pub arguments: &'static str,
     /// How one asks for it, such as `rain:2`.
     pub example: &'static str,

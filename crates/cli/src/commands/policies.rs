@@ -6,7 +6,8 @@ use sluice_ground::fail::Outcome;
 use sluice_ground::plan::live_program;
 use sluice_ground::print;
 use sluice_report::table::Table;
-use sluice_sim::policy::{About, Policy};
+use sluice_sim::policy::Policy;
+use sluice_switch::registry::About;
 
 use crate::args::Policies;
 
@@ -54,6 +55,6 @@ fn listed(about: &About) -> Listed {
         arguments: arguments.collect(),
         example: about.example,
         live: live_program(about.example).is_ok(),
-        flows: about.is_for_flows,
+        flows: Policy::parse(about.example).is_ok_and(|policy| policy.is_for_flows()),
     }
 }

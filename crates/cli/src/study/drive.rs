@@ -15,7 +15,7 @@ use sluice_report::table::digits;
 use sluice_sim::study::bench::{Bench, Length};
 use sluice_sim::study::journal::{self, Identity};
 use sluice_sim::study::run::{Step, Study};
-use sluice_sim::study::tell::{About, tell};
+use sluice_sim::study::tell::{Provenance, tell};
 
 use super::args::How;
 use super::cost::{Costs, tasks, told};
@@ -68,14 +68,14 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
         Step::Done(one) => progress.one_done(costs.of_one(bench, one)),
     });
     progress.finish();
-    let about = About {
+    let provenance = Provenance {
         sluice: env!("CARGO_PKG_VERSION").into(),
         commit: env!("SLUICE_COMMIT").into(),
         plan: job.plan.clone(),
         commands: job.commands.clone(),
     };
     let stopped = !complete?;
-    let outcome = tell(bench, study.known(), &about);
+    let outcome = tell(bench, study.known(), &provenance);
     studies::write(folder, &outcome)?;
     Ok(Ran { outcome, stopped })
 }

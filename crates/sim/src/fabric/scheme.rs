@@ -4,6 +4,7 @@ use core::fmt;
 
 use sluice_fabric::{Conga, Drill, LetFlow, PathBalancer, Scope};
 use sluice_host::pacer::{Alpha, GapShare, PacerSettings};
+use sluice_switch::registry::About;
 use sluice_wire::Nanos;
 
 use crate::testbed::{FabricTestbed, FlowletThreshold};
@@ -44,16 +45,6 @@ pub struct SchemeError {
     usage: &'static str,
 }
 
-/// What people are told of one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SchemeAbout {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) arguments: &'static str,
-    pub(crate) example: &'static str,
-    way: Way,
-}
-
 /// The paper's (HF²T §5.1).
 const PAPER: Pacing = Pacing { percentile: GapShare::P99, alpha: Some(Alpha { short: 20, long: 80 }) };
 const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, alpha=20/80, \
@@ -63,55 +54,45 @@ const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a fl
                         alpha=none, how T follows the flowlet\'s length; t=99, the percentile of gaps that \
                         T is";
 
-const ALL: [SchemeAbout; 5] = [
-    SchemeAbout {
-        name: "ecmp",
-        about: "a fabric: a path for each flow, by a hash",
-        arguments: "",
-        example: "ecmp",
-        way: Way::Ecmp,
-    },
-    SchemeAbout {
-        name: "letflow",
-        about: "a fabric: a path for each flowlet, at random (LetFlow), and hosts that make some (HF²T)",
-        arguments: FLOWLETS,
-        example: "letflow:2rtt,paced",
-        way: Way::LetFlow,
-    },
-    SchemeAbout {
-        name: "conga",
-        about: "a fabric: the least congested path for each flowlet (CONGA)",
-        arguments: FLOWLETS,
-        example: "conga:100us",
-        way: Way::Conga,
-    },
-    SchemeAbout {
-        name: "spray",
-        about: "a fabric: a path for each frame, at random",
-        arguments: "",
-        example: "spray",
-        way: Way::Spray,
-    },
-    SchemeAbout {
-        name: "drill",
-        about: "a fabric: the shortest of a few queues for each frame (DRILL)",
-        arguments: "",
-        example: "drill",
-        way: Way::Drill,
-    },
-];
+impl Way {
+    const ALL: [Self; 5] = [Self::Ecmp, Self::LetFlow, Self::Conga, Self::Spray, Self::Drill];
+
+    /// What people are told of it.
+    const fn about(self) -> About {
+        let (name, about, arguments, example) = match self {
+            Self::Ecmp => ("ecmp", "a fabric: a path for each flow, by a hash", "", "ecmp"),
+            Self::LetFlow => (
+                "letflow",
+                "a fabric: a path for each flowlet, at random (LetFlow), and hosts that make some (HF²T)",
+                FLOWLETS,
+                "letflow:2rtt,paced",
+            ),
+            Self::Conga => (
+                "conga",
+                "a fabric: the least congested path for each flowlet (CONGA)",
+                FLOWLETS,
+                "conga:100us",
+            ),
+            Self::Spray => ("spray", "a fabric: a path for each frame, at random", "", "spray"),
+            Self::Drill => {
+                ("drill", "a fabric: the shortest of a few queues for each frame (DRILL)", "", "drill")
+            }
+        };
+        About { name, about, arguments, example }
+    }
+}
 
 impl Scheme {
-    pub(crate) fn all() -> impl Iterator<Item = SchemeAbout> {
-        ALL.into_iter()
+    pub(crate) fn all() -> impl Iterator<Item = About> {
+        Way::ALL.into_iter().map(Way::about)
     }
 
     /// Reads `ecmp`, `letflow:2rtt,paced,alpha=none`, `conga:100us` and the like; none if no scheme is called
     /// so.
     pub fn parse(text: &str) -> Option<Result<Self, SchemeError>> {
         let (name, given) = text.split_once(':').map_or((text, ""), |(name, given)| (name, given));
-        let about = ALL.iter().find(|about| about.name == name)?;
-        let mut scheme = Self { way: about.way, threshold: None, each_hop: false, pacing: None };
+        let way = Way::ALL.into_iter().find(|way| way.about().name == name)?;
+        let (about, mut scheme) = (way.about(), Self { way, threshold: None, each_hop: false, pacing: None });
         let wrong =
             |part: &str, usage| Some(Err(SchemeError { text: part.to_owned(), policy: about.name, usage }));
         if about.arguments.is_empty() {
@@ -173,7 +154,7 @@ impl Scheme {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ALL.iter().find(|about| about.way == self.way).map_or("", |about| about.name);
+        let name = self.way.about().name;
         let mut parts = Vec::new();
         parts.extend(self.threshold.map(|threshold| threshold.to_string()));
         if self.each_hop {

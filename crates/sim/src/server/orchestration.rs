@@ -3,6 +3,7 @@
 use core::fmt;
 
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda};
+use sluice_switch::registry::About;
 use sluice_units::{WholeSpan, span};
 use sluice_wire::Nanos;
 
@@ -55,21 +56,12 @@ pub struct OrchestrationError {
     usage: &'static str,
 }
 
-/// What people are told of one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OrchestrationAbout {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) arguments: &'static str,
-    pub(crate) example: &'static str,
-}
-
 /// The paper's settings (§7.1).
 const DEPTH: u32 = 4;
 const LAMBDA: (u32, u32) = (1, 5);
 
-const ALL: [OrchestrationAbout; 6] = [
-    OrchestrationAbout {
+const ALL: [About; 6] = [
+    About {
         name: "ringleader",
         about: "one server: a NIC that ranks and balances requests over cores that yield (RingLeader)",
         arguments: "N, requests of a priority at a core (4); lambda=1/5, what less important ones count; \
@@ -79,31 +71,31 @@ const ALL: [OrchestrationAbout; 6] = [
                     yields=1us, when a core looks for another request (the testbed's)",
         example: "ringleader:4",
     },
-    OrchestrationAbout {
+    About {
         name: "shinjuku",
         about: "one server: a dispatcher core with one queue, which takes cores away from long requests",
         arguments: "nopre, it never takes a core away",
         example: "shinjuku",
     },
-    OrchestrationAbout {
+    About {
         name: "rss",
         about: "one server: a queue for each core, chosen by chance",
         arguments: "N, chosen once for each of N flows; without, for each request",
         example: "rss",
     },
-    OrchestrationAbout {
+    About {
         name: "stealing",
         about: "one server: a queue for each core, and cores without work take others'",
         arguments: "",
         example: "stealing",
     },
-    OrchestrationAbout {
+    About {
         name: "caladan",
         about: "one server: the same, and cores come and go with the load",
         arguments: "",
         example: "caladan",
     },
-    OrchestrationAbout {
+    About {
         name: "d-ideal",
         about: "one server: N orchestrators without costs, each with one queue and its share of the cores",
         arguments: "N, orchestrators (1)",
@@ -112,7 +104,7 @@ const ALL: [OrchestrationAbout; 6] = [
 ];
 
 impl Orchestration {
-    pub(crate) fn all() -> impl Iterator<Item = OrchestrationAbout> {
+    pub(crate) fn all() -> impl Iterator<Item = About> {
         ALL.into_iter()
     }
 

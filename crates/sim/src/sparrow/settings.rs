@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use sluice_switch::registry::About;
 use sluice_units::WholeSpan;
 use sluice_wire::Nanos;
 
@@ -30,15 +31,15 @@ impl Default for Sparrow {
 }
 
 impl Sparrow {
-    /// What people call it.
-    pub const NAME: &str = "sparrow";
-    /// One line on what it does.
-    pub const ABOUT: &str =
-        "schedulers in software that reserve places at random workers; the first to ask gets the task";
-    /// What its arguments may be.
-    pub const ARGUMENTS: &str = "D, places reserved for each task: 1 to 8, else 2; schedulers=S, 1 to 64; \
-         message=SPAN, what a message takes of a scheduler's core: 0ns to 1ms (3us, unless stated); keeps, \
-         reservations are not taken back";
+    /// What people are told of it.
+    pub const ABOUT: About = About {
+        name: "sparrow",
+        about: "schedulers in software that reserve places at random workers; the first to ask gets the task",
+        arguments: "D, places reserved for each task: 1 to 8, else 2; schedulers=S, 1 to 64; message=SPAN, \
+                    what a message takes of a scheduler's core: 0ns to 1ms (3us, unless stated); keeps, \
+                    reservations are not taken back",
+        example: "sparrow:2",
+    };
 
     /// Reads what stands behind the name, if anything; none if a part of it means nothing.
     pub fn parse(arguments: Option<&str>) -> Option<Self> {
@@ -84,7 +85,7 @@ pub(super) fn way(testbed: &Testbed) -> Nanos {
 impl fmt::Display for Sparrow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
-        write!(f, "{}:{}", Self::NAME, self.probes)?;
+        write!(f, "{}:{}", Self::ABOUT.name, self.probes)?;
         if self.schedulers != default.schedulers {
             write!(f, ",schedulers={}", self.schedulers)?;
         }

@@ -15,7 +15,7 @@ use crate::stats::{Summary, paired};
 
 /// What the caller knows of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct Provenance {
     /// The version that runs it.
     pub sluice: String,
     /// The commit that runs it.
@@ -27,16 +27,16 @@ pub struct About {
 }
 
 /// The result, as far as it is known.
-pub fn tell(bench: &Bench, known: &Known, about: &About) -> StudyOutcome {
+pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutcome {
     let plan = bench.plan();
     StudyOutcome {
         schema: Schema::V1,
         name: plan.name.clone(),
         title: plan.title.clone(),
-        sluice: about.sluice.clone(),
-        commit: about.commit.clone(),
-        settings: settings(bench, about),
-        commands: about.commands.clone(),
+        sluice: provenance.sluice.clone(),
+        commit: provenance.commit.clone(),
+        settings: settings(bench, provenance),
+        commands: provenance.commands.clone(),
         complete: wanted(bench, known).is_empty(),
         panels: (0..plan.cases.len()).map(|case| panel(bench, known, case)).collect(),
         heats: Vec::new(),
@@ -46,7 +46,7 @@ pub fn tell(bench: &Bench, known: &Known, about: &About) -> StudyOutcome {
     }
 }
 
-fn settings(bench: &Bench, about: &About) -> Settings {
+fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
     let plan = bench.plan();
     let testbed = bench.testbed(0, None);
     let (tasks, warm_up) = bench.terms().length.told();
@@ -63,7 +63,7 @@ fn settings(bench: &Bench, about: &About) -> Settings {
         )
     }));
     Settings {
-        plan: about.plan.clone(),
+        plan: provenance.plan.clone(),
         testbed: testbed.name.clone(),
         testbed_toml: testbed.to_toml(),
         workers: testbed.workers,

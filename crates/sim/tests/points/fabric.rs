@@ -28,7 +28,10 @@ fn run(point: &Point, replication: u32) -> Measured {
 
 #[test]
 fn every_scheme_ends_its_flows_none_of_them_sooner_than_an_idle_fabric_does() {
-    for about in Policy::all().filter(|about| about.is_for_flows) {
+    for about in Policy::all() {
+        if !Policy::parse(about.example).is_ok_and(|policy| policy.is_for_flows()) {
+            continue;
+        }
         let measured = run(&point(about.example), 0);
         assert_eq!(measured.counts.replied, measured.counts.sent, "{}", about.name);
         let least = measured.classes.iter().map(|class| class.slowdown_own.quantile(0.001)).min();
