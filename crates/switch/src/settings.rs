@@ -11,9 +11,9 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;
 
-/// What the registry asks of a program's settings; their `Display` is what [`ProgramSettings::take`] takes,
-/// or nothing.
-pub(crate) trait ProgramSettings: fmt::Display {
+/// What every program's settings tell of it; their `Display` is what [`ProgramSettings::take`] takes, or
+/// nothing.
+pub trait ProgramSettings: fmt::Display {
     /// The program's name.
     fn name(&self) -> &'static str;
 
@@ -43,17 +43,19 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
-    /// Whether the bytes of a large task that waits are written ahead into servers' memory.
+    /// Whether the bytes of a large task that waits are written ahead into servers' memory, if there are
+    /// servers.
     fn writes_ahead(&self) -> bool {
         false
     }
 
-    /// Whether the program in the kernel (XDP) does the same.
+    /// Whether the program in the kernel (XDP) does the same: depths and early tokens are the hosts'
+    /// business.
     fn runs_in_kernel(&self) -> bool {
         false
     }
 
-    /// How depths are found at run time; `None` if they are fixed.
+    /// How depths are found at run time, beginning with the quota; `None` if they are fixed.
     fn adaptive(&self) -> Option<Adaptive> {
         None
     }
@@ -64,17 +66,18 @@ pub(crate) trait ProgramSettings: fmt::Display {
         false
     }
 
-    /// How many classes of tasks it tells apart.
+    /// How many classes of tasks it tells apart; 1 where all are alike.
     fn classes(&self) -> u8 {
         1
     }
 
-    /// How many kinds of workers it tells apart, by what they serve.
+    /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
+    /// slice. Then classes are told by what tasks need.
     fn kinds(&self) -> u8 {
         1
     }
 
-    /// The most tasks that it takes in one submission.
+    /// The most tasks that it takes in one submission; 1 where each comes alone.
     fn jobs(&self) -> u8 {
         1
     }
@@ -96,7 +99,7 @@ pub(crate) trait ProgramSettings: fmt::Display {
         1
     }
 
-    /// How far what is said of tasks' sizes is off, in hundredths; in simulations only.
+    /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
     fn size_error(&self) -> u8 {
         0
     }
@@ -106,7 +109,7 @@ pub(crate) trait ProgramSettings: fmt::Display {
         0
     }
 
-    /// Whether workers send tokens before their tasks end.
+    /// Whether workers send tokens before their tasks end, and how they know when.
     fn early(&self) -> Option<Early> {
         None
     }
@@ -116,7 +119,7 @@ pub(crate) trait ProgramSettings: fmt::Display {
         None
     }
 
-    /// What its paper says that it takes of a chip.
+    /// What its paper says that it takes of a chip, if it does.
     fn published(&self) -> Option<Published> {
         None
     }

@@ -76,7 +76,9 @@ impl SwitchConfig {
     /// The program that the switch runs, empty.
     ///
     /// # Panics
-    /// If its size is not sound: see [`Choice::build`], and for a spine [`Spine::new`].
+    /// If its size is not sound: see
+    /// [`ProgramSettings::build`](sluice_switch::registry::ProgramSettings::build), and for a spine
+    /// [`Spine::new`].
     pub(super) fn build(&self) -> Box<dyn Program> {
         match self.place {
             SwitchPlace::Alone => self.program.build(self.size),

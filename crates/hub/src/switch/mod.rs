@@ -69,7 +69,8 @@ impl SwitchDriver {
     /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when the kernel refuses an option.
     ///
     /// # Panics
-    /// If the program's size is not sound; see [`Choice::build`](sluice_switch::registry::Choice::build).
+    /// If the program's size is not sound; see
+    /// [`ProgramSettings::build`](sluice_switch::registry::ProgramSettings::build).
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
