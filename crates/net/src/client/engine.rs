@@ -12,6 +12,7 @@ use sluice_host::client::{
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Ended, Outcome, RefusedWhy, Teller};
+use super::joining::Joining;
 use super::room::{LANES, lane};
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use crate::NetError;
@@ -27,13 +28,6 @@ const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);
 const FLOOR_EVERY: Nanos = Nanos::from_millis(50);
 /// How long a client that ends waits for the controller to let it go.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(500);
-
-/// How registration goes, told to whoever waits for the first.
-pub(super) enum Joining {
-    Joined,
-    Waiting(String),
-    Refused(String),
-}
 
 /// The thread's state.
 pub(super) struct Engine {
@@ -152,9 +146,8 @@ impl Engine {
 
     fn take_packets(&mut self) {
         let now = self.clock.now();
-        for index in 0..self.socket.len() {
-            let (inbox, outbox) = self.socket.split();
-            let datagram = inbox.datagram(index);
+        let (inbox, outbox) = self.socket.split();
+        for datagram in inbox.datagrams() {
             let Ok((mut packet, body)) = parse(datagram.bytes) else {
                 self.effects.unreadable += 1;
                 continue;

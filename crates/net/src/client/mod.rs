@@ -7,6 +7,7 @@
 mod ended;
 mod engine;
 mod errand;
+mod joining;
 mod room;
 mod shared;
 mod spine_clients;
@@ -20,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sluice_control::ClientHello;
 use sluice_host::client::ClientSettings;
@@ -42,7 +43,8 @@ use crate::registrar::{ClientRegistrar, Controllers};
 use crate::rpc::Remote;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Teller;
-use engine::{Engine, Joining, Parts};
+use engine::{Engine, Parts};
+pub(crate) use joining::{Joining, wait_until_joined};
 use room::{Place, lane};
 use shared::{ClientShared, Command, Task};
 
@@ -98,6 +100,25 @@ impl ClientOptions {
             faults: FaultPlan::none(),
         }
     }
+
+    /// The client's socket, and what it says of itself to the controller.
+    pub(crate) fn open(&self) -> Result<(Socket, ClientHello), NetError> {
+        let options = SocketOptions {
+            datagram_max: self.datagram_max,
+            waiting: self.waiting,
+            faults: self.faults.clone(),
+            ..SocketOptions::default()
+        };
+        let socket = Socket::bind(self.listen, &options)?;
+        let hello = ClientHello {
+            name: self.name.clone(),
+            incarnation: Incarnation(crate::identity::random_bits()?),
+            at: crate::identity::reachable(socket.local())?,
+            floor: Serial(0),
+            held: None,
+        };
+        Ok((socket, hello))
+    }
 }
 
 /// How long a task may take when its submitter does not say, in a rack of this dilation.
@@ -151,23 +172,7 @@ impl Client {
     /// The same, where these controllers stand for the options' one.
     fn connect_at(options: &ClientOptions, controllers: Controllers) -> Result<Self, NetError> {
         let home = controllers.here().url().to_owned();
-        let socket = Socket::bind(
-            options.listen,
-            &SocketOptions {
-                datagram_max: options.datagram_max,
-                waiting: options.waiting,
-                faults: options.faults.clone(),
-                ..SocketOptions::default()
-            },
-        )?;
-        let at = crate::identity::reachable(socket.local())?;
-        let hello = ClientHello {
-            name: options.name.clone(),
-            incarnation: Incarnation(crate::identity::random_bits()?),
-            at,
-            floor: Serial(0),
-            held: None,
-        };
+        let (socket, hello) = options.open()?;
         let waker = socket.waker();
         let bell = waker.clone();
         let registrar = ClientRegistrar::client(controllers, hello.clone(), move || bell.wake())?;
@@ -186,7 +191,7 @@ impl Client {
             retry: options.retry,
             payload_max: TASK_BYTES_MAX as usize,
         };
-        wait_for_grant(options.patience, home, &joined).map(|()| client)
+        wait_until_joined(&joined, &home, options.patience).map(|()| client)
     }
 
     /// The longest task, in bytes.
@@ -206,10 +211,7 @@ impl Client {
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        let errand = errand.into();
-        self.check(bytes)?;
-        self.block_for_place(errand.of)?;
-        Ok(self.push_pending(errand, bytes, deadline))
+        self.offer(errand.into(), bytes, deadline, |of| self.block_for_place(of), Teller::pending)
     }
 
     /// As [`Client::submit`], for async code: waits for room without blocking a thread.
@@ -222,7 +224,7 @@ impl Client {
         let errand = errand.into();
         self.check(bytes)?;
         poll_fn(|context| self.poll_place(errand.of, context)).await?;
-        Ok(self.push_pending(errand, bytes, deadline))
+        self.offer(errand, bytes, deadline, |_| Ok(()), Teller::pending)
     }
 
     /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
@@ -232,10 +234,7 @@ impl Client {
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        let errand = errand.into();
-        self.check(bytes)?;
-        self.try_place(errand.of)?;
-        Ok(self.push_pending(errand, bytes, deadline))
+        self.offer(errand.into(), bytes, deadline, |of| self.try_place(of), Teller::pending)
     }
 
     /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
@@ -248,11 +247,8 @@ impl Client {
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let errand = errand.into();
-        self.check(bytes)?;
-        self.block_for_place(errand.of)?;
-        self.push(errand, bytes, deadline, Teller::callback(Box::new(callback)));
-        Ok(())
+        let teller = || (Teller::callback(Box::new(callback)), ());
+        self.offer(errand.into(), bytes, deadline, |of| self.block_for_place(of), teller)
     }
 
     /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then
@@ -264,11 +260,8 @@ impl Client {
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let errand = errand.into();
-        self.check(bytes)?;
-        self.try_place(errand.of)?;
-        self.push(errand, bytes, deadline, Teller::callback(Box::new(callback)));
-        Ok(())
+        let teller = || (Teller::callback(Box::new(callback)), ());
+        self.offer(errand.into(), bytes, deadline, |of| self.try_place(of), teller)
     }
 
     /// How many workers serve a type where this client is registered, as far as it has heard.
@@ -334,17 +327,23 @@ impl Client {
         block_on(here, poll_fn(|context| self.poll_place(task_type, context)))
     }
 
-    fn push_pending(&self, errand: Errand, bytes: &[u8], deadline: Duration) -> Pending {
-        let (teller, pending) = Teller::pending();
-        self.push(errand, bytes, deadline, teller);
-        pending
-    }
-
-    /// Hands a task that has a place to the packet thread.
-    fn push(&self, errand: Errand, bytes: &[u8], deadline: Duration, teller: Teller) {
+    /// Hands a task to the packet thread, once it is no longer than it may be and `place` has found room for
+    /// it. Who is to be told of its end is asked then: a teller that is dropped tells, too.
+    fn offer<T>(
+        &self,
+        errand: Errand,
+        bytes: &[u8],
+        deadline: Duration,
+        place: impl FnOnce(TaskType) -> Result<(), SubmitError>,
+        teller: impl FnOnce() -> (Teller, T),
+    ) -> Result<T, SubmitError> {
+        self.check(bytes)?;
+        place(errand.of)?;
         let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
+        let (teller, waits) = teller();
         let task = Task { errand, bytes: bytes.to_vec(), deadline, retry: self.retry, teller };
         self.command(Command::Task(task));
+        Ok(waits)
     }
 
     fn command(&self, command: Command) {
@@ -389,23 +388,6 @@ fn start(pin: Option<usize>, parts: Parts) -> Result<JoinHandle<Result<ClientRep
     match is_pinned.recv() {
         Ok(answer) => answer.map(|()| thread),
         Err(_) => Ok(thread),
-    }
-}
-
-fn wait_for_grant(
-    patience: Duration,
-    controller: String,
-    joined: &mpsc::Receiver<Joining>,
-) -> Result<(), NetError> {
-    let until = Instant::now() + patience;
-    let mut why = "no answer".to_owned();
-    loop {
-        match joined.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Joining::Joined) => return Ok(()),
-            Ok(Joining::Waiting(reason)) => why = reason,
-            Ok(Joining::Refused(why)) => return Err(NetError::Refused { why }),
-            Err(_) => return Err(NetError::NotRegistered { controller, waited: patience, why }),
-        }
     }
 }
 

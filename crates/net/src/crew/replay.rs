@@ -4,20 +4,19 @@
 //! measures the sender. Tasks carry eight bytes. Left out: longer tasks, and answers beyond their times.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use sluice_control::ClientHello;
 use sluice_host::client::{Action, Client, ClientSettings, Submission};
-use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Incarnation, Nanos, Packet, Payload, Serial};
+use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, Payload};
 use sluice_wire::{encode, parse};
 
 use super::{Beginning, Turn};
 use crate::NetError;
-use crate::client::ClientOptions;
+use crate::client::{ClientOptions, Joining, wait_until_joined};
 use crate::clock::Clock;
 use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
-use crate::udp::{Outbox, Socket, SocketOptions, Wait, Waker};
+use crate::udp::{Outbox, Socket, Wait, Waker};
 
 /// How long past its deadline the client has to end a task.
 const DRAIN: Nanos = Nanos::from_millis(2_000);
@@ -36,19 +35,7 @@ impl Player {
     /// # Errors
     /// [`NetError::NotRegistered`] when that takes longer than `patience`, [`NetError::Refused`].
     pub fn wait_until_ready(&self, patience: Duration) -> Result<(), NetError> {
-        let until = Instant::now() + patience;
-        let mut why = "no answer".to_owned();
-        loop {
-            match self.joined.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Joining::Joined) => return Ok(()),
-                Ok(Joining::Waiting(reason)) => why = reason,
-                Ok(Joining::Refused(why)) => return Err(NetError::Refused { why }),
-                Err(_) => {
-                    let controller = self.url.clone();
-                    return Err(NetError::NotRegistered { controller, waited: patience, why });
-                }
-            }
-        }
+        wait_until_joined(&self.joined, &self.url, patience)
     }
 
     /// Sends `tasks`, which are in the order of their times; each ends `deadline` after its time at the
@@ -65,13 +52,6 @@ impl Player {
         self.waker.wake();
         playing
     }
-}
-
-/// How registration goes.
-enum Joining {
-    Joined,
-    Waiting(String),
-    Refused(String),
 }
 
 /// The client, as its thread holds it.
@@ -94,21 +74,8 @@ impl Replay {
         waker: Waker,
         beginning: Beginning,
     ) -> Result<(Self, Player), NetError> {
-        let options_of_socket = SocketOptions {
-            datagram_max: options.datagram_max,
-            waiting: options.waiting,
-            faults: options.faults.clone(),
-            ..SocketOptions::default()
-        };
-        let mut socket = Socket::bind(options.listen, &options_of_socket)?;
+        let (mut socket, hello) = options.open()?;
         socket.share_waker(waker.clone());
-        let hello = ClientHello {
-            name: options.name.clone(),
-            incarnation: Incarnation(crate::identity::random_bits()?),
-            at: crate::identity::reachable(socket.local())?,
-            floor: Serial(0),
-            held: None,
-        };
         let bell = waker.clone();
         let client = Client::new(hello.incarnation, hello.floor);
         let registrar = ClientRegistrar::client(options.controller.clone(), hello, move || bell.wake())?;
@@ -156,9 +123,8 @@ impl Replay {
 
     fn take_packets(&mut self) {
         let now = self.clock.now();
-        for index in 0..self.socket.len() {
-            let (inbox, outbox) = self.socket.split();
-            let datagram = inbox.datagram(index);
+        let (inbox, outbox) = self.socket.split();
+        for datagram in inbox.datagrams() {
             let Ok((packet, _)) = parse(datagram.bytes) else { continue };
             self.client.packet(now, &self.settings, &packet, &mut self.actions);
             let switch = self.client.switch();

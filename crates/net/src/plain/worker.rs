@@ -36,8 +36,7 @@ impl PlainWorker {
         }
         self.socket.receive(Wait::Poll)?;
         let (inbox, outbox) = self.socket.split();
-        for index in 0..inbox.len() {
-            let datagram = inbox.datagram(index);
+        for datagram in inbox.datagrams() {
             let Ok(task) = <[u8; DATAGRAM_BYTES]>::try_from(datagram.bytes) else { continue };
             let [_, span] = words(task);
             self.tasks += 1;

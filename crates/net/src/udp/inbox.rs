@@ -88,6 +88,12 @@ impl Inbox {
         }
     }
 
+    /// The datagrams of the last batch, one after the other.
+    #[inline]
+    pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
+        (0..self.len()).map(|index| self.datagram(index))
+    }
+
     /// Takes the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();

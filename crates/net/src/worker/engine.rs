@@ -214,9 +214,8 @@ impl<S: Service> Engine<S> {
 
     fn take_packets(&mut self) {
         let now = self.clock.now();
-        for index in 0..self.socket.len() {
-            let (inbox, outbox) = self.socket.split();
-            let datagram = inbox.datagram(index);
+        let (inbox, outbox) = self.socket.split();
+        for datagram in inbox.datagrams() {
             let is_switch = self.switches.contains(&datagram.from);
             let parsed = parse(datagram.bytes);
             // A PART or NEED comes from a client: its task's id is the proof.

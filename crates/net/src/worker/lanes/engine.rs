@@ -178,9 +178,8 @@ impl LanesEngine {
 
     fn take_packets(&mut self) {
         let now = self.clock.now();
-        for index in 0..self.socket.len() {
-            let (inbox, outbox) = self.socket.split();
-            let datagram = inbox.datagram(index);
+        let (inbox, outbox) = self.socket.split();
+        for datagram in inbox.datagrams() {
             let Ok((mut packet, body)) = parse(datagram.bytes) else {
                 self.dropped.unreadable += 1;
                 continue;

@@ -1,0 +1,37 @@
+//! How a client's registration goes, told to whoever waits for the first.
+
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+
+/// What is new of it.
+pub(crate) enum Joining {
+    Joined,
+    Waiting(String),
+    Refused(String),
+}
+
+/// Waits until the client is registered with this controller.
+pub(crate) fn wait_until_joined(
+    joining: &Receiver<Joining>,
+    controller: &str,
+    patience: Duration,
+) -> Result<(), NetError> {
+    let until = Instant::now() + patience;
+    let mut why = "no answer".to_owned();
+    loop {
+        match joining.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Joining::Joined) => return Ok(()),
+            Ok(Joining::Waiting(reason)) => why = reason,
+            Ok(Joining::Refused(why)) => return Err(NetError::Refused { why }),
+            Err(_) => {
+                return Err(NetError::NotRegistered {
+                    controller: controller.to_owned(),
+                    waited: patience,
+                    why,
+                });
+            }
+        }
+    }
+}
