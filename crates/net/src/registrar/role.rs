@@ -3,7 +3,7 @@
 use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
 use tonic::transport::Channel;
-use tonic::{Code, Status};
+use tonic::{Code, Response, Status};
 
 use super::calls::Calls;
 use crate::rpc::hosts::{Departure, Renewal};
@@ -60,8 +60,7 @@ impl Calls for WorkerRole {
         _: Serial,
     ) -> Result<Renewal<WorkerGrant>, Status> {
         hello.held = held;
-        let answer = calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?;
-        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?)
     }
 
     async fn changed(mut calls: ControllerClient<Channel>, held: Option<Self::Held>) {
@@ -80,7 +79,7 @@ impl Calls for WorkerRole {
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: WorkerHello) -> Result<Departure, Status> {
         let request = v1::LeaveWorkerRequest { name: hello.name, life: hello.life };
-        calls.leave_worker(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.leave_worker(request).await?)
     }
 }
 
@@ -116,13 +115,12 @@ impl Calls for ClientRole {
     ) -> Result<Renewal<ClientGrant>, Status> {
         hello.held = held;
         hello.floor = floor;
-        let answer = calls.renew_client(v1::RenewClientRequest::from(&hello)).await?;
-        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.renew_client(v1::RenewClientRequest::from(&hello)).await?)
     }
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: ClientHello) -> Result<Departure, Status> {
         let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
-        calls.leave_client(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.leave_client(request).await?)
     }
 }
 
@@ -154,17 +152,17 @@ impl Calls for ServerRole {
         _: Option<()>,
         _: Serial,
     ) -> Result<Renewal<ServerGrant>, Status> {
-        let answer = calls.renew_server(v1::RenewServerRequest::from(&hello)).await?;
-        answer.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.renew_server(v1::RenewServerRequest::from(&hello)).await?)
     }
 
     async fn leave(calls: &mut ControllerClient<Channel>, hello: ServerHello) -> Result<Departure, Status> {
         let request = v1::LeaveServerRequest { name: hello.name, life: hello.life };
-        calls.leave_server(request).await?.into_inner().try_into().map_err(|malformed| senseless(&malformed))
+        read(calls.leave_server(request).await?)
     }
 }
 
-/// The controller's answer, not our request, was malformed: as good as no answer.
-fn senseless(malformed: &Malformed) -> Status {
-    Status::internal(format!("the controller's answer makes no sense: {malformed}"))
+/// What the controller answered. If that is malformed, and not our request, it is as good as no answer.
+fn read<M, A: TryFrom<M, Error = Malformed>>(answer: Response<M>) -> Result<A, Status> {
+    let senseless = |why| Status::internal(format!("the controller's answer makes no sense: {why}"));
+    answer.into_inner().try_into().map_err(senseless)
 }

@@ -237,7 +237,7 @@ impl<R: Role> Session<R> {
                 () = hung_up(&shared) => return None,
             };
             let pause = match answer {
-                Ok(Departure::Left { final_sent }) => return final_sent,
+                Ok(Departure::Granted(final_sent)) => return final_sent,
                 Ok(Departure::Refused { why }) => {
                     tracing::warn!("{}: the controller does not know what to end: {why}", self.name());
                     return None;

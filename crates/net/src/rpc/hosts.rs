@@ -236,7 +236,7 @@ fn sizes(message: &v1::Sizes) -> Result<(SliceId, Sizes), Malformed> {
     Ok((SliceId(number("sizes.slice", message.slice)?), Sizes::new(&ends).ok_or_else(wrong)?))
 }
 
-/// What a host hears when it registers or renews, whichever kind of host it is.
+/// What a host hears when it registers, renews or leaves, whichever kind of host it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal<G> {
     Granted(G),
@@ -244,23 +244,21 @@ pub enum Renewal<G> {
     Refused { why: String },
 }
 
-/// What a host hears when it leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Departure {
-    Left { final_sent: Option<Serial> },
-    Wait { why: String, retry_after: Nanos },
-    Refused { why: String },
-}
+/// What a host hears when it leaves: a worker's last `sent` number, if it is known.
+pub(crate) type Departure = Renewal<Option<Serial>>;
 
-macro_rules! renewals {
-    ($response:ident, $outcome:ident, $grant:ty, $answer:ident) => {
+macro_rules! answers {
+    (
+        $response:ident, $outcome:ident::$granted:ident, $grant:ty,
+        $told:ident => $read:expr, $answer:pat => $said:expr
+    ) => {
         impl TryFrom<v1::$response> for Renewal<$grant> {
             type Error = Malformed;
 
             fn try_from(message: v1::$response) -> Result<Self, Malformed> {
                 use v1::$outcome::Outcome;
                 Ok(match present("outcome", message.outcome)? {
-                    Outcome::Granted(grant) => Self::Granted(grant.try_into()?),
+                    Outcome::$granted($told) => Self::Granted($read),
                     Outcome::Wait(wait) => {
                         Self::Wait { why: shown(&wait.why), retry_after: Nanos(wait.retry_after_ns) }
                     }
@@ -275,7 +273,7 @@ macro_rules! renewals {
             fn try_from(answer: Answer) -> Result<Self, Status> {
                 use v1::$outcome::Outcome;
                 let outcome = match &answer {
-                    Answer::$answer(grant) => Outcome::Granted(Borrow::<$grant>::borrow(grant).into()),
+                    $answer => Outcome::$granted($said),
                     Answer::Wait { why, retry_after } => {
                         Outcome::Wait(v1::Wait { why: why.to_string(), retry_after_ns: retry_after.0 })
                     }
@@ -288,45 +286,25 @@ macro_rules! renewals {
     };
 }
 
+macro_rules! renewals {
+    ($response:ident, $outcome:ident, $grant:ty, $answer:ident) => {
+        answers!(
+            $response, $outcome::Granted, $grant,
+            grant => grant.try_into()?, Answer::$answer(grant) => Borrow::<$grant>::borrow(grant).into()
+        );
+    };
+}
+
 renewals!(RenewWorkerResponse, renew_worker_response, WorkerGrant, Worker);
 renewals!(RenewClientResponse, renew_client_response, ClientGrant, Client);
 renewals!(RenewServerResponse, renew_server_response, ServerGrant, Server);
 
 macro_rules! departures {
     ($response:ident, $outcome:ident) => {
-        impl TryFrom<v1::$response> for Departure {
-            type Error = Malformed;
-
-            fn try_from(message: v1::$response) -> Result<Self, Malformed> {
-                use v1::$outcome::Outcome;
-                Ok(match present("outcome", message.outcome)? {
-                    Outcome::Left(left) => Self::Left { final_sent: left.final_sent.map(Serial) },
-                    Outcome::Wait(wait) => {
-                        Self::Wait { why: shown(&wait.why), retry_after: Nanos(wait.retry_after_ns) }
-                    }
-                    Outcome::Refused(refused) => Self::Refused { why: shown(&refused.why) },
-                })
-            }
-        }
-
-        impl TryFrom<Answer> for v1::$response {
-            type Error = Status;
-
-            fn try_from(answer: Answer) -> Result<Self, Status> {
-                use v1::$outcome::Outcome;
-                let outcome = match &answer {
-                    Answer::Left { final_sent } => {
-                        Outcome::Left(v1::Left { final_sent: final_sent.map(|sent| sent.0) })
-                    }
-                    Answer::Wait { why, retry_after } => {
-                        Outcome::Wait(v1::Wait { why: why.to_string(), retry_after_ns: retry_after.0 })
-                    }
-                    Answer::Refused { why } => Outcome::Refused(v1::Refused { why: why.to_string() }),
-                    other => return Err(misanswered(other)),
-                };
-                Ok(Self { outcome: Some(outcome) })
-            }
-        }
+        answers!(
+            $response, $outcome::Left, Option<Serial>, left => left.final_sent.map(Serial),
+            Answer::Left { final_sent } => v1::Left { final_sent: final_sent.map(|sent| sent.0) }
+        );
     };
 }
 
