@@ -284,7 +284,7 @@ impl Client {
         self.shares.charge(share);
         self.budget.earn(settings);
         let class = self.class_of(share, submission.urgency, classes);
-        let id = self.slots.insert(Slot { class, ..new_slot(now, sequence, share, submission, retry_for) });
+        let id = self.slots.insert(Slot { class, ..Slot::new(now, sequence, share, submission, retry_for) });
         self.send(now, settings, id, out);
         Ok(self.name(sequence))
     }
@@ -588,32 +588,6 @@ impl Client {
     }
 }
 
-fn new_slot(now: Nanos, sequence: Serial, share: u32, submission: &Submission, retry_for: Nanos) -> Slot {
-    Slot {
-        sequence,
-        tag: submission.tag,
-        payload: submission.payload,
-        deadline: submission.deadline,
-        first_sent: now,
-        retry_until: (now + retry_for).min(submission.deadline),
-        task_type: submission.task_type,
-        class: 0,
-        needs: submission.needs,
-        attempts: 0,
-        backoffs: 0,
-        retry: submission.retry,
-        unanswered: false,
-        rejected: None,
-        waiting: 0,
-        due: NextTry::Timeout,
-        sent_in: Epoch(0),
-        freed_in: Epoch(0),
-        share,
-        kept_back: false,
-        fetching: false,
-    }
-}
-
 fn release(handle: Handle, out: &mut Vec<Action>) {
     if handle != Handle::NONE {
         out.push(Action::Release(handle));
@@ -624,7 +598,7 @@ fn release(handle: Handle, out: &mut Vec<Action>) {
 mod tests {
     use super::*;
     use alloc::vec;
-    use sluice_wire::{ClientId, Key, Payload, SliceId, TaskType};
+    use sluice_wire::{ClientId, Key, SliceId, TaskType};
 
     #[test]
     fn one_task_that_stays_outstanding_for_a_quarter_of_all_numbers_holds_back_new_ones() {
@@ -632,16 +606,7 @@ mod tests {
         let mut client = Client::new(Incarnation(1), Serial(u32::MAX));
         client.grant(Nanos(0), &settings, grant(), &mut out);
         let submit = |client: &mut Client, now: u64| {
-            let (task_type, payload) = (TaskType(0), Payload::EMPTY);
-            let submission = Submission {
-                task_type,
-                urgency: Urgency::Unstated,
-                payload,
-                deadline: Nanos(9),
-                retry: true,
-                tag: 0,
-                ..Submission::default()
-            };
+            let submission = Submission { deadline: Nanos(9), retry: true, ..Submission::default() };
             client.submit(Nanos(now), &settings, submission, &mut Vec::new())
         };
         assert!(submit(&mut client, 1).is_ok());
@@ -661,16 +626,7 @@ mod tests {
             ClientSettings { first_timeout: never, timeout_max: never, ..ClientSettings::default() };
         let (mut client, mut out) = (Client::new(Incarnation(1), Serial(0)), Vec::new());
         client.grant(Nanos(0), &settings, grant(), &mut out);
-        let (task_type, payload) = (TaskType(0), Payload::EMPTY);
-        let submission = Submission {
-            task_type,
-            urgency: Urgency::Unstated,
-            payload,
-            deadline: never,
-            retry: false,
-            tag: 0,
-            ..Submission::default()
-        };
+        let submission = Submission { deadline: never, ..Submission::default() };
         let task = client.submit(Nanos(1), &settings, submission, &mut out).unwrap();
         assert_eq!(client.deadline(), None);
         let reply = Packet::Reply(Reply { task, attempt: Attempt(1), epoch: Epoch(1), ..Reply::default() });

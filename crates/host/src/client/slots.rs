@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
 
-use super::RefusedWhy;
+use super::{RefusedWhy, Submission};
 
 /// The cell of a free residue.
 const FREE: u32 = u32::MAX;
@@ -74,6 +74,40 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// A task that is about to be sent for the first time.
+    #[inline]
+    pub(super) fn new(
+        now: Nanos,
+        sequence: Serial,
+        share: u32,
+        submission: &Submission,
+        retry_for: Nanos,
+    ) -> Self {
+        Self {
+            sequence,
+            tag: submission.tag,
+            payload: submission.payload,
+            deadline: submission.deadline,
+            first_sent: now,
+            retry_until: (now + retry_for).min(submission.deadline),
+            task_type: submission.task_type,
+            class: 0,
+            needs: submission.needs,
+            attempts: 0,
+            backoffs: 0,
+            retry: submission.retry,
+            unanswered: false,
+            rejected: None,
+            waiting: 0,
+            due: NextTry::Timeout,
+            sent_in: Epoch(0),
+            freed_in: Epoch(0),
+            share,
+            kept_back: false,
+            fetching: false,
+        }
+    }
+
     /// Why it was refused, if every attempt was.
     pub(super) fn refused(&self) -> Option<RefusedWhy> {
         let reason = self.rejected.filter(|_| !self.unanswered)?;
@@ -232,29 +266,8 @@ mod tests {
     use super::*;
 
     fn slot(sequence: Serial) -> Slot {
-        Slot {
-            sequence,
-            tag: 0,
-            payload: Payload::EMPTY,
-            deadline: Nanos(0),
-            first_sent: Nanos(0),
-            retry_until: Nanos(0),
-            task_type: TaskType(0),
-            class: 0,
-            needs: Labels::NONE,
-            attempts: 0,
-            backoffs: 0,
-            retry: true,
-            unanswered: false,
-            rejected: None,
-            waiting: 0,
-            due: NextTry::Timeout,
-            sent_in: Epoch(0),
-            freed_in: Epoch(0),
-            share: 0,
-            kept_back: false,
-            fetching: false,
-        }
+        let submission = Submission { retry: true, ..Submission::default() };
+        Slot::new(Nanos(0), sequence, 0, &submission, Nanos(0))
     }
 
     #[test]
