@@ -36,7 +36,7 @@ use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::horus::{
-    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted, told_below,
+    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted,
 };
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
@@ -59,14 +59,35 @@ pub struct RackSched {
     /// The same loads for each sample, by seat.
     loads: Vec<Register<u32>>,
     random: Random,
-    /// Whether its workers are leaves, which pass on what their workers say.
-    is_spine: bool,
-    /// How many flows each client has, if tasks go where their flow does.
-    flows: Option<u32>,
-    /// How many workers stand below each leaf, pool by pool, if racks are drawn by that.
-    sizes: Option<Box<[u32]>>,
-    /// What stands below a spine.
-    uplink: Option<Uplink>,
+    post: Post,
+}
+
+/// Where it stands.
+#[derive(Debug)]
+enum Post {
+    /// Between clients and workers.
+    Rack,
+    /// Below spines: tasks come from these, and they hear of its workers.
+    Leaf(Box<Uplink>),
+    /// Above leaves, which are its workers and pass on what theirs say.
+    Spine(Draw),
+}
+
+/// How a spine draws racks.
+#[derive(Debug)]
+enum Draw {
+    /// All alike.
+    Evenly,
+    /// By how many workers each has, pool by pool.
+    BySize(Box<[u32]>),
+    /// It looks at none: tasks go where their flow does, of which each client has so many.
+    OfFlow(u32),
+}
+
+impl Post {
+    fn uplink(&mut self) -> Option<&mut Uplink> {
+        if let Self::Leaf(uplink) = self { Some(uplink) } else { None }
+    }
 }
 
 /// Whom a tracked task was given to, as the packet carries it round.
@@ -93,7 +114,7 @@ impl RackSched {
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
     pub fn spine(samples: u8, config: Config) -> Self {
-        Self { is_spine: true, ..Self::new(Settings { samples, tracked: false }, config) }
+        Self { post: Post::Spine(Draw::Evenly), ..Self::new(Settings { samples, tracked: false }, config) }
     }
 
     /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf,
@@ -103,7 +124,7 @@ impl RackSched {
     /// Likewise, and if there are no flows.
     pub fn spine_of_flows(flows: u16, config: Config) -> Self {
         assert!(flows > 0, "a client has one flow at least");
-        Self { flows: Some(flows.into()), ..Self::spine(1, config) }
+        Self { post: Post::Spine(Draw::OfFlow(flows.into())), ..Self::spine(1, config) }
     }
 
     /// A spine that draws racks by how many workers they have ([`Self::set_workers`]): both of two samples
@@ -116,14 +137,16 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         // A row for each rack: the first and the last of its workers, which a drawn one lies between.
         spine.front.layout.table("racks by their workers", 1, 16 + 32 + 32, cells);
-        Self { sizes: Some(vec![0; cells].into_boxed_slice()), ..spine }
+        Self { post: Post::Spine(Draw::BySize(vec![0; cells].into_boxed_slice())), ..spine }
     }
 
     /// So many of a pool's workers are below a leaf, whose row may say so as well. Who draws racks evenly
     /// does not ask.
     pub fn set_workers(&mut self, pool: SliceId, leaf: WorkerId, workers: u32) {
         let index = usize::from(pool.0) * usize::from(self.front.config.workers) + usize::from(leaf.0);
-        if let Some(size) = self.sizes.as_mut().and_then(|sizes| sizes.get_mut(index)) {
+        if let Post::Spine(Draw::BySize(sizes)) = &mut self.post
+            && let Some(size) = sizes.get_mut(index)
+        {
             *size = workers;
         }
     }
@@ -136,9 +159,8 @@ impl RackSched {
         let mut leaf = Self::new(Settings { samples, tracked: false }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
         leaf.front.below_spines = true;
-        leaf.uplink =
-            Some(Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config));
-        leaf
+        let uplink = Uplink::new(&mut leaf.front.layout, (reading, UplinkStages::PUSHED), spines, &config);
+        Self { post: Post::Leaf(Box::new(uplink)), ..leaf }
     }
 
     /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
@@ -146,7 +168,7 @@ impl RackSched {
     /// # Errors
     /// [`HorusError::UnknownSpine`] beyond the room for them.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
-        let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
+        let uplink = self.post.uplink().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
         uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
@@ -156,7 +178,7 @@ impl RackSched {
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
     pub fn link(&mut self, pool: SliceId, spine: Option<u16>) -> Result<(), HorusError> {
         let unknown = HorusError::UnknownSpine { spine: spine.unwrap_or_default(), spines: 0 };
-        self.uplink.as_mut().ok_or(unknown)?.link(&mut self.front.tables.above, pool, spine)
+        self.post.uplink().ok_or(unknown)?.link(&mut self.front.tables.above, pool, spine)
     }
 
     fn new(settings: Settings, config: Config) -> Self {
@@ -169,18 +191,11 @@ impl RackSched {
         let cells = config.slices as usize * config.workers as usize;
         let names = LOADS.iter().zip(LOADS_STAGE..).take(settings.samples.into());
         let loads = names.map(|(name, stage)| Register::new(layout, name, stage, 32, cells, 0)).collect();
-        let random = Random::new(config.seed);
-        let (is_spine, flows, sizes, uplink) = (false, None, None, None);
-        Self { front, settings, seats, loads, random, is_spine, flows, sizes, uplink }
+        Self { front, settings, seats, loads, random: Random::new(config.seed), post: Post::Rack }
     }
 
     /// The shortest of k queues, of which no two are the same as long as there are k.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Seat, u32) {
-        if self.sizes.is_some()
-            && let Some(chosen) = self.choose_by_size(pass, slice, seats)
-        {
-            return chosen;
-        }
         let mut position = self.random.below(seats);
         let mut best: Option<(Seat, u32)> = None;
         let samples = u16::from(self.settings.samples).min(seats);
@@ -196,11 +211,25 @@ impl RackSched {
         best.unwrap_or((Seat { slice: slice.0, position }, 0))
     }
 
-    /// The same among racks that are drawn by their workers, if this spine does and there are any. Apart, so
-    /// that a rack's tasks do not pay for it.
+    /// A spine's choice, if it does not draw racks evenly. Apart, so that a rack's tasks do not pay for it.
     #[inline(never)]
+    fn choose_rack(
+        &mut self,
+        pass: &mut Pass,
+        slice: SliceId,
+        submit: &Submit,
+        racks: u16,
+    ) -> Option<(Seat, u32)> {
+        match &self.post {
+            Post::Spine(Draw::OfFlow(flows)) => Some((self.of_flow(slice, submit, *flows, racks), 0)),
+            Post::Spine(Draw::BySize(_)) => self.choose_by_size(pass, slice, racks),
+            Post::Spine(Draw::Evenly) | Post::Rack | Post::Leaf(_) => None,
+        }
+    }
+
+    /// The shortest among racks that are drawn by their workers, if they have any.
     fn choose_by_size(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Option<(Seat, u32)> {
-        let sizes = self.sizes.as_deref()?;
+        let Post::Spine(Draw::BySize(sizes)) = &self.post else { return None };
         let pool = usize::from(slice.0) * usize::from(self.front.config.workers);
         let seats = || (0..seats).map(|position| Seat { slice: slice.0, position });
         let size = |seat: &Seat| sizes[pool + usize::from(self.seats.worker(*seat).0)];
@@ -227,7 +256,8 @@ impl RackSched {
         Seat { slice: slice.0, position: Random::new(self.front.config.seed ^ flow).below(seats) }
     }
 
-    /// Counts a worker's load up or down, or sets it.
+    /// Counts a worker's load up or down, or sets it; gives what it was.
+    #[inline]
     fn note_load(&mut self, pass: &mut Pass, seat: Seat, with: impl Fn(u32) -> u32) -> u32 {
         let index = self.seats.index(seat);
         self.loads.iter_mut().map(|loads| loads.update(pass, index, &with)).last().unwrap_or(0)
@@ -238,19 +268,12 @@ impl RackSched {
         self.loads.iter_mut().for_each(|loads| loads.poke(index, load));
     }
 
-    /// A worker told its load, where there is a spine to hear of it.
-    fn counted(&mut self, pass: &mut Pass, slice: u16, more: i64) {
-        if let Some(uplink) = &mut self.uplink {
-            uplink.passed(pass, SliceId(slice), more, None, true);
-        }
-    }
-
     /// The pool's workers are others: their mean is reckoned anew.
     fn resize(&mut self, slice: u16) {
         let workers = self.seats.of(SliceId(slice));
         let load = |position| self.loads[0].peek(self.seats.index(Seat { slice, position }));
         let tasks = (0..workers).map(load).fold(0, u32::saturating_add);
-        if let Some(uplink) = &mut self.uplink {
+        if let Some(uplink) = self.post.uplink() {
             uplink.resize(SliceId(slice), workers, tasks);
         }
     }
@@ -272,10 +295,11 @@ impl RackSched {
         if seats == 0 {
             return self.front.reject(submit, RejectReason::NoWorkers);
         }
-        let (seat, occupancy) = match self.flows {
-            Some(flows) => (self.of_flow(slice, submit, flows, seats), 0),
-            None => self.choose(pass, slice, seats),
+        let of_spine = match self.post {
+            Post::Spine(_) => self.choose_rack(pass, slice, submit, seats),
+            Post::Rack | Post::Leaf(_) => None,
         };
+        let (seat, occupancy) = of_spine.unwrap_or_else(|| self.choose(pass, slice, seats));
         let worker = self.seats.worker(seat);
         if self.settings.tracked {
             let generation = self.front.tables.worker(worker).map_or(Generation(0), |row| row.generation);
@@ -286,6 +310,7 @@ impl RackSched {
     }
 
     /// What a leaf says to a client.
+    #[inline(never)]
     fn passes_on(&self, from: Endpoint, client: ClientId, packet: Packet) -> Verdict {
         let tables = &self.front.tables;
         let is_leaf = tables.workers.iter().flatten().any(|row| row.at == from);
@@ -316,7 +341,7 @@ impl Scheduler for RackSched {
 
     /// From a client in a rack alone or above racks, from a spine below it, or round once more.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        if self.uplink.is_some() && task.memo.is_none() {
+        if self.front.below_spines && task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
         }
         self.schedule(pass, now, task)
@@ -324,7 +349,7 @@ impl Scheduler for RackSched {
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
         let HandedDown { from, task, .. } = down;
-        let Some(uplink) = &mut self.uplink else { return Verdict::Drop(Refusal::Unexpected) };
+        let Some(uplink) = self.post.uplink() else { return Verdict::Drop(Refusal::Unexpected) };
         if let Err(refusal) = uplink.admit(pass, from, task) {
             return Verdict::Drop(refusal);
         }
@@ -333,7 +358,7 @@ impl Scheduler for RackSched {
     }
 
     fn mirrored(&mut self) -> Option<Mirror> {
-        self.uplink.as_mut().and_then(Uplink::mirrored)
+        self.post.uplink().and_then(Uplink::mirrored)
     }
 
     /// A leaf told its workers' mean queue, which is its load.
@@ -355,12 +380,12 @@ impl Scheduler for RackSched {
     /// A reply tells its worker's load, if it is of this life, and goes on to its client. What a leaf passes
     /// on names a worker that a spine does not know.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
-        if self.is_spine {
+        if let Post::Spine(_) = self.post {
             let packet = Packet::Reply(Reply { epoch: self.front.config.epoch, ..*reply });
             return self.passes_on(from, reply.client, packet);
         }
-        let to = match self.front.admit_reply(from, reply) {
-            Ok(to) => to,
+        let verdict = match self.front.admit_reply(from, reply) {
+            Ok(to) => self.front.hand_on(*to, reply),
             Err(refusal) => return Verdict::Drop(refusal),
         };
         if let Some(seat) = self.seats.seat(reply.worker)
@@ -370,14 +395,17 @@ impl Scheduler for RackSched {
                 self.note_load(pass, seat, |load| load.saturating_sub(1));
             } else {
                 let known = self.note_load(pass, seat, |_| reply.load);
-                self.counted(pass, seat.slice, i64::from(reply.load) - i64::from(known));
+                if let Some(uplink) = self.post.uplink() {
+                    let more = i64::from(reply.load) - i64::from(known);
+                    uplink.passed(pass, SliceId(seat.slice), more, None, true);
+                }
             }
         }
-        Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
+        verdict
     }
 
     fn rejected(&mut self, _: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
-        if !self.is_spine {
+        if !matches!(self.post, Post::Spine(_)) {
             return Verdict::Drop(Refusal::Unexpected);
         }
         self.passes_on(from, reject.client, Packet::Reject(*reject))
@@ -385,7 +413,7 @@ impl Scheduler for RackSched {
 
     /// The mean is told with the next reply.
     fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
-        self.uplink.as_mut()?.set_linked(&mut self.front.tables.above, pool, row).ok()?;
+        self.post.uplink()?.set_linked(&mut self.front.tables.above, pool, row).ok()?;
         Some(TableAnswer::Done)
     }
 

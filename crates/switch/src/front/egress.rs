@@ -2,8 +2,8 @@
 
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
-    Answer, Counters, Dispatch, Empty, Endpoint, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
-    RejectReason, Serial, Submit, WorkerId,
+    Answer, Counters, Dispatch, Empty, Endpoint, Epoch, Nanos, Nonce, Notice, Packet, Payload, Place, Reject,
+    RejectReason, Reply, Serial, Submit, WorkerId,
 };
 
 use super::{Front, Granted, Queued};
@@ -98,7 +98,9 @@ impl Front {
         self.turn_away(submit, reason, None)
     }
 
-    /// The same, through the spine that the task came from if this leaf does not know the client.
+    /// The same, through the spine that the task came from if this leaf does not know the client. Apart, so
+    /// that tasks that are taken do not pay for it.
+    #[inline(never)]
     pub(crate) fn turn_away(
         &self,
         submit: &Submit,
@@ -114,7 +116,23 @@ impl Front {
     /// Where a task's client is told of it.
     fn submitter(&self, submit: &Submit, spine: Option<Endpoint>) -> Option<Endpoint> {
         let pool = self.tables.slice_of(submit).map(|(pool, _)| pool);
-        self.tables.towards(submit.client, || spine.or_else(|| self.tables.above(pool?)))
+        let above = || spine.as_ref().or_else(|| self.tables.above(pool?));
+        self.tables.towards(submit.client, above).copied()
+    }
+
+    /// A REPLY goes on. A client of spines knows its spine's life and nothing of leaves', so that it names
+    /// none below them.
+    #[inline]
+    pub(crate) fn hand_on(&self, to: Endpoint, reply: &Reply) -> Verdict {
+        let mut verdict = Verdict::Send { to, packet: Packet::Reply(Reply::default()) };
+        // Afterwards, so that it is copied to where it belongs, and whole.
+        if let Verdict::Send { packet: Packet::Reply(told), .. } = &mut verdict {
+            *told = *reply;
+            if self.below_spines {
+                told.epoch = Epoch(0);
+            }
+        }
+        verdict
     }
 
     /// A task that waited is not taken after all; its client may be gone.

@@ -143,7 +143,8 @@ impl Front {
     }
 
     /// Where a REPLY goes, if it comes from the worker that it names.
-    pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<Endpoint, Refusal> {
+    #[inline]
+    pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<&Endpoint, Refusal> {
         let row = self.tables.worker(reply.worker).ok_or(Refusal::UnknownSource)?;
         if row.at != from {
             return Err(Refusal::WrongAddress);

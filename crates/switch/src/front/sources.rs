@@ -79,17 +79,18 @@ impl Tables {
     }
 
     /// The spine that a pool's tasks come from.
-    pub(super) fn above(&self, pool: SliceId) -> Option<Endpoint> {
-        *self.above.get(usize::from(pool.0))?
+    pub(super) fn above(&self, pool: SliceId) -> Option<&Endpoint> {
+        self.above.get(usize::from(pool.0))?.as_ref()
     }
 
     /// Where what is said to a client goes: to itself, or if it is not known here, to that spine.
-    pub(super) fn towards(
-        &self,
+    #[inline]
+    pub(super) fn towards<'a>(
+        &'a self,
         client: ClientId,
-        spine: impl FnOnce() -> Option<Endpoint>,
-    ) -> Option<Endpoint> {
-        self.client(client).map(|row| row.at).or_else(spine)
+        spine: impl FnOnce() -> Option<&'a Endpoint>,
+    ) -> Option<&'a Endpoint> {
+        self.client(client).map(|row| &row.at).or_else(spine)
     }
 
     #[inline]

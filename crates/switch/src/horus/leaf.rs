@@ -19,14 +19,14 @@
 use alloc::boxed::Box;
 
 use sluice_wire::tables::{Feed, SliceState, SpineRow, TableAnswer, WorkerRow};
-use sluice_wire::{Endpoint, Nanos, Packet, RejectReason, Reply, Serial, SliceId, Submit, WorkerId};
+use sluice_wire::{Endpoint, Nanos, RejectReason, Reply, Serial, SliceId, Submit, WorkerId};
 
 use super::affinity::{AffinityTable, FIRST_TRY};
 use super::idle::{IdleList, IdleStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
-use super::uplink::{Thought, Uplink, UplinkStages, submitted, told_below};
+use super::uplink::{Thought, Uplink, UplinkStages, submitted};
 use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
@@ -400,8 +400,8 @@ impl Scheduler for Horus {
 
     /// A reply tells its worker's load, if it is of this life, and goes on to its client.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
-        let to = match self.front.admit_reply(from, reply) {
-            Ok(to) => to,
+        let verdict = match self.front.admit_reply(from, reply) {
+            Ok(to) => self.front.hand_on(*to, reply),
             Err(refusal) => return Verdict::Drop(refusal),
         };
         if let Some(Seat { slice, .. }) = self.seats.seat(reply.worker)
@@ -413,7 +413,7 @@ impl Scheduler for Horus {
                 self.heard(pass, slice, reply.worker.0, reply.load);
             }
         }
-        Verdict::Send { to, packet: Packet::Reply(told_below(self.uplink.as_ref(), reply)) }
+        verdict
     }
 
     fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {

@@ -94,29 +94,29 @@ impl Loads {
         let Candidate { node, adds } = at;
         let (cell, writes) = (self.cell(pool, node), self.writes);
         let more = |load: u32| (if writes { queue } else { load }).saturating_add(adds);
-        let loads = self.told.each_mut().map(|loads| loads.update(pass, cell, more));
+        let load = update_both(&mut self.told, pass, cell, more);
         let drift = if writes { self.settled(pass, pool, node) } else { 0 };
-        i64::from(more(loads[0])) - i64::from(loads[0]) - i64::from(drift)
+        i64::from(more(load)) - i64::from(load) - i64::from(drift)
     }
 
     /// Counts a task that the node got without being chosen by its load; gives the drift before.
     pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, at: Candidate) -> u32 {
         let cell = self.cell(pool, at.node);
-        let drifts =
-            self.drifts.each_mut().map(|drifts| drifts.update(pass, cell, |d| d.saturating_add(at.adds)));
-        drifts[0]
+        update_both(&mut self.drifts, pass, cell, |drift| drift.saturating_add(at.adds))
     }
 
     /// A node told its load, gives the one before: [`Loads::settled`] has to follow in the same pass.
+    #[inline]
     pub(super) fn told(&mut self, pass: &mut Pass, pool: u16, node: u16, load: u32) -> u32 {
         let cell = self.cell(pool, node);
-        self.told.each_mut().map(|loads| loads.update(pass, cell, |_| load))[0]
+        update_both(&mut self.told, pass, cell, |_| load)
     }
 
     /// What was sent to a node is in its load; gives how much that was.
+    #[inline]
     pub(super) fn settled(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u32 {
         let cell = self.cell(pool, node);
-        self.drifts.each_mut().map(|drifts| drifts.update(pass, cell, |_| 0))[0]
+        update_both(&mut self.drifts, pass, cell, |_| 0)
     }
 
     /// The control software's look: how much is known to be before this node.
@@ -130,6 +130,20 @@ impl Loads {
         let cell = self.cell(pool, node);
         self.told.iter_mut().chain(&mut self.drifts).for_each(|array| array.poke(cell, 0));
     }
+}
+
+/// Writes a word in both of its arrays; gives what it was.
+#[inline]
+fn update_both(
+    arrays: &mut [Register<u32>; 2],
+    pass: &mut Pass,
+    cell: usize,
+    with: impl Fn(u32) -> u32,
+) -> u32 {
+    let [first, second] = arrays;
+    let before = first.update(pass, cell, &with);
+    second.update(pass, cell, with);
+    before
 }
 
 #[cfg(test)]

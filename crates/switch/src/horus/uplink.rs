@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use sluice_wire::tables::SpineRow;
-use sluice_wire::{Dispatch, Endpoint, Epoch, Key, MeanQueue, RackNews, Reply, Serial, SliceId, Submit};
+use sluice_wire::{Dispatch, Endpoint, Key, MeanQueue, RackNews, Serial, SliceId, Submit};
 
 use super::reading::{FabricReading, LoadsTold};
 use super::updates::{IDLE_SELECTED, Mirror, SpineLink};
@@ -371,11 +371,4 @@ pub(crate) const fn submitted(task: &Dispatch) -> Submit {
         age: task.age,
         payload: task.payload,
     }
-}
-
-/// What a client is told by a leaf below a spine. It knows its spine's life and nothing of leaves', so that
-/// its reply names none.
-pub(crate) fn told_below(uplink: Option<&Uplink>, reply: &Reply) -> Reply {
-    let epoch = if uplink.is_some() { Epoch(0) } else { reply.epoch };
-    Reply { epoch, ..*reply }
 }
