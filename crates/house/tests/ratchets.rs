@@ -40,7 +40,6 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/report", 5),
     ("crates/rocksdb", 1),
     ("crates/sim", 13),
-    ("crates/switch", 10),
     ("crates/vectors", 1),
     ("crates/wire", 8),
     ("fuzz/targets", 1),

@@ -28,7 +28,7 @@ use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
 use crate::seats::{Seat, Seats};
-use crate::settings::ProgramSettings;
+use crate::settings::{About, ProgramSettings};
 
 /// The largest weight.
 const WEIGHT_MAX: u8 = 16;
@@ -174,20 +174,14 @@ impl fmt::Display for Settings {
 }
 
 impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        Pallas::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "each type has workers of its own, which are pushed its tasks in weighted turns"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "weights=A/B/…, how often workers 0, 1, … have their turn, repeated over all: up to eight numbers, 1 to 16"
-    }
-
-    fn example(&self) -> &'static str {
-        "pallas:weights=2/1"
+    fn about(&self) -> About {
+        About {
+            name: Pallas::NAME,
+            about: "each type has workers of its own, which are pushed its tasks in weighted turns",
+            arguments: "weights=A/B/…, how often workers 0, 1, … have their turn, repeated over all: up to \
+                        eight numbers, 1 to 16",
+            example: "pallas:weights=2/1",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -32,7 +32,7 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::ProgramSettings;
+use crate::settings::{About, ProgramSettings};
 
 /// The stage of the first array of tokens.
 const TOKENS_STAGE: u8 = 2;
@@ -275,22 +275,16 @@ impl fmt::Display for Settings {
 }
 
 impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        R2p2::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "a task goes round in the switch until it finds a worker with fewer than N tasks: JBSQ(N)"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "N, the bound of a worker's queue: 1 to 16; sample=K, workers looked at in a pass: 1 to 8; \
-         step=K, how much further the next task starts: 1 to 255; rise=K, workers looked at before the bound that a \
-         task looks for rises: 1 to 255 (all of them, unless stated)"
-    }
-
-    fn example(&self) -> &'static str {
-        "r2p2:2"
+    fn about(&self) -> About {
+        About {
+            name: R2p2::NAME,
+            about: "a task goes round in the switch until it finds a worker with fewer than N tasks: JBSQ(N)",
+            arguments: "N, the bound of a worker's queue: 1 to 16; sample=K, workers looked at in a pass: 1 \
+                        to 8; step=K, how much further the next task starts: 1 to 255; rise=K, workers \
+                        looked at before the bound that a task looks for rises: 1 to 255 (all of them, \
+                        unless stated)",
+            example: "r2p2:2",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -43,7 +43,7 @@ use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::ProgramSettings;
+use crate::settings::{About, ProgramSettings};
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;
@@ -466,21 +466,16 @@ impl fmt::Display for Settings {
 }
 
 impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        RackSched::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "each task goes at once to the worker with the shortest queue of K random ones, as far as the switch knows"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "K, how many random workers are compared for each task: 1 to 8, else 2; replies, their queues are known from \
-         their replies; tracked, the switch counts what it sent and what was answered"
-    }
-
-    fn example(&self) -> &'static str {
-        "racksched:2,tracked"
+    fn about(&self) -> About {
+        About {
+            name: RackSched::NAME,
+            about: "each task goes at once to the worker with the shortest queue of K random ones, as far as \
+                    the switch knows",
+            arguments: "K, how many random workers are compared for each task: 1 to 8, else 2; replies, \
+                        their queues are known from their replies; tracked, the switch counts what it sent \
+                        and what was answered",
+            example: "racksched:2,tracked",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -12,7 +12,7 @@ use sluice_wire::sizes::QUOTA_MAX;
 
 pub use crate::adaptive::{Adaptive, Rule};
 use crate::rain;
-pub use crate::settings::{ProgramSettings, Published, Software};
+pub use crate::settings::{About, ProgramSettings, Published, Software};
 
 /// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -70,7 +70,7 @@ impl Choice {
             chosen.settings_mut().take(argument).ok_or_else(|| ChoiceError::Argument {
                 program: chosen.settings().name(),
                 argument: argument.to_owned(),
-                may_be: chosen.settings().arguments(),
+                may_be: chosen.settings().about().arguments,
             })?;
         }
         Ok(Self(chosen))
@@ -93,15 +93,7 @@ impl Choice {
 
     /// All programs.
     pub fn all() -> impl Iterator<Item = About> {
-        Chosen::all().map(|known| {
-            let settings = known.settings();
-            About {
-                name: settings.name(),
-                about: settings.about(),
-                arguments: settings.arguments(),
-                example: settings.example(),
-            }
-        })
+        Chosen::all().map(|known| known.settings().about())
     }
 }
 
@@ -136,20 +128,6 @@ impl fmt::Display for Choice {
         f.write_str(self.name())?;
         if arguments.is_empty() { Ok(()) } else { write!(f, ":{arguments}") }
     }
-}
-
-/// A policy for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
-    /// How it is written.
-    pub name: &'static str,
-    /// One line on what it does.
-    pub about: &'static str,
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
-    /// them; empty if it has none.
-    pub arguments: &'static str,
-    /// How one asks for it, such as `rain:2`.
-    pub example: &'static str,
 }
 
 /// Why a text names no program.

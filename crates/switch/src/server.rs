@@ -29,7 +29,7 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Parked, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::settings::{ProgramSettings, Software};
+use crate::settings::{About, ProgramSettings, Software};
 
 /// The server's program and memory.
 #[derive(Debug)]
@@ -215,22 +215,16 @@ impl fmt::Display for ServerSettings {
 }
 
 impl ProgramSettings for ServerSettings {
-    fn name(&self) -> &'static str {
-        QueueServer::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "one queue in a server, in software, where the switch would be"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "N, how many tasks each worker may have at once: 1 to 8, else 1; bypass, without the kernel (in \
-         simulations only), else behind plain sockets; decision=SPAN, what a decision takes of its core in \
-         simulations: 0ns to 1ms (6us behind sockets, 200ns without the kernel, unless stated)"
-    }
-
-    fn example(&self) -> &'static str {
-        "server:1"
+    fn about(&self) -> About {
+        About {
+            name: QueueServer::NAME,
+            about: "one queue in a server, in software, where the switch would be",
+            arguments: "N, how many tasks each worker may have at once: 1 to 8, else 1; bypass, without the \
+                        kernel (in simulations only), else behind plain sockets; decision=SPAN, what a \
+                        decision takes of its core in simulations: 0ns to 1ms (6us behind sockets, 200ns \
+                        without the kernel, unless stated)",
+            example: "server:1",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -14,19 +14,12 @@ use crate::program::Program;
 /// What every program's settings tell of it; their `Display` is what [`ProgramSettings::take`] takes, or
 /// nothing.
 pub trait ProgramSettings: fmt::Display {
+    /// What people are told of it.
+    fn about(&self) -> About;
+
     /// The program's name.
-    fn name(&self) -> &'static str;
-
-    /// One line on what it does.
-    fn about(&self) -> &'static str;
-
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
-    /// them.
-    fn arguments(&self) -> &'static str;
-
-    /// How one asks for it, such as `rain:2`.
-    fn example(&self) -> &'static str {
-        self.name()
+    fn name(&self) -> &'static str {
+        self.about().name
     }
 
     /// Takes one argument, or `None` if it means nothing.
@@ -126,6 +119,20 @@ pub trait ProgramSettings: fmt::Display {
 
     /// The program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
+}
+
+/// A policy for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// How it is written.
+    pub name: &'static str,
+    /// One line on what it does.
+    pub about: &'static str,
+    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
+    /// them; empty if it has none.
+    pub arguments: &'static str,
+    /// How one asks for it, such as `rain:2`.
+    pub example: &'static str,
 }
 
 /// A scheduler that is a program of a server: no switch has it.

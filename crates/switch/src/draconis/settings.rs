@@ -9,29 +9,24 @@ use super::memory::Draconis;
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::ProgramSettings;
+use crate::settings::{About, ProgramSettings};
 
 impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        Draconis::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "a queue in the switch that idle workers poll; its pointers run ahead and are fixed by recirculation"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "poll=SPAN, how long an idle worker waits after an empty answer: 0ns (at once) to 4s; \
-         classes=4, so many classes of tasks, 2 or 4, a queue each: a poll looks at one after the other; \
-         labels, tasks go to workers that have what they need, others are swapped past (not with classes); \
-         swaps=16, behind labels: so many a poll at most, 1 to 63; node=10us, behind labels: how long a task \
-         waits for a worker that meets all that it wishes for; rack=20us, behind labels: how long then for \
-         one that meets any; jobs=5, a submission may have so many tasks, 2 to 5: one enters a pass; \
-         as-published, without what we healed (not with labels)"
-    }
-
-    fn example(&self) -> &'static str {
-        "draconis:poll=1us"
+    fn about(&self) -> About {
+        About {
+            name: Draconis::NAME,
+            about: "a queue in the switch that idle workers poll; its pointers run ahead and are fixed by \
+                    recirculation",
+            arguments: "poll=SPAN, how long an idle worker waits after an empty answer: 0ns (at once) to 4s; \
+                        classes=4, so many classes of tasks, 2 or 4, a queue each: a poll looks at one after \
+                        the other; labels, tasks go to workers that have what they need, others are swapped \
+                        past (not with classes); swaps=16, behind labels: so many a poll at most, 1 to 63; \
+                        node=10us, behind labels: how long a task waits for a worker that meets all that it \
+                        wishes for; rack=20us, behind labels: how long then for one that meets any; jobs=5, \
+                        a submission may have so many tasks, 2 to 5: one enters a pass; as-published, \
+                        without what we healed (not with labels)",
+            example: "draconis:poll=1us",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -12,7 +12,7 @@ use super::reading::{PolicyParts, Reading};
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::ProgramSettings;
+use crate::settings::{About, ProgramSettings};
 
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,22 +34,20 @@ impl fmt::Display for Reading {
 }
 
 impl ProgramSettings for Reading {
-    fn name(&self) -> &'static str {
-        Horus::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "each task goes at once to an idle worker, or if there is none to the shorter of two random queues"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "resubmit=adds, a task that goes round adds one to the load that the switch knows; \
-         resubmit=writes, it writes that load anew; idle=counted, a task that an idle worker gets counts \
-         as sent to it; idle=uncounted, it does not; as-published, the list of idle workers loses some \
-         and has some twice, as printed; only=idle, without idle workers any worker gets the task; \
-         only=loads, the lesser of two loads as they were told last, and nobody looks for idle workers; \
-         affinity=SPAN, a task's later tries go to the worker of the one before, if that was within 66us \
-         to 500s, else anywhere"
+    fn about(&self) -> About {
+        About {
+            name: Horus::NAME,
+            about: "each task goes at once to an idle worker, or if there is none to the shorter of two \
+                    random queues",
+            arguments: "resubmit=adds, a task that goes round adds one to the load that the switch knows; \
+                        resubmit=writes, it writes that load anew; idle=counted, a task that an idle worker \
+                        gets counts as sent to it; idle=uncounted, it does not; as-published, the list of \
+                        idle workers loses some and has some twice, as printed; only=idle, without idle \
+                        workers any worker gets the task; only=loads, the lesser of two loads as they were \
+                        told last, and nobody looks for idle workers; affinity=SPAN, a task's later tries go \
+                        to the worker of the one before, if that was within 66us to 500s, else anywhere",
+            example: Horus::NAME,
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{ProgramSettings, Published};
+use crate::settings::{About, ProgramSettings, Published};
 
 /// Tokens of each worker, unless something else is asked for.
 const DEPTH: u8 = 2;
@@ -150,31 +150,28 @@ impl fmt::Display for Settings {
 }
 
 impl ProgramSettings for Settings {
-    fn name(&self) -> &'static str {
-        Rain::NAME
-    }
-
-    fn about(&self) -> &'static str {
-        "one queue holds either waiting tasks or workers' tokens (a token: room for one task); where both meet, a task leaves"
-    }
-
-    fn arguments(&self) -> &'static str {
-        "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else 2; adaptive, depths and who \
-         serves which slice follow the load; advise, the same is found and told, but not done; theta=0.3, behind one of \
-         these two: the share of its wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
-         slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not the paper's; stay, likewise: \
-         workers stay in their slices; ranked, a task goes where the fewest tasks stand before it; \
-         labels, tasks go to workers that have what they need (neither with ranked nor with classes); \
-         wait=8, likewise, and a task that wishes for labels goes round so often for who has them, 1 to 64; \
-         classes=4, so many classes of tasks, 2 or 4: the first that waits goes first; \
-         sizes=10%, what tasks say of their size is off by this (simulator only); patient, \
-         workers send one token only, until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; \
-         early, tokens leave before tasks end, as services tell when; early=10%, the same, told with this \
-         error (simulator only); early=learned, likewise, as tasks of one type took (simulator only)"
-    }
-
-    fn example(&self) -> &'static str {
-        "rain:2"
+    fn about(&self) -> About {
+        About {
+            name: Rain::NAME,
+            about: "one queue holds either waiting tasks or workers' tokens (a token: room for one task); \
+                    where both meet, a task leaves",
+            arguments: "N, how many tasks each worker may have at once (its tokens, its depth): 1 to 8, else \
+                        2; adaptive, depths and who serves which slice follow the load; advise, the same is \
+                        found and told, but not done; theta=0.3, behind one of these two: the share of its \
+                        wait that a task may spend at the worker, 0 to 1; slowdown=10, likewise: the p99 \
+                        slowdown that is wished for, 2 to 255; replay, likewise: our rule for depths, not \
+                        the paper's; stay, likewise: workers stay in their slices; ranked, a task goes where \
+                        the fewest tasks stand before it; labels, tasks go to workers that have what they \
+                        need (neither with ranked nor with classes); wait=8, likewise, and a task that \
+                        wishes for labels goes round so often for who has them, 1 to 64; classes=4, so many \
+                        classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
+                        of their size is off by this (simulator only); patient, workers send one token only, \
+                        until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
+                        tokens leave before tasks end, as services tell when; early=10%, the same, told with \
+                        this error (simulator only); early=learned, likewise, as tasks of one type took \
+                        (simulator only)",
+            example: "rain:2",
+        }
     }
 
     fn take(&mut self, argument: &str) -> Option<()> {
