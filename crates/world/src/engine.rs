@@ -235,3 +235,16 @@ impl<C, M: Copy> EventEngine<C, M> {
         Moment::new(at, order)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_one_delay_share_a_lane_however_many_there_are() {
+        let mut engine = EventEngine::<()>::new();
+        let lanes: Vec<LaneId> = (0..10_000).map(|link| engine.lane(Nanos(link % 3))).collect();
+        assert!(lanes.iter().zip(&lanes[3..]).all(|(one, other)| one == other));
+        assert_eq!(engine.used, 5, "the agenda, the alarms and three lanes");
+    }
+}
