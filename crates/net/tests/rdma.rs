@@ -71,7 +71,7 @@ impl Rig {
     fn answer(&mut self) -> Syndrome {
         let end = Clock::start().now() + PATIENCE;
         assert_eq!(self.switch.receive(Wait::Until(end)).expect("the socket works"), 1);
-        let view = View::parse(self.switch.datagram(0).bytes).expect("well formed");
+        let view = View::parse(self.switch.inbox().datagram(0).bytes).expect("well formed");
         assert!(view.icrc_holds(&self.path.back()), "sealed for the way back");
         match view.packet().expect("well formed").0 {
             Packet::Acknowledge(answer) => answer.syndrome,

@@ -37,9 +37,8 @@ fn numbers(socket: &mut Socket, count: usize, patience: Nanos) -> Vec<u32> {
         if socket.receive(Wait::Until(end)).expect("the socket works") == 0 && clock.now() >= end {
             break;
         }
-        for index in 0..socket.len() {
-            let bytes = socket.datagram(index).bytes;
-            out.push(u32::from_be_bytes(bytes[..4].try_into().expect("four bytes were sent")));
+        for datagram in socket.inbox().datagrams() {
+            out.push(u32::from_be_bytes(datagram.bytes[..4].try_into().expect("four bytes were sent")));
         }
     }
     out
@@ -81,8 +80,7 @@ fn a_batch_comes_back_whole_in_order_and_with_its_source_and_time() {
     while seen < count {
         assert!(there.receive(Wait::Until(before + Nanos::from_millis(5_000))).expect("works") > 0);
         let after = Clock::start().now();
-        for index in 0..there.len() {
-            let datagram = there.datagram(index);
+        for datagram in there.inbox().datagrams() {
             assert_eq!(datagram.bytes, seen.to_be_bytes());
             assert_eq!(datagram.from, at(&here));
             assert!(datagram.received <= after);
@@ -113,7 +111,7 @@ fn a_datagram_goes_over_ipv6_where_the_machine_has_it() {
     here.send(at(&there), &8_u32.to_be_bytes());
     here.flush();
     while there.receive(Wait::Forever).expect("works") == 0 {}
-    assert_eq!(there.datagram(0).from, at(&here));
+    assert_eq!(there.inbox().datagram(0).from, at(&here));
 }
 
 #[test]
@@ -126,7 +124,7 @@ fn a_datagram_longer_than_the_socket_takes_is_dropped_and_counted() {
     while taken == 0 {
         taken = here.receive(Wait::Forever).expect("works");
     }
-    assert_eq!(here.datagram(0).bytes.len(), 100);
+    assert_eq!(here.inbox().datagram(0).bytes.len(), 100);
     assert_eq!(here.counts().oversized, 1);
 }
 
@@ -245,8 +243,7 @@ fn a_datagram_with_a_time_leaves_then_and_not_before() {
     while arrived.len() < 3 {
         here.receive(Wait::Until(clock.now() + Nanos::from_millis(1))).expect("works");
         there.receive(Wait::Poll).expect("works");
-        for index in 0..there.len() {
-            let datagram = there.datagram(index);
+        for datagram in there.inbox().datagrams() {
             arrived.push((datagram.bytes[3], datagram.received.since(start)));
         }
         assert!(clock.now().since(start) < Nanos::from_millis(5_000));

@@ -192,8 +192,7 @@ fn take(port: &mut Socket, error: bool, mut playback: Option<&mut Playback>) -> 
         port.take_errors();
     }
     port.receive(Wait::Poll)?;
-    for index in 0..port.len() {
-        let datagram = port.datagram(index);
+    for datagram in port.inbox().datagrams() {
         let Ok(task) = <[u8; DATAGRAM_BYTES]>::try_from(datagram.bytes) else { continue };
         if let Some(playback) = &mut playback {
             playback.ended(words(task)[0], datagram.received, 1, Outcome::Reply(Reply::default()));

@@ -219,22 +219,9 @@ impl Socket {
         self.take(now)
     }
 
-    /// How many datagrams the last batch has.
-    pub fn len(&self) -> usize {
-        self.inbox.len()
-    }
-
-    /// Whether the last batch has none.
-    pub fn is_empty(&self) -> bool {
-        self.inbox.is_empty()
-    }
-
-    /// A datagram of the last batch.
-    ///
-    /// # Panics
-    /// If there are not so many.
-    pub fn datagram(&self, index: usize) -> Datagram<'_> {
-        self.inbox.datagram(index)
+    /// The receiving half: what the last batch brought.
+    pub fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 
     /// Both halves at once: to send while looking at what was received.
