@@ -10,7 +10,7 @@ use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waiting};
 use sluice_wire::{Endpoint, Nanos};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn anywhere() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))

@@ -22,9 +22,9 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tonic::{Code, Streaming};
 
-use super::rack::{ECHO, OTHER, Rack, Running, until};
+use crate::DEADLINE;
+use crate::rack::{ECHO, OTHER, Rack, Running, until};
 
-const DEADLINE: Duration = Duration::from_secs(10);
 /// Tasks that one client keeps outstanding.
 const WINDOW: usize = 64;
 

@@ -14,9 +14,8 @@ use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, Wo
 use sluice_net::{NetError, TaskType, WorkerOptions};
 use sluice_wire::Nanos;
 
+use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, until};
-
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Answers with the task's bytes; a task of the other type runs until it is let go, with pauses or without.
 #[derive(Clone, Default)]

@@ -94,6 +94,7 @@ fn controller(tier: Tier, at: Option<SocketAddr>, switch: SwitchLink) -> Control
         tier,
         renew_every: RENEW_EVERY,
         lease: LEASE,
+        retry_for: crate::RETRY_FOR,
         ..Plan::new(Endpoint::default(), vec![slice(ECHO), slice(OTHER)])
     };
     ControllerOptions { at: at.unwrap_or(ANY), guard: Guard::Loopback, plan, seed: [7; 32], switch }

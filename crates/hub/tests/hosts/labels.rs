@@ -9,11 +9,11 @@ use sluice_net::{Client, TaskType};
 use sluice_switch::registry::Choice;
 use sluice_wire::RejectReason;
 
+use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, Running, until};
 
 /// Where workers differ.
 const POLICIES: [&str; 2] = ["rain:1,labels", "draconis:poll=500us,labels"];
-const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Answers with its own name, and serves all types of a rack with labels.
 struct Named(&'static str);

@@ -25,7 +25,10 @@ use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};
 
-const DEADLINE: Duration = Duration::from_secs(30);
+/// No test waits for it. Each further try of a task under faults takes twice as long as the one before.
+const DEADLINE: Duration = Duration::from_mins(5);
+/// As racks have it: clients try until their tasks' deadline.
+const RETRY_FOR: Nanos = Nanos::from_millis(DEADLINE.as_millis() as u64);
 
 #[test]
 fn tasks_of_every_size_come_back_as_the_service_answered() {
@@ -126,8 +129,7 @@ fn long_tasks_and_replies_come_whole_under_faults_on_every_socket() {
     let _workers = [rack.worker("a", Echo::default()), rack.worker("b", Echo::default())];
     let client = rack.client("c");
     for round in 0..10 {
-        let submit =
-            |i: u32| (i, client.submit(ECHO, &long_task(i), Duration::from_secs(20)).expect("it fits"));
+        let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), DEADLINE).expect("it fits"));
         let pending: Vec<(u32, Pending)> = (round * 20..round * 20 + 20).map(submit).collect();
         for (i, pending) in pending {
             let ended = pending.wait();
@@ -142,7 +144,7 @@ fn replies_of_a_worker_that_dies_half_way_are_given_by_another() {
     let rack = Rack::with(faults, &[ECHO], 1_000);
     let dies = rack.worker("dies", Echo::default());
     let client = rack.client("c");
-    let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), Duration::from_secs(30)).expect("it fits"));
+    let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), DEADLINE).expect("it fits"));
     let pending: Vec<(u32, Pending)> = (0..40).map(submit).collect();
     until("a reply that is fetched", || client.report().is_ok_and(|report| report.tasks.long_replies > 3));
     dies.kill();
@@ -269,7 +271,7 @@ fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
         task.hold(Nanos::from_millis(1));
         Ok(())
     });
-    let worker = rack.worker_with("w", service, |options| options.dilation = 20);
+    let worker = rack.worker_with("w", service, |options| options.dilation = 200);
     let client = rack.client("c");
     let began = Instant::now();
     let both = [(); 2].map(|()| client.submit(ECHO, b"", DEADLINE).expect("it fits"));
@@ -277,9 +279,9 @@ fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
         Outcome::Reply(answer) => answer,
         other => panic!("{other}"),
     });
-    assert!(began.elapsed() >= Duration::from_millis(40));
-    assert!(waits.iter().all(|answer| answer.service >= Nanos::from_millis(20)));
-    assert!(waits.iter().any(|answer| answer.worker_wait >= Nanos::from_millis(15)), "{waits:?}");
+    assert!(began.elapsed() >= Duration::from_millis(400));
+    assert!(waits.iter().all(|answer| answer.service >= Nanos::from_millis(200)));
+    assert!(waits.iter().any(|answer| answer.worker_wait >= Nanos::from_millis(100)), "{waits:?}");
     assert!(worker.drain().busy > 0.0);
 }
 
@@ -287,10 +289,9 @@ fn dilation_stretches_a_task_while_the_worker_still_takes_packets() {
 fn a_client_without_a_controller_gives_up_and_says_so() {
     let mut options = ClientOptions::new("127.0.0.1:1").expect("a legal address");
     options.patience = Duration::from_millis(300);
-    let began = Instant::now();
     let error = Client::connect(&options).expect_err("nobody listens there");
-    assert!(matches!(error, NetError::NotRegistered { .. }) && error.is_bad_input(), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(error.is_bad_input(), "{error}");
+    assert!(matches!(error, NetError::NotRegistered { waited, .. } if waited == options.patience));
 }
 
 #[test]

@@ -228,6 +228,7 @@ impl Rack {
                 needs: self.needs.clone(),
                 renew_every: self.renew_every,
                 lease: self.renew_every.times(4),
+                retry_for: crate::RETRY_FOR,
                 ..Plan::new(at, self.slices.clone())
             },
             seed: [7; 32],

@@ -15,10 +15,10 @@ use sluice_wire::roce::{Path, Transport, Write, encode_write};
 use sluice_wire::tables::{ServerState, TableAnswer, TableOp};
 use sluice_wire::{RejectReason, ServerId};
 
+use crate::DEADLINE;
 use crate::rack::{ECHO, Echo, Rack, Running, until};
 
 /// Long enough for a machine that has better things to do.
-const DEADLINE: Duration = Duration::from_mins(1);
 /// What a client says of a task that the switch had no room for.
 const FULL: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
 /// What a client says while no worker is registered.

@@ -8,9 +8,8 @@ use sluice_net::faults::Rates;
 use sluice_net::{Client, TaskType};
 use sluice_switch::registry::Choice;
 
-use super::rack::{ECHO, Echo, Rack};
-
-const DEADLINE: Duration = Duration::from_secs(30);
+use crate::DEADLINE;
+use crate::rack::{ECHO, Echo, Rack};
 
 fn rack(policy: &str, faults: &str) -> Rack {
     let faults: Rates = faults.parse().expect("well written");

@@ -23,7 +23,7 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::udp::{LinkTap, Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
 
-const PATIENCE: Nanos = Nanos::from_millis(5_000);
+const PATIENCE: Nanos = Nanos::from_millis(30_000);
 const BYTES: usize = 1_024;
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 71, 0, 2);
 
