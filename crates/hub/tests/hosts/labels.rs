@@ -1,7 +1,5 @@
 //! What an application says of a task: what it needs, of a rack whose workers differ, and its class.
 
-use std::time::Duration;
-
 use sluice_net::client::{Ended, Errand, Needs, Outcome, RefusedWhy};
 use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
