@@ -1,7 +1,8 @@
 //! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
 //!
 //! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
-//! at which the slice's workers serve. A slice without workers is closed, and what waits in it is swept out:
+//! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's C
+//! above it, and all that they have may come to one rack. A slice without workers is closed, and what waits in it is swept out:
 //! SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation
 //! are swept out of their ring in the same way; until then they take room, and their worker's index is not
 //! given away. A slice that takes no types any more keeps its last worker until nothing waits in it.
@@ -18,6 +19,7 @@ use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
+use crate::tier::Tier;
 
 /// How rarely, while the broom does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
@@ -78,7 +80,10 @@ impl Controller {
         let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
         // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets
         // the worker's next token, and what it then submits must not be rejected for being early.
-        let waiting = slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1);
+        let waiting = match self.plan.tier {
+            Tier::Rack | Tier::Spine => slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1),
+            Tier::Leaf => ring,
+        };
         let limit = waiting.saturating_add(quotas).min(ring.max(1));
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
