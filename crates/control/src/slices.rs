@@ -250,8 +250,9 @@ impl Controller {
             let (serving, quotas, rate) = self.served(id);
             let types = self.types_of(id);
             let workers = u16::try_from(serving).unwrap_or(u16::MAX);
+            let waits = workers == 0 && !slice.may_change_hands();
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
-            PoolSize { name: slice.name.clone(), types, workers, quotas, capacity }
+            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity }
         };
         self.slices.iter().enumerate().map(of).collect()
     }

@@ -163,6 +163,7 @@ fn a_rate_that_changes_is_told_with_the_next_renewal_and_a_weight_at_once() {
         name: "get".to_owned(),
         types: vec![TaskType(1)],
         workers,
+        waits: false,
         quotas: u32::from(workers) * 3,
         capacity,
     };
@@ -183,6 +184,27 @@ fn a_rate_that_changes_is_told_with_the_next_renewal_and_a_weight_at_once() {
     assert_eq!(said(of(2, 900)), [(2, 900, 6, false)]);
     assert_eq!(said(of(2, 900)), []);
     assert_eq!(said(of(9, 900)), [(9, 900, 8, true)], "a switch believes no larger quota");
+}
+
+#[test]
+fn a_pool_whose_last_worker_went_leaves_when_nothing_waits_any_more_and_stays_if_one_comes_first() {
+    let mut line = LeafLine::new("rack-1".to_owned(), leaf_at(), 7, 8);
+    let mut said = |workers, waits| {
+        let mut out = Vec::new();
+        line.sized(vec![PoolSize { workers, waits, ..PoolSize::default() }], &mut out);
+        let one = |action| match action {
+            LeafAction::Say { hello, .. } => Some(hello.workers),
+            LeafAction::Leave(_) => None,
+            other @ LeafAction::Link(..) => panic!("{other:?}"),
+        };
+        out.into_iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(1, false), [Some(1)]);
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(2, false), [Some(2)]);
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(0, false), [None]);
 }
 
 #[test]
