@@ -1,18 +1,18 @@
-//! A leaf's line to the controller above its rack's (Horus §3.2, A.3): it says how many workers each pool has
-//! in the rack, and brings home under which number the spine knows the leaf there.
+//! A leaf's line to the controller above its rack's (Horus §3.2, A.3): it says how many workers each pool
+//! has in the rack, and brings home under which number the spine knows the leaf there.
 //!
 //! A leaf registers once for each pool that has workers in its rack, as a worker that stands for so many:
 //! number, generation and lease are a worker's, and so is what happens when the leaf dies (its lease ends,
-//! and the spine forgets it) and comes back (the name is its own again, in another generation). A pool whose
-//! last worker goes leaves, once nothing waits in the rack: a spine hears nobody that it does not know, and its
-//! clients have to be told of what waited. Tasks that are still under way end there, so that the leaf keeps its
-//! spine.
+//! and the spine forgets it) and comes back (the name is its own again, in another generation). A pool
+//! whose last worker goes leaves, once nothing waits in the rack: a spine hears nobody that it does not
+//! know, and its clients have to be told of what waited. Tasks that are still under way end there, so that
+//! the leaf keeps its spine.
 //!
 //! Each answer is handed on to the leaf's switch, whether or not it is new: the switch then tells the spine
 //! how the rack stands, so that a word that was lost is said again within a renewal.
 //!
-//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken as
-//! any other.
+//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken
+//! as any other.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,11 +1,12 @@
 //! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
 //!
 //! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
-//! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's C
-//! above it, and all that they have may come to one rack. A slice without workers is closed, and what waits in it is swept out:
-//! SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation
-//! are swept out of their ring in the same way; until then they take room, and their worker's index is not
-//! given away. A slice that takes no types any more keeps its last worker until nothing waits in it.
+//! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's
+//! C above it, and all that they have may come to one rack. A slice without workers is closed, and what
+//! waits in it is swept out: SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks.
+//! Tokens of an old generation are swept out of their ring in the same way; until then they take room, and
+//! their worker's index is not given away. A slice that takes no types any more keeps its last worker until
+//! nothing waits in it.
 
 use alloc::vec::Vec;
 

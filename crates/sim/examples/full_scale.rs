@@ -1,9 +1,9 @@
 //! The whole datacenter of Horus' paper, pool after pool: `full_scale [THREADS [SHARE [WORKLOAD [LOSS]]]]`.
 //!
 //! 1,000 pools with some 685,000 workers (`tests/points/pools.rs`) have a workload at 80 % load under Horus
-//! (`tests/points/whole.rs`): Exp(100 µs) and no losses if nothing else is said, 55 million tasks. Prints what
-//! it took, in all and by the size of pools. With a share of 0.05 it runs each twentieth pool, in the order of
-//! their sizes.
+//! (`tests/points/whole.rs`): Exp(100 µs) and no losses if nothing else is said, 55 million tasks. Prints
+//! what it took, in all and by the size of pools. With a share of 0.05 it runs each twentieth pool, in the
+//! order of their sizes.
 
 #[path = "../tests/points/pools.rs"]
 mod pools;

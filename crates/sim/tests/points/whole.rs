@@ -1,10 +1,10 @@
-//! A whole datacenter of Horus' paper under one load, pool after pool: each is a run of its own, as pools that
-//! share switches do what each does alone.
+//! A whole datacenter of Horus' paper under one load, pool after pool: each is a run of its own, as pools
+//! that share switches do what each does alone.
 //!
-//! Of the paper are Horus, hops of 5 µs, a load of 80 % and a loss of 1e-5 on each packet's way. A pool
-//! has tasks for a hundred times what one takes in the mean: 10 ms of Exp(100 µs), and as many tasks under
-//! every other workload. A task without an answer is sent again after twenty times what one takes, so that few
-//! are that only wait.
+//! Of the paper are Horus, hops of 5 µs, a load of 80 % and a loss of 1e-5 on each packet's way. A pool has
+//! tasks for a hundred times what one takes in the mean: 10 ms of Exp(100 µs), and as many tasks under
+//! every other workload. A task without an answer is sent again after twenty times what one takes, so that
+//! few are that only wait.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
