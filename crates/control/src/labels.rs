@@ -202,7 +202,7 @@ impl Controller {
 
 impl Slice {
     /// Whether nobody is in it and nothing waits: whoever comes next may be told anything.
-    fn may_change_hands(&self) -> bool {
+    pub(crate) fn may_change_hands(&self) -> bool {
         self.serving == 0 && (self.was_never_open() || !self.row.open && self.calm_left == 0)
     }
 

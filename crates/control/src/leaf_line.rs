@@ -1,16 +1,18 @@
-//! A leaf's line to the controller above its rack's (Horus §3.2, A.3): it says how many workers each pool has
-//! in the rack, and brings home under which number the spine knows the leaf there.
+//! A leaf's line to the controller above its rack's (Horus §3.2, A.3): it says how many workers each pool
+//! has in the rack, and brings home under which number the spine knows the leaf there.
 //!
 //! A leaf registers once for each pool that has workers in its rack, as a worker that stands for so many:
 //! number, generation and lease are a worker's, and so is what happens when the leaf dies (its lease ends,
-//! and the spine forgets it) and comes back (the name is its own again, in another generation). A pool whose
-//! last worker goes leaves; its tasks that are still in the rack end there, so that the leaf keeps its spine.
+//! and the spine forgets it) and comes back (the name is its own again, in another generation). A pool
+//! whose last worker goes leaves, once nothing waits in the rack: a spine hears nobody that it does not
+//! know, and its clients have to be told of what waited. Tasks that are still under way end there, so that
+//! the leaf keeps its spine.
 //!
 //! Each answer is handed on to the leaf's switch, whether or not it is new: the switch then tells the spine
 //! how the rack stands, so that a word that was lost is said again within a renewal.
 //!
-//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken as
-//! any other.
+//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken
+//! as any other.
 
 use alloc::format;
 use alloc::string::String;
@@ -31,6 +33,8 @@ pub struct PoolSize {
     pub types: Vec<TaskType>,
     /// Workers that serve it now.
     pub workers: u16,
+    /// Whether tasks may still wait that none of them is there for.
+    pub waits: bool,
     /// Their quotas together.
     pub quotas: u32,
     /// How many tasks they serve per second, all together; 0 while unknown.
@@ -126,11 +130,11 @@ impl LeafLine {
                 self.pools[index].stands = Stands::In(self.life);
                 out.push(self.say(index, self.life, true));
             }
-            (Stands::In(_), 0) => {
+            (Stands::In(_), 0) if !size.waits => {
                 self.pools[index].stands = Stands::Leaving;
                 out.push(LeafAction::Leave(pool));
             }
-            (Stands::In(life), _) if size != before => {
+            (Stands::In(life), 1..) if size != before => {
                 out.push(self.say(index, life, size.workers != before.workers));
             }
             (Stands::In(_) | Stands::Out | Stands::Leaving, _) => {}
@@ -138,7 +142,7 @@ impl LeafLine {
     }
 
     fn say(&self, index: usize, life: u64, at_once: bool) -> LeafAction {
-        let PoolSize { name, types, workers, quotas, capacity } = &self.pools[index].size;
+        let PoolSize { name, types, workers, quotas, capacity, .. } = &self.pools[index].size;
         let quota = u8::try_from(*quotas).unwrap_or(u8::MAX).clamp(1, self.quota_max);
         let hello = WorkerHello {
             name: format!("{}/{name}", self.name),

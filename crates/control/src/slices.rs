@@ -1,10 +1,12 @@
 //! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
 //!
 //! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
-//! at which the slice's workers serve. A slice without workers is closed, and what waits in it is swept out:
-//! SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks. Tokens of an old generation
-//! are swept out of their ring in the same way; until then they take room, and their worker's index is not
-//! given away. A slice that takes no types any more keeps its last worker until nothing waits in it.
+//! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's
+//! C above it, and all that they have may come to one rack. A slice without workers is closed, and what
+//! waits in it is swept out: SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks.
+//! Tokens of an old generation are swept out of their ring in the same way; until then they take room, and
+//! their worker's index is not given away. A slice that takes no types any more keeps its last worker until
+//! nothing waits in it.
 
 use alloc::vec::Vec;
 
@@ -18,6 +20,7 @@ use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
+use crate::tier::Tier;
 
 /// How rarely, while the broom does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
@@ -78,7 +81,10 @@ impl Controller {
         let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
         // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets
         // the worker's next token, and what it then submits must not be rejected for being early.
-        let waiting = slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1);
+        let waiting = match self.plan.tier {
+            Tier::Rack | Tier::Spine => slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1),
+            Tier::Leaf => ring,
+        };
         let limit = waiting.saturating_add(quotas).min(ring.max(1));
         let keep = slice.planned_limit.is_none() && slice.row.limit > 0 && slice.row.limit <= ring;
         let close_enough = limit.abs_diff(slice.row.limit) <= slice.row.limit / LIMIT_SLACK;
@@ -245,8 +251,9 @@ impl Controller {
             let (serving, quotas, rate) = self.served(id);
             let types = self.types_of(id);
             let workers = u16::try_from(serving).unwrap_or(u16::MAX);
+            let waits = workers == 0 && !slice.may_change_hands();
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
-            PoolSize { name: slice.name.clone(), types, workers, quotas, capacity }
+            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity }
         };
         self.slices.iter().enumerate().map(of).collect()
     }

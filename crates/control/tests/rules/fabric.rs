@@ -4,7 +4,8 @@
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};
 use sluice_control::{
-    Answer, ClientHello, Event, LeafAction, LeafLine, Note, Plan, PoolSize, Refusal, Tier, WorkerHello,
+    Answer, ClientHello, Event, LeafAction, LeafLine, Note, Plan, PoolSize, Refusal, SlicePlan, Tier,
+    WorkerHello,
 };
 use sluice_switch::Config;
 use sluice_switch::horus::{FabricReading, Horus, Spine};
@@ -19,21 +20,29 @@ fn size(clients: u16) -> Config {
 }
 
 /// A controller of this tier, which has read its empty switch.
-fn up(tier: Tier, switch: Switch) -> Rack {
-    let mut rack = Rack::of(Plan { tier, ..plan() }, switch);
+fn up(plan: Plan, switch: Switch) -> Rack {
+    let mut rack = Rack::of(plan, switch);
     rack.connect();
     rack.run(Nanos::from_millis(10));
     rack
 }
 
 fn spine() -> Rack {
+    spine_of(plan())
+}
+
+fn spine_of(plan: Plan) -> Rack {
     let program = Spine::new(FabricReading::default(), size(5)).expect("few leaves");
-    up(Tier::Spine, Switch::running(Box::new(program), size(4)))
+    up(Plan { tier: Tier::Spine, ..plan }, Switch::running(Box::new(program), size(4)))
 }
 
 fn leaf() -> Rack {
+    leaf_of(plan())
+}
+
+fn leaf_of(plan: Plan) -> Rack {
     let program = Horus::in_fabric(FabricReading::default(), size(5), 3);
-    up(Tier::Leaf, Switch::running(Box::new(program), size(4)))
+    up(Plan { tier: Tier::Leaf, ..plan }, Switch::running(Box::new(program), size(4)))
 }
 
 fn leaf_at() -> Endpoint {
@@ -154,6 +163,7 @@ fn a_rate_that_changes_is_told_with_the_next_renewal_and_a_weight_at_once() {
         name: "get".to_owned(),
         types: vec![TaskType(1)],
         workers,
+        waits: false,
         quotas: u32::from(workers) * 3,
         capacity,
     };
@@ -174,6 +184,27 @@ fn a_rate_that_changes_is_told_with_the_next_renewal_and_a_weight_at_once() {
     assert_eq!(said(of(2, 900)), [(2, 900, 6, false)]);
     assert_eq!(said(of(2, 900)), []);
     assert_eq!(said(of(9, 900)), [(9, 900, 8, true)], "a switch believes no larger quota");
+}
+
+#[test]
+fn a_pool_whose_last_worker_went_leaves_when_nothing_waits_any_more_and_stays_if_one_comes_first() {
+    let mut line = LeafLine::new("rack-1".to_owned(), leaf_at(), 7, 8);
+    let mut said = |workers, waits| {
+        let mut out = Vec::new();
+        line.sized(vec![PoolSize { workers, waits, ..PoolSize::default() }], &mut out);
+        let one = |action| match action {
+            LeafAction::Say { hello, .. } => Some(hello.workers),
+            LeafAction::Leave(_) => None,
+            other @ LeafAction::Link(..) => panic!("{other:?}"),
+        };
+        out.into_iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(1, false), [Some(1)]);
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(2, false), [Some(2)]);
+    assert_eq!(said(0, true), []);
+    assert_eq!(said(0, false), [None]);
 }
 
 #[test]
@@ -231,4 +262,22 @@ fn a_leaf_that_renews_with_no_workers_is_refused_and_its_lease_ends() {
     assert_eq!(refused(spine.ask(&empty)), Refusal::NoLeaf { name: "rack-1/get".to_owned() });
     spine.run(LEASE + RENEW);
     assert_eq!(spine.switch.worker(WorkerId(0)).row, None);
+}
+
+/// Tasks that may wait in a rack for its workers alone are fewer than clients may have below the spine: while
+/// another rack is dead, or slow, all of them may come here.
+#[test]
+fn a_leaf_has_room_for_all_that_clients_may_have_outstanding_below_the_spine() {
+    let planned = Plan { slices: vec![SlicePlan { limit: Some(20), ..plan().slices[0].clone() }], ..plan() };
+    for plan in [plan(), planned] {
+        let (mut leaf, mut spine) = (leaf_of(plan.clone()), spine_of(plan));
+        leaf.join(&WorkerHello { capacity: 1_000, quota: 1, ..worker("w", 1) });
+        for (name, life) in [("rack-1/get", 1), ("rack-2/get", 2)] {
+            spine.join(&WorkerHello { workers: 1, capacity: 1_000, quota: 1, ..worker(name, life) });
+        }
+        let shares = spine.join_client(&client("c", 1)).registration.shares;
+        let share = shares.iter().find(|(pool, _)| *pool == GET).expect("the pool's").1;
+        let room = leaf.switch.slice(GET).row.limit;
+        assert!(share > 20 && share <= room, "{share} of them, and room for {room}");
+    }
 }

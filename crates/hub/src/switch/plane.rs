@@ -59,7 +59,7 @@ impl Plane {
             lag: Lag::new(config.delays),
             is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
             behind: config.behind.map(Endpoint::from),
-            clients: KnownClients::default(),
+            clients: KnownClients::new(),
         }
     }
 

@@ -539,6 +539,27 @@ fn workers_that_come_and_go_change_their_racks_weight_and_the_last_one_takes_it_
     all_replied(submit(&client, 0..50));
 }
 
+/// Its clients would try again after ten seconds by themselves.
+#[test]
+fn what_waits_in_a_rack_of_rain_whose_last_worker_leaves_is_told_so_and_goes_to_another_rack() {
+    let fabric = Fabric::running(RAIN, 2);
+    let slow = Echo { takes: Duration::from_millis(100), ..Echo::default() };
+    let last = fabric.worker(0, "last", &slow);
+    until("its rack", || fabric.weights() == [1]);
+    let options = ClientOptions { dilation: 200, ..fabric.client_options("c") };
+    let client = Client::connect(&options).expect("the spine's controller takes clients");
+    let pending = submit(&client, 0..8);
+    until("all of them there", || fabric.leaf_counted(0, "handed_down") == 8);
+    let _other = fabric.worker(1, "other", &Echo::default());
+    until("another rack", || fabric.weights() == [1, 1]);
+    last.drain();
+    assert!(all_replied(pending) > 0, "those that waited were tried again");
+    let told = fabric.leaf_counted(0, "rejected");
+    let report = client.close().expect("no error");
+    assert!(told > 0 && report.tasks.rejects == told, "{told} told: {:?}", report.tasks);
+    assert_eq!(report.tasks.timeouts, 0);
+}
+
 #[test]
 fn a_pool_without_workers_in_a_rack_gets_its_tasks_from_the_racks_that_have_some() {
     let fabric = Fabric::of(2);

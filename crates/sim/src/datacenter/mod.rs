@@ -13,6 +13,7 @@ mod below;
 mod clients;
 mod control;
 mod downtime;
+mod fates;
 mod faults;
 mod imbalance;
 mod intervals;

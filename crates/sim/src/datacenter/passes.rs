@@ -61,6 +61,7 @@ impl<O: TaskWatch> Datacenter<O> {
             Packet::Submit(of) => self.control.pool_of(of.task_type),
             Packet::Dispatch(of) => self.control.pool_of(of.task_type),
             Packet::Reply(of) => self.control.pool_of(of.task_type),
+            Packet::Reject(of) => self.control.pool_of(of.task_type),
             Packet::Update(of) => of.pool.0.into(),
             _ if from.at(0) == WORKERS => self.workers.seats[from.place() as usize].pool.into(),
             _ => 0,

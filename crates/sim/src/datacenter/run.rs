@@ -11,6 +11,7 @@ use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter};
 use super::control::{Control, Runs, WorkerSeat};
 use super::downtime::outage_steps;
+use super::fates::PoolFates;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::placement::Placement;
@@ -22,7 +23,6 @@ use super::world::{Datacenter, DatacenterWorld, PoolRun, Reminder, addressee, jo
 use crate::dice::Dice;
 use crate::error::SimError;
 use crate::point::Point;
-use crate::rack::fates::Fates;
 use crate::rack::meter::Meter;
 use crate::rack::setup::client_settings;
 use crate::stats::{Counts, Gauges};
@@ -129,7 +129,8 @@ impl<O: TaskWatch> Datacenter<O> {
         let layouts = pools.iter().map(|(_, layout, _)| layout.clone()).collect();
         let mut control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
         instruct(&mut control);
-        let mut world = DatacenterWorld::new(Fates::new(&testbed.faults, seed, replication).map(Box::new));
+        let seeds = pools.iter().map(|(point, ..)| point.seed);
+        let mut world = DatacenterWorld::new(PoolFates::new(&testbed.faults, seeds, replication));
         join(&mut world, testbed);
         let alarms = world.engine.alarms(WORKERS, control.seats.len() as u32);
         let mut machines = Vec::new();

@@ -15,7 +15,7 @@ use super::world::Datacenter;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::{Diary, DiaryEntry, Observer, Recorder, Warmup};
-use crate::testbed::{RackLayout, Testbed};
+use crate::testbed::{Faults, RackLayout, Rates, Testbed};
 use crate::workload::Workload;
 
 const HORUS: System = System::Horus(FabricReading {
@@ -73,9 +73,19 @@ fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<DiaryEntry>> {
 
 #[test]
 fn pools_on_the_same_switches_do_what_each_does_in_a_run_of_its_own() {
-    let testbed = || racks(&[4, 4, 8, 2], 2);
-    let points =
-        [(1, 350e3), (2, 420e3)].map(|(seed, rate)| Point { seed, ..point("dc-horus", testbed(), rate) });
+    pools_share_nothing(&racks(&[4, 4, 8, 2], 2));
+}
+
+#[test]
+fn pools_on_the_same_switches_lose_what_each_loses_in_a_run_of_its_own() {
+    let lossy = Rates { loss: 0.002, ..Rates::default() };
+    let faults = Faults { submit: lossy, dispatch: lossy, reply: lossy, update: lossy, ..Faults::default() };
+    pools_share_nothing(&Testbed { faults, ..racks(&[4, 4, 8, 2], 2) });
+}
+
+fn pools_share_nothing(testbed: &Testbed) {
+    let points = [(1, 350e3), (2, 420e3)]
+        .map(|(seed, rate)| Point { seed, ..point("dc-horus", testbed.clone(), rate) });
     let layouts = [
         Placement::new(&[(0, 4), (1, 4), (2, 8), (3, 2)], &[0, 1]),
         Placement::new(&[(1, 6), (2, 6), (3, 6)], &[1]),

@@ -9,6 +9,7 @@ use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
 use super::downtime::OutageStep;
+use super::fates::PoolFates;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
@@ -16,7 +17,6 @@ use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
 use super::workers::DatacenterWorkers;
 use crate::nodes::{PacketPool, Scene};
-use crate::rack::fates::Fates;
 use crate::rack::meter::Meter;
 use crate::testbed::{SwitchTimes, Testbed};
 use crate::world::{Address, LaneId, World};
@@ -37,7 +37,7 @@ pub(super) enum Reminder {
 }
 
 /// The world of a datacenter: packets are lost where the testbed says so.
-pub(super) type DatacenterWorld = World<Reminder, Option<Box<Fates>>>;
+pub(super) type DatacenterWorld = World<Reminder, Option<Box<PoolFates>>>;
 
 /// A pool's requests, and what is measured of them.
 #[derive(Debug)]
@@ -110,6 +110,9 @@ impl<O: TaskWatch> Scene for Datacenter<O> {
         let packet = self.world.packets.make(make);
         if let Some(below) = &mut self.below {
             return below.send(&mut self.world, from, to, leaves, packet);
+        }
+        if let Some(fates) = &mut self.world.network.weather {
+            fates.turn_to(self.pool);
         }
         let copies = self.world.send(from, to, leaves, packet);
         counts.lost_packets += u64::from(copies == 0);

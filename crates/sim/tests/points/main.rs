@@ -4,6 +4,7 @@ mod adaptation;
 mod datacenter;
 mod draconis;
 mod fabric;
+mod full_scale;
 mod labels;
 mod notices;
 mod pools;
@@ -12,3 +13,7 @@ mod rdma;
 mod server;
 mod software;
 mod tokens;
+mod whole;
+
+#[path = "../../benches/baseline/timing.rs"]
+mod timing;

@@ -27,6 +27,12 @@ pub(crate) struct Pool {
     pub(crate) spines: Vec<usize>,
 }
 
+impl Pool {
+    pub(crate) fn workers(&self) -> u32 {
+        self.racks.iter().sum()
+    }
+}
+
 /// A draw that has the paper's 685,000 workers to 3 %: a worker of each server of a leaf, and a spine for 40
 /// leaves, as in its authors' generator.
 pub(crate) fn full_scale() -> Vec<Pool> {

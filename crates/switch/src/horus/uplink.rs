@@ -304,10 +304,15 @@ impl Uplink {
         if due { Some(RackNews::Load(MeanQueue(average.bits()))) } else { news }
     }
 
+    /// The spine that the pool is linked with.
+    pub(crate) fn linked(&self, pool: SliceId) -> Option<SpineLink> {
+        let linked = self.pools[usize::from(pool.0)].linked?;
+        self.spines[usize::from(linked)]
+    }
+
     /// What is new, for the spine that the pool is linked with.
     pub(crate) fn tells(&self, pool: SliceId, news: RackNews) -> Option<Mirror> {
-        let linked = self.pools[usize::from(pool.0)].linked?;
-        self.spines[usize::from(linked)].map(|link| link.tells(pool, news))
+        self.linked(pool).map(|link| link.tells(pool, news))
     }
 
     /// What the control software tells a spine that does not know the rack yet.

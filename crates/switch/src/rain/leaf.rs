@@ -192,8 +192,16 @@ impl Scheduler for RainLeaf {
         self.uplink.mirrored()
     }
 
+    /// A task that waited keeps no spine's life. What goes to its client through the pool's spine names that
+    /// one's, since a REJECT of another life is no answer to a client.
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        self.rain.sweep(pass, now, sweep, memo)
+        let mut verdict = self.rain.sweep(pass, now, sweep, memo);
+        if let Verdict::Swept { to, packet: Packet::Reject(reject), .. } = &mut verdict
+            && let Some(spine) = self.uplink.linked(sweep.slice).filter(|spine| spine.at == *to)
+        {
+            reject.epoch = spine.epoch;
+        }
+        verdict
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {

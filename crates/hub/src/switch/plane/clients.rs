@@ -1,32 +1,52 @@
 //! Where clients are, as the tasks say that spines hand down: a leaf has no rows of clients, and a task that
 //! waits in it or goes round keeps no address.
 
-use std::collections::HashMap;
-
 use sluice_wire::{Endpoint, Incarnation, TaskId};
 
-/// Clients that are known at once. One more, and all others are learned anew with their next task.
-const KNOWN_MAX: usize = 1 << 16;
+/// Sets of clients that are known at once. A client's start is random, and so is its set.
+const SETS: usize = 1 << 8;
+/// Clients of a set: one more, and the one that was learned longest ago is forgotten.
+const EACH: usize = 4;
 
-/// Clients by their starts.
-#[derive(Default)]
+/// Clients by their starts, of each set the one that was learned last first.
 pub(super) struct KnownClients {
-    at: HashMap<Incarnation, Endpoint>,
+    sets: Box<[[Known; EACH]]>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    incarnation: Incarnation,
+    at: Endpoint,
 }
 
 impl KnownClients {
+    pub(super) fn new() -> Self {
+        Self { sets: vec![[Known::default(); EACH]; SETS].into_boxed_slice() }
+    }
+
     /// A client's task came from a spine, which says where that client is.
+    #[inline]
     pub(super) fn learn(&mut self, task: TaskId, at: Endpoint) {
-        if self.at.len() >= KNOWN_MAX && !self.at.contains_key(&task.incarnation) {
-            self.at.clear();
+        let known = Known { incarnation: task.incarnation, at };
+        let set = &mut self.sets[set_of(task)];
+        if set[0].incarnation != task.incarnation {
+            let place = set.iter().position(|other| other.incarnation == task.incarnation);
+            set[..=place.unwrap_or(EACH - 1)].rotate_right(1);
         }
-        self.at.insert(task.incarnation, at);
+        set[0] = known;
     }
 
     /// Where a task's client is; nowhere if that is not known, and the client's next try says it again.
+    #[inline]
     pub(super) fn of(&self, task: TaskId) -> Endpoint {
-        self.at.get(&task.incarnation).copied().unwrap_or_default()
+        let mut set = self.sets[set_of(task)].iter();
+        set.find(|known| known.incarnation == task.incarnation)
+            .map_or_else(Endpoint::default, |known| known.at)
     }
+}
+
+const fn set_of(task: TaskId) -> usize {
+    task.incarnation.0 as usize % SETS
 }
 
 #[cfg(test)]
@@ -35,8 +55,8 @@ mod tests {
 
     use super::*;
 
-    fn task(of: u64) -> TaskId {
-        TaskId { incarnation: Incarnation(of), sequence: Serial(7) }
+    fn task(of: usize) -> TaskId {
+        TaskId { incarnation: Incarnation(of as u64), sequence: Serial(7) }
     }
 
     fn port(port: u16) -> Endpoint {
@@ -44,14 +64,24 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_where_its_newest_task_said_and_more_than_are_kept_are_learned_anew() {
-        let mut clients = KnownClients::default();
+    fn a_client_is_where_its_newest_task_said() {
+        let mut clients = KnownClients::new();
         clients.learn(task(1), port(1));
         clients.learn(task(1), port(2));
         assert_eq!((clients.of(task(1)), clients.of(task(2))), (port(2), Endpoint::default()));
-        (2..=KNOWN_MAX as u64).for_each(|of| clients.learn(task(of), port(3)));
-        assert_eq!(clients.of(task(1)), port(2), "all of them have room");
-        clients.learn(task(0), port(4));
-        assert_eq!((clients.of(task(0)), clients.of(task(1))), (port(4), Endpoint::default()));
+    }
+
+    #[test]
+    fn the_one_that_was_silent_longest_makes_room_in_its_set_and_no_other_is_forgotten() {
+        let mut clients = KnownClients::new();
+        let of_one_set = |nth: usize| task(3 + nth * SETS);
+        clients.learn(task(4), port(9));
+        (0..EACH).for_each(|nth| clients.learn(of_one_set(nth), port(nth as u16)));
+        clients.learn(of_one_set(0), port(20));
+        clients.learn(of_one_set(EACH), port(21));
+        let at = |nth| clients.of(of_one_set(nth));
+        assert_eq!((at(0), at(1), at(EACH)), (port(20), Endpoint::default(), port(21)));
+        assert!((2..EACH).all(|nth| at(nth) == port(nth as u16)));
+        assert_eq!(clients.of(task(4)), port(9), "another set");
     }
 }

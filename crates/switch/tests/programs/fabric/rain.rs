@@ -4,7 +4,7 @@
 use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
 use sluice_switch::rain::RainLeaf;
 use sluice_wire::tables::SpineRow;
-use sluice_wire::{MeanQueue, Rank, RejectReason, Sweep, SweepOf, Token};
+use sluice_wire::{Epoch, MeanQueue, Rank, RejectReason, Sweep, SweepOf, Token};
 
 use super::*;
 use crate::rack::{rejected, token};
@@ -199,23 +199,23 @@ fn a_client_that_the_leaf_does_not_know_is_told_through_the_spine_that_its_task_
     let mut rack = RainRack::new(1, 1);
     assert_eq!(rack.leaf.table(TableOp::SetClient(CLIENT, None)), TableAnswer::Done);
     (0..16).for_each(|_| assert_eq!(rack.task(false), Verdict::Parked));
-    let to = |verdict| match verdict {
-        Verdict::Send { to, packet: Packet::Reject(_) } | Verdict::Swept { to, .. } => to,
+    let told = |verdict| match verdict {
+        Verdict::Send { to, packet: Packet::Reject(reject) }
+        | Verdict::Swept { to, packet: Packet::Reject(reject), .. } => (to, reject.epoch),
         other => panic!("the client is to be told: {other:?}"),
     };
-    assert_eq!(to(rack.task(true)), spine_at());
+    assert_eq!(told(rack.task(true)), (spine_at(), EPOCH));
     // From now on the pool's tasks come from another spine.
-    let row = SpineRow { at: at(301), epoch: EPOCH, leaf: WorkerId(0), generation: GENERATION, start: START };
+    let epoch = Epoch(EPOCH.0 + 1);
+    let row = SpineRow { at: at(301), epoch, leaf: WorkerId(0), generation: GENERATION, start: START };
     assert_eq!(rack.leaf.table(TableOp::SetSpine(SLICE, row)), TableAnswer::Done);
-    let told = rack.leaf.mirrored().expect("the new one is told how the rack stands");
-    assert_eq!((told.to, told.update.news), (at(301), RackNews::Load(MeanQueue(0x11_0000))));
-    assert_eq!(
-        to(rack.task(true)),
-        spine_at(),
-        "one that comes from the old one all the same goes back there"
-    );
+    let news = rack.leaf.mirrored().expect("the new one is told how the rack stands");
+    assert_eq!((news.to, news.update.news), (at(301), RackNews::Load(MeanQueue(0x11_0000))));
+    let late = told(rack.task(true));
+    assert_eq!(late, (spine_at(), EPOCH), "one that comes from the old one all the same goes back there");
     let closed = SliceRow { open: false, limit: 16, ..SliceRow::default() };
     assert_eq!(rack.leaf.table(TableOp::SetSlice(SLICE, closed)), TableAnswer::Done);
     let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
-    assert_eq!(to(rack.pass(Arrival::Control(broom))), at(301), "of one that waited no more is known");
+    let swept = told(rack.pass(Arrival::Control(broom)));
+    assert_eq!(swept, (at(301), epoch), "of one that waited no more is known");
 }
