@@ -6,6 +6,7 @@ mod driver;
 mod ends;
 mod policies;
 mod program;
+mod tiers;
 mod wire;
 
 use crate::error::BenchError;
@@ -57,6 +58,10 @@ pub(crate) const ALL: &[Case] = &[
     case("policy racksched:2, all busy", "task", REPEATS, policies::racksched_busy),
     case("policy horus", "task", REPEATS, policies::horus_idle),
     case("policy horus, all busy", "task", REPEATS, policies::horus_busy),
+    case("spine horus", "task", REPEATS, tiers::spine_idle),
+    case("spine horus, all busy", "task", REPEATS, tiers::spine_busy),
+    case("leaf horus", "task", REPEATS, tiers::leaf_idle),
+    case("leaf horus, all busy", "task", REPEATS, tiers::leaf_busy),
     case("policy draconis", "task", REPEATS, policies::draconis),
     case("waiting draconis", "task", REPEATS, draconis::plain),
     case("waiting draconis:classes=2", "task", REPEATS, draconis::two_classes),

@@ -44,14 +44,18 @@ pub(super) fn racksched_busy(times: u32) {
     Bench::new("racksched:2").tasks_behind(times, EACH);
 }
 
-/// Tasks that a worker has on the average where all are busy.
-const EACH: usize = 4;
+/// Where clients are, and workers.
+pub(super) const SENDERS: Endpoint = Endpoint { ip: [0; 16], port: 1 };
+pub(super) const RECEIVERS: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 
-struct Bench {
+/// Tasks that a worker has on the average where all are busy.
+pub(super) const EACH: usize = 4;
+
+/// A program, and how tasks come to it.
+pub(super) struct Bench {
     program: Box<dyn Program>,
     feed: Feed,
-    client: Endpoint,
-    worker: Endpoint,
+    comes: fn(u32) -> Packet,
     issued: [u32; WORKERS as usize],
     polled: u32,
     /// Whether passes are weighed.
@@ -60,18 +64,21 @@ struct Bench {
 
 impl Bench {
     fn new(choice: &str) -> Self {
-        let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         let choice = Choice::parse(choice).expect("a program of ours");
         let mut program = choice.build(Config::full(EPOCH));
-        for op in registrations(1, client, worker) {
+        for op in registrations(1, SENDERS, RECEIVERS) {
             program.table(op);
         }
-        let (feed, issued) = (choice.feed(), [0; WORKERS as usize]);
-        let mut bench = Self { program, feed, client, worker, issued, polled: 0, weighs: true };
+        let mut bench = Self::of(program, choice.feed(), |turn| Packet::Submit(submit(0, turn)));
         for _ in 0..choice.quota() {
             (0..WORKERS).for_each(|worker| bench.idle(worker));
         }
         bench
+    }
+
+    /// One whose tables are filled already, with tasks that come so.
+    pub(super) fn of(program: Box<dyn Program>, feed: Feed, comes: fn(u32) -> Packet) -> Self {
+        Self { program, feed, comes, issued: [0; WORKERS as usize], polled: 0, weighs: true }
     }
 
     /// A worker reports before anything is weighed.
@@ -82,32 +89,39 @@ impl Bench {
         }
     }
 
-    fn tasks(&mut self, times: u32) {
+    pub(super) fn tasks(&mut self, times: u32) {
         for turn in 0..times {
-            let packet = Packet::Submit(submit(0, turn));
-            let task = Arrival::Wire { from: self.client, packet, room: true };
-            let dispatch = match self.feed {
-                Feed::Polls { .. } => {
-                    assert_eq!(self.pass(turn, task), Verdict::Parked);
-                    self.polled += 1;
-                    let poll = self.token((self.polled % u32::from(WORKERS)) as u16);
-                    self.settled(turn, poll)
-                }
-                Feed::Tokens { .. } | Feed::Pushed { .. } => self.settled(turn, task),
-            };
+            let dispatch = self.task(turn);
             self.done(turn, &dispatch);
         }
     }
 
+    /// A task, until it leaves.
+    pub(super) fn task(&mut self, turn: u32) -> Dispatch {
+        let task = self.arrival(turn);
+        match self.feed {
+            Feed::Polls { .. } => {
+                assert_eq!(self.pass(turn, task), Verdict::Parked);
+                self.polled += 1;
+                let poll = self.token((self.polled % u32::from(WORKERS)) as u16);
+                self.settled(turn, poll)
+            }
+            Feed::Tokens { .. } | Feed::Pushed { .. } => self.settled(turn, task),
+        }
+    }
+
+    fn arrival(&self, turn: u32) -> Arrival {
+        Arrival::Wire { from: SENDERS, packet: (self.comes)(turn), room: true }
+    }
+
     /// Each task finds so many a worker that came before it, and the oldest of all ends when it has come.
-    fn tasks_behind(&mut self, times: u32, each: usize) {
+    pub(super) fn tasks_behind(&mut self, times: u32, each: usize) {
         let mut outstanding = VecDeque::new();
         let mut held = [0; WORKERS as usize];
         let fill = u32::from(WORKERS) * each as u32;
         for turn in 0..fill + times {
             self.weighs = turn >= fill;
-            let packet = Packet::Submit(submit(0, turn));
-            let dispatch = self.settled(turn, Arrival::Wire { from: self.client, packet, room: true });
+            let dispatch = self.task(turn);
             held[usize::from(dispatch.worker.0)] += 1;
             outstanding.push_back(dispatch);
             if self.weighs
@@ -136,7 +150,7 @@ impl Bench {
     /// A reply passes, of a worker that holds so many more.
     fn replied(&mut self, turn: u32, dispatch: &Dispatch, load: u32) {
         let packet = Packet::Reply(Reply { client: dispatch.client, load, ..reply(dispatch.worker.0, turn) });
-        let passed = self.pass(turn, Arrival::Wire { from: self.worker, packet, room: true });
+        let passed = self.pass(turn, Arrival::Wire { from: RECEIVERS, packet, room: true });
         assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
     }
 
@@ -152,19 +166,21 @@ impl Bench {
         }
     }
 
-    fn pass(&mut self, turn: u32, arrival: Arrival) -> Verdict {
+    pub(super) fn pass(&mut self, turn: u32, arrival: Arrival) -> Verdict {
         let now = Nanos(u64::from(turn));
         let arrival = black_box(&arrival);
-        if !self.weighs {
-            return self.program.pass(now, *arrival);
-        }
-        on_the_scale(|| self.program.pass(now, *arrival))
+        let verdict = match self.weighs {
+            true => on_the_scale(|| self.program.pass(now, *arrival)),
+            false => self.program.pass(now, *arrival),
+        };
+        black_box(self.program.mirrored());
+        verdict
     }
 
     fn token(&mut self, worker: u16) -> Arrival {
         let issued = &mut self.issued[usize::from(worker)];
         *issued += 1;
         let packet = Packet::Token(token(worker, *issued));
-        Arrival::Wire { from: self.worker, packet, room: true }
+        Arrival::Wire { from: RECEIVERS, packet, room: true }
     }
 }
