@@ -13,35 +13,35 @@ use crate::hosts::{EPOCH, WORKERS, registrations, reply, submit, token};
 use crate::scale::on_the_scale;
 
 pub(super) fn r2p2(times: u32) {
-    Bench::new("r2p2:2").tasks(times);
+    Weighed::new("r2p2:2").tasks(times);
 }
 
 pub(super) fn racksched_by_replies(times: u32) {
-    Bench::new("racksched:2").tasks(times);
+    Weighed::new("racksched:2").tasks(times);
 }
 
 pub(super) fn racksched_tracked(times: u32) {
-    Bench::new("racksched:2,tracked").tasks(times);
+    Weighed::new("racksched:2,tracked").tasks(times);
 }
 
 pub(super) fn draconis(times: u32) {
-    Bench::new("draconis").tasks(times);
+    Weighed::new("draconis").tasks(times);
 }
 
 pub(super) fn pallas(times: u32) {
-    Bench::new("pallas").tasks(times);
+    Weighed::new("pallas").tasks(times);
 }
 
 pub(super) fn horus_idle(times: u32) {
-    Bench::new("horus").tasks(times);
+    Weighed::new("horus").tasks(times);
 }
 
 pub(super) fn horus_busy(times: u32) {
-    Bench::new("horus").tasks_behind(times, EACH);
+    Weighed::new("horus").tasks_behind(times, EACH);
 }
 
 pub(super) fn racksched_busy(times: u32) {
-    Bench::new("racksched:2").tasks_behind(times, EACH);
+    Weighed::new("racksched:2").tasks_behind(times, EACH);
 }
 
 /// Where clients are, and workers.
@@ -52,7 +52,7 @@ pub(super) const RECEIVERS: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 pub(super) const EACH: usize = 4;
 
 /// A program, and how tasks come to it.
-pub(super) struct Bench {
+pub(super) struct Weighed {
     program: Box<dyn Program>,
     feed: Feed,
     comes: fn(u32) -> Packet,
@@ -62,7 +62,7 @@ pub(super) struct Bench {
     weighs: bool,
 }
 
-impl Bench {
+impl Weighed {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
         let mut program = choice.build(Config::full(EPOCH));

@@ -5,7 +5,7 @@ use sluice_switch::{Arrival, Config, Program, Verdict};
 use sluice_wire::tables::Feed;
 use sluice_wire::{MeanQueue, Nanos, Packet, RackNews, Serial, SliceId, Update, WorkerId};
 
-use super::policies::{Bench, EACH, RECEIVERS, SENDERS};
+use super::policies::{EACH, RECEIVERS, SENDERS, Weighed};
 use crate::hosts::{EPOCH, GENERATION, WORKERS, dispatch, registrations, submit};
 
 /// Workers of a rack below the spine.
@@ -63,7 +63,7 @@ fn register(program: &mut dyn Program) {
 }
 
 /// Above as many racks as a rack has workers in other cases, each of which told this.
-fn spine(news: RackNews) -> Bench {
+fn spine(news: RackNews) -> Weighed {
     let mut spine = Box::new(Spine::new(FabricReading::default(), config()).expect("few leaves"));
     register(&mut *spine);
     for rack in (0..WORKERS).map(WorkerId) {
@@ -71,14 +71,14 @@ fn spine(news: RackNews) -> Bench {
         spine.set_workers(SliceId(0), (rack, GENERATION), size).expect("its row is there");
         assert_eq!(spine.pass(Nanos(0), told(rack, news)), Verdict::Parked);
     }
-    Bench::of(spine, Feed::Pushed { reports: false }, |turn| Packet::Submit(submit(0, turn)))
+    Weighed::of(spine, Feed::Pushed { reports: false }, |turn| Packet::Submit(submit(0, turn)))
 }
 
-fn leaf() -> Bench {
+fn leaf() -> Weighed {
     let mut leaf = Box::new(Horus::in_fabric(FabricReading::default(), config(), 1));
     register(&mut *leaf);
     let link = SpineLink { at: SENDERS, epoch: EPOCH, generation: GENERATION, ..SpineLink::default() };
     leaf.set_spine(0, Some((link, Serial(0)))).expect("room for it");
     leaf.link(SliceId(0), Some(0)).expect("a spine that it knows");
-    Bench::of(leaf, Feed::Pushed { reports: true }, |turn| Packet::Dispatch(dispatch(0, turn + 1)))
+    Weighed::of(leaf, Feed::Pushed { reports: true }, |turn| Packet::Dispatch(dispatch(0, turn + 1)))
 }
