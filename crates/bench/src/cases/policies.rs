@@ -169,9 +169,10 @@ impl Weighed {
     pub(super) fn pass(&mut self, turn: u32, arrival: Arrival) -> Verdict {
         let now = Nanos(u64::from(turn));
         let arrival = black_box(&arrival);
-        let verdict = match self.weighs {
-            true => on_the_scale(|| self.program.pass(now, *arrival)),
-            false => self.program.pass(now, *arrival),
+        let verdict = if self.weighs {
+            on_the_scale(|| self.program.pass(now, *arrival))
+        } else {
+            self.program.pass(now, *arrival)
         };
         black_box(self.program.mirrored());
         verdict
