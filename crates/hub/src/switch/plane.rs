@@ -31,12 +31,11 @@ pub(super) struct Plane {
     keeps_waiting: bool,
     again: VecDeque<Circulating>,
     lag: Lag,
-    /// Whether it is a leaf: it tells its spine what is new, and knows clients from tasks only.
-    is_leaf: bool,
+    /// Where clients are whose tasks spines handed down, if it is a leaf: one tells its spine what is new,
+    /// and knows clients from tasks only.
+    clients: Option<KnownClients>,
     /// Who forwards all that comes and goes, if somebody does.
     behind: Option<Endpoint>,
-    /// Where clients are whose tasks spines handed down.
-    clients: KnownClients,
 }
 
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
@@ -57,9 +56,8 @@ impl Plane {
             keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
-            is_leaf: matches!(config.place, SwitchPlace::Leaf(_)),
+            clients: matches!(config.place, SwitchPlace::Leaf(_)).then(KnownClients::new),
             behind: config.behind.map(Endpoint::from),
-            clients: KnownClients::new(),
         }
     }
 
@@ -156,11 +154,13 @@ impl Plane {
                 submit.age = submit.age.plus(late);
                 (long, room) = self.reserve(&mut submit.payload, body);
             }
-            Packet::Dispatch(task) if self.is_leaf => {
-                self.tally.add(Count::HandedDown);
-                task.age = task.age.plus(late);
-                self.clients.learn(task.task, task.client_at);
-                (long, room) = self.reserve(&mut task.payload, body);
+            Packet::Dispatch(task) => {
+                if let Some(clients) = &mut self.clients {
+                    self.tally.add(Count::HandedDown);
+                    task.age = task.age.plus(late);
+                    clients.learn(task.task, task.client_at);
+                    (long, room) = self.reserve(&mut task.payload, body);
+                }
             }
             Packet::Job(job) => {
                 *job = job.with_age(job.first().age.plus(late));
@@ -196,7 +196,7 @@ impl Plane {
     /// What a leaf tells its spine leaves beside the packet of its pass.
     #[inline]
     fn tell(&mut self, now: Nanos, outbox: &mut Outbox) {
-        if self.is_leaf
+        if self.clients.is_some()
             && let Some(Mirror { to, update }) = self.program.mirrored()
         {
             self.tally.add(Count::ToldAbove);
@@ -209,10 +209,10 @@ impl Plane {
     fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
         match verdict {
             Verdict::Send { to, mut packet } => {
-                if self.is_leaf
+                if let Some(clients) = &self.clients
                     && let Packet::Dispatch(task) = &mut packet
                 {
-                    task.client_at = self.clients.of(task.task);
+                    task.client_at = clients.of(task.task);
                 }
                 self.send(now, to, &packet, long, outbox);
             }

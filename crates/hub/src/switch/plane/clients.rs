@@ -3,8 +3,9 @@
 
 use sluice_wire::{Endpoint, Incarnation, TaskId};
 
-/// Sets of clients that are known at once. A client's start is random, and so is its set.
-const SETS: usize = 1 << 8;
+/// Sets of clients that are known at once: so many that of a thousand clients hardly ever five are in one. A
+/// client's start is random, and so is its set.
+const SETS: usize = 1 << 12;
 /// Clients of a set: one more, and the one that was learned longest ago is forgotten.
 const EACH: usize = 4;
 
