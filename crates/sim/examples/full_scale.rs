@@ -87,12 +87,13 @@ fn run(ask: &Ask) -> String {
     format!(
         "{}{}\n{} leaves; {:.1} s on {threads} threads, at most {} of memory\n\
          latency: p50 {p50:.0} us, p99 {p99:.0} us\n\
-         {replied} tasks replied to; {lost_packets} packets lost, {retries} tries more",
+         {replied} of {} tasks replied to; {lost_packets} packets lost, {retries} tries more",
         line(&all, "all", all.ns),
         lines.collect::<String>(),
         leaves.len(),
         wall.as_secs_f64(),
         memory_max(),
+        all.tasks,
     )
 }
 

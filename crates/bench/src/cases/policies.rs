@@ -51,6 +51,13 @@ pub(super) const RECEIVERS: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 /// Tasks that a worker has on the average where all are busy.
 pub(super) const EACH: usize = 4;
 
+/// Fills a program's tables.
+pub(super) fn register(program: &mut dyn Program) {
+    for op in registrations(1, SENDERS, RECEIVERS) {
+        program.table(op);
+    }
+}
+
 /// A program, and how tasks come to it.
 pub(super) struct Weighed {
     program: Box<dyn Program>,
@@ -66,9 +73,7 @@ impl Weighed {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
         let mut program = choice.build(Config::full(EPOCH));
-        for op in registrations(1, SENDERS, RECEIVERS) {
-            program.table(op);
-        }
+        register(&mut *program);
         let mut bench = Self::of(program, choice.feed(), |turn| Packet::Submit(submit(0, turn)));
         for _ in 0..choice.quota() {
             (0..WORKERS).for_each(|worker| bench.idle(worker));
@@ -98,7 +103,7 @@ impl Weighed {
 
     /// A task, until it leaves.
     pub(super) fn task(&mut self, turn: u32) -> Dispatch {
-        let task = self.arrival(turn);
+        let task = Arrival::Wire { from: SENDERS, packet: (self.comes)(turn), room: true };
         match self.feed {
             Feed::Polls { .. } => {
                 assert_eq!(self.pass(turn, task), Verdict::Parked);
@@ -108,10 +113,6 @@ impl Weighed {
             }
             Feed::Tokens { .. } | Feed::Pushed { .. } => self.settled(turn, task),
         }
-    }
-
-    fn arrival(&self, turn: u32) -> Arrival {
-        Arrival::Wire { from: SENDERS, packet: (self.comes)(turn), room: true }
     }
 
     /// Each task finds so many a worker that came before it, and the oldest of all ends when it has come.

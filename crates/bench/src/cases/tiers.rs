@@ -1,12 +1,12 @@
 //! Passes of Horus' switches where there are two tiers: a spine above racks, and the switch of such a rack.
 
 use sluice_switch::horus::{Average, FabricReading, Horus, RackSize, Spine, SpineLink};
-use sluice_switch::{Arrival, Config, Program, Verdict};
+use sluice_switch::{Arrival, Config, Program as _, Verdict};
 use sluice_wire::tables::Feed;
 use sluice_wire::{MeanQueue, Nanos, Packet, RackNews, Serial, SliceId, Update, WorkerId};
 
-use super::policies::{EACH, RECEIVERS, SENDERS, Weighed};
-use crate::hosts::{EPOCH, GENERATION, WORKERS, dispatch, registrations, submit};
+use super::policies::{EACH, RECEIVERS, SENDERS, Weighed, register};
+use crate::hosts::{EPOCH, GENERATION, WORKERS, dispatch, submit};
 
 /// Workers of a rack below the spine.
 const IN_A_RACK: u32 = 24;
@@ -54,12 +54,6 @@ fn told(leaf: WorkerId, news: RackNews) -> Arrival {
 
 fn config() -> Config {
     Config { workers: WORKERS, ..Config::full(EPOCH) }
-}
-
-fn register(program: &mut dyn Program) {
-    for op in registrations(1, SENDERS, RECEIVERS) {
-        program.table(op);
-    }
 }
 
 /// Above as many racks as a rack has workers in other cases, each of which told this.
