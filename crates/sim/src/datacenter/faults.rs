@@ -6,6 +6,7 @@
 
 mod above;
 mod desk;
+mod knowledge;
 mod oracle;
 mod racks;
 mod scenario;
@@ -26,7 +27,7 @@ use above::Above;
 use desk::RENEW;
 use oracle::HopOracle;
 use racks::Leads;
-use scenario::{AboveStep, END, FAULTS_END, HopScenario, LeadStep, SETTLED, SUBMIT_END};
+use scenario::{AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END};
 
 /// One run of a system, from its seed to the closing of the books.
 ///
@@ -38,7 +39,7 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
     let mut datacenter = Datacenter::led(Runs::Datacenter(system), watched);
     let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
-    let mut trial = Trial { datacenter, leads, above, scenario: &scenario };
+    let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario };
     trial.renew();
     trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
 }
@@ -57,11 +58,13 @@ enum Step {
     Renew,
     FaultsEnd,
     SubmitEnd,
+    Quiet,
     End,
 }
 
 /// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
 struct Trial<'t> {
+    system: System,
     datacenter: Datacenter<HopOracle>,
     leads: Leads,
     above: Above,
@@ -84,7 +87,11 @@ impl Trial<'_> {
                 Step::Renew => self.renew(),
                 Step::FaultsEnd => self.datacenter.world.network.weather = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
-                Step::End => {}
+                Step::Quiet | Step::End => {
+                    let wrong = |spine| knowledge::wrong(self.system, spine);
+                    let wrong = self.datacenter.spines.iter().find_map(wrong);
+                    wrong.map_or(Ok(()), |what| Err((at, what)))?;
+                }
             }
         }
         let oracle = &self.datacenter.pools[0].meter.observer;
@@ -101,8 +108,14 @@ impl Trial<'_> {
         let turns = self.scenario.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
         let leads = self.scenario.leads.iter().map(|(at, step)| (*at, Step::Lead(*step)));
         let above = self.scenario.above.iter().map(|(at, step)| (*at, Step::Above(*step)));
-        let renewals = (1..END.0 / RENEW.0).map(|number| (RENEW.times(number), Step::Renew));
-        let ends = [(FAULTS_END, Step::FaultsEnd), (SUBMIT_END, Step::SubmitEnd), (END, Step::End)];
+        let renewals = (1..END.0 / RENEW.0).map(|number| RENEW.times(number));
+        let renewals = renewals.filter(|at| *at <= LAST_RENEWAL || *at > QUIET).map(|at| (at, Step::Renew));
+        let ends = [
+            (FAULTS_END, Step::FaultsEnd),
+            (SUBMIT_END, Step::SubmitEnd),
+            (QUIET, Step::Quiet),
+            (END, Step::End),
+        ];
         let mut steps: Vec<_> = turns.chain(leads).chain(above).chain(renewals).chain(ends).collect();
         steps.sort_by_key(|(at, _)| *at);
         steps
@@ -144,7 +157,9 @@ mod tests {
     #[test]
     fn seeds_with_dying_leaves_and_spines_keep_their_promises_over_two_hops() {
         for (system, seeds) in
-            [("dc-horus:told=replies", 300), ("dc-rs-h", 150), ("dc-rs-lb", 150), ("dc-rain:2", 150)]
+            [("dc-horus", 300), ("dc-horus:idle-rack=random", 150), ("dc-horus:told=replies", 150)]
+                .into_iter()
+                .chain([("dc-rs-h", 150), ("dc-rs-lb", 150), ("dc-rain:2", 150)])
         {
             let tally = keeps(system, seeds);
             assert!(

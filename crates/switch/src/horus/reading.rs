@@ -1,7 +1,8 @@
 //! What of Horus is read how, where its text leaves a choice.
 
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, RackNews};
 
+use super::Average;
 use super::affinity::{KEEPS_MAX, read_keeps};
 
 /// How the text is read.
@@ -109,6 +110,17 @@ impl FabricReading {
         let affinity = self.affinity.map(|keeps| keeps.times(factor.into()));
         let fits = affinity.is_none_or(|keeps| keeps <= KEEPS_MAX);
         fits.then_some(Self { affinity, ..self })
+    }
+
+    /// The mean that a leaf's word implies, where loads are told when they are one off: none before its
+    /// workers if some are idle, one before each if none is. Leaf and spine both reckon with it.
+    pub(super) fn implied(self, news: RackNews) -> Option<Average> {
+        let is_reckoned = !self.as_published && self.told == LoadsTold::ByOne;
+        match news {
+            RackNews::Idle if is_reckoned => Some(Average::default()),
+            RackNews::Busy if is_reckoned => Some(Average::ONE),
+            _ => None,
+        }
     }
 
     /// What of it concerns one switch alone.

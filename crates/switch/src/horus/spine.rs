@@ -12,9 +12,9 @@
 //! rack has now.
 //!
 //! The stages, beside the front's 0 and 1: racks' last words (0), the lock (1), the idle racks' count and
-//! which racks samples are (2), the idle list and both loads (3), the idle index (4), where loads are
-//! compared and shares looked up, the drifts (5 and 6), `sent` and `seen_out` (7), the affinity table if
-//! there is one (8).
+//! which racks samples are (2), the idle list (3), the idle index and both loads (4), where loads are
+//! compared and shares looked up (5), the drifts (6 and 7), `sent` and `seen_out` (8), the affinity table if
+//! there is one (9).
 
 use alloc::boxed::Box;
 
@@ -40,12 +40,12 @@ use crate::random::Random;
 use crate::refusal::Refusal;
 
 const SAMPLES_STAGE: u8 = 2;
-const SHARES_STAGE: u8 = 4;
+const SHARES_STAGE: u8 = 5;
 const WORDS_STAGE: u8 = 0;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
-const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
-const LAST_STAGE: u8 = 7;
-const AFFINITY_STAGE: u8 = 8;
+const LOADS: LoadStages = LoadStages { loads: 4, drifts: [6, 7] };
+const LAST_STAGE: u8 = 8;
+const AFFINITY_STAGE: u8 = 9;
 
 /// Horus' spine and its memory.
 #[derive(Debug)]
@@ -343,6 +343,10 @@ impl Scheduler for Spine {
         match update.news {
             RackNews::Idle | RackNews::Busy => {
                 let memo = self.idle.says(pass, pool, leaf, update.news == RackNews::Idle);
+                if let Some(mean) = self.reading.implied(update.news) {
+                    self.loads.told(pass, pool, leaf, mean.bits());
+                    self.loads.settled(pass, pool, leaf);
+                }
                 noted(memo, now)
             }
             RackNews::Load(average) => {

@@ -274,6 +274,8 @@ impl Uplink {
         }
         if carries_load {
             news = self.tell_load(pass, pool, average, news);
+        } else if let Some(mean) = news.and_then(|news| self.reading.implied(news)) {
+            self.told.write(pass, index, mean.bits());
         } else if self.is_counted_above(above) {
             let share = self.pools[index].share.map_or(0, Average::bits);
             self.told.update(pass, index, |told| told.saturating_add(share));
@@ -325,8 +327,10 @@ impl Uplink {
         let is_free = news.is_none();
         let due = match self.reading.told {
             LoadsTold::ByOne => {
+                let implied = news.and_then(|news| self.reading.implied(news));
                 let due = |told: u32| is_free && average.apart(Average::from_bits(told)) >= Average::ONE;
-                due(self.told.branch(pass, index, due, |_| average.bits(), |told| told))
+                let otherwise = |told| implied.map_or(told, Average::bits);
+                due(self.told.branch(pass, index, due, |_| average.bits(), otherwise))
             }
             LoadsTold::Always => is_free,
             LoadsTold::ByReplies => {
@@ -355,7 +359,11 @@ impl Uplink {
         if !self.reading.parts.looks_for_idle() {
             return None;
         }
-        self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
+        let news = if is_idle { RackNews::Idle } else { RackNews::Busy };
+        if let Some(mean) = self.reading.implied(news) {
+            self.told.poke(pool.0.into(), mean.bits());
+        }
+        self.tells(pool, news)
     }
 
     /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: the mean, so
@@ -367,6 +375,9 @@ impl Uplink {
         let says_idle = &mut self.pools[index].says_idle;
         *says_idle = is_idle && !*says_idle;
         let news = if *says_idle {
+            if let Some(mean) = self.reading.implied(RackNews::Idle) {
+                self.told.poke(index, mean.bits());
+            }
             RackNews::Idle
         } else {
             let average = average.bits();

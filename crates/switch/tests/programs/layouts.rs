@@ -48,7 +48,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
 fn the_switches_of_a_fabric_fit_the_chip() {
     let keeps = Some(Nanos::from_millis(100));
     for (affinity, expected) in
-        [(None, [(10, 120, 19), (8, 194, 14)]), (keeps, [(10, 152, 20), (9, 226, 15)])]
+        [(None, [(10, 120, 19), (9, 194, 14)]), (keeps, [(10, 152, 20), (10, 226, 15)])]
     {
         let reading = FabricReading { affinity, ..FabricReading::default() };
         let leaf = Horus::in_fabric(reading, Config::full(Epoch(1)), 24);

@@ -15,6 +15,12 @@ pub(super) const FAULTS_END: Nanos = Nanos::from_millis(25);
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);
 /// When clients submit no more.
 pub(super) const SUBMIT_END: Nanos = Nanos::from_millis(55);
+/// Nobody renews from then until it is quiet: as long, beside
+/// these tasks, as the quarter of a second between two renewals beside short ones.
+pub(super) const LAST_RENEWAL: Nanos = Nanos::from_micros(54_750);
+/// When the last task has long been answered, and spines are looked at. They are again at the end, when racks
+/// have been idle for as many renewals as half a minute has.
+pub(super) const QUIET: Nanos = Nanos::from_micros(55_490);
 /// When the books are closed: past every deadline.
 pub(super) const END: Nanos = Nanos::from_millis(90);
 /// How long a task may take before its client calls it unknown.
@@ -22,6 +28,8 @@ const DEADLINE: Nanos = Nanos::from_millis(20);
 /// The share of what all workers can bear that is asked of them: where racks are drawn evenly, the smallest
 /// bears as much as the largest.
 const LOAD: f64 = 0.15;
+/// Where racks are drawn evenly, the smallest is asked for so much at most.
+const LOAD_OF_SMALLEST: f64 = 0.5;
 
 /// One run's settings, all drawn from its seed.
 #[derive(Clone, Debug)]
@@ -54,14 +62,15 @@ pub(super) enum LeadStep {
 impl HopScenario {
     pub(super) fn of(policy: &Policy, seed: u64) -> Self {
         let dice = &mut Dice::named(seed, "datacenter faults", 0);
-        let racks: Vec<u32> = (0..dice.between(2, 4)).map(|_| dice.between(1, 4) as u32).collect();
+        let mut racks: Vec<u32> = (0..dice.between(2, 4)).map(|_| dice.between(1, 4) as u32).collect();
+        let shape = Shape::of(seed, &mut racks);
         let spines = dice.between(1, 2) as u16;
         let count = racks.len() as u32;
         let mut testbed = Testbed {
             workers: racks.iter().sum(),
             clients: dice.between(1, 3) as u16,
             queue: 256,
-            racks: RackLayout { spines, workers: racks, hop: Nanos(2_000), ..RackLayout::default() },
+            racks: RackLayout { spines, workers: racks, hop: shape.hop, ..RackLayout::default() },
             retries: Retries {
                 first_timeout: Nanos::from_micros(dice.pick(&[300, 1_000])),
                 timeout_max: Nanos::from_millis(2),
@@ -75,11 +84,33 @@ impl HopScenario {
         faults.reorder_by = Nanos::from_micros(60);
         // What dies is silent, so that clients have to try again on the best of networks.
         faults.update.loss = faults.update.loss.max(0.01);
-        let workload = Workload::parse("exp:40us").expect("a workload");
+        let workload = Workload::parse(shape.workload).expect("a workload");
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
-        point.rate_per_s = LOAD * point.capacity_per_s();
+        let sizes = &point.testbed.racks.workers;
+        let smallest = f64::from(sizes.iter().copied().min().unwrap_or(1)) * sizes.len() as f64;
+        let even = LOAD_OF_SMALLEST * smallest / f64::from(point.testbed.workers);
+        point.rate_per_s = LOAD.min(even) * point.capacity_per_s();
         let leads = lead_steps(seed, count as usize, point.testbed.workers as usize);
         Self { point, turns: outages(dice, count, spines.into()), leads, above: above_steps(seed) }
+    }
+}
+
+/// How long tasks and ways are, and how unequal racks. In dice of its own, so that a seed's faults stay what
+/// they were.
+struct Shape {
+    hop: Nanos,
+    workload: &'static str,
+}
+
+impl Shape {
+    fn of(seed: u64, racks: &mut [u32]) -> Self {
+        let dice = &mut Dice::named(seed, "shapes of datacenters", 0);
+        if dice.chance(300) {
+            let large = dice.below(racks.len() as u64) as usize;
+            racks[large] = dice.between(5, 8) as u32;
+        }
+        let (hop, workload) = if dice.chance(300) { (20_000, "exp:10us") } else { (2_000, "exp:40us") };
+        Self { hop: Nanos(hop), workload }
     }
 }
 
