@@ -11,7 +11,9 @@ use sluice_net::udp::{BATCH, Datagram, Inbox, Outbox};
 use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, encode, parse, slot_head};
+use sluice_wire::{
+    Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, TaskId, encode, parse, slot_head,
+};
 
 use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
@@ -148,6 +150,7 @@ impl Plane {
     ) {
         let mut long = None;
         let mut room = true;
+        let mut handed_down = None;
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
@@ -155,10 +158,10 @@ impl Plane {
                 (long, room) = self.reserve(&mut submit.payload, body);
             }
             Packet::Dispatch(task) => {
-                if let Some(clients) = &mut self.clients {
+                if self.clients.is_some() {
                     self.tally.add(Count::HandedDown);
                     task.age = task.age.plus(late);
-                    clients.learn(task.task, task.client_at);
+                    handed_down = Some((task.task, task.client_at));
                     (long, room) = self.reserve(&mut task.payload, body);
                 }
             }
@@ -170,8 +173,19 @@ impl Plane {
             _ => {}
         }
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
+        if let Some((task, at)) = handed_down {
+            self.learn(&verdict, task, at);
+        }
         self.settle(now, verdict, long, outbox);
         self.tell(now, outbox);
+    }
+
+    /// Where a client is, from a task that its spine handed down and the program let in: who else sends one
+    /// changes nothing, nor does an old copy of the spine's own.
+    fn learn(&mut self, verdict: &Verdict, task: TaskId, at: Endpoint) {
+        if let Some(clients) = self.clients.as_mut().filter(|_| !matches!(verdict, Verdict::Drop(_))) {
+            clients.learn(task, at);
+        }
     }
 
     /// A place for a payload that does not fit the packet's own fields, and whether there was one if it needs
