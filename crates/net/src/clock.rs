@@ -68,6 +68,15 @@ impl Clock {
 }
 
 #[cfg(test)]
+impl Clock {
+    /// One that takes the wall clock for so much further ahead than it is.
+    pub(crate) fn wrong_by(ahead: Nanos) -> Self {
+        let clock = Self::start();
+        Self { ahead: clock.ahead + i128::from(ahead.0), ..clock }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -30,6 +30,10 @@ pub struct Inbox {
     ready: Vec<Ready>,
     clock: Clock,
     taken: Nanos,
+    /// When the socket was empty last, before the last batch: what that has came later, whatever a wall clock
+    /// that was set meanwhile made of its stamp.
+    since: Nanos,
+    emptied: Nanos,
     faults: Option<Faults>,
     held: Hold<(Endpoint, Nanos)>,
     received: u64,
@@ -51,6 +55,8 @@ impl Inbox {
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),
+            since: Nanos(0),
+            emptied: Nanos(0),
             faults: faults.receiving(),
             held: Hold::new(HELD_MAX),
             received: 0,
@@ -77,14 +83,34 @@ impl Inbox {
     /// If there are not so many.
     #[inline]
     pub fn datagram(&self, index: usize) -> Datagram<'_> {
+        let (from, bytes) = self.unstamped(index);
+        Datagram { from, bytes, received: self.received_at(index) }
+    }
+
+    /// The same, without a look at when it arrived.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn unstamped(&self, index: usize) -> (Endpoint, &[u8]) {
         match self.ready[index] {
-            Ready::Ring(slot) => {
-                let slot = slot as usize;
-                let stamp = self.ring.stamp(slot);
-                let received = stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken));
-                Datagram { from: self.ring.from(slot), bytes: self.ring.bytes(slot), received }
-            }
-            Ready::Held { cell, from, received } => Datagram { from, bytes: self.held.bytes(cell), received },
+            Ready::Ring(slot) => (self.ring.from(slot as usize), self.ring.bytes(slot as usize)),
+            Ready::Held { cell, from, .. } => (from, self.held.bytes(cell)),
+        }
+    }
+
+    /// When a datagram of the last batch arrived: [`Datagram::received`].
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn received_at(&self, index: usize) -> Nanos {
+        match self.ready[index] {
+            Ready::Ring(slot) => self
+                .ring
+                .stamp(slot as usize)
+                .map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken).max(self.since)),
+            Ready::Held { received, .. } => received,
         }
     }
 
@@ -97,8 +123,11 @@ impl Inbox {
     /// Takes the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();
-        self.taken = now;
+        (self.taken, self.since) = (now, self.emptied);
         let taken = self.ring.receive(fd)?;
+        if taken < self.ring.batch() {
+            self.emptied = now;
+        }
         if taken > 0 {
             self.clock.keep(now);
         }
@@ -118,6 +147,12 @@ impl Inbox {
             self.ready.push(Ready::Held { cell: due.cell, from: due.item.0, received: due.item.1 });
         }
         Ok(self.ready.len())
+    }
+
+    /// Takes the next batch as if all of it came now.
+    pub(super) fn take_at(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
+        self.emptied = now;
+        self.take(fd, now)
     }
 
     /// When the next overtaken datagram is due.
@@ -161,5 +196,30 @@ impl Inbox {
                 self.held.release(cell);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::udp::sys;
+
+    /// The wall clock was set back by an hour, and nobody has compared it since.
+    #[test]
+    fn nothing_came_before_the_socket_was_empty_last_whatever_its_stamp_says() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has free ports");
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).expect("an option");
+        let mut inbox = Inbox::new((64, 4), true, &FaultPlan::none());
+        let empty = sys::monotonic();
+        inbox.clock = Clock::wrong_by(Nanos::from_millis(3_600_000));
+        assert_eq!(inbox.take(socket.as_fd(), empty).expect("it works"), 0);
+        socket.send_to(&[1], socket.local_addr().expect("it is bound")).expect("it works");
+        let now = sys::monotonic();
+        assert_eq!(inbox.take(socket.as_fd(), now).expect("it works"), 1);
+        let received = inbox.datagram(0).received;
+        assert!(empty <= received && received <= now, "{empty:?} to {received:?} to {now:?}");
     }
 }
