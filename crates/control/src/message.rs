@@ -342,6 +342,17 @@ pub enum Refusal {
     /// The name is none.
     #[error("{0}")]
     BadName(#[from] NameError),
+    /// Host and switch have addresses of two families.
+    #[error(
+        "the switch is at {switch}, and packets do not get from there to {at}: listen on an address of the \
+         same family (--listen)"
+    )]
+    OtherFamily {
+        /// Where the host is.
+        at: Endpoint,
+        /// Where the switch is.
+        switch: Endpoint,
+    },
     /// The quota lies outside what the switch believes.
     #[error("a quota of {quota} is outside 1 to {most}: give one of those")]
     BadQuota {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sluice_net::rpc::Remote;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
+use sluice_net::rpc::{Line, Remote};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
@@ -76,7 +76,7 @@ impl Asker {
 }
 
 /// A line to a controller.
-pub type Calls = ControllerClient<tonic::transport::Channel>;
+pub type Calls = ControllerClient<Line>;
 
 fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())

@@ -213,7 +213,8 @@ impl Engine {
                     self.said = why;
                 }
             }
-            (None, Joining::Refused(why)) => tracing::warn!("registration refused: {why}"),
+            // The registrar's own thread has said so, and asks again.
+            (None, Joining::Refused(_)) => {}
         }
     }
 

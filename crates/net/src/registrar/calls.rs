@@ -5,8 +5,8 @@ use std::future::Future;
 
 use sluice_wire::{Nanos, Serial};
 use tonic::Status;
-use tonic::transport::Channel;
 
+use crate::rpc::Line;
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
 
@@ -37,24 +37,21 @@ pub trait Calls: Send + Sync + 'static {
 
     /// Registers or renews.
     fn renew(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerClient<Line>,
         hello: Self::Hello,
         held: Option<Self::Held>,
         floor: Serial,
     ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
 
     /// Ends when the registration is another than what is held; never if that is not known.
-    fn changed(
-        calls: ControllerClient<Channel>,
-        held: Option<Self::Held>,
-    ) -> impl Future<Output = ()> + Send {
+    fn changed(calls: ControllerClient<Line>, held: Option<Self::Held>) -> impl Future<Output = ()> + Send {
         drop((calls, held));
         std::future::pending()
     }
 
     /// Leaves.
     fn leave(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerClient<Line>,
         hello: Self::Hello,
     ) -> impl Future<Output = Result<Departure, Status>> + Send;
 }

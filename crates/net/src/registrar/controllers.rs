@@ -1,9 +1,7 @@
 //! With whom a host may register.
 
-use tonic::transport::Channel;
-
-use crate::rpc::Remote;
 use crate::rpc::v1::controller_client::ControllerClient;
+use crate::rpc::{Line, Remote};
 
 /// The controllers with which a host may register, one at a time: its home, and others that stand in for it.
 #[derive(Clone, Debug)]
@@ -56,12 +54,12 @@ impl Controllers {
     }
 
     /// A line to the one that is spoken to.
-    pub(super) fn line(&self) -> ControllerClient<Channel> {
+    pub(super) fn line(&self) -> ControllerClient<Line> {
         ControllerClient::new(self.here().connect())
     }
 
     /// A line to the home.
-    pub(super) fn line_home(&self) -> ControllerClient<Channel> {
+    pub(super) fn line_home(&self) -> ControllerClient<Line> {
         ControllerClient::new(self.all[0].connect())
     }
 }

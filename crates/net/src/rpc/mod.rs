@@ -6,6 +6,7 @@
 mod caller;
 pub mod fields;
 pub(crate) mod hosts;
+mod line;
 mod ops;
 mod remote;
 mod servers;
@@ -16,6 +17,7 @@ pub mod v1;
 pub use caller::{Caller, CallerRole};
 pub use fields::Malformed;
 pub use hosts::misanswered;
+pub use line::Line;
 pub use remote::{Remote, is_silence, reason};
 pub use shown::shown;
-pub use tls::{ClientTls, ServerTls, why};
+pub use tls::{ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, read_anew, told_of_end, why};

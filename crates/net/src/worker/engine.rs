@@ -253,9 +253,9 @@ impl<S: Service> Engine<S> {
             match event {
                 RegistrarEvent::Granted(grant) => self.granted(&grant),
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
-                // The registrar's own thread has said so.
-                RegistrarEvent::Lost { .. } => {}
-                RegistrarEvent::Refused { why } => return Refused::Yes(why),
+                RegistrarEvent::Refused { why } if self.switches.is_empty() => return Refused::Yes(why),
+                // The registrar's own thread has said so, and asks again.
+                RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     self.machine.left(self.clock.now(), final_sent);
                     self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);

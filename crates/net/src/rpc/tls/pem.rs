@@ -1,7 +1,7 @@
 //! Certificates and keys as PEM, and what is wrong with text that holds none.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -10,22 +10,41 @@ use crate::NetError;
 
 /// Text that should hold certificates or a key, and what it is called.
 #[derive(Clone)]
-pub(super) struct Pem {
+pub(crate) struct Pem {
     what: String,
     text: Vec<u8>,
+    /// The file that it came from, if it came from one.
+    path: Option<PathBuf>,
 }
 
 impl Pem {
     pub(super) fn given(what: &str, text: &[u8]) -> Self {
-        Self { what: what.to_owned(), text: text.to_vec() }
+        Self { what: what.to_owned(), text: text.to_vec(), path: None }
     }
 
     pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
         let what = format!("{what} {}", path.display());
-        match fs::read(path) {
-            Ok(text) => Ok(Self { what, text }),
-            Err(why) => Err(NetError::Tls { what, why: format!("{why}; give the path of a PEM file") }),
-        }
+        let mut read = Self { what, text: Vec::new(), path: Some(path.to_owned()) };
+        read.read_again()?;
+        Ok(read)
+    }
+
+    /// What its file holds now; says whether that is new.
+    pub(super) fn read_again(&mut self) -> Result<bool, NetError> {
+        let Some(path) = &self.path else { return Ok(false) };
+        let read = fs::read(path);
+        let text = read.map_err(|why| self.wrong(format!("{why}; give the path of a PEM file")))?;
+        let is_new = self.text != text;
+        self.text = text;
+        Ok(is_new)
+    }
+
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub(super) fn what(&self) -> &str {
+        &self.what
     }
 
     pub(super) fn text(&self) -> &[u8] {

@@ -49,7 +49,7 @@ impl ServerLane {
         }
     }
 
-    /// Hears what the controller said; gives its reason if it refuses this lane.
+    /// Hears what the controller said; gives its reason if it refuses this lane, which never was registered.
     pub(super) fn take_registrations(
         &mut self,
         machine: &mut Worker,
@@ -72,9 +72,9 @@ impl ServerLane {
                     machine.grant(now, settings, registration, actions);
                 }
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
-                // The registrar's own thread has said so.
-                RegistrarEvent::Lost { .. } => {}
-                RegistrarEvent::Refused { why } => return Some(why),
+                RegistrarEvent::Refused { why } if self.switches.is_empty() => return Some(why),
+                // The registrar's own thread has said so, and asks again.
+                RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     machine.left(now, final_sent);
                     self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);

@@ -97,8 +97,9 @@ impl LaneServer {
     /// Takes packets on this thread until it is stopped and has finished what it holds.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have a lane, [`NetError::Pin`] when the core is not
-    /// to be had, [`NetError::Cores`] when a thread of cores has ended, and what ends the socket.
+    /// [`NetError::Refused`] when the controller will not have a lane, once what the others hold is answered,
+    /// [`NetError::Pin`] when the core is not to be had, [`NetError::Cores`] when a thread of cores has ended,
+    /// and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         settle_thread(self.pin)?;
         self.engine.run()
