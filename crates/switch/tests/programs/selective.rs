@@ -259,6 +259,31 @@ fn who_meets_a_wish_comes_first_and_nobody_waits_for_it() {
     assert_eq!(served, [SSD, GPU, GPU]);
 }
 
+/// In slices of every two, three or four classes, whichever kind a worker is: the classes that it does not
+/// meet, one task each, while what it meets never runs empty.
+#[test]
+fn no_wish_starves_while_others_come_one_at_a_time() {
+    let sets = [BOTH, GPU, SSD, ANY];
+    for wishes in [&sets[..2], &sets[2..], &sets[1..], &sets] {
+        for has in sets {
+            let serving = Serving::of(wishes, &[has, BOTH]).unwrap().wished();
+            let mut rack = rack_of(serving, &[has]);
+            let met: Vec<Labels> = wishes.iter().copied().filter(|wish| has.have(*wish)).collect();
+            for wish in wishes {
+                assert_eq!(rack.task_with(*wish), Verdict::Parked);
+            }
+            let mut waits = wishes.to_vec();
+            for _ in 0..3 * TURN {
+                let taken = Labels(dispatched(token(&mut rack, 0)).constraints);
+                waits.retain(|wish| *wish != taken);
+                let steady = met.first().or(wishes.first()).copied().unwrap();
+                assert_eq!(rack.task_with(steady), Verdict::Parked);
+            }
+            assert_eq!(waits, [], "{has:?} of {wishes:?}");
+        }
+    }
+}
+
 #[test]
 fn a_token_that_finds_nobody_at_all_parks_next_also_where_it_would_first_look_for_wishes() {
     let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
