@@ -318,6 +318,25 @@ fn a_task_waits_for_its_wish_as_many_passes_as_it_may_and_then_takes_anybody() {
     }
 }
 
+/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many go round.
+#[test]
+fn while_as_much_goes_round_as_may_a_task_is_refused_and_counted() {
+    let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
+    let mut rack = Rack::waiting(serving, &[0, 1], 16, 64);
+    token(&mut rack, 0);
+    let mut asking: VecDeque<_> = (0..96).map(|_| circulating(rack.task_with(SSD))).collect();
+    for _ in 0..10 {
+        assert_eq!(rejected(rack.task_with(SSD)), RejectReason::NoRoom);
+        let asked = asking.pop_front().unwrap();
+        asking.push_back(circulating(rack.once_more(asked)));
+    }
+    assert_eq!(rack.program.refusals().of(Refusal::RoundsFull), 10);
+    let asked = Verdict::Again(asking.pop_front().unwrap());
+    assert_eq!(taker(rack.go_round(asked)), 0);
+    token(&mut rack, 0);
+    circulating(rack.task_with(SSD));
+}
+
 /// What may happen to a slice.
 #[derive(Clone, Copy, Debug)]
 enum Event {
