@@ -46,6 +46,7 @@ fn size() -> Config {
         replay_cells: 64,
         servers: 0,
         counters_start: Serial(0),
+        polls_ahead: 0,
         seed: 0,
     }
 }

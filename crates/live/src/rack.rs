@@ -334,6 +334,7 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
         tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
+        polls_ahead: 0,
         seed: ask.seed,
         ..Config::full(epoch)
     };

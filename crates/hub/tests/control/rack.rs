@@ -59,6 +59,7 @@ impl Switch {
             replay_cells: 16,
             servers: 0,
             counters_start: Serial(0),
+            polls_ahead: 0,
             seed: 0,
         };
         let driver = SwitchDriver::new(&SwitchConfig { place, ..SwitchConfig::new(size) }).unwrap();

@@ -190,6 +190,7 @@ impl RackSetup {
             replay_cells: self.replay_cells(),
             servers: self.servers,
             counters_start: START,
+            polls_ahead: 0,
             seed: self.dice("switch").word(),
         }
     }
