@@ -36,7 +36,8 @@ use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::horus::{
-    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, Uplink, UplinkStages, submitted,
+    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, TellsOf, Thought, Uplink, UplinkStages,
+    submitted,
 };
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
@@ -397,7 +398,8 @@ impl Scheduler for RackSched {
                 let known = self.note_load(pass, seat, |_| reply.load);
                 if let Some(uplink) = self.post.uplink() {
                     let more = i64::from(reply.load) - i64::from(known);
-                    uplink.passed(pass, SliceId(seat.slice), more, None, true);
+                    let of = TellsOf { idle: None, above: Thought::Unknown, carries_load: true };
+                    uplink.passed(pass, SliceId(seat.slice), more, of);
                 }
             }
         }

@@ -146,6 +146,21 @@ mod tests {
         assert_eq!(find(table, Nanos(0), task(1)), None);
     }
 
+    /// Two tasks may share a cell: the newer one has it, and what becomes of the older one changes nothing.
+    #[test]
+    fn who_is_refused_takes_out_no_entry_of_another_task_in_its_cell() {
+        let (cell, mark) = place(task(1));
+        let shares = |other: &TaskId| place(*other).0 == cell && place(*other).1 != mark;
+        let other = (2..1_000_000).map(task).find(shares).expect("some task shares its cell");
+        let table = &mut table();
+        note(table, Nanos(0), task(1), 3);
+        table.forget(&mut Pass::begin("test"), other);
+        assert_eq!(find(table, Nanos(0), task(1)), Some(3));
+        assert_eq!(find(table, Nanos(0), other), None, "the entry is another task's");
+        note(table, Nanos(0), other, 4);
+        assert_eq!([task(1), other].map(|of| find(table, Nanos(0), of)), [None, Some(4)]);
+    }
+
     /// A client's tasks of 50 ms at a million a second.
     #[test]
     fn tasks_that_come_close_behind_each_other_hardly_share_a_cell() {

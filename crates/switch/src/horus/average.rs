@@ -61,6 +61,11 @@ impl Average {
         Self(bits)
     }
 
+    /// Tasks, with their fraction.
+    pub fn to_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::ONE.0)
+    }
+
     /// How far two are apart.
     #[must_use]
     pub const fn apart(self, other: Self) -> Self {
@@ -70,7 +75,7 @@ impl Average {
 
 impl fmt::Display for Average {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}", f64::from(self.0) / f64::from(Self::ONE.0))
+        write!(f, "{:.3}", self.to_f64())
     }
 }
 

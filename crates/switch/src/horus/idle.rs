@@ -7,20 +7,31 @@
 //!
 //! As printed that has holes. An add between the passes may be overwritten by the second one, a take there
 //! may get the node that is being removed and lose the last one, and who is added or removed twice is there
-//! twice or takes another node with it. So here an entry counts only if its node's index points at it.
-//! Then:
+//! twice or takes another node with it. At a leaf an entry counts only if its node's index points at it
+//! (here); a spine knows whether a rack has an entry before it touches the list (module [`racks`]).
+//!
+//! At a leaf:
 //!
 //! - whoever is added while it is listed stays where it is; the entry that the pass has written before it
-//!   could know is *stale*, and whoever takes it is told so and takes again;
+//!   could know is *stale*, and whoever takes it is told so and takes again. It happens whenever a worker
+//!   has told that it holds nothing while a task was on its way to it;
+//! - who finds the list full, which then has stale entries, is *owed* a place: a second list behind the
+//!   first has it, once, and the next task that takes brings it back in a second pass;
 //! - the first pass of a removal clears the index, and with that the node is no longer idle, whatever comes
 //!   of the second, also if the lock was taken;
 //! - the second pass closes the gap only if no node was added or taken meanwhile, which it sees from
 //!   `count`, whose upper half counts adds; else the gap is a stale entry.
 
+pub(super) mod racks;
+
 use crate::pipeline::{Layout, Pass, Register};
 
 /// An index of a node that is not listed; of others it is their place plus one.
 const NONE: u16 = 0;
+/// An index of a node that waits for a place.
+const OWED: u16 = u16::MAX;
+/// Places of a leaf's list for each node, as far as they can be told apart: the others are for stale entries.
+const STALE_ROOM: u16 = 4;
 /// A node more, and an add more in the upper half.
 const ADDED: u32 = 1 << 16 | 1;
 
@@ -31,6 +42,20 @@ pub(super) struct IdleStages {
     pub(super) count: u8,
     pub(super) list: u8,
     pub(super) index: u8,
+}
+
+/// The stages of the list of nodes that are owed a place, behind all others that a pass of theirs touches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwedStages {
+    pub(super) count: u8,
+    pub(super) list: u8,
+}
+
+/// Nodes that found their pool's list full; none is here twice.
+#[derive(Debug)]
+struct Owed {
+    count: Register<u16>,
+    list: Register<u16>,
 }
 
 /// Every pool's list.
@@ -47,6 +72,8 @@ pub(super) struct IdleList {
     count: Register<u32>,
     list: Register<u16>,
     index: Register<u16>,
+    /// At a leaf, unless its list is as printed.
+    owed: Option<Owed>,
 }
 
 /// Who was taken.
@@ -60,20 +87,14 @@ pub(super) enum Vacancy {
     Nobody,
 }
 
-/// Who was looked at.
+/// What an add came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    /// This node, which stays.
-    Node(u16),
-    /// The entry does not count. If it was the last one, a second look can take it off.
-    Stale(Option<Worn>),
-    /// Nobody is listed.
-    Nobody,
+pub(super) struct Added {
+    /// Entries that the list has now.
+    pub(super) entries: u16,
+    /// The list was full, and the node waits for a place: [`IdleList::owe`] has to follow in the same pass.
+    pub(super) is_owed: bool,
 }
-
-/// `count`, as a pass found it whose last entry does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Worn(pub(super) u32);
 
 /// The most nodes whose removal fits what a packet carries round: see [`Removal::memo`].
 pub(super) const NODES_ROUND_MAX: u16 = (1 << 12) - 1;
@@ -113,8 +134,38 @@ const fn entries(count: u32) -> u16 {
 }
 
 impl IdleList {
-    /// Nobody is idle. A list has at least as many places as nodes; the others are for stale entries.
-    pub(super) fn new(
+    /// Nobody is idle. The list is as printed.
+    pub(super) fn as_published(layout: &mut Layout, at: IdleStages, pools: u16, nodes: u16) -> Self {
+        Self::new(layout, at, (pools, nodes, nodes), true)
+    }
+
+    /// The same of a leaf, healed.
+    pub(super) fn of_leaf(
+        layout: &mut Layout,
+        at: IdleStages,
+        owed: OwedStages,
+        (pools, nodes): (u16, u16),
+    ) -> Self {
+        let places = nodes.saturating_mul(STALE_ROOM).min(OWED - 1);
+        Self::with_room(layout, at, owed, (pools, nodes, places))
+    }
+
+    /// A leaf's, with so many places.
+    fn with_room(
+        layout: &mut Layout,
+        at: IdleStages,
+        owed: OwedStages,
+        (pools, nodes, places): (u16, u16, u16),
+    ) -> Self {
+        let mut list = Self::new(layout, at, (pools, nodes, places), false);
+        list.owed = Some(Owed {
+            count: Register::new(layout, "owed count", owed.count, 16, pools.into(), 0),
+            list: Register::new(layout, "owed list", owed.list, 16, pools as usize * nodes as usize, 0),
+        });
+        list
+    }
+
+    fn new(
         layout: &mut Layout,
         at: IdleStages,
         (pools, nodes, places): (u16, u16, u16),
@@ -129,6 +180,7 @@ impl IdleList {
             count: Register::new(layout, "idle count", at.count, 32, of_pools, 0),
             list: Register::new(layout, "idle list", at.list, 16, of_pools * places as usize, 0),
             index: Register::new(layout, "idle index", at.index, 16, of_pools * nodes as usize, NONE),
+            owed: None,
         }
     }
 
@@ -142,20 +194,61 @@ impl IdleList {
         pool as usize * self.places as usize + at as usize
     }
 
-    /// A node says that it is idle; gives how many entries there are now. If the list is full of stale ones
-    /// it is not taken in: the next tasks wear those off.
-    pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u16 {
-        let (places, as_published) = (self.places, self.as_published);
+    /// A node says that it is idle. One that is owed a place waits on for it, so that it is owed one only.
+    pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Added {
+        let as_published = self.as_published;
+        self.add_if(pass, (pool, node), |held| as_published || held == NONE, NONE)
+    }
+
+    /// A node that is owed a place gets one, unless it has left or found one meanwhile.
+    pub(super) fn give(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Added {
+        self.add_if(pass, (pool, node), |held| held == OWED, OWED)
+    }
+
+    /// The entry counts if the node's index `is_new`. Where there is no room, a node of this index is owed it.
+    fn add_if(
+        &mut self,
+        pass: &mut Pass,
+        (pool, node): (u16, u16),
+        is_new: impl Fn(u16) -> bool,
+        unplaced: u16,
+    ) -> Added {
+        let (places, cell) = (self.places, self.cell(pool, node));
         let has_room = |count: u32| entries(count) < places;
         let count = self.count.branch(pass, pool.into(), has_room, |count| count.wrapping_add(ADDED), |c| c);
         if !has_room(count) {
-            return places;
+            if self.owed.is_none() {
+                return Added { entries: places, is_owed: false };
+            }
+            let is_owed = |held: u16| held == unplaced;
+            let held = self.index.branch(pass, cell, is_owed, |_| OWED, |held| held);
+            return Added { entries: places, is_owed: is_owed(held) };
         }
-        let (place, cell) = (entries(count), self.cell(pool, node));
+        let place = entries(count);
         self.list.write(pass, self.place(pool, place), node);
-        let is_new = |held: u16| as_published || held == NONE;
         self.index.branch(pass, cell, is_new, |_| place + 1, |held| held);
-        place + 1
+        Added { entries: place + 1, is_owed: false }
+    }
+
+    /// The node of an add that is owed a place waits for it.
+    #[cold]
+    pub(super) fn owe(&mut self, pass: &mut Pass, pool: u16, node: u16) {
+        let nodes = usize::from(self.nodes);
+        let Some(owed) = &mut self.owed else { return };
+        let has_room = |count: u16| usize::from(count) < nodes;
+        let count = owed.count.branch(pass, pool.into(), has_room, |count| count + 1, |count| count);
+        if has_room(count) {
+            owed.list.write(pass, usize::from(pool) * nodes + usize::from(count), node);
+        }
+    }
+
+    /// Somebody who is owed a place, for the next pass of whoever asks: [`IdleList::give`].
+    #[inline]
+    pub(super) fn owes(&mut self, pass: &mut Pass, pool: u16) -> Option<u16> {
+        let nodes = usize::from(self.nodes);
+        let owed = self.owed.as_mut()?;
+        let count = owed.count.update(pass, pool.into(), |count| count.saturating_sub(1));
+        (count > 0).then(|| owed.list.read(pass, usize::from(pool) * nodes + usize::from(count) - 1))
     }
 
     /// Takes the newest; gives how many entries are left.
@@ -171,32 +264,13 @@ impl IdleList {
         (if counts(index) { Vacancy::Node(node) } else { Vacancy::Stale }, held - 1)
     }
 
-    /// Looks at one that stays: the newest, or the one that `place` chooses among so many. `worn`: what an
-    /// earlier pass found to be a stale end of the list, which is taken off before if nothing came between.
-    pub(super) fn look(
-        &mut self,
-        pass: &mut Pass,
-        pool: u16,
-        worn: Option<Worn>,
-        place: impl FnOnce(u16) -> u16,
-    ) -> Looked {
-        let is_worn = |count: u32| worn.is_some_and(|worn| worn.0 == count & COMPARED) && entries(count) > 0;
-        let before = self.count.branch(pass, pool.into(), is_worn, |count| count - 1, |count| count);
-        let count = before - u32::from(is_worn(before));
-        let held = entries(count);
-        if held == 0 {
-            return Looked::Nobody;
-        }
-        let at = place(held);
-        let node = self.list.read(pass, self.place(pool, at));
-        let index = self.index.read(pass, self.cell(pool, node));
-        if self.as_published || index == at + 1 {
-            return Looked::Node(node);
-        }
-        Looked::Stale((at + 1 == held).then_some(Worn(count & COMPARED)))
+    /// As printed: looks at one that stays, the newest, or the one that `place` chooses among so many.
+    pub(super) fn look(&mut self, pass: &mut Pass, pool: u16, place: impl FnOnce(u16) -> u16) -> Option<u16> {
+        let held = entries(self.count.read(pass, pool.into()));
+        (held > 0).then(|| self.list.read(pass, self.place(pool, place(held))))
     }
 
-    /// Whether a node is listed.
+    /// As printed: whether a node is listed.
     pub(super) fn has(&mut self, pass: &mut Pass, pool: u16, node: u16) -> bool {
         self.index.read(pass, self.cell(pool, node)) != NONE
     }
@@ -213,6 +287,7 @@ impl IdleList {
         let as_published = self.as_published;
         let cell = self.cell(pool, node);
         let held = self.index.update(pass, cell, |held| if as_published { held } else { NONE });
+        let held = if held == OWED { NONE } else { held };
         is_alone.then_some(Removal { pool, held, last, count: count & COMPARED })
     }
 
@@ -237,6 +312,25 @@ impl IdleList {
         self.list.write(pass, self.place(pool, held - 1), last);
         let counts = |index: u16| index == entries(count);
         self.index.branch(pass, cell, counts, |_| held, |index| index);
+    }
+
+    /// The control software's write: a node has left. Both passes of a removal, one behind the other; and
+    /// nothing is owed to it any more.
+    pub(super) fn forget(&mut self, name: &'static str, pool: u16, node: u16) {
+        if let Some(removal) = self.remove(&mut Pass::begin(name), pool, node) {
+            self.close_gap(&mut Pass::begin(name), removal);
+        }
+        let first = usize::from(pool) * usize::from(self.nodes);
+        let Some(owed) = &mut self.owed else { return };
+        let mut kept = 0;
+        for at in 0..usize::from(owed.count.peek(pool.into())) {
+            let waits = owed.list.peek(first + at);
+            if waits != node {
+                owed.list.poke(first + usize::from(kept), waits);
+                kept += 1;
+            }
+        }
+        owed.count.poke(pool.into(), kept);
     }
 
     /// The control software's look: how many entries a pool has.

@@ -13,7 +13,7 @@
 //!
 //! The stages, behind the front's 0 and 1: who the samples are and the lock (1), the idle nodes' count and
 //! both loads (2), the idle list (3), where the loads are compared too, the idle index (4), the drifts (5
-//! and 6), `sent` and `seen_out` (7), the affinity table if there is one (8); in a fabric also the numbers of
+//! and 6), `sent` and `seen_out` (7), idle workers that are owed a place (7 and 8), the affinity table if there is one (8); in a fabric also the numbers of
 //! spines' tasks (1), averages and what spines were told (8 and 9).
 
 use alloc::boxed::Box;
@@ -22,11 +22,11 @@ use sluice_wire::tables::{Feed, SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Endpoint, Nanos, RejectReason, Reply, Serial, SliceId, Submit, WorkerId};
 
 use super::affinity::{AffinityTable, FIRST_TRY};
-use super::idle::{IdleList, IdleStages, Vacancy};
+use super::idle::{Added, IdleList, IdleStages, OwedStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
-use super::uplink::{Thought, Uplink, UplinkStages, submitted};
+use super::uplink::{TellsOf, Thought, Uplink, UplinkStages, submitted};
 use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
@@ -40,6 +40,7 @@ const SAMPLES_STAGE: u8 = 1;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 2, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
+const OWED: OwedStages = OwedStages { count: 7, list: 8 };
 const AFFINITY_STAGE: u8 = 8;
 /// The most that a worker can hold where averages are kept: beyond it they have no bits.
 const LOAD_MAX: u32 = u16::MAX as u32;
@@ -66,24 +67,42 @@ enum TaskMemo {
     Kept(WorkerId),
     /// It has to choose anew.
     Anew,
+    /// Who is owed a place on the list of idle workers; and whom it took from there, with how much before that
+    /// one.
+    Gives { owed: WorkerId, taken: Option<(WorkerId, u32)> },
 }
 
 impl TaskMemo {
     /// Above 32 bits: a worker, or one of these beside it.
     const KEPT: u64 = 1 << 16;
     const ANEW: u64 = 1 << 17;
+    const GIVES: u64 = 1 << 18;
+    /// Of one who gives: in the lower half, above who is owed, that it took somebody, and above that the queue.
+    const TOOK: u64 = 1 << 16;
+    const QUEUE_SHIFT: u32 = 17;
+    const QUEUE_MAX: u32 = (1 << 15) - 1;
 
-    const fn bits(self) -> u64 {
+    fn bits(self) -> u64 {
         match self {
-            Self::Chosen { worker, queue } => (worker.0 as u64) << 32 | queue as u64,
-            Self::Kept(worker) => (Self::KEPT | worker.0 as u64) << 32,
+            Self::Chosen { worker, queue } => u64::from(worker.0) << 32 | u64::from(queue),
+            Self::Kept(worker) => (Self::KEPT | u64::from(worker.0)) << 32,
             Self::Anew => Self::ANEW << 32,
+            Self::Gives { owed, taken } => {
+                let took = taken.map_or(0, |(worker, queue)| {
+                    let queue = u64::from(queue.min(Self::QUEUE_MAX)) << Self::QUEUE_SHIFT;
+                    u64::from(worker.0) << 32 | queue | Self::TOOK
+                });
+                Self::GIVES << 32 | took | u64::from(owed.0)
+            }
         }
     }
 
-    const fn of(bits: u64) -> Self {
+    fn of(bits: u64) -> Self {
         let (kind, worker) = (bits >> 32, WorkerId((bits >> 32) as u16));
-        if kind & Self::ANEW != 0 {
+        if kind & Self::GIVES != 0 {
+            let taken = (bits & Self::TOOK != 0).then_some((worker, bits as u32 >> Self::QUEUE_SHIFT));
+            Self::Gives { owed: WorkerId(bits as u16), taken }
+        } else if kind & Self::ANEW != 0 {
             Self::Anew
         } else if kind & Self::KEPT != 0 {
             Self::Kept(worker)
@@ -148,7 +167,11 @@ impl Horus {
         layout.table("seats of workers", 0, 16, nodes.into());
         layout.table("workers of samples 0", SAMPLES_STAGE, 16, rows);
         layout.table("workers of samples 1", SAMPLES_STAGE, 16, rows);
-        let idle = IdleList::new(layout, IDLE, (pools, nodes, nodes), reading.as_published);
+        let idle = if reading.as_published {
+            IdleList::as_published(layout, IDLE, pools, nodes)
+        } else {
+            IdleList::of_leaf(layout, IDLE, OWED, (pools, nodes))
+        };
         let loads = Loads::new(layout, LOADS, pools, nodes, reading.writes);
         let affinity = reading.affinity.map(|keeps| AffinityTable::new(layout, AFFINITY_STAGE, keeps));
         Self {
@@ -183,15 +206,25 @@ impl Horus {
         let node = match vacancy {
             Vacancy::Nobody => {
                 let (better, more) = self.choose_busy(pass, slice, seats);
-                return Pick { better: Some(better), left, more };
+                return Pick { goes: Goes::of(better), left, more };
             }
             Vacancy::Stale => None,
             Vacancy::Node(node) => self.node(WorkerId(node), slice),
         };
-        let Some(node) = node else { return Pick { better: None, left, more: 0 } };
-        let counts = !self.reading.uncounted;
-        let queue = if counts { self.loads.drift(pass, slice.0, one_task(node)) } else { 0 };
-        Pick { better: Some(Better { node, queue, goes_round: false }), left, more: i64::from(counts) }
+        let counts = node.is_some() && !self.reading.uncounted;
+        let queue = match node {
+            Some(node) if counts => self.loads.drift(pass, slice.0, one_task(node)),
+            _ => 0,
+        };
+        let goes = match (self.idle.owes(pass, slice.0), node) {
+            (Some(owed), _) => {
+                let taken = node.map(|node| (WorkerId(node), queue));
+                Goes::Round(TaskMemo::Gives { owed: WorkerId(owed), taken })
+            }
+            (None, Some(node)) => Goes::Down { node, queue },
+            (None, None) => Goes::Round(TaskMemo::Anew),
+        };
+        Pick { goes, left, more: i64::from(counts) }
     }
 
     /// Who gets the task while nobody is idle, and how many more are known to be before workers then.
@@ -222,28 +255,29 @@ impl Horus {
         let memo = memo.map(TaskMemo::of);
         let before = if memo.is_none() { self.look_back(pass, now, submit) } else { None };
         if let Some(before) = before {
+            self.counted(pass, slice, Counted { more: 0, printed: 0, idle: None, above: origin.thought });
             return round(submit, arrived, before);
         }
         if let Some((node, occupancy, more)) = memo.and_then(|memo| self.carried(pass, slice, memo)) {
             let verdict = self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy });
-            self.counted(pass, slice, Counted { more, printed: 1, idle: None });
+            self.counted(pass, slice, Counted { more, printed: 1, idle: None, above: Thought::Unknown });
             return verdict;
+        }
+        if matches!(memo, Some(TaskMemo::Gives { .. })) {
+            return round(submit, arrived, TaskMemo::Anew);
         }
         if seats == 0 {
             return self.front.turn_away(submit, RejectReason::NoWorkers, origin.spine);
         }
-        let Pick { better, left, more } = self.choose(pass, slice, seats);
-        let (verdict, printed) = match better {
-            None => (round(submit, arrived, TaskMemo::Anew), 0),
-            Some(Better { node, queue, goes_round: true }) => {
-                (round(submit, arrived, TaskMemo::Chosen { worker: WorkerId(node), queue }), 0)
-            }
-            Some(Better { node, queue: occupancy, .. }) => {
+        let Pick { goes, left, more } = self.choose(pass, slice, seats);
+        let (verdict, printed) = match goes {
+            Goes::Round(memo) => (round(submit, arrived, memo), 0),
+            Goes::Down { node, queue: occupancy } => {
                 (self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy }), 1)
             }
         };
         let idle = self.reading.parts.looks_for_idle().then_some((left, origin.thought));
-        self.counted(pass, slice, Counted { more, printed, idle });
+        self.counted(pass, slice, Counted { more, printed, idle, above: origin.thought });
         verdict
     }
 
@@ -266,7 +300,21 @@ impl Horus {
                 let node = self.node(worker, slice)?;
                 Some((node, self.loads.drift(pass, slice.0, one_task(node)), 1))
             }
+            TaskMemo::Gives { owed, taken } => {
+                let added = self.idle.give(pass, slice.0, owed.0);
+                self.waits(pass, slice.0, owed.0, added);
+                let (taken, queue) = taken?;
+                Some((self.node(taken, slice)?, queue, 0))
+            }
             TaskMemo::Anew => None,
+        }
+    }
+
+    /// An idle worker found the list full: the next task that takes one of the others brings it back.
+    #[inline]
+    fn waits(&mut self, pass: &mut Pass, slice: u16, node: u16, added: Added) {
+        if added.is_owed {
+            self.idle.owe(pass, slice, node);
         }
     }
 
@@ -289,9 +337,9 @@ impl Horus {
     /// In a fabric: counts what a pass has changed, and perhaps tells the spine.
     fn counted(&mut self, pass: &mut Pass, slice: SliceId, counted: Counted) {
         let Some(uplink) = &mut self.uplink else { return };
-        let Counted { more, printed, idle } = counted;
+        let Counted { more, printed, idle, above } = counted;
         let more = if self.reading.as_published { printed } else { more };
-        uplink.passed(pass, slice, more, idle, printed < 0);
+        uplink.passed(pass, slice, more, TellsOf { idle, above, carries_load: printed < 0 });
     }
 
     /// The pool's workers, or what is known of them, are others: the mean is reckoned anew.
@@ -307,16 +355,14 @@ impl Horus {
     fn heard(&mut self, pass: &mut Pass, slice: u16, node: u16, load: u32) {
         let known = self.loads.told(pass, slice, node, load);
         let is_listed = load == 0 && self.reading.parts.looks_for_idle();
-        let idle = is_listed.then(|| (self.idle.add(pass, slice, node), Thought::Unknown));
+        let added = is_listed.then(|| self.idle.add(pass, slice, node));
         let known = i64::from(known) + i64::from(self.loads.settled(pass, slice, node));
-        self.counted(pass, SliceId(slice), Counted { more: i64::from(load) - known, printed: -1, idle });
-    }
-
-    /// Both passes of a removal, one behind the other.
-    fn remove(&mut self, slice: u16, worker: WorkerId) {
-        if let Some(removal) = self.idle.remove(&mut Pass::begin(Self::NAME), slice, worker.0) {
-            self.idle.close_gap(&mut Pass::begin(Self::NAME), removal);
+        if let Some(added) = added {
+            self.waits(pass, slice, node, added);
         }
+        let idle = added.map(|added| (added.entries, Thought::Unknown));
+        let more = i64::from(load) - known;
+        self.counted(pass, SliceId(slice), Counted { more, printed: -1, idle, above: Thought::Unknown });
     }
 }
 
@@ -331,12 +377,32 @@ struct Origin {
 
 /// A choice.
 struct Pick {
-    /// Nobody: the task has to go round and choose anew.
-    better: Option<Better>,
+    goes: Goes,
     /// Entries that the idle list has left.
     left: u16,
     /// So many tasks more are known to be before workers.
     more: i64,
+}
+
+/// Where a task goes from a pass in which it chose.
+enum Goes {
+    /// To this worker, which has so much before it.
+    Down {
+        node: u16,
+        queue: u32,
+    },
+    Round(TaskMemo),
+}
+
+impl Goes {
+    const fn of(better: Better) -> Self {
+        let Better { node, queue, goes_round } = better;
+        if goes_round {
+            Self::Round(TaskMemo::Chosen { worker: WorkerId(node), queue })
+        } else {
+            Self::Down { node, queue }
+        }
+    }
 }
 
 /// What a pass has changed.
@@ -348,6 +414,8 @@ struct Counted {
     printed: i64,
     /// How many entries the idle list has, if the pass knows, and what the spine thinks.
     idle: Option<(u16, Thought)>,
+    /// What the spine thinks that has counted a task which comes from there.
+    above: Thought,
 }
 
 const fn one_task(node: u16) -> Candidate {
@@ -431,12 +499,14 @@ impl Scheduler for Horus {
     fn worker_set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) {
         let change = self.seats.set(worker, row);
         if let Some((seat, _)) = change.left {
-            self.remove(seat.slice, worker);
+            self.idle.forget(Self::NAME, seat.slice, worker.0);
             self.resize(seat.slice);
         }
         if let Some(seat) = change.taken {
             self.loads.clear(seat.slice, worker.0);
-            self.idle.add(&mut Pass::begin(Self::NAME), seat.slice, worker.0);
+            let pass = &mut Pass::begin(Self::NAME);
+            let added = self.idle.add(pass, seat.slice, worker.0);
+            self.waits(pass, seat.slice, worker.0, added);
             self.resize(seat.slice);
         }
     }
@@ -446,5 +516,27 @@ impl Scheduler for Horus {
             self.loads.clear(seat.slice, worker.0);
             self.resize(seat.slice);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_task_carries_round_is_what_it_noted() {
+        let (worker, owed) = (WorkerId(u16::MAX), WorkerId(u16::MAX - 1));
+        for memo in [
+            TaskMemo::Anew,
+            TaskMemo::Kept(worker),
+            TaskMemo::Chosen { worker, queue: u32::MAX },
+            TaskMemo::Gives { owed, taken: None },
+            TaskMemo::Gives { owed, taken: Some((worker, TaskMemo::QUEUE_MAX)) },
+        ] {
+            assert_eq!(TaskMemo::of(memo.bits()), memo);
+        }
+        let longer = TaskMemo::Gives { owed, taken: Some((worker, u32::MAX)) };
+        let told = TaskMemo::Gives { owed, taken: Some((worker, TaskMemo::QUEUE_MAX)) };
+        assert_eq!(TaskMemo::of(longer.bits()), told);
     }
 }

@@ -7,12 +7,12 @@
 //! a task adds one worker's share.
 //!
 //! Its weaknesses are kept: whichever rack is taken while idle gets all tasks until its leaf's word that it
-//! is idle no longer has come, and what was told is as old as its way. Ours: entries of the list that count
-//! once, what the shared front does about loss, and a rack's word counts only in the generation that the
+//! is idle no longer has come, and what was told is as old as its way. Ours: a list of idle racks with each
+//! rack once, what the shared front does about loss, and a rack's word counts only in the generation that the
 //! rack has now.
 //!
-//! The stages, behind the front's 0 and 1: the lock (1), the idle racks' count and which racks samples are
-//! (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
+//! The stages, beside the front's 0 and 1: racks' last words (0), the lock (1), the idle racks' count and
+//! which racks samples are (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
 //! the drifts (5 and 6), `sent` and `seen_out` (7), the affinity table if there is one (8).
 
 use alloc::boxed::Box;
@@ -24,7 +24,8 @@ use sluice_wire::{
 };
 
 use super::affinity::{AffinityTable, FIRST_TRY};
-use super::idle::{IdleList, IdleStages, Looked, NODES_ROUND_MAX, Removal, Worn};
+use super::idle::racks::IdleRacks;
+use super::idle::{IdleStages, NODES_ROUND_MAX};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::racks::Racks;
 use super::reading::{FabricReading, IdleRack, PolicyParts};
@@ -39,13 +40,11 @@ use crate::refusal::Refusal;
 
 const SAMPLES_STAGE: u8 = 2;
 const SHARES_STAGE: u8 = 4;
+const WORDS_STAGE: u8 = 0;
 const IDLE: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const LOADS: LoadStages = LoadStages { loads: 3, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
 const AFFINITY_STAGE: u8 = 8;
-/// Places of the idle list for each rack. A removal that another one or an add comes between leaves a stale
-/// entry, and where a list is full of those a rack's word that it is idle is lost: that starved racks.
-const STALE_ROOM: u16 = 4;
 
 /// Horus' spine and its memory.
 #[derive(Debug)]
@@ -53,7 +52,7 @@ pub struct Spine {
     front: Front,
     reading: FabricReading,
     racks: Racks,
-    idle: IdleList,
+    idle: IdleRacks,
     loads: Loads,
     random: Box<[Random]>,
     affinity: Option<AffinityTable>,
@@ -66,22 +65,20 @@ enum Memo {
     Chosen { leaf: u16, queue: u32 },
     /// Who has the try before.
     Kept { leaf: u16 },
-    /// It chooses anew, and may take off a stale end of the idle list first.
-    Anew(Option<Worn>),
+    /// It chooses anew.
+    Anew,
 }
 
 impl Memo {
     /// Above 32 bits: a leaf, or one of these.
     const ANEW: u64 = 1 << 17;
-    const WORN: u64 = 1 << 18;
-    const KEPT: u64 = 1 << 19;
+    const KEPT: u64 = 1 << 18;
 
     fn bits(self) -> u64 {
         let (kind, word) = match self {
             Self::Chosen { leaf, queue } => (leaf.into(), queue),
             Self::Kept { leaf } => (Self::KEPT, leaf.into()),
-            Self::Anew(None) => (Self::ANEW, 0),
-            Self::Anew(Some(Worn(count))) => (Self::WORN, count),
+            Self::Anew => (Self::ANEW, 0),
         };
         kind << 32 | u64::from(word)
     }
@@ -89,8 +86,7 @@ impl Memo {
     const fn of(bits: u64) -> Self {
         let word = bits as u32;
         match bits >> 32 {
-            Self::ANEW => Self::Anew(None),
-            Self::WORN => Self::Anew(Some(Worn(word))),
+            Self::ANEW => Self::Anew,
             Self::KEPT => Self::Kept { leaf: word as u16 },
             leaf => Self::Chosen { leaf: leaf as u16, queue: word },
         }
@@ -114,8 +110,7 @@ impl Spine {
         let mut front = Front::new(Self::NAME, Feed::Pushed { reports: true }, config, back);
         let layout = &mut front.layout;
         Racks::tables(layout, SAMPLES_STAGE, SHARES_STAGE, &config);
-        let places = if reading.as_published { leaves } else { leaves.saturating_mul(STALE_ROOM).min(most) };
-        let idle = IdleList::new(layout, IDLE, (pools, leaves, places), reading.as_published);
+        let idle = IdleRacks::new(layout, (WORDS_STAGE, IDLE), (pools, leaves), reading.as_published);
         let loads = Loads::new(layout, LOADS, pools, leaves, reading.resubmit_writes);
         let affinity = reading.affinity.map(|keeps| AffinityTable::new(layout, AFFINITY_STAGE, keeps));
         let (racks, random) = (Racks::new(&config), Random::of_pools(config.seed, pools));
@@ -154,16 +149,19 @@ impl Spine {
         Average::from_bits(self.loads.queue(pool.0, leaf.0))
     }
 
+    /// Leaves of a pool that tasks may go to.
+    pub fn racks(&self, pool: SliceId) -> &[u16] {
+        self.racks.of(pool)
+    }
+
     /// How many entries a pool's list of idle racks has.
     pub fn idle_racks(&self, pool: SliceId) -> u16 {
         self.idle.entries(pool.0)
     }
 
-    /// Nothing is known of a rack any more: both passes of a removal, one behind the other.
+    /// Nothing is known of a rack any more.
     fn forget(&mut self, pool: SliceId, leaf: u16) {
-        if let Some(removal) = self.idle.remove(&mut Pass::begin(Self::NAME), pool.0, leaf) {
-            self.idle.close_gap(&mut Pass::begin(Self::NAME), removal);
-        }
+        self.idle.forget(Self::NAME, pool.0, leaf);
         self.loads.clear(pool.0, leaf);
     }
 
@@ -182,32 +180,26 @@ impl Spine {
     }
 
     /// Who gets the task, of a pool with racks.
-    fn choose(&mut self, pass: &mut Pass, pool: SliceId, worn: Option<Worn>) -> Choice {
-        match self.look(pass, pool, worn) {
-            Looked::Stale(worn) => Choice::Round(Memo::Anew(worn)),
-            Looked::Node(leaf) => match self.sample(pool, leaf) {
-                Some(sample) => {
-                    if !self.reading.idle_uncounted {
-                        self.loads.drift(pass, pool.0, sample);
-                    }
-                    Choice::Leaf { leaf, queue: IDLE_SELECTED }
-                }
-                None => Choice::Nobody,
-            },
-            Looked::Nobody => match self.samples(pool) {
-                Some(samples) => self.choose_busy(pass, pool, samples),
-                None => Choice::Nobody,
-            },
+    fn choose(&mut self, pass: &mut Pass, pool: SliceId) -> Choice {
+        if let Some(sample) = self.look(pass, pool).and_then(|leaf| self.sample(pool, leaf)) {
+            if !self.reading.idle_uncounted {
+                self.loads.drift(pass, pool.0, sample);
+            }
+            return Choice::Leaf { leaf: sample.node, queue: IDLE_SELECTED };
+        }
+        match self.samples(pool) {
+            Some(samples) => self.choose_busy(pass, pool, samples),
+            None => Choice::Nobody,
         }
     }
 
     /// An idle rack, if idle racks are looked for.
-    fn look(&mut self, pass: &mut Pass, pool: SliceId, worn: Option<Worn>) -> Looked {
+    fn look(&mut self, pass: &mut Pass, pool: SliceId) -> Option<u16> {
         if !self.reading.parts.looks_for_idle() {
-            return Looked::Nobody;
+            return None;
         }
         let random = &mut self.random[usize::from(pool.0)];
-        self.idle.look(pass, pool.0, worn, |entries| match self.reading.idle_rack {
+        self.idle.look(pass, pool.0, |entries| match self.reading.idle_rack {
             IdleRack::Newest => entries - 1,
             IdleRack::Random => random.below(entries),
         })
@@ -230,7 +222,7 @@ impl Spine {
     fn look_back(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit) -> Option<Memo> {
         let affinity = self.affinity.as_mut().filter(|_| submit.attempt > FIRST_TRY)?;
         let before = affinity.find(pass, now, submit.task);
-        Some(before.map_or(Memo::Anew(None), |leaf| Memo::Kept { leaf }))
+        Some(before.map_or(Memo::Anew, |leaf| Memo::Kept { leaf }))
     }
 
     /// The second pass of a task that has its rack, if that one is still there: which it is, and what its
@@ -248,7 +240,7 @@ impl Spine {
                 let drift = self.loads.drift(pass, pool.0, sample);
                 Some((leaf, if is_idle { IDLE_SELECTED } else { drift }))
             }
-            Memo::Anew(_) => None,
+            Memo::Anew => None,
         }
     }
 
@@ -296,6 +288,13 @@ fn round(submit: &Submit, arrived: Nanos, memo: Memo) -> Verdict {
     Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: memo.bits() })
 }
 
+/// What a removal has left to do goes round.
+fn noted(memo: Option<u64>, now: Nanos) -> Verdict {
+    memo.map_or(Verdict::Parked, |memo| {
+        Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo })
+    })
+}
+
 impl Scheduler for Spine {
     const NAME: &'static str = "horus-spine";
 
@@ -319,15 +318,14 @@ impl Scheduler for Spine {
         if let Some(before) = before {
             return round(submit, arrived, before);
         }
-        let memo = memo.unwrap_or(Memo::Anew(None));
+        let memo = memo.unwrap_or(Memo::Anew);
         if let Some((leaf, occupancy)) = self.carried(pass, pool, memo) {
             return self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy });
         }
         if self.racks.of(pool).is_empty() {
             return self.front.reject(submit, RejectReason::NoWorkers);
         }
-        let worn = if let Memo::Anew(worn) = memo { worn } else { None };
-        match self.choose(pass, pool, worn) {
+        match self.choose(pass, pool) {
             Choice::Leaf { leaf, queue: occupancy } => {
                 self.send(pass, now, submit, WorkerId(leaf), Queued { wait, occupancy })
             }
@@ -342,16 +340,10 @@ impl Scheduler for Spine {
         }
         let (pool, leaf) = (update.pool.0, update.leaf.0);
         match update.news {
-            RackNews::Idle => {
-                self.idle.add(pass, pool, leaf);
-                Verdict::Parked
+            RackNews::Idle | RackNews::Busy => {
+                let memo = self.idle.says(pass, pool, leaf, update.news == RackNews::Idle);
+                noted(memo, now)
             }
-            RackNews::Busy => match self.idle.remove(pass, pool, leaf) {
-                Some(removal) => {
-                    Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo: removal.memo() })
-                }
-                None => Verdict::Parked,
-            },
             RackNews::Load(average) => {
                 self.loads.told(pass, pool, leaf, average.0);
                 self.loads.settled(pass, pool, leaf);
@@ -384,10 +376,9 @@ impl Scheduler for Spine {
         }
     }
 
-    /// The second pass of a removal.
-    fn note(&mut self, pass: &mut Pass, _: Nanos, memo: u64) -> Verdict {
-        self.idle.close_gap(pass, Removal::of(memo));
-        Verdict::Parked
+    /// A removal's next pass.
+    fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
+        noted(self.idle.goes_on(pass, memo), now)
     }
 
     /// Nothing waits here.

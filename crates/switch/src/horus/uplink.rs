@@ -7,6 +7,11 @@
 //! As printed the mean counts one up for each task and one down for each reply, so that a lost packet, or a
 //! pool with more or fewer workers than before, shifts it for good. Here it follows what the switch knows of
 //! each worker: a reply takes off what was known and adds what it tells.
+//!
+//! As printed the mean is told when it moved by one since it was told last. But its spine adds a share for each
+//! task that it sends there, and nothing takes these off while the mean stays: a rack that always has idle
+//! workers seems to have thousands of tasks before it, and gets none as soon as the spine has to compare means.
+//! Here the leaf adds the same shares to what it told, and tells the mean when the two are one apart.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -14,7 +19,7 @@ use alloc::vec;
 use sluice_wire::tables::SpineRow;
 use sluice_wire::{Dispatch, Endpoint, Key, MeanQueue, RackNews, Serial, SliceId, Submit};
 
-use super::reading::{FabricReading, LoadsTold};
+use super::reading::{FabricReading, LoadsTold, PolicyParts};
 use super::updates::{IDLE_SELECTED, Mirror, SpineLink};
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
@@ -57,7 +62,8 @@ pub(crate) struct Uplink {
     averages: Option<Register<u32>>,
     /// Whether the spine was told last that there are idle workers.
     told_idle: Register<bool>,
-    /// The mean that was told last; by replies, how many of them came since.
+    /// The mean as the spine knows it: what was told last, and a share for each task that it has sent since
+    /// (as printed, without these); by replies, how many of them came since.
     told: Register<u32>,
     mirror: Option<Mirror>,
 }
@@ -70,6 +76,8 @@ struct Pool {
     /// How many there are, and what a task adds to their mean; nothing while there are none.
     workers: u32,
     share: Option<Average>,
+    /// The spine was told anew last that the rack is idle.
+    says_idle: bool,
 }
 
 /// How a pool's rack stands after a pass.
@@ -81,6 +89,17 @@ pub(crate) struct RackStand {
     pub(crate) tasks: u32,
     /// What the task's spine thinks.
     pub(crate) thought: Thought,
+}
+
+/// What a pass tells of, beside the mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TellsOf {
+    /// How many entries the list of idle workers has, and what the spine thinks, if the pass knows.
+    pub(crate) idle: Option<(u16, Thought)>,
+    /// What the spine thinks of a task that comes from there: it has counted it.
+    pub(crate) above: Thought,
+    /// Whether the mean may be told with it.
+    pub(crate) carries_load: bool,
 }
 
 /// What a task's spine thinks of the rack.
@@ -130,6 +149,11 @@ impl Uplink {
         if let Some((_, sent)) = row {
             self.numbers.fill(usize::from(spine) * WINDOW as usize, WINDOW as usize, sent.0);
         }
+        let linked = self.pools.iter_mut().enumerate().filter(|(_, pool)| pool.linked == Some(spine));
+        for (index, pool) in linked {
+            pool.says_idle = false;
+            self.told.poke(index, 0);
+        }
         self.say(above);
         Ok(())
     }
@@ -163,7 +187,12 @@ impl Uplink {
             return Err(HorusError::UnknownSpine { spine, spines });
         }
         let place = self.pools.get_mut(usize::from(pool.0));
-        place.ok_or(HorusError::UnknownPool { pool, pools })?.linked = spine;
+        let linked = &mut place.ok_or(HorusError::UnknownPool { pool, pools })?.linked;
+        if *linked != spine {
+            *linked = spine;
+            // Whoever hears of the pool first knows nothing of it.
+            self.told.poke(pool.0.into(), 0);
+        }
         self.say(above);
         Ok(())
     }
@@ -216,49 +245,53 @@ impl Uplink {
         }
     }
 
-    /// A task or reply passed, after which `more` tasks are known to be before the workers. `idle`: how many
-    /// entries the list of idle workers has, if the pass knows.
-    pub(crate) fn passed(
-        &mut self,
-        pass: &mut Pass,
-        pool: SliceId,
-        more: i64,
-        idle: Option<(u16, Thought)>,
-        is_reply: bool,
-    ) {
+    /// A task or reply passed, after which `more` tasks are known to be before the workers.
+    pub(crate) fn passed(&mut self, pass: &mut Pass, pool: SliceId, more: i64, of: TellsOf) {
         let average = self.count(pass, pool, more);
-        self.tell(pass, pool, average, idle, is_reply);
+        self.tell(pass, pool, average, of);
     }
 
     /// A task or token passed a program that sees itself how its rack stands.
     pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: RackStand, carries_load: bool) {
         let RackStand { idle, tasks, thought } = stands;
         let idle = self.reading.parts.looks_for_idle().then_some((idle, thought));
-        self.tell(pass, pool, self.mean_of(pool, tasks), idle, carries_load);
+        self.tell(pass, pool, self.mean_of(pool, tasks), TellsOf { idle, above: thought, carries_load });
     }
 
-    /// Perhaps something is told.
-    fn tell(
-        &mut self,
-        pass: &mut Pass,
-        pool: SliceId,
-        average: Average,
-        idle: Option<(u16, Thought)>,
-        is_reply: bool,
-    ) {
+    /// Perhaps something is told: first that the rack is idle, or not, where the spine thinks otherwise; then
+    /// the load; and that it is idle once more if it has nothing else to say.
+    fn tell(&mut self, pass: &mut Pass, pool: SliceId, average: Average, of: TellsOf) {
+        let TellsOf { idle, above, carries_load } = of;
         let index = usize::from(pool.0);
-        let mut news = None;
+        let (mut news, mut is_all_idle) = (None, false);
         if let Some((entries, thought)) = idle {
             let is_idle = entries >= self.reading.idle_from;
             let told = self.told_idle.update(pass, index, |_| is_idle);
             let thought = if let Thought::Idle(thought) = thought { thought } else { told };
-            let is_due = thought != is_idle || told != is_idle || is_reply && self.is_all_idle(pool, entries);
+            let is_due = thought != is_idle || told != is_idle;
             news = is_due.then_some(if is_idle { RackNews::Idle } else { RackNews::Busy });
+            is_all_idle = carries_load && self.is_all_idle(pool, entries);
         }
-        if is_reply {
+        if carries_load {
             news = self.tell_load(pass, pool, average, news);
+        } else if self.is_counted_above(above) {
+            let share = self.pools[index].share.map_or(0, Average::bits);
+            self.told.update(pass, index, |told| told.saturating_add(share));
         }
+        let news = news.or(is_all_idle.then_some(RackNews::Idle));
         self.mirror = news.and_then(|news| self.tells(pool, news));
+    }
+
+    /// Whether the spine has added a task's share to what it knows of the rack: then `told` is what it makes
+    /// of the mean that it was told. As printed nobody asks, and what was counted there stays until the mean
+    /// has moved.
+    fn is_counted_above(&self, thought: Thought) -> bool {
+        let Thought::Idle(is_idle) = thought else { return false };
+        let FabricReading { as_published, idle_uncounted, told, parts, .. } = self.reading;
+        !as_published
+            && told == LoadsTold::ByOne
+            && parts == PolicyParts::Both
+            && !(is_idle && idle_uncounted)
     }
 
     /// A rack whose workers are all idle says so again: nobody would ask it, had its word been lost.
@@ -325,13 +358,15 @@ impl Uplink {
         self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
     }
 
-    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: that it is
-    /// idle, else the mean, so that nothing that was sent there counts for ever.
+    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: the mean, so that
+    /// nothing that was sent there counts for ever; and every other time that it is idle, if it is.
     pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, average: Average) {
         let index = usize::from(pool.0);
         let is_idle = self.reading.parts.looks_for_idle() && entries >= self.reading.idle_from;
         self.told_idle.poke(index, is_idle);
-        let news = if is_idle {
+        let says_idle = &mut self.pools[index].says_idle;
+        *says_idle = is_idle && !*says_idle;
+        let news = if *says_idle {
             RackNews::Idle
         } else {
             let average = average.bits();

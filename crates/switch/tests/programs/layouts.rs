@@ -35,8 +35,8 @@ fn programs_take_so_many_stages_blocks_and_units() {
         ("draconis:labels", 12, 426, 27),
         ("pallas", 5, 76, 6),
         ("pallas:weights=16", 5, 106, 6),
-        ("horus", 8, 100, 13),
-        ("horus:affinity=100ms", 9, 132, 14),
+        ("horus", 9, 109, 15),
+        ("horus:affinity=100ms", 9, 141, 16),
     ] {
         let totals = full(program).layout().totals();
         assert_eq!((totals.stages, totals.blocks, totals.units), (stages, blocks, units), "{program}");
@@ -48,7 +48,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
 fn the_switches_of_a_fabric_fit_the_chip() {
     let keeps = Some(Nanos::from_millis(100));
     for (affinity, expected) in
-        [(None, [(10, 111, 17), (8, 210, 13)]), (keeps, [(10, 143, 18), (9, 242, 14)])]
+        [(None, [(10, 120, 19), (8, 194, 14)]), (keeps, [(10, 152, 20), (9, 226, 15)])]
     {
         let reading = FabricReading { affinity, ..FabricReading::default() };
         let leaf = Horus::in_fabric(reading, Config::full(Epoch(1)), 24);

@@ -7,10 +7,17 @@ use alloc::vec::Vec;
 use super::*;
 
 const AT: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
+const OWED_AT: OwedStages = OwedStages { count: 7, list: 8 };
 const NODES: u16 = 3;
 
+/// With a place for each node, so that stale entries fill it soon.
 fn list(as_published: bool) -> IdleList {
-    IdleList::new(&mut Layout::new("test"), AT, (2, NODES, NODES), as_published)
+    let layout = &mut Layout::new("test");
+    if as_published {
+        IdleList::as_published(layout, AT, 2, NODES)
+    } else {
+        IdleList::with_room(layout, AT, OWED_AT, (2, NODES, NODES))
+    }
 }
 
 fn pass() -> Pass {
@@ -20,7 +27,25 @@ fn pass() -> Pass {
 /// Steps on pool 1.
 impl IdleList {
     fn plus(&mut self, node: u16) {
-        self.add(&mut pass(), 1, node);
+        let pass = &mut pass();
+        let added = self.add(pass, 1, node);
+        if added.is_owed {
+            self.owe(pass, 1, node);
+        }
+    }
+
+    /// Somebody who is owed a place, as a task finds out in its first pass …
+    fn owed(&mut self) -> Option<u16> {
+        self.owes(&mut pass(), 1)
+    }
+
+    /// … and gives it in the second.
+    fn gives(&mut self, node: u16) {
+        let pass = &mut pass();
+        let added = self.give(pass, 1, node);
+        if added.is_owed {
+            self.owe(pass, 1, node);
+        }
     }
 
     fn pop(&mut self) -> Vacancy {
@@ -47,6 +72,11 @@ impl IdleList {
         (0..self.entries(1)).filter(counts).map(|place| self.at(place)).collect()
     }
 
+    /// Nodes that wait for a place.
+    fn waiting(&self) -> BTreeSet<u16> {
+        (0..NODES).filter(|node| self.index.peek(self.cell(1, *node)) == OWED).collect()
+    }
+
     fn at(&self, place: u16) -> u16 {
         self.list.peek(self.cell(1, place))
     }
@@ -58,11 +88,14 @@ enum Step {
     Take,
     First(u16),
     Second,
+    /// A task finds somebody who is owed a place, and gives it.
+    Owes,
+    Gives,
 }
 
 fn steps() -> impl Iterator<Item = Step> {
     let each = |step: fn(u16) -> Step| (0..NODES).map(step);
-    each(Step::Add).chain(each(Step::First)).chain([Step::Take, Step::Second])
+    each(Step::Add).chain(each(Step::First)).chain([Step::Take, Step::Second, Step::Owes, Step::Gives])
 }
 
 /// The list beside the set of nodes that are idle.
@@ -70,34 +103,33 @@ struct Beside {
     list: IdleList,
     idle: BTreeSet<u16>,
     second: Option<Removal>,
+    /// Who is owed a place, on the way between two passes.
+    carried: Option<u16>,
     /// Nobody was added who was there, and no gap was left: then there may be no stale entry.
     is_tidy: bool,
 }
 
 impl Beside {
     fn new() -> Self {
-        Self { list: list(false), idle: BTreeSet::new(), second: None, is_tidy: true }
+        Self { list: list(false), idle: BTreeSet::new(), second: None, carried: None, is_tidy: true }
     }
 
     /// `None`: the step is not possible here.
     fn step(&mut self, step: Step) -> Option<()> {
         match step {
             Step::Add(node) => {
-                let has_room = self.list.entries(1) < NODES;
+                let is_full = self.list.entries(1) == NODES;
                 self.is_tidy &= self.second.is_none() && !self.idle.contains(&node);
                 self.list.plus(node);
-                if has_room {
-                    self.idle.insert(node);
-                } else {
-                    assert!(!self.is_tidy || self.idle.contains(&node), "a tidy list has room for all");
-                }
+                self.idle.insert(node);
+                assert!(!self.is_tidy || !is_full, "a tidy list has room for all");
             }
             Step::Take => {
                 self.is_tidy &= self.second.is_none();
                 match self.list.pop() {
                     Vacancy::Node(node) => assert!(self.idle.remove(&node), "{node} was not idle"),
                     Vacancy::Stale => assert!(!self.is_tidy, "an entry of a tidy list counts"),
-                    Vacancy::Nobody => assert!(self.idle.is_empty(), "{:?} are lost", self.idle),
+                    Vacancy::Nobody => assert_eq!(self.idle, self.list.waiting(), "the others are lost"),
                 }
             }
             Step::First(node) => {
@@ -108,14 +140,43 @@ impl Beside {
                 self.second = self.second.or(removal);
             }
             Step::Second => self.list.second(Some(self.second.take()?)),
+            Step::Owes => {
+                if self.carried.is_some() {
+                    return None;
+                }
+                self.carried = Some(self.list.owed()?);
+            }
+            Step::Gives => {
+                self.is_tidy &= self.second.is_none();
+                self.list.gives(self.carried.take()?);
+            }
         }
         Some(())
     }
 
     fn check(&self) {
-        assert_eq!(self.list.listed(), self.idle);
+        let (listed, waiting) = (self.list.listed(), self.list.waiting());
+        assert!(listed.is_disjoint(&waiting));
+        assert_eq!(&listed | &waiting, self.idle);
         let is_between = self.second.is_some();
         assert!(!self.is_tidy || is_between || usize::from(self.list.entries(1)) == self.idle.len());
+    }
+
+    /// Tasks that come one behind the other find each idle node once, those that wait for a place too.
+    fn ends(mut self) {
+        if let Some(carried) = self.carried {
+            self.list.gives(carried);
+        }
+        let mut found = BTreeSet::new();
+        for _ in 0..4 * NODES {
+            if let Vacancy::Node(node) = self.list.pop() {
+                assert!(found.insert(node), "{node} was taken twice");
+            }
+            if let Some(owed) = self.list.owed() {
+                self.list.gives(owed);
+            }
+        }
+        assert_eq!(found, self.idle, "an idle node is forgotten");
     }
 }
 
@@ -129,6 +190,7 @@ fn all_orders(of: &mut Vec<Step>, length: usize) -> u64 {
         beside.check();
     }
     if of.len() == length {
+        beside.ends();
         return 1;
     }
     let mut orders = 0;
@@ -257,131 +319,29 @@ fn a_count_that_is_the_same_again_is_not_taken_for_an_untouched_list() {
 }
 
 #[test]
-fn a_list_full_of_stale_entries_takes_in_again_who_comes_when_they_are_worn_off() {
+fn who_finds_the_list_full_of_stale_entries_is_brought_back_by_the_next_task_that_takes() {
     let mut list = list(false);
     (0..NODES).for_each(|_| list.plus(0));
-    list.plus(1);
+    (0..3).for_each(|_| list.plus(1));
     assert_eq!(list.pop(), Vacancy::Stale);
-    list.plus(1);
+    assert_eq!(list.owed(), Some(1));
+    assert_eq!(list.owed(), None, "it is owed one place, however often it said so");
+    list.gives(1);
     assert_eq!(list.drained(), [1, 0]);
 }
 
-/// A spine's list beside the set of racks that are idle: tasks look and take nobody off.
-struct Watched {
-    list: IdleList,
-    idle: BTreeSet<u16>,
-    second: Option<Removal>,
-    worn: Option<Worn>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Word {
-    Idle(u16),
-    Busy(u16),
-    /// The second pass of a removal.
-    Second,
-    /// A task looks, with what an earlier one found worn if that is still on its way.
-    Look,
-    /// One looks at the oldest.
-    LookAtOldest,
-}
-
-impl Watched {
-    fn new() -> Self {
-        Self { list: list(false), idle: BTreeSet::new(), second: None, worn: None }
-    }
-
-    /// `None`: the step is not possible here.
-    fn step(&mut self, word: Word) -> Option<()> {
-        match word {
-            Word::Idle(node) => {
-                let has_room = self.list.entries(1) < NODES;
-                self.list.plus(node);
-                if has_room {
-                    self.idle.insert(node);
-                }
-            }
-            Word::Busy(node) => {
-                // Round and back, as a packet carries it.
-                let removal = self.list.first(node).map(|removal| Removal::of(removal.memo()));
-                self.idle.remove(&node);
-                self.second = self.second.or(removal);
-            }
-            Word::Second => self.list.second(Some(self.second.take()?)),
-            Word::Look => self.looks(|entries| entries - 1),
-            Word::LookAtOldest => self.looks(|_| 0),
-        }
-        assert_eq!(self.list.listed(), self.idle);
-        Some(())
-    }
-
-    fn looks(&mut self, place: fn(u16) -> u16) {
-        match self.list.look(&mut pass(), 1, self.worn.take(), place) {
-            Looked::Node(node) => assert!(self.idle.contains(&node), "{node} is not idle"),
-            Looked::Stale(worn) => self.worn = worn,
-            Looked::Nobody => assert!(self.idle.is_empty(), "{:?} are lost", self.idle),
-        }
-    }
-
-    /// A task that goes round as often as there are entries has found a rack, or that there is none.
-    fn ends(mut self) {
-        let mut worn = self.worn;
-        for _ in 0..=NODES {
-            match self.list.look(&mut pass(), 1, worn, |entries| entries - 1) {
-                Looked::Stale(found) => worn = found,
-                Looked::Node(node) => return assert!(self.idle.contains(&node)),
-                Looked::Nobody => return assert!(self.idle.is_empty()),
-            }
-        }
-        panic!("a task goes round for ever");
-    }
-}
-
-fn all_words(of: &mut Vec<Word>, length: usize) -> u64 {
-    let mut watched = Watched::new();
-    for word in of.iter() {
-        if watched.step(*word).is_none() {
-            return 0;
-        }
-    }
-    watched.ends();
-    if of.len() == length {
-        return 1;
-    }
-    let each = |word: fn(u16) -> Word| (0..NODES).map(word);
-    let words =
-        each(Word::Idle).chain(each(Word::Busy)).chain([Word::Second, Word::Look, Word::LookAtOldest]);
-    let mut orders = 0;
-    for word in words {
-        of.push(word);
-        orders += all_words(of, length);
-        of.pop();
-    }
-    orders
-}
-
 #[test]
-fn in_every_order_of_words_a_task_looks_at_an_idle_rack_if_there_is_one_and_ends() {
-    let mut full: Vec<Word> = (0..NODES).map(Word::Idle).collect();
-    assert!(all_words(&mut full, NODES as usize + 4) > 4_000);
-    let mut between = [&full[..], &[Word::Busy(0)]].concat();
-    assert!(all_words(&mut between, NODES as usize + 5) > 4_000);
-    assert!(all_words(&mut Vec::new(), 5) > 30_000);
-}
-
-#[test]
-fn what_was_worn_is_left_alone_once_somebody_came() {
+fn who_left_is_owed_nothing() {
     let mut list = list(false);
-    list.plus(0);
+    (0..NODES).for_each(|_| list.plus(0));
     list.plus(1);
-    list.plus(0);
-    let found = list.look(&mut pass(), 1, None, |entries| entries - 1);
-    let Looked::Stale(Some(worn)) = found else { panic!("{found:?}") };
-    let removal = list.first(1);
-    list.second(removal);
     list.plus(2);
-    assert_eq!(list.look(&mut pass(), 1, Some(worn), |entries| entries - 1), Looked::Node(2));
-    assert_eq!(list.drained(), [2, 0]);
+    list.forget("test", 1, 1);
+    assert_eq!(list.owed(), Some(2));
+    assert_eq!(list.owed(), None);
+    list.forget("test", 1, 2);
+    list.gives(2);
+    assert_eq!(list.drained(), [0], "it left while it was carried round");
 }
 
 #[test]

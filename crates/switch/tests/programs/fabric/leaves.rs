@@ -29,15 +29,17 @@ fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_
 /// Nothing would ask a rack that gets no tasks, had its word been lost.
 #[test]
 fn a_rack_whose_workers_are_all_idle_says_so_again_unless_it_is_as_published() {
-    for (as_published, words) in [(false, 2), (true, 1)] {
+    let (idle, mean) = (RackNews::Idle, RackNews::Load(sluice_wire::MeanQueue(0)));
+    for (as_published, words) in [(false, vec![idle, mean, idle]), (true, vec![idle])] {
         let mut fabric = Fabric::of(FabricReading { as_published, ..FabricReading::default() }, &[3]);
         fabric.deliver();
         for _ in 0..3 {
             fabric.task();
         }
         fabric.deliver();
-        (0..3).for_each(|worker| fabric.reply(0, worker, 0));
-        assert_eq!(fabric.news(), vec![(0, RackNews::Idle); words], "as published: {as_published}");
+        (0..4).for_each(|worker| fabric.reply(0, worker.min(2), 0));
+        let words: Vec<_> = words.into_iter().map(|word| (0, word)).collect();
+        assert_eq!(fabric.news(), words, "as published: {as_published}");
     }
 }
 
@@ -99,8 +101,9 @@ fn what_a_task_says_of_the_rack_is_put_right_if_the_word_was_lost() {
     fabric.reply(0, 0, 0);
     assert_eq!(fabric.news(), [(0, RackNews::Idle)]);
     fabric.told.clear();
-    fabric.reply(0, 1, 0);
-    assert_eq!(fabric.news(), [(0, RackNews::Idle)], "it was told, and all are idle now");
+    (0..2).for_each(|_| fabric.reply(0, 1, 0));
+    let mean = RackNews::Load(sluice_wire::MeanQueue(0));
+    assert_eq!(fabric.news(), [(0, mean), (0, RackNews::Idle)], "it was told, and all are idle now");
     fabric.told.clear();
     let task = fabric.chosen();
     assert_ne!(task.occupancy, IDLE_SELECTED);
@@ -185,4 +188,54 @@ fn a_worker_that_says_it_holds_more_than_can_be_told_is_not_believed_and_its_rep
     assert_eq!(fabric.leaves[0].refusals().of(Refusal::ImpossibleLoad), 1);
     fabric.reply(0, 0, 65_535);
     assert_eq!(fabric.leaves[0].average(SLICE).map(Average::bits), Some(0x8000_0000));
+}
+
+/// Each task alone, at a rack that always has idle workers: the mean never moves by one.
+#[test]
+fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_and_stays_as_printed() {
+    for (as_published, most) in [(false, 1.5), (true, f64::INFINITY)] {
+        let mut fabric = Fabric::of(FabricReading { as_published, ..FabricReading::default() }, &[6]);
+        fabric.deliver();
+        let mut highest: f64 = 0.0;
+        for _ in 0..600 {
+            let (_, task) = fabric.task();
+            fabric.deliver();
+            fabric.reply(0, task.worker.0, 0);
+            fabric.deliver();
+            highest = highest.max(fabric.spine.known_load(SLICE, WorkerId(0)).to_f64());
+        }
+        assert!(highest <= most, "{highest} tasks before each of six workers that have one together");
+        assert_eq!(highest > 90.0, as_published, "{highest}");
+    }
+}
+
+/// The same while others are busy, and with workers that are never all idle.
+#[test]
+fn a_spine_knows_the_mean_of_a_rack_that_has_always_somebody_idle() {
+    let mut fabric = Fabric::new(&[6]);
+    let mut held: std::collections::VecDeque<u16> = (0..3).map(|_| fabric.task().1.worker.0).collect();
+    fabric.deliver();
+    for _ in 0..600 {
+        held.push_back(fabric.task().1.worker.0);
+        fabric.deliver();
+        let ends = held.pop_front().expect("three run");
+        fabric.reply(0, ends, 0);
+        fabric.deliver();
+        let known = fabric.spine.known_load(SLICE, WorkerId(0));
+        let is = fabric.leaves[0].average(SLICE).expect("a leaf of a fabric");
+        assert!(known.apart(is) < Average::from_bits(0x1_8000), "{known} known, {is} there");
+    }
+}
+
+/// A spine that hears of a rack for the first time knows no mean, and is told it once that is one.
+#[test]
+fn a_leaf_that_goes_below_another_spine_tells_its_mean_from_none_on() {
+    let mut fabric = Fabric::busy(FabricReading::default(), &[(2, 9)]);
+    let link = SpineLink { at: at(302), ..link(0) };
+    fabric.leaves[0].set_spine(3, Some((link, START))).expect("room for it");
+    fabric.leaves[0].link(SLICE, Some(3)).expect("a spine that it knows");
+    fabric.told.clear();
+    fabric.reply(0, 0, 9);
+    let told: Vec<_> = fabric.told.iter().map(|told| (told.to, told.update.news)).collect();
+    assert_eq!(told, [(at(302), RackNews::Load(sluice_wire::MeanQueue(9 << 16)))]);
 }

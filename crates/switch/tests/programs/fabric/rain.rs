@@ -134,11 +134,11 @@ fn a_task_waits_for_the_next_token_and_the_backlog_is_what_waits_and_what_worker
     rack.news();
     let served = dispatched(rack.token(0, 0));
     assert_eq!(served.task.sequence, START.plus(3), "the oldest");
-    assert_eq!(rack.news(), [RackNews::Load(MeanQueue(0x2_0000))], "it moved by two");
+    assert_eq!(rack.news(), [], "half a task less than the spine has counted");
     rack.token(1, 0);
-    assert_eq!(rack.news(), [], "half a task");
+    assert_eq!(rack.news(), [RackNews::Load(MeanQueue(0x1_8000))], "a whole one");
     rack.token(0, 0);
-    assert_eq!(rack.news(), [RackNews::Load(MeanQueue(0x1_0000))]);
+    assert_eq!(rack.news(), []);
 }
 
 #[test]
@@ -218,4 +218,47 @@ fn a_client_that_the_leaf_does_not_know_is_told_through_the_spine_that_its_task_
     let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
     let swept = told(rack.pass(Arrival::Control(broom)));
     assert_eq!(swept, (at(301), epoch), "of one that waited no more is known");
+}
+
+/// A worker's token counts as a task of its until it is parked, so long as the worker is there.
+#[test]
+fn a_worker_that_leaves_or_moves_takes_its_share_of_the_mean_with_it() {
+    for elsewhere in [None, Some(SliceId(0))] {
+        let mut rack = RainRack::new(1, 4);
+        (0..6).for_each(|_| assert_eq!(rack.task(false), Verdict::Parked));
+        let mean = |tasks, workers| {
+            let share = Average::share(RackSize::new(workers).expect("workers"));
+            Average::of(tasks, share).expect("few tasks")
+        };
+        assert_eq!(rack.leaf.backlog(SLICE), mean(10, 4));
+        let row = elsewhere.map(|slice| WorkerRow {
+            at: worker_at(0, 3),
+            slice,
+            generation: Generation(2),
+            ..crate::rack::row(3, 1, true)
+        });
+        rack.leaf.table(TableOp::SetWorker(WorkerId(3), row));
+        assert_eq!(rack.leaf.backlog(SLICE), mean(9, 3), "moved to {elsewhere:?}");
+        rack.leaf.table(TableOp::SetWorker(WorkerId(2), None));
+        assert_eq!(rack.leaf.backlog(SLICE), mean(8, 2));
+        let back = WorkerRow { at: worker_at(0, 2), ..crate::rack::row(2, 1, true) };
+        rack.leaf.table(TableOp::SetWorker(WorkerId(2), Some(back)));
+        assert_eq!(rack.leaf.backlog(SLICE), mean(9, 3));
+    }
+}
+
+/// Tasks alone, at a rack of Rain that always has somebody idle.
+#[test]
+fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_here_too() {
+    for (as_published, least, most) in [(false, 20, 40), (true, 0, 0)] {
+        let mut rack = RainRack::of(FabricReading { as_published, ..FabricReading::default() }, 1, 6);
+        (0..6).for_each(|worker| assert_eq!(rack.token(worker, 0), Verdict::Parked));
+        rack.news();
+        for _ in 0..200 {
+            let worker = dispatched(rack.task(true)).worker.0;
+            assert_eq!(rack.token(worker, 0), Verdict::Parked);
+        }
+        let loads = rack.news().into_iter().filter(|news| matches!(news, RackNews::Load(_))).count();
+        assert!((least..=most).contains(&loads), "{loads} words for 200 tasks of a sixth each");
+    }
 }

@@ -144,7 +144,9 @@ fn a_rack_without_workers_refuses_through_its_spine() {
 fn the_same_row_again_tells_how_the_rack_stands_and_numbers_go_on() {
     let mut pair = Pair::new();
     assert_eq!(pair.learns(SLICE, FIRST).news, RackNews::Idle);
+    assert_eq!(pair.learns(SLICE, FIRST).news, RackNews::Load(sluice_wire::MeanQueue(0)), "in turns");
     let told = pair.learns(SLICE, FIRST);
+    assert_eq!(told.news, RackNews::Idle);
     pair.spine.pass(Nanos(0), update_from(leaf_at(0), told));
     let tasks = [(); 3].map(|()| dispatched(pair.chosen(GET)));
     for task in tasks {

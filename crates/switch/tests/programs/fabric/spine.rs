@@ -183,11 +183,82 @@ fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_
         };
         let first = fabric.spine.pass(Nanos(0), update_from(leaf_at(0), busy(0)));
         assert!(matches!(first, Verdict::Again(_)));
-        fabric.tell(leaf_at(1), busy(1));
+        let second = fabric.spine.pass(Nanos(0), update_from(leaf_at(1), busy(1)));
+        assert_eq!(matches!(second, Verdict::Again(_)), !as_published, "it waits for the lock");
         go_round(&mut fabric.spine, first);
+        go_round(&mut fabric.spine, second);
         let tasks = [fabric.chosen(), fabric.chosen()];
         let found = tasks.map(|task| (task.occupancy == IDLE_SELECTED).then_some(task.worker.0));
         assert_eq!(found, left, "as published: {as_published}");
-        assert_eq!(fabric.spine.idle_racks(SLICE), u16::from(as_published), "stale ends were worn off");
+        assert_eq!(fabric.spine.idle_racks(SLICE), u16::from(as_published));
     }
+}
+
+const READINGS: [IdleRack; 2] = [IdleRack::Newest, IdleRack::Random];
+
+/// With each renewal, and with each reply that leaves all of its workers idle, a rack says that it is idle.
+#[test]
+fn words_that_say_nothing_new_fill_no_list_and_send_no_task_round() {
+    for (idle_rack, count) in READINGS.into_iter().flat_map(|rack| [(rack, 2), (rack, 16)]) {
+        let mut fabric = Fabric::of(FabricReading { idle_rack, ..FabricReading::default() }, &vec![2; count]);
+        let racks: Vec<u16> = (0..count as u16).collect();
+        for _renewal in 0..300 {
+            idle(&mut fabric, &racks);
+        }
+        assert_eq!(usize::from(fabric.spine.idle_racks(SLICE)), count);
+        for _ in 0..50 {
+            dispatched(fabric.first_pass());
+        }
+        for leaf in &racks {
+            fabric.says(*leaf, RackNews::Busy);
+        }
+        assert_eq!(fabric.spine.idle_racks(SLICE), 0);
+        assert_ne!(fabric.chosen().occupancy, IDLE_SELECTED, "nobody is idle any more");
+    }
+}
+
+#[test]
+fn a_rack_that_becomes_idle_is_listed_though_others_have_said_so_again_and_again() {
+    for idle_rack in READINGS {
+        let mut fabric = Fabric::of(FabricReading { idle_rack, ..FabricReading::default() }, &[2; 4]);
+        (0..40).for_each(|_| idle(&mut fabric, &[0]));
+        idle(&mut fabric, &[1]);
+        let mut to = BTreeSet::new();
+        for _ in 0..200 {
+            to.insert(fabric.chosen().worker.0);
+            idle(&mut fabric, &[0]);
+        }
+        assert!(to.contains(&1), "{idle_rack:?}: rack 1 is idle, and tasks went to {to:?}");
+    }
+}
+
+/// A leaf whose pool is taken out, or whose row is closed, is no idle rack, whichever is taken.
+#[test]
+fn a_rack_that_has_no_workers_of_a_pool_any_more_is_not_idle_there() {
+    let two = RackSize::new(2).ok();
+    let mut fabric = Fabric::of(FabricReading::default(), &[2, 2, 2]);
+    idle(&mut fabric, &[0, 1, 2]);
+    fabric.spine.set_workers(SLICE, (WorkerId(1), GENERATION), None).expect("a rack");
+    assert_eq!(fabric.spine.idle_racks(SLICE), 2);
+    fabric.spine.set_workers(SLICE, (WorkerId(1), GENERATION), two).expect("a rack");
+    assert_eq!(fabric.spine.idle_racks(SLICE), 2, "it has to say so anew");
+    fabric.row(2, GENERATION, false);
+    assert_eq!(fabric.spine.idle_racks(SLICE), 1);
+    assert_eq!(leaves(&mut fabric, 3), [0; 3]);
+}
+
+/// What goes round for a rack that is taken out meanwhile does nothing more.
+#[test]
+fn a_removal_that_goes_round_while_its_rack_is_taken_out_takes_nobody_with_it() {
+    let mut fabric = Fabric::of(FabricReading::default(), &[2, 2, 2]);
+    idle(&mut fabric, &[0, 1, 2]);
+    let told = |news| Update { epoch: EPOCH, leaf: WorkerId(0), generation: GENERATION, pool: SLICE, news };
+    let going = fabric.spine.pass(Nanos(0), update_from(leaf_at(0), told(RackNews::Busy)));
+    assert!(matches!(going, Verdict::Again(_)), "rack 2 is carried round");
+    fabric.row(1, GENERATION, false);
+    go_round(&mut fabric.spine, going);
+    assert_eq!(fabric.spine.idle_racks(SLICE), 1);
+    assert_eq!(leaves(&mut fabric, 3), [2; 3]);
+    fabric.says(2, RackNews::Busy);
+    assert_eq!(fabric.spine.idle_racks(SLICE), 0);
 }
