@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_units::shown;
+
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,7 +28,10 @@ pub enum NetError {
         why: io::Error,
     },
     /// The text does not say which faults to inject: correct it.
-    #[error("faults `{text}`: {why}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms")]
+    #[error(
+        "faults `{}`: {}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms",
+        shown(.text), shown(.why)
+    )]
     Faults {
         /// The text.
         text: String,
@@ -55,7 +60,10 @@ pub enum NetError {
         why: String,
     },
     /// The text does not name a gRPC service that could be called: correct it.
-    #[error("address `{text}`: {why}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT")]
+    #[error(
+        "address `{}`: {}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT",
+        shown(.text), shown(.why)
+    )]
     Address {
         /// The text.
         text: String,

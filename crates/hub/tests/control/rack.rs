@@ -24,7 +24,7 @@ pub(crate) const ANY: &str = "127.0.0.1:0";
 
 static SEEDS: AtomicU8 = AtomicU8::new(0);
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running switch; stopped, and its memory lost, when dropped.
 pub(crate) struct Switch {
