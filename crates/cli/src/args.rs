@@ -299,7 +299,7 @@ pub(crate) struct Server {
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) controller: ControllerArgs,
-    /// The server's name, unlike all others [default: server-PID].
+    /// The server's name, unlike all others [default: server-PID-CHANCE].
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Where RDMA writes come in: an address of its own, which the switch can reach.
@@ -543,6 +543,12 @@ pub(crate) struct Doctor {
     /// The state folder to try.
     #[arg(long, value_name = "FOLDER", default_value = "out/state")]
     pub(crate) state: PathBuf,
+    /// The certificates of callers that run here, to see when they end.
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    /// Those of a switch or controller.
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,6 +13,7 @@ use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::flags::Io;
 use sluice_ground::load::nanos;
 use sluice_ground::results::files;
+use sluice_ground::seed::random_bits;
 use sluice_ground::stop::Stop;
 use sluice_host::agent::AgentSettings;
 use sluice_hub::switch::{Count, SwitchConfig};
@@ -244,10 +245,15 @@ impl Desk {
 struct Folder(PathBuf);
 
 impl Folder {
+    /// In memory, or where that only reads or is missing, where else temporary files lie. Processes of
+    /// several containers may have one number and one such folder: chance tells them apart.
     fn in_memory() -> Outcome<Self> {
-        let memory = Path::new("/dev/shm");
-        let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let folder = root.join(format!("sluice-live-{}", std::process::id()));
+        let name = format!("sluice-live-{:016x}", random_bits()?);
+        let folder = Path::new("/dev/shm").join(&name);
+        if std::fs::create_dir(&folder).is_ok() {
+            return Ok(Self(folder));
+        }
+        let folder = std::env::temp_dir().join(name);
         files::make(&folder)?;
         Ok(Self(folder))
     }

@@ -98,7 +98,8 @@ impl<'p> Processes<'p> {
         let leaves = (0..racks).map(|_| FabricProcess::default()).collect();
         let spines = (1..plan.spines()).map(|_| FabricProcess::default()).collect();
         let forwardings = (0..racks).filter(|_| plan.leaves_are_on_servers());
-        let forwardings = forwardings.map(|_| Forwarding::start()).collect::<Outcome<_>>()?;
+        let forwardings =
+            forwardings.map(|_| Forwarding::start(network.listen(None))).collect::<Outcome<_>>()?;
         let starts = vec![0; servers.len()];
         let memory = servers::memory_folder(plan);
         let mut rack = Self {

@@ -1,5 +1,6 @@
 //! `sluice doctor`: what this machine can do, and what to do about the rest.
 
+mod certificates;
 mod check;
 mod xdp;
 
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     checks.extend(interfaces());
     checks.extend([rocksdb(), terminal(), state(&args.state)]);
     checks.extend(xdp::checks());
+    checks.extend(certificates::checks(args));
     if args.json {
         print::line(to_json(&checks))?;
     } else {

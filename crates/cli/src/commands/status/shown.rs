@@ -1,10 +1,13 @@
 //! How a rack stands, for people and as JSON.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_ground::ask::{link, phase};
 use sluice_ground::plan::Types;
-use sluice_net::rpc::v1::{ClassStatus, Counter, SliceStatus, StatusResponse};
+use sluice_net::rpc::told_of_end;
+use sluice_net::rpc::v1::{CertificateEnd, ClassStatus, Counter, SliceStatus, StatusResponse};
 use sluice_report::table::{Table, time};
 
 /// All of it, for people.
@@ -21,7 +24,17 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let others = [workers, servers(status), clients(status), counters];
     let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
-    format!("{head}\n\n{}", tables.join("\n"))
+    format!("{head}\n{}\n{}", ending(status), tables.join("\n"))
+}
+
+/// Certificates that end within two weeks or have ended, a line each.
+fn ending(status: &StatusResponse) -> String {
+    let line = |end: &CertificateEnd| {
+        let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
+        let told = at.and_then(told_of_end).unwrap_or_else(|| "ends".to_owned());
+        format!("{} {told}: put a new one in its place; it is read by itself\n", end.certificate)
+    };
+    status.ending.iter().map(line).collect()
 }
 
 /// The rack in a line.
@@ -229,6 +242,9 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
         "refused": counters_json(&status.refused),
+        "ending": status.ending.iter().map(|end| {
+            json!({ "certificate": end.certificate, "unix_s": end.unix_s })
+        }).collect::<Vec<_>>(),
     })
 }
 
@@ -241,6 +257,14 @@ mod tests {
     use sluice_net::rpc::v1::{LinkState, SwitchStatus};
 
     use super::*;
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_told_of_before_the_tables() {
+        let ending = vec![CertificateEnd { certificate: "certificate switch.pem".to_owned(), unix_s: 0 }];
+        let told = text("here", &StatusResponse { ending, ..StatusResponse::default() });
+        let lines: Vec<&str> = told.lines().take(3).collect();
+        assert!(lines[1].starts_with("certificate switch.pem ended ") && lines[2].is_empty(), "{told}");
+    }
 
     #[test]
     fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
