@@ -624,6 +624,10 @@ pub(crate) struct FaultRuns {
     /// How many runs [default: until Ctrl-C].
     #[arg(long)]
     pub(crate) count: Option<u64>,
+    /// Begin with the seed that this file names for the policy, and write into it how far the runs came; at
+    /// --from if it names none. A seed that broke a promise is met again until it keeps all.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) runs: FaultRunsOf,
     /// Print JSON on stdout.

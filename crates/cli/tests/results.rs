@@ -24,7 +24,7 @@ fn nothing_is_left_of(folder: &Path) {
         let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
         folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
     };
-    let patience = Instant::now() + Duration::from_secs(2);
+    let patience = Instant::now() + Duration::from_mins(2);
     loop {
         let left: Vec<String> = std::fs::read_dir("/proc")
             .expect("procfs")
@@ -242,7 +242,7 @@ fn a_rack_without_a_load_runs_until_it_is_stopped_and_can_be_asked_and_loaded() 
         "1s",
         "--json",
     ];
-    let patience = Instant::now() + Duration::from_secs(10);
+    let patience = Instant::now() + Duration::from_mins(2);
     let status = loop {
         let status = json(&sluice(folder.path(), &["status", "--controller", &control, "--json"]));
         if status["workers"][0]["phase"] == "open" {
@@ -273,6 +273,40 @@ fn doctor_and_resources_and_fault_runs_speak_json() {
     let replay = sluice(folder.path(), &["replay-fault", "3"]);
     assert_eq!(replay.status.code(), Some(0), "{}", stderr(&replay));
     assert!(stdout(&replay).contains("-> worker 0"), "{}", stdout(&replay));
+}
+
+#[test]
+fn fault_runs_go_on_where_the_last_ones_with_that_file_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = |policy: &[&str], count: &str| {
+        let args =
+            ["fault-runs", "--from", "5", "--count", count, "--resume", "places", "--json", "--policy"];
+        sluice(folder.path(), &[&args, policy].concat())
+    };
+    let first_of = |policy: &[&str]| json(&runs(policy, "3"))["from"].as_u64();
+    let rain = ["rain:2,labels"];
+    assert_eq!([(); 3].map(|()| first_of(&rain)), [Some(5), Some(8), Some(11)]);
+    assert_eq!(first_of(&["rain:1", "--cores"]), Some(5), "each kind of run has a place of its own");
+    assert_eq!(first_of(&["rain:1"]), Some(5));
+    let places = || std::fs::read_to_string(folder.path().join("places")).expect("it was kept");
+    assert_eq!(places(), "8 rain:1\n8 rain:1 --cores\n14 rain:2,labels\n");
+
+    let breaks = ["draconis:poll=20us,as-published"];
+    let seeds = [(); 2].map(|()| {
+        let output = runs(&breaks, "100");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        json(&output)["from"].as_u64()
+    });
+    assert_eq!(seeds, [Some(5); 2], "a seed that broke a promise is met again");
+
+    std::fs::write(folder.path().join("places"), "8 rain:1\nrain:2 7\n").expect("written");
+    let output = runs(&rain, "3");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("places: line 2: `rain:2 7` is no seed and policy"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

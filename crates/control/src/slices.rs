@@ -120,6 +120,15 @@ impl Controller {
         }
     }
 
+    /// Who is told to wait for what readings have yet to show lets them come soon, however rare they are by
+    /// now.
+    pub(crate) fn hasten_sweeps(&mut self, now: Nanos, told: &Answer) {
+        let waits = |why: &Waiting| matches!(why, Waiting::Sweeping | Waiting::FormerTypes);
+        if matches!(told, Answer::Wait { why, .. } if waits(why)) {
+            (0..self.slices.len()).for_each(|slice| self.sweep_soon(now, SliceId(slice as u16)));
+        }
+    }
+
     /// Whether tokens of older generations of this index may lie in a ring.
     pub(crate) fn is_unswept(&self, worker: WorkerId, newest: Generation) -> bool {
         let mine = |s: &Stale| match s.worker {
@@ -173,12 +182,18 @@ impl Controller {
         let epoch = self.epoch();
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         slice.asked = false;
+        let planned = slice.look.map(|look| (look, slice.pace));
         let moved = slice.take(now, state);
         self.open_where_swept(now, id, out);
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         if !slice.is_dirty() {
             slice.look = None;
             self.take_hands(now, id, out);
+            return;
+        }
+        if let Some((look, pace)) = planned.filter(|_| !moved) {
+            // Somebody else wanted to see it: its own look is still to come, and its broom still goes round.
+            (slice.look, slice.pace) = (Some(look), pace);
             return;
         }
         slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };

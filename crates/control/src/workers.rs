@@ -39,6 +39,7 @@ impl Controller {
             None => self.join_worker(now, call, hello, out),
         };
         if let Some(answer) = answer {
+            self.hasten_sweeps(now, &answer);
             out.push(Action::Answer { call, answer });
         }
     }
@@ -93,7 +94,10 @@ impl Controller {
                 self.let_worker_wait(index, Waiter { call, wants: Wants::Moved }, out);
                 self.settle_worker(now, WorkerId(index), out);
             }
-            Err(answer) => out.push(Action::Answer { call, answer }),
+            Err(answer) => {
+                self.hasten_sweeps(now, &answer);
+                out.push(Action::Answer { call, answer });
+            }
         }
     }
 
