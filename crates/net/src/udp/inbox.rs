@@ -30,6 +30,10 @@ pub struct Inbox {
     ready: Vec<Ready>,
     clock: Clock,
     taken: Nanos,
+    /// Nothing that is taken came before: the socket was empty then.
+    earliest: Nanos,
+    /// Whether the last batch took all that there was.
+    is_drained: bool,
     faults: Option<Faults>,
     held: Hold<(Endpoint, Nanos)>,
     received: u64,
@@ -51,6 +55,8 @@ impl Inbox {
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),
+            earliest: Nanos(0),
+            is_drained: false,
             faults: faults.receiving(),
             held: Hold::new(HELD_MAX),
             received: 0,
@@ -81,7 +87,8 @@ impl Inbox {
             Ready::Ring(slot) => {
                 let slot = slot as usize;
                 let stamp = self.ring.stamp(slot);
-                let received = stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken));
+                let span = (self.earliest, self.taken);
+                let received = stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, span));
                 Datagram { from: self.ring.from(slot), bytes: self.ring.bytes(slot), received }
             }
             Ready::Held { cell, from, received } => Datagram { from, bytes: self.held.bytes(cell), received },
@@ -97,10 +104,14 @@ impl Inbox {
     /// Takes the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();
+        if std::mem::take(&mut self.is_drained) {
+            self.earliest = self.taken;
+        }
         self.taken = now;
         let taken = self.ring.receive(fd)?;
+        self.is_drained = taken < self.ring.batch();
         if taken > 0 {
-            self.clock.keep(now);
+            self.keep_clock(now, taken - 1);
         }
         for slot in 0..taken {
             if self.ring.is_cut(slot) {
@@ -118,6 +129,16 @@ impl Inbox {
             self.ready.push(Ready::Held { cell: due.cell, from: due.item.0, received: due.item.1 });
         }
         Ok(self.ready.len())
+    }
+
+    /// Brings the clock up to date, at once if the batch's last stamp cannot be.
+    fn keep_clock(&mut self, now: Nanos, last: usize) {
+        let span = (self.earliest, now);
+        let step = self.clock.keep(now);
+        let step = step.or_else(|| self.clock.doubt(self.ring.stamp(last)?, span));
+        if let Some(by_ns) = step {
+            tracing::warn!("this machine's wall clock was set by {:+.3} s", by_ns as f64 / 1e9);
+        }
     }
 
     /// When the next overtaken datagram is due.
