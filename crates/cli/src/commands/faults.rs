@@ -55,7 +55,7 @@ pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
 /// Runs seeds until one breaks a promise, all are done, or a signal comes.
 pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     let kind = args.runs.kind()?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let end = args.count.map_or(u64::MAX, |count| args.from.saturating_add(count));
     let started = Instant::now();
