@@ -9,9 +9,7 @@ use sluice_wire::roce::PORT;
 use sluice_wire::sizes::ring_slots;
 
 use sluice_ground::plan::Plan;
-
-/// A file system in memory, where there is one.
-const IN_MEMORY: &str = "/dev/shm";
+use sluice_ground::shared_memory::{IN_MEMORY, folder_name};
 
 /// The folder in which a rack's servers keep their memory: in memory if there is room for all rings, and the
 /// same for each run of a plan with this output.
@@ -23,7 +21,7 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     }
     let mut hasher = DefaultHasher::new();
     std::path::absolute(&plan.out).unwrap_or_else(|_| plan.out.clone()).hash(&mut hasher);
-    in_memory.join(format!("sluice-{:016x}", hasher.finish()))
+    in_memory.join(folder_name(hasher.finish()))
 }
 
 /// What the rings of all servers take at most.
