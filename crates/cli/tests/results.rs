@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
+use common::{SMALL, command, hold_to_schema, json, nothing_is_left_of, sluice, stderr, stdout, terminate};
 use serde_json::Value;
 use sluice_ground::plan::{Arrivals, Plan};
 
@@ -15,29 +15,6 @@ fn folder_with(plan: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     folder
-}
-
-/// No process of this folder's rack is left: their plan's path is on their command lines.
-fn nothing_is_left_of(folder: &Path) {
-    let mark = folder.to_string_lossy().into_owned();
-    let runs = |pid: &str| {
-        let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
-        folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
-    };
-    let patience = Instant::now() + Duration::from_mins(2);
-    loop {
-        let left: Vec<String> = std::fs::read_dir("/proc")
-            .expect("procfs")
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()) && runs(name))
-            .collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < patience, "left behind: {left:?}");
-        std::thread::yield_now();
-    }
 }
 
 #[test]

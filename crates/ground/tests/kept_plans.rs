@@ -118,8 +118,8 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn top() -> impl Strategy<Value = Plan> {
     let folders = (text(), text());
-    (text(), policies(), 0..i64::MAX as u64, 1u32..=1_000_000, faults(), folders).prop_map(
-        |(name, policy, seed, dilation, faults, (out, state))| Plan {
+    ("[a-z./\"\\\\é][ -~é]{0,12}", policies(), 0..i64::MAX as u64, 1u32..=1_000_000, faults(), folders)
+        .prop_map(|(name, policy, seed, dilation, faults, (out, state))| Plan {
             name,
             policy,
             seed,
@@ -128,8 +128,7 @@ fn top() -> impl Strategy<Value = Plan> {
             out: out.into(),
             state: state.into(),
             ..Plan::empty()
-        },
-    )
+        })
 }
 
 /// Whatever can stand between quotes.
@@ -237,7 +236,7 @@ fn needs(of: Option<&&str>) -> Vec<(String, Vec<String>)> {
 fn types() -> Types {
     let mut types = Types::ours();
     for (name, number) in
-        [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"\u{7f}\n", 65_535)]
+        [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"../\\", 65_535)]
     {
         types.name(name, number).expect("both are new");
     }
@@ -303,6 +302,7 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 deadline: spans.2,
                 retry,
                 behind_max: spans.3,
+                failed_max: parts[0],
             }
         },
     )

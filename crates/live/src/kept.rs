@@ -62,7 +62,7 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
             )));
         }
         files::save(folder, TESTBED, &testbed.to_toml())?;
-        files::replace(folder, Self::FILE, &text)
+        files::save(folder, Self::FILE, &text)
     }
 }
 

@@ -27,6 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::file_name::file_name;
 use sluice_ground::print;
 use sluice_ground::results::{files, studies};
 use sluice_ground::stop::Stop;
@@ -60,7 +61,7 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
     let settings = SweepSettings::of(up)?;
     let ask = Ask::new(&settings)?;
     let settings = settings.on_kept_testbed();
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     files::make(&ask.out)?;
     settings.keep(&ask.testbed)?;
     let quiet = up.output.quiet || up.output.json;
@@ -172,7 +173,8 @@ fn takes(
         let (take, played) =
             record::tried(ask, ask.loads[load], trace, || rack.play(trace, ask.dilation, stop))?;
         if ask.each_task {
-            let (policy, at) = (ask.policies[who].name.replace([':', ','], "-"), ask.loads[load]);
+            let policy = file_name(&ask.policies[who].name.replace([':', ','], "-"));
+            let at = ask.loads[load];
             let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
             record::write_tasks(&path, ask, trace, &played)?;
         }

@@ -79,7 +79,7 @@ struct Row {
 pub fn run(args: &Versus) -> Outcome<()> {
     let settings = VersusSettings::of(args)?;
     let ask = ask(&settings)?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     files::make(&ask.out)?;
     settings.keep(&ask.testbed)?;
     let quiet = args.output.quiet || args.output.json;

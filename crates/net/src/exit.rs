@@ -44,7 +44,9 @@ impl Kind {
             Self::GateFailed => {
                 "a gate was missed: the run is complete, printed and kept, but does not hold what it must"
             }
-            Self::Aborted => "stopped before its end by Ctrl-C or SIGTERM; what was done is kept",
+            Self::Aborted => {
+                "stopped before its end by Ctrl-C, SIGTERM or a closed terminal; what was done is kept"
+            }
         }
     }
 

@@ -106,7 +106,8 @@ fn head(study: &StudyOutcome, panel: &str, workload: &str, series: &Series, poin
 }
 
 /// A field as RFC 4180 wants it: in quotes if it has to be.
-fn field(text: impl Display) -> String {
+/// A field, in quotes where it must be.
+pub(crate) fn field(text: impl Display) -> String {
     let text = text.to_string();
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

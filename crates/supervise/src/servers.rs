@@ -15,11 +15,10 @@ use sluice_wire::sizes::ring_slots;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::plan::Plan;
 use sluice_ground::seed::random_bits;
+use sluice_ground::shared_memory::{IN_MEMORY, folder_name};
 
 /// How often addresses are drawn before there seem to be none.
 const DRAWS: usize = 16;
-/// A file system in memory, where there is one.
-const IN_MEMORY: &str = "/dev/shm";
 
 /// The folder in which a rack's servers keep their memory: in memory if there is room for all rings and we
 /// may write there, else on disk; and the same for each run of a plan with this output. Two containers may
@@ -29,22 +28,23 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     std::path::absolute(&plan.out).unwrap_or_else(|_| plan.out.clone()).hash(&mut hasher);
     fs::metadata(&plan.out).ok().map(|out| (out.dev(), out.ino())).hash(&mut hasher);
-    let folder = in_memory.join(format!("sluice-{:016x}", hasher.finish()));
+    let folder = in_memory.join(folder_name(hasher.finish()));
     let room = statvfs(in_memory).map_or(0, |there| there.f_bavail.saturating_mul(there.f_frsize));
     let takes = rings_bytes(plan);
-    if takes == 0 || room >= takes && is_ours(&folder) { folder } else { plan.state.join("memory") }
+    if takes == 0 || room >= takes && may_be_ours(&folder) { folder } else { plan.state.join("memory") }
 }
 
-/// Whether a folder is there now that is ours to write to. One that somebody else made, or that is on a file
-/// system that only reads, is not.
-fn is_ours(folder: &Path) -> bool {
+/// Whether we may have a folder there. One that somebody else made, or that would be on a file system that only
+/// reads, we may not.
+fn may_be_ours(folder: &Path) -> bool {
     let made = DirBuilder::new().mode(0o700).create(folder);
     let there = || {
         let found =
             fs::symlink_metadata(folder).is_ok_and(|is| is.is_dir() && is.uid() == geteuid().as_raw());
         found && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     };
-    made.is_ok() || there()
+    // It is made in earnest by whoever then holds it: one that nobody holds is taken for left over.
+    made.map_or_else(|_| there(), |()| fs::remove_dir(folder).is_ok())
 }
 
 /// What the rings of all servers take at most.
@@ -105,12 +105,14 @@ mod tests {
     fn memory_that_is_a_link_or_cannot_be_written_is_not_ours() {
         let folder = tempfile::tempdir().expect("there is room");
         let own = folder.path().join("own");
-        assert!(is_ours(&own) && is_ours(&own), "made, and found again");
+        assert!(may_be_ours(&own), "it can be made");
+        fs::create_dir(&own).expect("it is not there any more");
+        assert!(may_be_ours(&own), "found again");
         let linked = folder.path().join("linked");
         symlink(&own, &linked).expect("a link");
-        assert!(!is_ours(&linked), "somebody else chose where it leads");
+        assert!(!may_be_ours(&linked), "somebody else chose where it leads");
         // Where nobody may make folders, as on a file system that only reads.
-        assert!(!is_ours(Path::new("/proc/sluice")));
+        assert!(!may_be_ours(Path::new("/proc/sluice")));
     }
 
     #[test]

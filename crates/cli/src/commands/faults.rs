@@ -65,7 +65,7 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     let mut places = args.resume.as_deref().map(Places::read).transpose()?;
     let of = args.runs.written();
     let first = places.as_ref().and_then(|places| places.next(&of)).unwrap_or(args.from);
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let end = args.count.map_or(u64::MAX, |count| first.saturating_add(count));
     let mut course = Course { args, first, runs: 0, started: Instant::now() };

@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime};
 use sluice_apps::rocks::RocksArgs;
 use sluice_ground::board::Board;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::load::{self, Source, Target};
-use sluice_ground::plan::{Arrivals, LoadPlan, Plan, Types};
-use sluice_ground::print;
+use sluice_ground::load::{self, Ran, Source, Target};
+use sluice_ground::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
 use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::stop::Stop;
 use sluice_ground::units;
@@ -17,7 +16,6 @@ use sluice_net::ClientOptions;
 use sluice_net::client::{SpineClients, deadline_default};
 use sluice_net::faults::FaultPlan;
 use sluice_net::rpc::Remote;
-use sluice_report::run::{json, summary};
 use sluice_wire::TaskType;
 
 use crate::args::{ArrivalsArg, Load};
@@ -33,11 +31,12 @@ struct What {
 
 /// Sends the load, waits for its outcomes, and prints the result.
 pub(crate) fn run(args: &Load) -> Outcome<()> {
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let what = what(args)?;
     let source = Source::new(&what.load, what.label.seed, what.keys)?;
     if let Some(out) = &what.out {
         files::make(out)?;
+        files::clear(out);
     }
     let controllers = args.rack.remotes()?;
     let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
@@ -51,18 +50,14 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let mut target = Target::new(client, what.types);
     board.begin("the load began");
-    let tally = load::run(&what.load, source, &mut target, &board, &stop);
+    let Ran { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
-    let end = Duration::from_nanos(target.now().0);
-    let tally = tally?;
-    target.into_client().close()?;
-    let measured = end.saturating_sub(what.load.warm_up).min(what.load.length);
-    let aborted = stop.is_asked();
+    let closed = target.into_client().close().map(drop).map_err(Failure::from);
     let run = Run {
         label: what.label,
         load: &what.load,
-        measured,
-        aborted,
+        aborted: stop.is_asked() || ended.is_err(),
+        abort_reason: ended.as_ref().err().map(ToString::to_string),
         events: Vec::new(),
         started,
         slices: Vec::new(),
@@ -70,16 +65,11 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         depths: Vec::new(),
         decisions: Vec::new(),
     };
-    let result = run.result(&tally);
-    if let Some(out) = &what.out {
-        files::write(out, &result, &tally)?;
+    let ended = ended.and(closed);
+    if tally.everything().replied == 0 && ended.is_err() {
+        return ended;
     }
-    if args.output.json {
-        print::line(json(&result))?;
-    } else {
-        print::line(summary(&result))?;
-    }
-    results::verdict(&result).map_err(Failure::with_result_shown)
+    results::tell(&run.result(&tally), &tally, what.out.as_deref(), args.output.json, ended)
 }
 
 /// The plan's load, or the defaults, with what the flags say instead.
@@ -107,6 +97,7 @@ fn what(args: &Load) -> Outcome<What> {
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
         retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
+        failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
     };
     for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
         if span.is_zero() {

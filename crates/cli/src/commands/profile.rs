@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     }
     args.measure.operations().map_err(Failure::bad_input)?;
     let target = Target::open(&args.out)?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let mut measured = rocksdb::measure(&args.measure, 1, args.output.quiet, &stop)?;
     let measured = measured.pop().ok_or_else(|| Failure::broken("nothing was measured"))?;
     let profile = profile(args, measured);

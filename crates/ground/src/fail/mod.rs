@@ -51,6 +51,13 @@ impl Failure {
         Self { result_shown: true, ..self }
     }
 
+    /// This, and that another thing failed as well.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let result_shown = self.result_shown || other.result_shown;
+        Self { message: format!("{}; {}", self.message, other.message), result_shown, kind: self.kind }
+    }
+
     /// As the JSON says it.
     pub fn to_json(&self) -> serde_json::Value {
         json!({

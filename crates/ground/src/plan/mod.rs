@@ -24,8 +24,8 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request,
-    ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
+    Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};

@@ -30,10 +30,10 @@ pub struct Inbox {
     ready: Vec<Ready>,
     clock: Clock,
     taken: Nanos,
-    /// When the socket was empty last, before the last batch: what that has came later, whatever a wall clock
-    /// that was set meanwhile made of its stamp.
-    since: Nanos,
-    emptied: Nanos,
+    /// Nothing that is taken came before: the socket was empty then.
+    earliest: Nanos,
+    /// Whether the last batch took all that there was.
+    is_drained: bool,
     faults: Option<Faults>,
     held: Hold<(Endpoint, Nanos)>,
     received: u64,
@@ -55,8 +55,8 @@ impl Inbox {
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),
-            since: Nanos(0),
-            emptied: Nanos(0),
+            earliest: Nanos(0),
+            is_drained: false,
             faults: faults.receiving(),
             held: Hold::new(HELD_MAX),
             received: 0,
@@ -106,10 +106,11 @@ impl Inbox {
     #[inline]
     pub fn received_at(&self, index: usize) -> Nanos {
         match self.ready[index] {
-            Ready::Ring(slot) => self
-                .ring
-                .stamp(slot as usize)
-                .map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken).max(self.since)),
+            Ready::Ring(slot) => {
+                let stamp = self.ring.stamp(slot as usize);
+                let span = (self.earliest, self.taken);
+                stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, span))
+            }
             Ready::Held { received, .. } => received,
         }
     }
@@ -123,13 +124,14 @@ impl Inbox {
     /// Takes the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();
-        (self.taken, self.since) = (now, self.emptied);
-        let taken = self.ring.receive(fd)?;
-        if taken < self.ring.batch() {
-            self.emptied = now;
+        if std::mem::take(&mut self.is_drained) {
+            self.earliest = self.taken;
         }
+        self.taken = now;
+        let taken = self.ring.receive(fd)?;
+        self.is_drained = taken < self.ring.batch();
         if taken > 0 {
-            self.clock.keep(now);
+            self.keep_clock(now, taken - 1);
         }
         for slot in 0..taken {
             if self.ring.is_cut(slot) {
@@ -151,8 +153,18 @@ impl Inbox {
 
     /// Takes the next batch as if all of it came now.
     pub(super) fn take_at(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
-        self.emptied = now;
+        (self.taken, self.is_drained) = (now, true);
         self.take(fd, now)
+    }
+
+    /// Brings the clock up to date, at once if the batch's last stamp cannot be.
+    fn keep_clock(&mut self, now: Nanos, last: usize) {
+        let span = (self.earliest, now);
+        let step = self.clock.keep(now);
+        let step = step.or_else(|| self.clock.doubt(self.ring.stamp(last)?, span));
+        if let Some(by_ns) = step {
+            tracing::warn!("this machine's wall clock was set by {:+.3} s", by_ns as f64 / 1e9);
+        }
     }
 
     /// When the next overtaken datagram is due.

@@ -36,6 +36,32 @@ pub(super) fn sustained(measured: &[Measured]) -> Sustained {
     Sustained { holds: why.is_empty(), why: why.join("; ") }
 }
 
+/// What came in one of the equally long parts of a run that is measured once, as a live one is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunPart {
+    /// Tasks that were due.
+    pub due: u64,
+    /// Replies, to whichever task.
+    pub replies: u64,
+}
+
+/// What the consecutive parts of one run say: the test of the throughput, where parts stand for replications.
+/// A stretch in which nothing moves is made up for in the next part, or is one part alone; what falls short
+/// in part after part was never kept up. `None` if there are too few parts for the test.
+pub fn sustained_in_parts(parts: &[RunPart]) -> Option<Sustained> {
+    if parts.len() < REPLICATIONS_MIN {
+        return None;
+    }
+    let due = parts.iter().map(|part| part.due).sum::<u64>() as f64;
+    let each = due.max(1.0) / parts.len() as f64;
+    let short = |part: &RunPart| (part.due as f64 - part.replies as f64) / each;
+    let shares: Vec<f64> = parts.iter().map(short).collect();
+    let share = mean(&shares);
+    let is_short = share > SHORTFALL_MIN_OF_FEW && share * due > BACKLOG_MIN && is_above_zero(&shares);
+    let why = format!("throughput is {:.2} % below what is offered", share * 100.0);
+    Some(Sustained { holds: !is_short, why: if is_short { why } else { String::new() } })
+}
+
 fn failures(measured: &[Measured]) -> Option<String> {
     let sum = |of: fn(&Measured) -> u64| measured.iter().map(of).sum::<u64>();
     let all = [
@@ -138,6 +164,35 @@ mod tests {
             let all = vec![measured(1_000_000, 970_000, [1.0; EIGHTHS]); replications];
             assert_eq!(sustained(&all).why, "throughput is 3.00 % below what is offered");
         }
+    }
+
+    fn parts(replies: [u64; 8]) -> [RunPart; 8] {
+        replies.map(|replies| RunPart { due: 1_000, replies })
+    }
+
+    #[test]
+    fn a_run_that_answers_half_of_what_is_due_in_each_part_is_not_sustained() {
+        let found = sustained_in_parts(&parts([500, 510, 490, 505, 495, 500, 502, 498]));
+        let why = "throughput is 50.00 % below what is offered".to_owned();
+        assert_eq!(found, Some(Sustained { holds: false, why }));
+    }
+
+    #[test]
+    fn a_run_that_stands_still_once_is_sustained_also_if_that_is_its_end() {
+        for replies in [
+            [1_000, 1_010, 400, 1_590, 1_000, 995, 1_005, 1_000],
+            [1_000, 1_010, 990, 1_000, 1_000, 995, 1_005, 0],
+        ] {
+            assert!(sustained_in_parts(&parts(replies)).is_some_and(|found| found.holds), "{replies:?}");
+        }
+    }
+
+    #[test]
+    fn too_few_parts_or_tasks_tell_nothing_against_a_run() {
+        assert_eq!(sustained_in_parts(&[RunPart { due: 100, replies: 1 }; 4]), None);
+        let few = [RunPart { due: 2, replies: 1 }; 8];
+        assert!(sustained_in_parts(&few).is_some_and(|found| found.holds));
+        assert!(sustained_in_parts(&[RunPart::default(); 8]).is_some_and(|found| found.holds));
     }
 
     #[test]

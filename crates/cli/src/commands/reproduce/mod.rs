@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
         return follow(args, &found);
     }
     let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let several = found.len() > 1;
     let mut ran = Vec::new();
     for (found, ready) in found.iter().zip(&ready) {
@@ -103,7 +103,7 @@ fn names(asked: &[String]) -> Vec<String> {
 /// Live, beside the simulator.
 fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
     let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     for one in found {
         let Figure::Simulated(plan) = &one.plan else {
             let name = one.called();
