@@ -6,7 +6,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, Error, KeyUsage};
 
 /// So long before a certificate ends `status` and `doctor` say so.
-pub const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3_600);
+pub const ENDS_SOON: Duration = Duration::from_hours(14 * 24);
 
 /// Later than any certificate lasts.
 const NEVER: UnixTime = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX / 2));
