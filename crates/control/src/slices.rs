@@ -103,7 +103,7 @@ impl Controller {
     pub(crate) fn mark_stale(&mut self, now: Nanos, id: SliceId, worker: WorkerId, state: SliceState) {
         let tokens = u32::from(self.quota_max());
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
-        slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in });
+        slice.goes_stale(Stale { worker: Some(worker), tokens, until: state.tokens_in }, &state);
         slice.take(now, state);
         self.sweep_soon(now, id);
     }

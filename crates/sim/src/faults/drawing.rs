@@ -10,6 +10,7 @@ use super::hosts::Host;
 use super::kind::RackKind;
 use super::labels::Hands;
 use super::limits::{AMPLE, DEADLINE, TYPES};
+use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
 use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
 use super::ways::End;
@@ -64,6 +65,7 @@ impl Scenario {
             ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
+            long: LongTimes::default(),
             disasters: Vec::new(),
             troubles: Vec::new(),
         };
@@ -86,6 +88,7 @@ impl Scenario {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
+        LongTimes::draw(&mut Dice::named(seed, "long times", 0), &mut scenario);
         scenario
     }
 

@@ -3,7 +3,7 @@
 
 use sluice_host::worker::Worker;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::tables::{Feed, SliceState, TableAnswer, TableOp};
+use sluice_wire::tables::{Feed, RingCounts, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::limits::PROBE_LONGEST;
@@ -78,6 +78,8 @@ impl Rack<'_> {
                     "promise 6: {waiting} tasks wait in slice {slice}, which has room for {limit}"
                 ));
             }
+            let left = self.slice_state(slice).map_or_else(RingCounts::default, |state| state.tasks_out);
+            self.inspect_pointers(left)?;
         }
         Ok(())
     }
