@@ -65,10 +65,9 @@ impl Script {
     /// A part was found dead at `now` that the plan did not kill; it is started again in a while. Says false
     /// if it dies again and again: starting it anew does not help.
     pub(super) fn died(&mut self, target: &Target, what: String, now: Duration) -> bool {
-        let of_it = self.done.iter().rev().filter(|done| !done.planned && done.target == *target);
-        let deaths = of_it.filter_map(|done| done.killed);
-        let mut after = now;
-        let soon = deaths.take_while(|at| after.saturating_sub(std::mem::replace(&mut after, *at)) < SOON);
+        let of_it = self.done.iter().filter(|done| !done.planned && done.target == *target);
+        let deaths: Vec<Duration> = of_it.filter_map(|done| done.killed).chain([now]).collect();
+        let soon = deaths.windows(2).rev().take_while(|two| two[1].saturating_sub(two[0]) < SOON);
         let goes_on = soon.count() < DEATHS_MAX;
         let event = self.done.len();
         let killed = Some(now);

@@ -23,6 +23,8 @@ use crate::print;
 
 /// Refused tasks that a run may have, as a share of all.
 const REFUSED_MAX: f64 = 0.01;
+/// A host that is gone is noticed so long after, in seconds.
+const LEASE_S: f64 = 1.0;
 /// Parts of the measured time by which it is told whether a load was kept up.
 const PARTS: usize = 8;
 
@@ -89,7 +91,7 @@ impl Run<'_> {
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);
         let sender = sender(load, tally);
-        let sustained = sustained(tally);
+        let sustained = sustained(tally, &self.events);
         let gates = gates(load, tally, &sender, &sustained);
         let measured = tally.measured_time();
         let seconds = measured.end.since(measured.start).0 as f64 / 1e9;
@@ -243,7 +245,8 @@ fn sender(load: &LoadPlan, tally: &Tally) -> Sender {
 }
 
 /// Whether the load was kept up, by the simulator's rule: bins of the measured time stand together in parts.
-fn sustained(tally: &Tally) -> Sustained {
+/// Those in which a fault may show are left out, for a fault is no overload.
+fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
     let untold = |why: &str| Sustained { holds: true, why: why.to_owned() };
     if tally.measured().sent == 0 {
         return untold("no task was due in the measured time");
@@ -251,12 +254,24 @@ fn sustained(tally: &Tally) -> Sustained {
     let (measured, bin) = (tally.measured_time(), tally.timeline.bin().0);
     let (first, last) = (measured.start.0.div_ceil(bin) as usize, (measured.end.0 / bin) as usize);
     let bins = tally.timeline.bins();
-    let bins: Vec<Bin> = (first..last).map(|at| bins.get(at).copied().unwrap_or_default()).collect();
-    let parts = bins.chunks_exact((bins.len() / PARTS).max(1)).take(PARTS).map(|bins| RunPart {
+    let is_calm = |at: &usize| {
+        let [from_s, until_s] = [*at, at + 1].map(|at| (at as u64 * bin) as f64 / 1e9);
+        events.iter().all(|event| until_s <= event.at_s || from_s >= over_at_s(event))
+    };
+    let calm = (first..last).filter(is_calm).map(|at| bins.get(at).copied().unwrap_or_default());
+    let calm: Vec<Bin> = calm.collect();
+    let parts = calm.chunks_exact((calm.len() / PARTS).max(1)).take(PARTS).map(|bins| RunPart {
         due: bins.iter().map(|bin| bin.due).sum(),
         replies: bins.iter().map(|bin| bin.replied).sum(),
     });
-    sustained_in_parts(&parts.collect::<Vec<_>>()).unwrap_or_else(|| untold("the run is too short to tell"))
+    sustained_in_parts(&parts.collect::<Vec<_>>())
+        .unwrap_or_else(|| untold("the run, without its faults, is too short to tell"))
+}
+
+/// When a fault shows no more: a lease after its part is back, and when it is not felt any more.
+fn over_at_s(event: &EventResult) -> f64 {
+    let felt_until_s = event.felt.map_or(0.0, |felt| event.at_s + felt.lasted_s);
+    felt_until_s.max(event.returned_at_s.unwrap_or(event.at_s) + LEASE_S)
 }
 
 /// What must hold of every run, its warm-up included.
@@ -293,7 +308,7 @@ fn gates(load: &LoadPlan, tally: &Tally, sender: &Sender, sustained: &Sustained)
             let (failed, most) = (failed * 100.0, load.failed_max * 100.0);
             format!("{failed:.2} % of the replies failed (at most {most} % may)")
         }),
-        gate("sender_kept_up", !sender.fell_behind, { format!("{behind} (at most {limit} ms)") }),
+        gate("sender_kept_up", !sender.fell_behind, format!("{behind} (at most {limit} ms)")),
         gate("kept_up", sustained.holds, kept_up),
     ]
 }

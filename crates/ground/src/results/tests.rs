@@ -41,6 +41,10 @@ fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
 }
 
 fn result(tally: &Tally, load: &LoadPlan, aborted: bool) -> RunResult {
+    with_faults(tally, load, aborted, Vec::new())
+}
+
+fn with_faults(tally: &Tally, load: &LoadPlan, aborted: bool, events: Vec<EventResult>) -> RunResult {
     let label = Label {
         name: "by hand".to_owned(),
         policy: "rain".to_owned(),
@@ -55,7 +59,7 @@ fn result(tally: &Tally, load: &LoadPlan, aborted: bool) -> RunResult {
         load,
         aborted,
         abort_reason: None,
-        events: Vec::new(),
+        events,
         started: UNIX_EPOCH,
         slices: Vec::new(),
         leaf_trips: Vec::new(),
@@ -114,6 +118,25 @@ fn a_load_of_twice_what_is_answered_in_time_is_not_kept_up_though_all_is_answere
     );
     assert!((found.replied_per_s - 50.0).abs() < 1.0, "{}", found.replied_per_s);
     assert_eq!(found.tasks.replied, 1_000, "all the same");
+}
+
+#[test]
+fn what_a_fault_holds_up_is_no_overload_and_what_it_leaves_too_small_is() {
+    let event = |returned_at_s| EventResult {
+        at_s: 3.0,
+        what: "kill -9 switch".to_owned(),
+        planned: true,
+        returned_at_s,
+        felt: None,
+    };
+    // From 3 s on half of what is due is answered in time: until 9 s, or to the end.
+    for (until, returned_at_s, kept_up) in [(900, Some(8.0), true), (1_100, None, false)] {
+        let held = |number: u64| (300..until).contains(&number) && number.is_multiple_of(2);
+        let at = |number: u64| if held(number) { Nanos::from_millis(20_000) } else { in_time(number) };
+        let tally = tally(|number| (at(number), reply(false)));
+        let found = with_faults(&tally, &load(), false, vec![event(returned_at_s)]);
+        assert_eq!(found.sustained.holds, kept_up, "back at {returned_at_s:?}: {}", found.sustained.why);
+    }
 }
 
 #[test]
