@@ -144,21 +144,23 @@ impl Line {
         }
     }
 
+    fn leave(&mut self, pool: SliceId) {
+        if let Some(registrar) = self.registrars.get(&pool) {
+            return registrar.leave();
+        }
+        // It has not come to be asked for.
+        let of = |action: &LeafAction| match action {
+            LeafAction::Say { pool, .. } => Some(*pool),
+            LeafAction::Leave(_) | LeafAction::Link(..) => None,
+        };
+        self.again.retain(|action| of(action) != Some(pool));
+        self.state.left(pool, &mut self.out);
+    }
+
     fn act(&mut self, action: LeafAction) -> Result<(), HubError> {
         match action {
             LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
-            LeafAction::Leave(pool) => match self.registrars.get(&pool) {
-                Some(registrar) => registrar.leave(),
-                // It has not come to be asked for.
-                None => {
-                    let of = |action: &LeafAction| match action {
-                        LeafAction::Say { pool, .. } => Some(*pool),
-                        LeafAction::Leave(_) | LeafAction::Link(..) => None,
-                    };
-                    self.again.retain(|action| of(action) != Some(pool));
-                    self.state.left(pool, &mut self.out);
-                }
-            },
+            LeafAction::Leave(pool) => self.leave(pool),
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
                 if answers != [TableAnswer::Done] {
