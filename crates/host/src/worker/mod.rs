@@ -243,7 +243,8 @@ impl Worker {
         let poll = if self.wants_token(settings) { self.feeding.not_before() } else { None };
         let fetch = self.work.as_ref().and_then(|work| work.fetch_deadline());
         let end = self.nothing_comes_after(settings);
-        [probe, poll, self.window.gap_due(), evict, fetch, end].into_iter().flatten().min()
+        let gap = self.window.gap_since().map(|since| since + self.reorder_time(settings));
+        [probe, poll, gap, evict, fetch, end].into_iter().flatten().min()
     }
 
     /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new
@@ -447,14 +448,6 @@ impl Worker {
         }
     }
 
-    fn time_gap(&mut self, now: Nanos, settings: &WorkerSettings) {
-        if self.window.is_whole() {
-            return self.window.time_no_gap();
-        }
-        let patience = self.reorder_time(settings);
-        self.window.time_gap(now, patience);
-    }
-
     fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if let Some(work) = &mut self.work {
             work.evict(now, settings, out);
@@ -469,9 +462,11 @@ impl Worker {
         }
     }
 
-    /// How long a DISPATCH may be overtaken.
+    /// How long a DISPATCH may be overtaken. A switch that stood still makes round trips look long, and
+    /// overtakes nothing by that: what it lost before costs no more than the longest interval between probes.
     fn reorder_time(&self, settings: &WorkerSettings) -> Nanos {
-        self.probing.round_trip(settings).times(settings.reorder_rtts.into())
+        let round_trip = self.probing.round_trip(settings);
+        round_trip.times(settings.reorder_rtts.into()).min(settings.probe_max_busy.max(round_trip))
     }
 
     /// Tokens issued whose tasks neither came nor were written off.
