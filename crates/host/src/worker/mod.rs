@@ -70,6 +70,8 @@ pub struct Worker {
     /// The newest life of the switch that was heard of.
     newest: Epoch,
     feeding: Feeding,
+    /// As its registration says.
+    granted: u8,
     quota: u8,
     /// Tasks that waited in the switch when it sent the last one here; 255 stands for all above.
     waiting: u8,
@@ -133,6 +135,7 @@ impl Worker {
             joined: (Epoch(0), Generation(0)),
             newest: Epoch(0),
             feeding: Feeding::Tokens { ranked: false },
+            granted: 0,
             quota: 0,
             waiting: 0,
             written_off: 0,
@@ -163,10 +166,26 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = self.feeding.quota(grant.quota.min(QUOTA_LIMIT));
+        self.granted = grant.quota.min(QUOTA_LIMIT);
+        self.quota = self.feeding.quota(self.granted);
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
         self.ask_for_lead(now, settings, out);
+    }
+
+    /// As [`Worker::grant`], for a lane of a server: no token leaves before the room is shared out
+    /// ([`Lanes::share_room`]), and none beyond the grant then.
+    pub fn grant_lane(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        grant: WorkerRegistration,
+        out: &mut Vec<Action>,
+    ) {
+        self.grant(now, settings, WorkerRegistration { quota: 0, ..grant }, out);
+        if self.at.life() == (grant.epoch, grant.generation) {
+            self.granted = grant.quota.min(QUOTA_LIMIT);
+        }
     }
 
     /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly
@@ -472,6 +491,11 @@ impl Worker {
     /// Tokens issued whose tasks neither came nor were written off.
     fn tokens_out(&self) -> u32 {
         self.issued.since(self.window.high()) as u32 + self.window.missing()
+    }
+
+    /// How many tasks a lane may have granted or held: none more while it is not registered, or leaves.
+    fn lane_quota(&self) -> u32 {
+        if self.phase == Phase::Serving { self.granted.into() } else { 0 }
     }
 
     fn held(&self) -> u32 {
