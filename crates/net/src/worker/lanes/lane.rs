@@ -66,10 +66,7 @@ impl ServerLane {
                     self.effects.ranked = false;
                     settings.retry_horizon = grant.retry_horizon;
                     settings.transit = grant.transit;
-                    // No token leaves before the room is shared out.
-                    let mut registration = dilated(&grant, dilation);
-                    registration.quota = 0;
-                    machine.grant(now, settings, registration, actions);
+                    machine.grant_lane(now, settings, dilated(&grant, dilation), actions);
                 }
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
                 RegistrarEvent::Refused { why } if self.switches.is_empty() => return Some(why),
