@@ -181,7 +181,7 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
-                    self.shared.weigh(&grant);
+                    self.shared.weights.weigh(&grant.slices, &grant.workers);
                     self.labels = grant.labels;
                     let before = self.client.switch().filter(|at| *at != grant.registration.switch);
                     self.behind.retain(|at| *at != grant.registration.switch);

@@ -11,6 +11,7 @@ mod joining;
 mod room;
 mod shared;
 mod spine_clients;
+mod weights;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -266,7 +267,7 @@ impl Client {
 
     /// How many workers serve a type where this client is registered, as far as it has heard.
     fn workers_of(&self, task_type: TaskType) -> u32 {
-        self.shared.workers[lane(task_type)].load(Ordering::Relaxed)
+        self.shared.weights.of(task_type)
     }
 
     /// What was counted so far.

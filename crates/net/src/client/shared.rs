@@ -1,15 +1,15 @@
 //! What goes between the application's threads and the packet thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use crossbeam_queue::SegQueue;
-use sluice_control::ClientGrant;
 use sluice_host::client::ClientStats;
 use sluice_wire::Nanos;
 
 use super::ended::Teller;
 use super::errand::Errand;
-use super::room::{LANES, Room, lane};
+use super::room::Room;
+use super::weights::SpineWeights;
 use crate::udp::{SocketCounts, Waker};
 
 /// What both sides see.
@@ -17,23 +17,20 @@ pub(super) struct ClientShared {
     pub(super) commands: SegQueue<Command>,
     pub(super) room: Room,
     pub(super) waker: Waker,
-    /// How many workers serve the types of a lane.
-    pub(super) workers: [AtomicU32; LANES],
+    /// How many workers serve each type.
+    pub(super) weights: SpineWeights,
     /// The packet thread has looked for commands for the last time.
     pub(super) over: AtomicBool,
 }
 
 impl ClientShared {
     pub(super) fn new(waker: Waker) -> Self {
-        let workers = std::array::from_fn(|_| AtomicU32::new(0));
-        Self { commands: SegQueue::new(), room: Room::new(), waker, workers, over: AtomicBool::new(false) }
-    }
-
-    /// So many workers serve each slice, as the controller says.
-    pub(super) fn weigh(&self, grant: &ClientGrant) {
-        for (task_type, slice) in &grant.slices {
-            let serve = grant.workers.iter().find(|(of, _)| of == slice).map_or(0, |(_, workers)| *workers);
-            self.workers[lane(*task_type)].store(serve, Ordering::Relaxed);
+        Self {
+            commands: SegQueue::new(),
+            room: Room::new(),
+            waker,
+            weights: SpineWeights::default(),
+            over: AtomicBool::new(false),
         }
     }
 
