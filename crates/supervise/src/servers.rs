@@ -89,8 +89,8 @@ fn drawn(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> {
 
 fn no_address(why: io::Error) -> Failure {
     Failure::broken(format!(
-        "no address of the loopback for the rack's servers: {why}; end other racks here, or set `servers = 0` \
-         in [rdma]"
+        "no address of the loopback for the rack's servers: {why}; end other racks here, or set \
+         `servers = 0` in [rdma]"
     ))
 }
 
