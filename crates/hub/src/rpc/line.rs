@@ -28,7 +28,7 @@ const PREFACE_BYTES: usize = 24;
 const PREFACE_WITHIN: Duration = Duration::from_secs(5);
 /// How often it is looked whether a certificate has ended.
 const LOOK_MIN: Duration = Duration::from_millis(100);
-const LOOK_MAX: Duration = Duration::from_secs(60);
+const LOOK_MAX: Duration = Duration::from_mins(1);
 /// How long one that is not served may listen to why.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 

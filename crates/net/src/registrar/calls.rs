@@ -11,7 +11,7 @@ use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
 
 /// The controller, as it is called.
-pub type ControllerCalls = ControllerClient<RenewedChannel>;
+pub(super) type ControllerCalls = ControllerClient<RenewedChannel>;
 
 /// A kind of host's calls.
 pub trait Calls: Send + Sync + 'static {
