@@ -147,10 +147,11 @@ impl Line {
     fn act(&mut self, action: LeafAction) -> Result<(), HubError> {
         match action {
             LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
-            LeafAction::Leave(pool) => match self.registrars.get(&pool) {
-                Some(registrar) => registrar.leave(),
-                // It has not come to be asked for.
-                None => {
+            LeafAction::Leave(pool) => {
+                if let Some(registrar) = self.registrars.get(&pool) {
+                    registrar.leave();
+                } else {
+                    // It has not come to be asked for.
                     let of = |action: &LeafAction| match action {
                         LeafAction::Say { pool, .. } => Some(*pool),
                         LeafAction::Leave(_) | LeafAction::Link(..) => None,
@@ -158,7 +159,7 @@ impl Line {
                     self.again.retain(|action| of(action) != Some(pool));
                     self.state.left(pool, &mut self.out);
                 }
-            },
+            }
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
                 if answers != [TableAnswer::Done] {

@@ -244,14 +244,12 @@ impl Runner {
                 let call = CallId(self.next_call);
                 self.next_call += 1;
                 let event = event(call);
-                match self.other_family(&event) {
+                if let Some(why) = self.other_family(&event) {
                     // It may have hung up.
-                    Some(why) => answer.send(Answer::Refused { why }).unwrap_or_default(),
-                    None => {
-                        self.calls.insert(call, answer);
-                        self.event(event);
-                    }
+                    return drop(answer.send(Answer::Refused { why }));
                 }
+                self.calls.insert(call, answer);
+                self.event(event);
             }
             Command::Look { answer } => {
                 self.lookers.push(answer);

@@ -124,23 +124,20 @@ impl Seats {
         let machine = machine(from);
         let mut taken = self.taken();
         let own = taken.by_machine.get(&machine).copied().unwrap_or_default();
-        let standing = match self.full(&taken, own) {
-            Some(full) => {
-                if taken.told >= TOLD_MAX {
-                    return None;
-                }
-                taken.told += 1;
-                Standing::Told(full)
+        let standing = if let Some(full) = self.full(&taken, own) {
+            if taken.told >= TOLD_MAX {
+                return None;
             }
-            None => {
-                let unknown = usize::from(self.limits.unknown.is_some());
-                taken.in_all += 1;
-                taken.unknown += unknown;
-                let own = taken.by_machine.entry(machine).or_default();
-                own.in_all += 1;
-                own.unknown += unknown;
-                if unknown > 0 { Standing::Unknown } else { Standing::Known }
-            }
+            taken.told += 1;
+            Standing::Told(full)
+        } else {
+            let unknown = usize::from(self.limits.unknown.is_some());
+            taken.in_all += 1;
+            taken.unknown += unknown;
+            let own = taken.by_machine.entry(machine).or_default();
+            own.in_all += 1;
+            own.unknown += unknown;
+            if unknown > 0 { Standing::Unknown } else { Standing::Known }
         };
         Some(Seat { seats: Arc::clone(self), machine, standing })
     }

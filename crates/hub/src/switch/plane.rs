@@ -164,13 +164,11 @@ impl Plane {
                 submit.age = submit.age.plus(late);
                 (long, room) = self.reserve(&mut submit.payload, body);
             }
-            Packet::Dispatch(task) => {
-                if self.clients.is_some() {
-                    self.tally.add(Count::HandedDown);
-                    task.age = task.age.plus(late);
-                    handed_down = Some((task.task, task.client_at));
-                    (long, room) = self.reserve(&mut task.payload, body);
-                }
+            Packet::Dispatch(task) if self.clients.is_some() => {
+                self.tally.add(Count::HandedDown);
+                task.age = task.age.plus(late);
+                handed_down = Some((task.task, task.client_at));
+                (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
                 *job = job.with_age(job.first().age.plus(late));

@@ -1,7 +1,7 @@
 //! Certificates and keys as PEM, and what is wrong with text that holds none.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,7 +14,7 @@ pub(crate) struct Pem {
     what: String,
     text: Vec<u8>,
     /// The file that it came from, if it came from one.
-    path: Option<PathBuf>,
+    path: Option<Box<Path>>,
 }
 
 impl Pem {
@@ -24,7 +24,7 @@ impl Pem {
 
     pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
         let what = format!("{what} {}", path.display());
-        let mut read = Self { what, text: Vec::new(), path: Some(path.to_owned()) };
+        let mut read = Self { what, text: Vec::new(), path: Some(path.into()) };
         read.read_again()?;
         Ok(read)
     }
