@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
-use sluice_net::rpc::{Line, Remote};
+use sluice_net::rpc::{Remote, RenewedChannel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
@@ -76,7 +76,7 @@ impl Asker {
 }
 
 /// A line to a controller.
-pub type Calls = ControllerClient<Line>;
+pub type Calls = ControllerClient<RenewedChannel>;
 
 fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())

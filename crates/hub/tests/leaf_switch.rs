@@ -205,8 +205,8 @@ fn a_strangers_dispatch_does_not_say_where_a_client_is() {
     );
 }
 
-/// The same without knowing the client's start: four datagrams for each of 4,096 sets are enough to make a leaf
-/// forget every client.
+/// The same without knowing the client's start: four datagrams for each of 4,096 sets are enough to make a
+/// leaf forget every client.
 #[test]
 fn a_strangers_dispatches_do_not_make_a_leaf_forget_its_clients() {
     let leaf = Leaf::start();

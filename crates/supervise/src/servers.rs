@@ -68,13 +68,13 @@ pub(super) fn addresses(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> 
         match held {
             Ok(held) => {
                 let at = held.iter().map(UdpSocket::local_addr).collect::<io::Result<_>>();
-                return at.map_err(no_address);
+                return at.map_err(|why| no_address(&why));
             }
             Err(why) if why.kind() == io::ErrorKind::AddrInUse => taken = Some(why),
-            Err(why) => return Err(no_address(why)),
+            Err(why) => return Err(no_address(&why)),
         }
     }
-    Err(no_address(taken.unwrap_or_else(|| io::ErrorKind::AddrInUse.into())))
+    Err(no_address(&taken.unwrap_or_else(|| io::ErrorKind::AddrInUse.into())))
 }
 
 fn drawn(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> {
@@ -87,10 +87,10 @@ fn drawn(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> {
     Ok((0..count as u32).map(|place| (address(place), PORT).into()).collect())
 }
 
-fn no_address(why: io::Error) -> Failure {
+fn no_address(why: &io::Error) -> Failure {
     Failure::broken(format!(
-        "no address of the loopback for the rack's servers: {why}; end other racks here, or set `servers = 0` \
-         in [rdma]"
+        "no address of the loopback for the rack's servers: {why}; end other racks here, or set \
+         `servers = 0` in [rdma]"
     ))
 }
 

@@ -246,11 +246,10 @@ impl Runner {
                 let event = event(call);
                 if let Some(why) = self.other_family(&event) {
                     // It may have hung up.
-                    answer.send(Answer::Refused { why }).unwrap_or_default();
-                } else {
-                    self.calls.insert(call, answer);
-                    self.event(event);
+                    return drop(answer.send(Answer::Refused { why }));
                 }
+                self.calls.insert(call, answer);
+                self.event(event);
             }
             Command::Look { answer } => {
                 self.lookers.push(answer);

@@ -79,13 +79,13 @@ impl fmt::Display for Full {
             ),
             Self::UnknownInAll(limit) => write!(
                 f,
-                "{limit} connections are open here that have shown no certificate, as many as there may be: call \
-                 again later"
+                "{limit} connections are open here that have shown no certificate, as many as there may be: \
+                 call again later"
             ),
             Self::UnknownFromOne(limit) => write!(
                 f,
-                "your machine has {limit} connections open here that have shown no certificate, as many as one \
-                 may have: call again later, with a certificate (--identity)"
+                "your machine has {limit} connections open here that have shown no certificate, as many as \
+                 one may have: call again later, with a certificate (--identity)"
             ),
         }
     }

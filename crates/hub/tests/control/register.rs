@@ -190,8 +190,7 @@ async fn a_registration_of_an_unknown_kind_of_field_changes_nothing() {
     let switch = Switch::start(5);
     let controller = embedded(&switch);
     let mut calls = ControllerClient::new(remote(&controller).connect());
-    let hello =
-        sluice_control::WorkerHello { held: Some((WorkerId(7), Key(1), Generation(1))), ..worker_hello("w") };
+    let hello = WorkerHello { held: Some((WorkerId(7), Key(1), Generation(1))), ..worker_hello("w") };
     let mut request = v1::RenewWorkerRequest::from(&hello);
     request.quota = 300;
     let status = calls.renew_worker(request).await.unwrap_err();

@@ -107,7 +107,7 @@ fn a_certificate_that_ends_is_asked_for_again_and_a_new_one_is_enough() {
 async fn certificates_that_end_within_two_weeks_are_told_of() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let files = Files::signed_by(&authority);
-    let day = Duration::from_secs(86_400);
+    let day = Duration::from_hours(24);
     files.put("server", &authority.sign(&ending_in(13 * day, params("server", &[], &["127.0.0.1"]))));
     let server = files.controller(&switch);
     let soon = authority.sign(&ending_in(2 * day, params("b", &["host"], &[])));

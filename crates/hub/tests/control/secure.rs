@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use crate::authority::{Authority, Made, expired, over_tls, params, self_made};
 use crate::rack::{ANY, Switch, client, client_hello, embedded, options, remote, worker, worker_hello};
 
-pub(crate) type Calls = ControllerClient<sluice_net::rpc::Line>;
+pub(crate) type Calls = ControllerClient<sluice_net::rpc::RenewedChannel>;
 
 pub(crate) fn controller(switch: &Switch, tls: ServerTls) -> RpcServer {
     let options = options(SwitchLink::Here(switch.local()));

@@ -4,10 +4,9 @@ use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerG
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
 use tonic::{Code, Response, Status};
 
-use super::calls::Calls;
+use super::calls::{Calls, ControllerCalls};
 use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{Line, Malformed, v1};
+use crate::rpc::{Malformed, v1};
 
 /// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
 pub trait Role: Calls {}
@@ -53,7 +52,7 @@ impl Calls for WorkerRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Line>,
+        calls: &mut ControllerCalls,
         mut hello: WorkerHello,
         held: Option<Self::Held>,
         _: Serial,
@@ -62,7 +61,7 @@ impl Calls for WorkerRole {
         read(calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?)
     }
 
-    async fn changed(mut calls: ControllerClient<Line>, held: Option<Self::Held>) {
+    async fn changed(mut calls: ControllerCalls, held: Option<Self::Held>) {
         let Some((worker, key, generation)) = held else { return std::future::pending().await };
         let held = v1::HeldWorker { worker: worker.0.into(), key: key.0, generation: generation.0 };
         loop {
@@ -76,7 +75,7 @@ impl Calls for WorkerRole {
         }
     }
 
-    async fn leave(calls: &mut ControllerClient<Line>, hello: WorkerHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: WorkerHello) -> Result<Departure, Status> {
         let request = v1::LeaveWorkerRequest { name: hello.name, life: hello.life };
         read(calls.leave_worker(request).await?)
     }
@@ -107,7 +106,7 @@ impl Calls for ClientRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Line>,
+        calls: &mut ControllerCalls,
         mut hello: ClientHello,
         held: Option<Self::Held>,
         floor: Serial,
@@ -117,7 +116,7 @@ impl Calls for ClientRole {
         read(calls.renew_client(v1::RenewClientRequest::from(&hello)).await?)
     }
 
-    async fn leave(calls: &mut ControllerClient<Line>, hello: ClientHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: ClientHello) -> Result<Departure, Status> {
         let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
         read(calls.leave_client(request).await?)
     }
@@ -146,7 +145,7 @@ impl Calls for ServerRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Line>,
+        calls: &mut ControllerCalls,
         hello: ServerHello,
         _: Option<()>,
         _: Serial,
@@ -154,7 +153,7 @@ impl Calls for ServerRole {
         read(calls.renew_server(v1::RenewServerRequest::from(&hello)).await?)
     }
 
-    async fn leave(calls: &mut ControllerClient<Line>, hello: ServerHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: ServerHello) -> Result<Departure, Status> {
         let request = v1::LeaveServerRequest { name: hello.name, life: hello.life };
         read(calls.leave_server(request).await?)
     }

@@ -8,12 +8,12 @@ use sluice_wire::{Nanos, Serial};
 use tokio::time::{Instant, sleep_until, timeout};
 use tonic::{Code, Status};
 
+use super::calls::ControllerCalls;
 use super::controllers::Controllers;
 use super::role::Role;
 use super::shared::{RegistrarEvent, RegistrarShared};
 use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{Line, reason};
+use crate::rpc::reason;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
 pub(super) struct Session<R: Role> {
     shared: Arc<RegistrarShared<R>>,
     controllers: Controllers,
-    calls: ControllerClient<Line>,
+    calls: ControllerCalls,
     held: Option<R::Held>,
     lease: Duration,
     backoff: Backoff,

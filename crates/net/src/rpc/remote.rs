@@ -8,7 +8,7 @@ use std::time::Duration;
 use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::line::{Called, Line};
+use super::renewed_channel::{Called, RenewedChannel};
 use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
 use crate::NetError;
@@ -79,13 +79,13 @@ impl Remote {
 
     /// A line that connects at its first call, again after each loss, and with what its certificates say when
     /// it is called. Needs a tokio runtime.
-    pub fn connect(&self) -> Line {
-        Line::new(Arc::clone(&self.endpoint), false)
+    pub fn connect(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), false)
     }
 
     /// A line for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
-    pub fn connect_patiently(&self) -> Line {
-        Line::new(Arc::clone(&self.endpoint), true)
+    pub fn connect_patiently(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), true)
     }
 
     /// An error that says what came of a call.

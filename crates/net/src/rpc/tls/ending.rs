@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn an_end_is_told_of_two_weeks_ahead() {
         let now = SystemTime::now();
-        let day = Duration::from_secs(86_400);
+        let day = Duration::from_hours(24);
         assert_eq!(told_of_end(now + ENDS_SOON + day), None);
         assert_eq!(told_of_end(now + 13 * day).as_deref(), Some("ends in 12 days"));
         assert_eq!(told_of_end(now - 3 * day).as_deref(), Some("ended 3 days ago"));

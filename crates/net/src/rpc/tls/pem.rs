@@ -1,7 +1,7 @@
 //! Certificates and keys as PEM, and what is wrong with text that holds none.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -12,19 +12,19 @@ use crate::NetError;
 #[derive(Clone)]
 pub(crate) struct Pem {
     what: String,
-    text: Box<[u8]>,
+    text: Vec<u8>,
     /// The file that it came from, if it came from one.
-    path: Option<PathBuf>,
+    path: Option<Box<Path>>,
 }
 
 impl Pem {
     pub(super) fn given(what: &str, text: &[u8]) -> Self {
-        Self { what: what.to_owned(), text: text.into(), path: None }
+        Self { what: what.to_owned(), text: text.to_vec(), path: None }
     }
 
     pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
         let what = format!("{what} {}", path.display());
-        let mut read = Self { what, text: Box::default(), path: Some(path.to_owned()) };
+        let mut read = Self { what, text: Vec::new(), path: Some(path.into()) };
         read.read_again()?;
         Ok(read)
     }
@@ -34,8 +34,8 @@ impl Pem {
         let Some(path) = &self.path else { return Ok(false) };
         let read = fs::read(path);
         let text = read.map_err(|why| self.wrong(format!("{why}; give the path of a PEM file")))?;
-        let is_new = *self.text != *text;
-        self.text = text.into();
+        let is_new = self.text != text;
+        self.text = text;
         Ok(is_new)
     }
 

@@ -3,8 +3,8 @@
 //! Nobody watches the files: whoever connects, calls or is called asks for what holds now, and at most once a
 //! second the files are looked at for that. What has changed is read once it has rested from one look to the
 //! next, since several files are hardly ever written at once; after [`read_anew`] (SIGHUP) it is read at
-//! once. Files that cannot be used, such as a certificate whose key is not there yet, change nothing, and the log
-//! says why.
+//! once. Files that cannot be used, such as a certificate whose key is not there yet, change nothing, and the
+//! log says why.
 
 use std::fmt;
 use std::fs;

@@ -98,8 +98,8 @@ impl LaneServer {
     ///
     /// # Errors
     /// [`NetError::Refused`] when the controller will not have a lane, once what the others hold is answered,
-    /// [`NetError::Pin`] when the core is not to be had, [`NetError::Cores`] when a thread of cores has ended,
-    /// and what ends the socket.
+    /// [`NetError::Pin`] when the core is not to be had, [`NetError::Cores`] when a thread of cores has
+    /// ended, and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         settle_thread(self.pin)?;
         self.engine.run()

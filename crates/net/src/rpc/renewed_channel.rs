@@ -37,7 +37,7 @@ impl OfFiles for Called {
 
 /// Calls a service with the certificates that hold when it is called. Calls under way end where they began.
 #[derive(Clone)]
-pub struct Line {
+pub struct RenewedChannel {
     to: Arc<Renewed<Called>>,
     /// For calls that take as long as they take.
     patient: bool,
@@ -45,7 +45,7 @@ pub struct Line {
     channel: Arc<Mutex<(u64, Channel)>>,
 }
 
-impl Line {
+impl RenewedChannel {
     /// Needs a tokio runtime.
     pub(super) fn new(to: Arc<Renewed<Called>>, patient: bool) -> Self {
         let made = connect(&to, patient);
@@ -68,7 +68,7 @@ fn connect(to: &Renewed<Called>, patient: bool) -> (u64, Channel) {
     (version, endpoint.connect_lazy())
 }
 
-impl Service<Request<Body>> for Line {
+impl Service<Request<Body>> for RenewedChannel {
     type Response = Response<Body>;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
@@ -86,8 +86,8 @@ impl Service<Request<Body>> for Line {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for RenewedChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("patient", &self.patient).finish_non_exhaustive()
+        f.debug_struct("RenewedChannel").field("patient", &self.patient).finish_non_exhaustive()
     }
 }
