@@ -88,7 +88,10 @@ impl Scenario {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
-        LongTimes::draw(&mut Dice::named(seed, "long times", 0), &mut scenario);
+        scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
+        if scenario.long.trickles && cores.is_none() && scenario.workers <= 2 * scenario.slices {
+            scenario.trickle();
+        }
         scenario
     }
 
@@ -108,6 +111,17 @@ impl Scenario {
         self.quotas.truncate(self.workers);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
+    }
+
+    /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
+    /// classes. The network is kind: else so many tasks would be most of those that end unknown.
+    fn trickle(&mut self) {
+        self.service_max = Nanos::from_micros(20);
+        self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
+        self.limit = Some(16);
+        self.replay_cells = 64;
+        self.no_retry = 0;
+        self.rates.fill(Rates::default());
     }
 
     /// Up to five.
