@@ -1,6 +1,7 @@
 //! How a seed's scenario is drawn.
 
 use sluice_host::worker::QUOTA_MAX;
+use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
 use super::cores::CoresScenario;
@@ -89,7 +90,9 @@ impl Scenario {
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
-        if scenario.long.trickles && cores.is_none() && scenario.workers <= 2 * scenario.slices {
+        // Others promise no order, and need no trickle to show whether they keep it.
+        let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
+        if scenario.long.trickles && is_few && matches!(program.feed(), Feed::Tokens { .. }) {
             scenario.trickle();
         }
         scenario
