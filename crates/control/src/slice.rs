@@ -140,8 +140,8 @@ impl Slice {
         self.look = self.is_dirty().then_some(now);
     }
 
-    /// Tokens went stale at this reading. If none were before, how far the last broom went says nothing any more:
-    /// since then more may have left than numbers tell apart.
+    /// Tokens went stale at this reading. If none were before, how far the last broom went says nothing any
+    /// more: since then more may have left than numbers tell apart.
     pub(crate) fn goes_stale(&mut self, stale: Stale, state: &SliceState) {
         if self.stale.is_empty() {
             self.swept_to = state.tokens_out;

@@ -37,7 +37,8 @@ fn every_policy_serves_half_of_what_its_rack_can() {
     }
 }
 
-/// Two tasks come where ten are asked for: with polls, probes, agents and looks at queues something always goes on.
+/// Two tasks come where ten are asked for: with polls, probes, agents and looks at queues something always
+/// goes on.
 #[test]
 fn a_run_ends_when_all_its_tasks_have_ended_though_more_were_asked_for() {
     let all = Policy::all().map(|about| about.name.replace(":N", ":3"));

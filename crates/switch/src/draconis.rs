@@ -38,7 +38,7 @@ use crate::front::{Entering, EnteringJob, Front, Granted, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::refusal::Refusal;
-use memory::{Entry, Retrieved, Taken};
+use memory::{Entry, Retrieval, Retrieved};
 use rounds::{QueueId, SelfNote, TaskNote};
 
 pub(crate) use asked::Settings;
@@ -114,10 +114,12 @@ impl Scheduler for Draconis {
         let looked = memo as u8;
         let queue = QueueId { slice: sweep.slice, class: self.class_to_sweep(pass, sweep.slice, looked > 0) };
         match self.take(pass, queue) {
-            Taken::Task(Retrieved { entry: Entry { task, .. }, .. }) => self.front.sweep_out(&task.submit()),
-            Taken::RunsAway(ticket) => SelfNote::Fix { queue, ticket }.go(),
-            Taken::Nothing if looked + 1 == self.settings.classes => Verdict::Drop(Refusal::SweepDone),
-            Taken::Nothing => {
+            Retrieval::Task(Retrieved { entry: Entry { task, .. }, .. }) => {
+                self.front.sweep_out(&task.submit())
+            }
+            Retrieval::RunsAway(ticket) => SelfNote::Fix { queue, ticket }.go(),
+            Retrieval::Nothing if looked + 1 == self.settings.classes => Verdict::Drop(Refusal::SweepDone),
+            Retrieval::Nothing => {
                 let (cargo, memo) = (Cargo::Sweep(sweep), memo + 1);
                 Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo })
             }

@@ -112,8 +112,8 @@ impl WaitingTask {
 }
 
 /// When a task arrived and how old it was then, in one word: 50 bits of 16 ns, which wrap after 208 days, and
-/// 14 bits of an [`Age`]. Up to 0.13 s these say it exactly; beyond they say it in steps of 34 ms, rounded up,
-/// and saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
+/// 14 bits of an [`Age`]. Up to 0.13 s these say it exactly; beyond they say it in steps of 34 ms, rounded
+/// up, and saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
 ///
 /// Where several passes run at once, the one that takes a task may have looked at the clock before the one
 /// that put it there: the task has waited for no time then.

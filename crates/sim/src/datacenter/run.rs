@@ -225,7 +225,8 @@ impl<O: TaskWatch> Datacenter<O> {
         Ok(false)
     }
 
-    /// Whether no request is due any more and all tasks have ended: looks at queues and intervals go on for ever.
+    /// Whether no request is due any more and all tasks have ended: looks at queues and intervals go on for
+    /// ever.
     fn has_ended(&self) -> bool {
         !self.pools.iter().any(|pool| pool.arrivals.has_more())
             && self.machines.iter().all(Submitter::is_idle)

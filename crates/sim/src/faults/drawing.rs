@@ -1,6 +1,7 @@
 //! How a seed's scenario is drawn.
 
 use sluice_host::worker::QUOTA_MAX;
+use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
 use super::cores::CoresScenario;
@@ -88,7 +89,12 @@ impl Scenario {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
-        LongTimes::draw(&mut Dice::named(seed, "long times", 0), &mut scenario);
+        scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
+        // Others promise no order, and need no trickle to show whether they keep it.
+        let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
+        if scenario.long.trickles && is_few && matches!(program.feed(), Feed::Tokens { .. }) {
+            scenario.trickle();
+        }
         scenario
     }
 
@@ -108,6 +114,17 @@ impl Scenario {
         self.quotas.truncate(self.workers);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
+    }
+
+    /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
+    /// classes. The network is kind: else so many tasks would be most of those that end unknown.
+    fn trickle(&mut self) {
+        self.service_max = Nanos::from_micros(20);
+        self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
+        self.limit = Some(16);
+        self.replay_cells = 64;
+        self.no_retry = 0;
+        self.rates.fill(Rates::default());
     }
 
     /// Up to five.

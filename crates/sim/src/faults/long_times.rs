@@ -4,12 +4,10 @@
 
 use sluice_wire::Nanos;
 
-use super::network::Rates;
-use super::scenario::Scenario;
 use crate::dice::Dice;
 
-/// Of a thousand seeds, those in which the switch's clock goes ahead by hours: few, since no worker can tell then
-/// what became of a task that waited.
+/// Of a thousand seeds, those in which the switch's clock goes ahead by hours: few, since no worker can tell
+/// then what became of a task that waited.
 const LEAPS: u64 = 3;
 /// Of a thousand seeds, those with little more to do than workers bear, all the time.
 const TRICKLES: u64 = 40;
@@ -26,38 +24,23 @@ pub(super) struct LongTimes {
     pub(super) polls_ahead: u32,
     /// What has waited in the switch at this time has waited for so much longer.
     leap: Option<(Nanos, Nanos)>,
+    /// Whether tasks never stop to come a little faster than they are served, if there are few workers.
+    pub(super) trickles: bool,
 }
 
 impl LongTimes {
-    /// Draws them, and makes of a rack with few workers one that is never idle.
-    pub(super) fn draw(dice: &mut Dice, scenario: &mut Scenario) {
-        scenario.long.polls_ahead = if dice.chance(500) { POLLS } else { 0 };
-        if dice.chance(LEAPS) {
+    pub(super) fn draw(dice: &mut Dice) -> Self {
+        let polls_ahead = if dice.chance(500) { POLLS } else { 0 };
+        let leap = dice.chance(LEAPS).then(|| {
             let at = dice.span(Nanos::from_millis(5), Nanos::from_millis(25));
-            let hours = [5, 30, 720][dice.below(3) as usize];
-            let by = if dice.chance(500) { TWO_TO_THE_44 } else { HOUR.times(hours) };
-            scenario.long.leap = Some((at, by));
-        }
-        if dice.chance(TRICKLES) && scenario.cores.is_none() && scenario.workers <= 2 * scenario.slices {
-            scenario.trickle();
-        }
+            let hours = dice.pick(&[5, 30, 720]);
+            (at, if dice.chance(500) { TWO_TO_THE_44 } else { HOUR.times(hours) })
+        });
+        Self { polls_ahead, leap, trickles: dice.chance(TRICKLES) }
     }
 
     /// How far the switch's clock is ahead of the others'.
     pub(super) fn ahead(&self, now: Nanos) -> Nanos {
         self.leap.filter(|(at, _)| now >= *at).map_or(Nanos(0), |(_, by)| by)
-    }
-}
-
-impl Scenario {
-    /// Tasks come a little faster than they are served, and wait in queues that are long enough for all classes.
-    /// The network is kind to them: there are so many that else theirs would be most of what ends unknown.
-    fn trickle(&mut self) {
-        self.service_max = Nanos::from_micros(20);
-        self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
-        self.limit = Some(16);
-        self.replay_cells = 64;
-        self.no_retry = 0;
-        self.rates.fill(Rates::default());
     }
 }

@@ -1,5 +1,5 @@
 //! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), who goes
-//! first (`order`, `labels`), and how old tasks are and how much goes round (`ledger`).
+//! first (`order`, `labels`), and how old tasks are and how much goes round (`reckoning`).
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
@@ -21,7 +21,7 @@ impl Rack<'_> {
         let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
-        self.switch.ledger.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
+        self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
         }

@@ -316,7 +316,7 @@ impl<'t> Rack<'t> {
     /// Nothing new was submitted for a while. A task of a client whose retries were spent when the faults
     /// ended may be sent until its deadline, and a broom may have a token in its hand.
     fn rest(&mut self) -> Result<(), String> {
-        if self.oracle.has_open_since_faults() || self.switch.ledger.has_broom() {
+        if self.oracle.has_open_since_faults() || self.switch.reckoning.has_broom() {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }

@@ -11,9 +11,9 @@ use super::bytes::Bytes;
 use super::event::Event;
 use super::gate::Gate;
 use super::labels::Fairness;
-use super::ledger::Ledger;
 use super::limits::{SLICES, START, TYPES};
 use super::order::Precedence;
+use super::reckoning::Reckoning;
 use super::scenario::Scenario;
 use super::servers::Servers;
 use super::story::Who;
@@ -34,7 +34,7 @@ pub(super) struct SwitchNode {
     /// The same where not all serve all.
     pub(super) fairness: Fairness,
     /// What came, and what goes round.
-    pub(super) ledger: Ledger,
+    pub(super) reckoning: Reckoning,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -54,7 +54,7 @@ impl SwitchNode {
             gate: Gate::default(),
             order: Precedence::default(),
             fairness: Fairness::default(),
-            ledger: Ledger::default(),
+            reckoning: Reckoning::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             choice: scenario.program,
@@ -73,7 +73,7 @@ impl SwitchNode {
         self.gate = Gate::default();
         self.order = Precedence::default();
         self.fairness = Fairness::default();
-        self.ledger = Ledger::default();
+        self.reckoning = Reckoning::default();
         self.life += 1;
         self.program = Some(in_life(self.life, &self.choice, self.config));
     }

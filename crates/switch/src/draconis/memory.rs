@@ -18,8 +18,8 @@ use crate::settings::ProgramSettings;
 pub(super) const CLEAR: u64 = 0;
 /// A flag that is set, beside where the pointer belongs.
 pub(super) const SET: u64 = 1 << 32;
-/// How far a retrieve pointer may run ahead of an empty queue before the poll that sees it puts it right: adds
-/// tell what is ahead from what is behind up to 2^31 only, and a memo up to 2^19.
+/// How far a retrieve pointer may run ahead of an empty queue before the poll that sees it puts it right:
+/// adds tell what is ahead from what is behind up to 2^31 only, and a memo up to 2^19.
 pub(super) const AHEAD_MAX: i32 = 1 << 16;
 
 pub(super) const COLUMNS: [Column; 15] = [
@@ -73,7 +73,7 @@ pub(super) struct Entry {
 }
 
 /// What a retrieve found.
-pub(super) enum Taken {
+pub(super) enum Retrieval {
     Task(Retrieved),
     Nothing,
     /// Nothing, again and again: the pointer is to be put back to this ticket.
@@ -139,9 +139,9 @@ impl Draconis {
     #[inline(always)]
     pub(super) fn poll(&mut self, pass: &mut Pass, now: Nanos, queue: QueueId, granted: Granted) -> Verdict {
         let found = match self.take(pass, queue) {
-            Taken::Task(found) => found,
-            Taken::Nothing => return self.found_nothing(pass, queue, granted),
-            Taken::RunsAway(ticket) => return self.turn_back(pass, queue, granted, ticket),
+            Retrieval::Task(found) => found,
+            Retrieval::Nothing => return self.found_nothing(pass, queue, granted),
+            Retrieval::RunsAway(ticket) => return self.turn_back(pass, queue, granted, ticket),
         };
         if !self.suits(now, queue.slice, granted, &found.entry) {
             return self.carry(pass, now, queue.slice, granted, &found.entry);
@@ -189,7 +189,7 @@ impl Draconis {
     /// Takes the next task of a queue, if there is one, and says how many are left behind it.
     #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
     #[inline(always)]
-    pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Taken {
+    pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Retrieval {
         let s = self.index(queue);
         let ticket = self.retrieve.update(pass, s, |ticket| ticket.wrapping_add(1));
         let added = self.add.read(pass, s);
@@ -197,16 +197,16 @@ impl Draconis {
         let starts = |flag: u64| flag == CLEAR && runs_away;
         let fixing = self.retrieve_fix.branch(pass, s, starts, |_| SET | u64::from(added), |flag| flag);
         if starts(fixing) {
-            return Taken::RunsAway(added);
+            return Retrieval::RunsAway(added);
         }
         if fixing != CLEAR {
-            return Taken::Nothing;
+            return Retrieval::Nothing;
         }
         let entry = self.entries.read(pass, cell(s, ticket, self.cells));
         let left = ahead(added, ticket).max(1) as u32 - 1;
         let is_there = entry.ticket == ticket;
         let is_believed = self.settings.as_published && ahead(added, ticket) > 0;
-        if is_there || is_believed { Taken::Task(Retrieved { entry, left }) } else { Taken::Nothing }
+        if is_there || is_believed { Retrieval::Task(Retrieved { entry, left }) } else { Retrieval::Nothing }
     }
 
     pub(super) fn add(

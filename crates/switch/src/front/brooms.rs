@@ -1,9 +1,9 @@
 //! Which brooms are about, and how much goes round.
 //!
-//! Whoever controls the switch sends brooms without seeing where earlier ones are. So no more than one for tokens and
-//! one for tasks is about in each slice. Another that comes meanwhile takes what it finds in its first pass, or
-//! nothing, and does not go round. This is known where brooms come from and where they end, as tables are: no
-//! pass reads a register for it.
+//! Whoever controls the switch sends brooms without seeing where earlier ones are. So no more than one for
+//! tokens and one for tasks is about in each slice. Another that comes meanwhile takes what it finds in its
+//! first pass, or nothing, and does not go round. This is known where brooms come from and where they end, as
+//! tables are: no pass reads a register for it.
 //!
 //! What goes round is never dropped. So what comes from a port is let in only while fewer go round than there
 //! may be: as many as the queues hold tasks and workers have tokens.

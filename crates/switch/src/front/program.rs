@@ -133,7 +133,8 @@ fn job_in<S: Scheduler>(
     }
 }
 
-/// A broom comes, or comes round with what the program noted, if it is of this life and of a slice that exists.
+/// A broom comes, or comes round with what the program noted, if it is of this life and of a slice that
+/// exists.
 fn sweep_in<S: Scheduler>(
     program: &mut S,
     pass: &mut Pass,

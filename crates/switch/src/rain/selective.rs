@@ -221,7 +221,8 @@ impl Selective {
 }
 
 /// The class whose turn it is with this kind, as a bit; none if it is nobody's. What the kind takes first
-/// needs no turn, and where it looks for wishes that is the first class that it meets: the others have theirs.
+/// needs no turn, and where it looks for wishes that is the first class that it meets: the others have
+/// theirs.
 #[inline(always)]
 fn turn_of(serving: &Serving, kind: u8, turn: u8) -> u8 {
     if turn == 0 {

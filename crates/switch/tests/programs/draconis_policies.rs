@@ -314,7 +314,8 @@ fn one_broom_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
     let mut rack = closed_class(16, 4);
     assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 0");
     let about = circulating(rack.control(BROOM));
-    // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked at.
+    // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked
+    // at.
     assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
     assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
     assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 4");

@@ -1,36 +1,32 @@
-//! What is reckoned beside the switch's passes: how old each task is that leaves (2), how much goes round, and
-//! how far a pointer runs ahead of what came (6).
+//! What is reckoned beside the switch's passes: how old each task is that leaves (2), how much goes round,
+//! and how far a pointer runs ahead of what came (6).
 
 use std::collections::HashMap;
 
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
-use sluice_wire::tables::{Feed, RingCounts};
 use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskId, TaskJob};
 
-use super::limits::{SLICES, START};
-use super::rack::Rack;
+use super::limits::SLICES;
 
 /// Times in the switch are cut to whole ticks, and spans rounded up.
 const SLACK: u32 = 2;
-/// How far a retrieve pointer may run ahead before it is put right, and how many polls come meanwhile.
-const AHEAD_MAX: u32 = (1 << 16) + 1_024;
 /// Tasks that may go round in a slice, as many as may wait; a worker's tokens; fixes and brooms of a slice.
 const ROUNDS_OF_SLICE: u32 = 32 + 16;
 const ROUNDS_OF_WORKER: u32 = 16;
 
 /// One life of the switch.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct Reckoning {
     /// When tries came that may be in the switch, and how old they were.
     came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
     /// How many tasks ever came.
-    tasks: u32,
+    pub(super) tasks: u32,
     going_round: u32,
     /// Brooms that go round each slice, for tokens and for tasks.
     brooms: [[u32; 2]; SLICES],
 }
 
-impl Ledger {
+impl Reckoning {
     /// What a pass made of what came at this time, with so many rows for workers.
     pub(super) fn check(
         &mut self,
@@ -116,22 +112,5 @@ impl Ledger {
         let Cargo::Sweep(sweep) = &circulating.cargo else { return None };
         let sort = usize::from(sweep.of == SweepOf::Tasks);
         Some(&mut self.brooms[usize::from(sweep.slice.0)][sort])
-    }
-}
-
-impl Rack<'_> {
-    /// Promise 6: a pointer that idle polls move on stays near what was added.
-    pub(super) fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
-        let program = &self.scenario.program;
-        if !matches!(program.feed(), Feed::Polls { .. }) || program.kinds() > 1 {
-            return Ok(());
-        }
-        let most = self.switch.ledger.tasks + AHEAD_MAX;
-        match left.0.iter().map(|left| left.since(START)).find(|ahead| *ahead > most as i32) {
-            Some(ahead) => {
-                Err(format!("promise 6: a pointer is {ahead} ahead, and no more than {most} came"))
-            }
-            None => Ok(()),
-        }
     }
 }
