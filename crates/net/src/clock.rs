@@ -54,26 +54,22 @@ impl Clock {
     /// when what has such a stamp can have come; right if [`Clock::keep`] was called.
     pub fn from_realtime(&self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Nanos {
         let at = brought_over(stamp, self.ahead);
-        let can_be = self.can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
-        if can_be { at.min(now) } else { self.of_another_time(stamp, earliest, now) }
+        let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
+        if fits { at.min(now) } else { self.of_another_time(stamp, earliest, now) }
     }
 
     /// Compares at once if a stamp cannot be, as when the wall clock was set since the last comparison.
     pub(crate) fn doubt(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {
         let at = brought_over(stamp, self.ahead);
-        let can_be = self.can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
-        if can_be { None } else { self.compare(now) }
-    }
-
-    fn can_be(&self, at: Nanos, earliest: Nanos) -> bool {
-        at + ON_ITS_WAY >= earliest
+        let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
+        if fits { None } else { self.compare(now) }
     }
 
     /// A stamp from before the wall clock was set, or one from between two of its steps.
     #[cold]
     fn of_another_time(&self, stamp: u64, earliest: Nanos, now: Nanos) -> Nanos {
         let at = brought_over(stamp, self.ahead_before);
-        let fits = self.can_be(at, earliest) && at <= now;
+        let fits = can_be(at, earliest) && at <= now;
         if fits { at } else { brought_over(stamp, self.ahead).clamp(earliest.min(now), now) }
     }
 
@@ -88,6 +84,11 @@ impl Clock {
             i64::try_from(moved).unwrap_or(i64::MAX)
         })
     }
+}
+
+/// Whether something can have come `at` a time to where nothing was at `earliest`.
+fn can_be(at: Nanos, earliest: Nanos) -> bool {
+    at + ON_ITS_WAY >= earliest
 }
 
 fn brought_over(stamp: u64, ahead: i128) -> Nanos {

@@ -236,7 +236,7 @@ fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, b
         board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
         if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
             let again = "it dies again and again, so that it was not started once more; see its log";
-            return Err(why.and(Failure::broken(again)));
+            return Err(why.and(&Failure::broken(again)));
         }
     }
     while let Some((event, step)) = script.next(since(start)) {
