@@ -86,6 +86,7 @@ impl Clock {
     }
 }
 
+/// Whether something can have come `at` a time to where nothing was at `earliest`.
 fn can_be(at: Nanos, earliest: Nanos) -> bool {
     at + ON_ITS_WAY >= earliest
 }

@@ -21,7 +21,7 @@ use sluice_ground::ask::Reporter;
 use sluice_ground::board::{Board, NoteKind};
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::{Io, Output};
-use sluice_ground::load::{self, Ran, Source, Tally, Target as LoadTarget};
+use sluice_ground::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
 use sluice_ground::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_ground::print;
 use sluice_ground::results::kept::{HeldFolder, Keeper};
@@ -188,7 +188,7 @@ fn run_load(
         let ran = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"));
         ran.map(|ran| (ran, supervised))
     })?;
-    let Ran { tally, ended } = ran;
+    let LoadRun { tally, ended } = ran;
     let ended = supervised.and(ended);
     let abort_reason = ended.as_ref().err().map(ToString::to_string);
     let closed = target.into_client().close().map(drop).map_err(Failure::from);
@@ -236,7 +236,7 @@ fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, b
         board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
         if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
             let again = "it dies again and again, so that it was not started once more; see its log";
-            return Err(why.and(Failure::broken(again)));
+            return Err(why.and(&Failure::broken(again)));
         }
     }
     while let Some((event, step)) = script.next(since(start)) {

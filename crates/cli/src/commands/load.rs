@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use sluice_apps::rocks::RocksArgs;
 use sluice_ground::board::Board;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::load::{self, Ran, Source, Target};
+use sluice_ground::load::{self, LoadRun, Source, Target};
 use sluice_ground::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
 use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::stop::Stop;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let mut target = Target::new(client, what.types);
     board.begin("the load began");
-    let Ran { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
+    let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
     let closed = target.into_client().close().map(drop).map_err(Failure::from);
     let run = Run {

@@ -53,7 +53,7 @@ impl Failure {
 
     /// This, and that another thing failed as well.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn and(self, other: &Self) -> Self {
         let result_shown = self.result_shown || other.result_shown;
         Self { message: format!("{}; {}", self.message, other.message), result_shown, kind: self.kind }
     }

@@ -39,7 +39,7 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(50);
 
 /// What came of a load, and what ended it before its time, if something did but a signal.
 #[derive(Debug)]
-pub struct Ran {
+pub struct LoadRun {
     /// What was measured.
     pub tally: Tally,
     /// Why it ended.
@@ -50,7 +50,7 @@ pub struct Ran {
 ///
 /// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took
 /// ends it: the rest of its tasks would be refused too.
-pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, stop: &Stop) -> Ran {
+pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, stop: &Stop) -> LoadRun {
     let mut load = Load::new(plan, source);
     let mut ended = Ok(());
     loop {
@@ -64,7 +64,7 @@ pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, 
         load.show(now, board, false);
         if load.schedule.is_over(now) {
             load.show(now, board, true);
-            return Ran { tally: load.tally, ended };
+            return LoadRun { tally: load.tally, ended };
         }
         let span = load.schedule.next_due().since(target.now()).min(SLEEP_MAX);
         thread::sleep(Duration::from_nanos(span.0));

@@ -97,7 +97,9 @@ fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
     let saved = files.iter().try_for_each(write).and_then(|()| files.iter().try_for_each(put));
     if saved.is_err() {
         // Those that are not there, or are in their place.
-        files.iter().for_each(|(name, _)| drop(fs::remove_file(half(name))));
+        for (name, _) in files {
+            fs::remove_file(half(name)).ok();
+        }
     }
     saved
 }

@@ -149,8 +149,8 @@ pub fn tell(
     let kept = folder.map_or(Ok(()), |folder| files::write(folder, result, tally));
     let kept = kept.map_err(Failure::with_result_shown);
     let found = [ended, kept, printed, verdict(result)].into_iter().filter_map(Result::err);
-    let found: Vec<Failure> = found.collect();
-    found.into_iter().reduce(Failure::and).map_or(Ok(()), |failure| Err(failure.with_result_shown()))
+    let found = found.reduce(|first, other| first.and(&other));
+    found.map_or(Ok(()), |failure| Err(failure.with_result_shown()))
 }
 
 /// Success only if every gate passed and the run came to its end. One that was stopped is not complete,
