@@ -7,6 +7,8 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 
+use sluice_system::{Attempt, advice};
+
 use crate::fail::{Failure, Outcome};
 
 /// Prints a result, or a part of one, and ends the line.
@@ -38,7 +40,8 @@ pub fn aside(what: impl Display) {
 pub fn judged(written: io::Result<()>) -> Outcome<()> {
     match written {
         Err(why) if why.kind() != ErrorKind::BrokenPipe => Err(Failure::broken(format!(
-            "what was found cannot be written to stdout: {why}; make room there, or send it somewhere else"
+            "what was found cannot be written to stdout: {why}; {}",
+            advice(Attempt::Print, &why)
         ))
         .with_result_shown()),
         _ => Ok(()),

@@ -3,12 +3,13 @@
 //! run time.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::RunResult;
 use sluice_report::{decided, run};
+use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Outcome};
 use crate::load::{SLOWDOWN_SCALE, Tally};
@@ -47,27 +48,28 @@ pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
 /// Makes a folder for results.
 pub fn make(folder: &Path) -> Outcome<()> {
     fs::create_dir_all(folder).map_err(|why| {
-        let folder = folder.display();
-        Failure::bad_input(format!("results folder {folder} cannot be made: {why}; choose another as `out`"))
+        let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
+        Failure::bad_input(format!("results folder {folder} (`out`) cannot be made: {why}; {helps}"))
     })
 }
 
 /// Writes a file into a folder that is there.
 pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
     let path = folder.join(name);
-    fs::write(&path, text).map_err(|why| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another folder"))
-    })
+    fs::write(&path, text).map_err(|why| unwritten(&path, &why))
 }
 
 /// The same, at once: whoever reads the file meanwhile finds all of the old text or all of the new.
 pub fn replace(folder: &Path, name: &str, text: &str) -> Outcome<()> {
     let (half, path) = (format!("{name}.half"), folder.join(name));
     save(folder, &half, text)?;
-    fs::rename(folder.join(half), &path).map_err(|why| {
-        Failure::broken(format!("{} cannot be written: {why}; choose another folder", path.display()))
-    })
+    fs::rename(folder.join(half), &path).map_err(|why| unwritten(&path, &why))
+}
+
+/// Why a file is not there, and what helps.
+pub fn unwritten(path: &Path, why: &io::Error) -> Failure {
+    let (path, helps) = (path.display(), advice(Attempt::Write, why));
+    Failure::broken(format!("{path} cannot be written: {why}; {helps}"))
 }
 
 /// The percentile distribution in the text format of `HdrHistogram`.

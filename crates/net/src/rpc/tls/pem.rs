@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use sluice_system::{Attempt, advice};
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use webpki::EndEntityCert;
+
+use super::why;
 use crate::NetError;
 
 /// Text that should hold certificates or a key, and what it is called.
@@ -24,7 +28,10 @@ impl Pem {
         let what = format!("{what} {}", path.display());
         match fs::read(path) {
             Ok(text) => Ok(Self { what, text }),
-            Err(why) => Err(NetError::Tls { what, why: format!("{why}; give the path of a PEM file") }),
+            Err(why) => {
+                let helps = advice(Attempt::Read, &why);
+                Err(NetError::Tls { what, why: format!("{why}; {helps}") })
+            }
         }
     }
 
@@ -42,6 +49,21 @@ impl Pem {
                 "PEM with a certificate is needed (-----BEGIN CERTIFICATE-----), and it holds {found}: give the file \
                  that openssl wrote with -out"
             )));
+        }
+        Ok(certificates)
+    }
+
+    /// The same of who shows them: the first is its own.
+    pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+        let certificates = self.certificates()?;
+        match EndEntityCert::try_from(&certificates[0]) {
+            Ok(_) => {}
+            Err(webpki::Error::UnsupportedCertVersion) => return Err(self.wrong(why::VERSION_1)),
+            Err(what) => {
+                return Err(
+                    self.wrong(format!("it is no certificate that can be read ({what}): make another"))
+                );
+            }
         }
         Ok(certificates)
     }
