@@ -1,11 +1,12 @@
 //! What goes between the application's threads and the packet thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crossbeam_queue::SegQueue;
 use sluice_control::ClientGrant;
 use sluice_host::client::ClientStats;
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, TaskType};
 
 use super::ended::Teller;
 use super::errand::Errand;
@@ -19,6 +20,8 @@ pub(super) struct ClientShared {
     pub(super) waker: Waker,
     /// How many workers serve the types of a lane.
     pub(super) workers: [AtomicU32; LANES],
+    /// What people call types, as the controller says.
+    type_names: Mutex<Vec<(TaskType, String)>>,
     /// The packet thread has looked for commands for the last time.
     pub(super) over: AtomicBool,
 }
@@ -26,7 +29,14 @@ pub(super) struct ClientShared {
 impl ClientShared {
     pub(super) fn new(waker: Waker) -> Self {
         let workers = std::array::from_fn(|_| AtomicU32::new(0));
-        Self { commands: SegQueue::new(), room: Room::new(), waker, workers, over: AtomicBool::new(false) }
+        Self {
+            commands: SegQueue::new(),
+            room: Room::new(),
+            waker,
+            workers,
+            type_names: Mutex::default(),
+            over: AtomicBool::new(false),
+        }
     }
 
     /// So many workers serve each slice, as the controller says.
@@ -35,6 +45,16 @@ impl ClientShared {
             let serve = grant.workers.iter().find(|(of, _)| of == slice).map_or(0, |(_, workers)| *workers);
             self.workers[lane(*task_type)].store(serve, Ordering::Relaxed);
         }
+    }
+
+    /// People call types so, as the controller says.
+    pub(super) fn name_types(&self, names: Vec<(TaskType, String)>) {
+        *self.type_names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    /// What people call types.
+    pub(super) fn type_names(&self) -> Vec<(TaskType, String)> {
+        self.type_names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Drops the commands that nobody will take: their tasks were never sent, and say so.

@@ -47,6 +47,7 @@ impl v1::StatusResponse {
         self.clients.iter_mut().for_each(|client| show_both(&mut client.name, &mut client.at));
         self.servers.iter_mut().for_each(|server| show_both(&mut server.name, &mut server.at));
         self.refused.iter_mut().for_each(|counter| show(&mut counter.name));
+        self.type_names.iter_mut().for_each(|of| show(&mut of.name));
         self
     }
 }
