@@ -16,6 +16,7 @@ use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;
 use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
+use crate::utc;
 
 /// Refused tasks that a run may have, as a share of all.
 const REFUSED_MAX: f64 = 0.01;
@@ -89,6 +90,7 @@ impl Run<'_> {
             schema: "sluice.result.v1",
             name: label.name,
             sluice: env!("CARGO_PKG_VERSION"),
+            started_utc: utc::stamp(self.started),
             started_unix_s: self.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             policy: label.policy,
             seed: label.seed,
@@ -124,17 +126,14 @@ impl Run<'_> {
 pub fn verdict(of: &RunResult) -> Outcome<()> {
     let failed: Vec<&str> =
         of.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.says.as_str()).collect();
-    if !failed.is_empty() {
-        return Err(Failure::new(
-            Kind::GateFailed,
-            format!("the result does not hold: {}", failed.join("; ")),
-        ));
-    }
+    let missed = (!failed.is_empty()).then(|| format!("the result does not hold: {}", failed.join("; ")));
+    // Of a run that was stopped a gate says little: the tasks that it stopped count against it.
     if of.aborted {
-        let why = format!("stopped after {:.1} s of measuring; the result covers that", of.length_s);
+        let covers = format!("stopped after {:.1} s of measuring; the result covers that", of.length_s);
+        let why = missed.map_or(covers.clone(), |missed| format!("{covers}; {missed}"));
         return Err(Failure::new(Kind::Aborted, why));
     }
-    Ok(())
+    missed.map_or(Ok(()), |missed| Err(Failure::new(Kind::GateFailed, missed)))
 }
 
 fn task_counts(counts: &Counts) -> TaskCounts {
@@ -177,6 +176,7 @@ pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Quantiles {
         mean: histogram.mean() / scale,
         p50: at(0.5),
         p90: at(0.9),
+        p95: at(0.95),
         p99: at(0.99),
         p999: at(0.999),
         max: histogram.max() as f64 / scale,
@@ -189,6 +189,7 @@ fn over(of: Quantiles, unit: f64) -> Quantiles {
         mean: over(of.mean),
         p50: over(of.p50),
         p90: over(of.p90),
+        p95: over(of.p95),
         p99: over(of.p99),
         p999: over(of.p999),
         max: over(of.max),
