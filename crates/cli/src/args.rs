@@ -405,6 +405,9 @@ pub(crate) struct Load {
     pub(crate) output: Output,
 }
 
+/// A rack is not asked more often how it stands.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(50);
+
 /// The most flows of `sluice write`: the end that takes them has so many pairs.
 pub(crate) const FLOWS_MAX: u16 = 64;
 
@@ -484,6 +487,17 @@ fn percentile(text: &str) -> Result<GapShare, String> {
     GapShare::read(text).ok_or_else(|| format!("`{text}` is no percentage: write 97.5 to 99"))
 }
 
+/// Reads how often a rack is looked at.
+fn look_every(text: &str) -> Result<Duration, String> {
+    let every = units::span(text)?;
+    let least = LOOK_EVERY_MIN.as_millis();
+    if every >= LOOK_EVERY_MIN {
+        Ok(every)
+    } else {
+        Err(format!("`{text}` is shorter than {least}ms: write {least}ms or more"))
+    }
+}
+
 /// Reads α's bounds.
 fn alpha(text: &str) -> Result<AlphaArg, String> {
     if text == "none" {
@@ -508,7 +522,7 @@ pub(crate) struct Status {
     #[arg(long)]
     pub(crate) watch: bool,
     /// How often, with --watch.
-    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, requires = "watch")]
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = look_every, requires = "watch")]
     pub(crate) every: Duration,
     #[command(flatten)]
     pub(crate) rack: RackArgs,

@@ -162,7 +162,21 @@ fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
 
 #[test]
 fn a_signal_ends_a_run_early_with_what_was_measured() {
-    let folder = folder_with(&SMALL.replace("length = \"1s\"", "length = \"60s\""));
+    let said = stopped_early("behind_max = \"1s\"");
+    assert!(!said.contains("does not hold"), "{said}");
+}
+
+#[test]
+fn a_run_that_was_stopped_ends_as_such_also_where_a_gate_is_missed() {
+    let said = stopped_early("behind_max = \"1ns\"");
+    assert!(said.contains("the result does not hold: the sender was"), "{said}");
+}
+
+/// Stops the small rack in the middle of its load; gives what it says at its end.
+fn stopped_early(behind_max: &str) -> String {
+    let plan =
+        SMALL.replace("length = \"1s\"", "length = \"60s\"").replace("behind_max = \"1s\"", behind_max);
+    let folder = folder_with(&plan);
     let mut up = command(folder.path(), &["up", "plan.toml"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -182,6 +196,7 @@ fn a_signal_ends_a_run_early_with_what_was_measured() {
     assert_eq!(result["aborted"], true);
     assert_eq!(result["tasks"]["lost"], 0);
     nothing_is_left_of(folder.path());
+    rest.join("\n")
 }
 
 #[test]

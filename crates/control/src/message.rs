@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::name::NameError;
 use crate::note::Note;
 use crate::plan::WORKER_TYPES_MAX;
+use crate::recent::RecentWork;
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
 /// The driver's name for a call that it wants answered. Each is answered exactly once.
@@ -43,6 +44,8 @@ pub struct WorkerHello {
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
+    /// What it did over the last seconds.
+    pub recent: RecentWork,
     /// The server whose registered memory it shares; empty for none.
     pub server: String,
     /// How often it lost what its registration stood on, such as its server's queue pair: with a new number
@@ -256,6 +259,8 @@ pub struct ClientGrant {
     /// The labels that its tasks may ask for, in the order of their bits; none where any worker takes any
     /// task.
     pub labels: Vec<String>,
+    /// What people call its types, as far as the plan says so.
+    pub type_names: Vec<(TaskType, String)>,
     /// How many workers serve each slice now; a leaf counts as those that it stands for. Who submits to one
     /// of several spines draws them by it.
     pub workers: Vec<(SliceId, u32)>,
@@ -466,14 +471,14 @@ pub enum Refusal {
     },
     /// No kind of workers of the slice has what tasks of the type need.
     #[error(
-        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: map it to another",
-        .slice.escape_debug()
+        "no kind of workers of slice `{}` has all labels that task type {} needs: map it to another",
+        .slice.escape_debug(), .task_type.escape_debug()
     )]
     Unserved {
         /// The slice.
         slice: String,
         /// The type.
-        task_type: TaskType,
+        task_type: String,
     },
     /// No index is left.
     #[error(
@@ -520,12 +525,13 @@ pub enum Refusal {
     },
     /// The type lies outside what the switch can map.
     #[error(
-        "task type {task_type} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
-         plan that the switch is started with"
+        "task type {} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
+         plan that the switch is started with",
+        .task_type.escape_debug()
     )]
     UnknownType {
         /// The type.
-        task_type: TaskType,
+        task_type: String,
         /// How many types there can be.
         limit: u16,
     },

@@ -19,6 +19,7 @@ use crate::leaf_line::PoolSize;
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
+use crate::recent::RecentWork;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 use crate::tier::Tier;
 
@@ -268,7 +269,9 @@ impl Controller {
             let workers = u16::try_from(serving).unwrap_or(u16::MAX);
             let waits = workers == 0 && !slice.may_change_hands();
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
-            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity }
+            let serve = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
+            let recent = serve.fold(RecentWork::default(), |all, (_, worker)| all.beside(worker.recent));
+            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity, recent }
         };
         self.slices.iter().enumerate().map(of).collect()
     }

@@ -10,6 +10,7 @@ use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Outcome};
 
@@ -42,7 +43,8 @@ pub fn aside(what: impl Display) {
 pub fn judged(written: io::Result<()>) -> Outcome<()> {
     match written {
         Err(why) if !nobody_reads(&why) => Err(Failure::broken(format!(
-            "what was found cannot be written to stdout: {why}; make room there, or send it somewhere else"
+            "what was found cannot be written to stdout: {why}; {}",
+            advice(Attempt::Print, &why)
         ))
         .with_result_shown()),
         _ => Ok(()),

@@ -20,6 +20,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
+use sluice_system::{Attempt, advice};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -383,7 +384,12 @@ pub fn fail(why: impl fmt::Display) -> ExitCode {
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-            writeln!(io::stderr(), "what was found cannot be written to stdout: {why}").ok();
+            writeln!(
+                io::stderr(),
+                "what was found cannot be written to stdout: {why}; {}",
+                advice(Attempt::Print, &why)
+            )
+            .ok();
             Kind::Broken.into()
         }
         _ => ExitCode::SUCCESS,

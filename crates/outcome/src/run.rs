@@ -19,6 +19,8 @@ pub struct RunResult {
     pub sluice: &'static str,
     /// When it began, in seconds since 1970.
     pub started_unix_s: u64,
+    /// The same, as logs are stamped.
+    pub started_utc: String,
     /// The scheduler.
     pub policy: String,
     /// The seed of load and faults.
@@ -142,6 +144,8 @@ pub struct Quantiles {
     pub mean: f64,
     pub p50: f64,
     pub p90: f64,
+    /// 95 % are below.
+    pub p95: f64,
     pub p99: f64,
     pub p999: f64,
     pub max: f64,

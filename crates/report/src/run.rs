@@ -27,7 +27,7 @@ pub fn summary(result: &RunResult) -> String {
     out += &times(result).to_string();
     if !result.events.is_empty() {
         out += "\n";
-        out += &events(&result.events).to_string();
+        out += &events(result).to_string();
         sent_again(&mut out, &result.events);
     }
     leaf_trips(&mut out, &result.leaf_trips);
@@ -55,7 +55,7 @@ pub fn types_csv(result: &RunResult) -> String {
         "service_ns",
     ];
     for column in columns {
-        for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
+        for part in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
             // Writing to a string cannot fail.
             let _ = write!(csv, ",{column}_{part}");
         }
@@ -87,10 +87,10 @@ pub fn types_csv(result: &RunResult) -> String {
             kind.service_ns,
         ] {
             let _ = match times {
-                Some(Quantiles { mean, p50, p90, p99, p999, max }) => {
-                    write!(csv, ",{mean},{p50},{p90},{p99},{p999},{max}")
+                Some(Quantiles { mean, p50, p90, p95, p99, p999, max }) => {
+                    write!(csv, ",{mean},{p50},{p90},{p95},{p99},{p999},{max}")
                 }
-                None => write!(csv, ",,,,,,"),
+                None => write!(csv, ",,,,,,,"),
             };
         }
         let faults = field(result.faults.as_deref().unwrap_or_default());
@@ -203,7 +203,7 @@ fn reasons(out: &mut String, result: &RunResult) {
 }
 
 fn times(result: &RunResult) -> Table {
-    let mut table = Table::new(["times", "of", "mean", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut table = Table::new(["times", "of", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
     for kind in &result.types {
         let ns = |value: f64| time(value);
         for (name, of, show) in [
@@ -216,18 +216,18 @@ fn times(result: &RunResult) -> Table {
             ("  over type mean", kind.slowdown_type_mean, digits),
             ("  server-side", kind.slowdown_server, digits),
         ] {
-            let values = of.map(|of| [of.mean, of.p50, of.p90, of.p99, of.p999, of.max]);
-            let values = values.map_or([(); 6].map(|()| NOTHING.to_owned()), |values| values.map(show));
+            let values = of.map(|of| [of.mean, of.p50, of.p90, of.p95, of.p99, of.p999, of.max]);
+            let values = values.map_or([(); 7].map(|()| NOTHING.to_owned()), |values| values.map(show));
             table.row([kind.name.clone(), name.to_owned()].into_iter().chain(values));
         }
     }
     table
 }
 
-fn events(events: &[EventResult]) -> Table {
-    let mut table =
-        Table::new(["fault (times since the load began)", "at", "back at", "felt for", "slowest task"]);
-    for event in events {
+fn events(result: &RunResult) -> Table {
+    let times = format!("fault (times since {})", result.started_utc);
+    let mut table = Table::new([times.as_str(), "at", "back at", "felt for", "slowest task"]);
+    for event in &result.events {
         let seconds = |at: f64| format!("{at:.2} s");
         let back = event.returned_at_s.map_or_else(|| "never".to_owned(), seconds);
         let (felt, slowest) = match &event.felt {

@@ -80,6 +80,7 @@ pub(crate) fn metric(of: Metric) -> String {
         Part::Mean => "mean",
         Part::P50 => "median",
         Part::P90 => "p90",
+        Part::P95 => "p95",
         Part::P99 => "p99",
         Part::P999 => "p99.9",
     };

@@ -155,7 +155,7 @@ pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
 }
 
 fn times(html: &mut Html, series: &Series, measure: Measure) {
-    let headings = ["offered", "load", "throughput", "tasks", "mean", "median", "p90", "p99", "p99.9"];
+    let headings = ["offered", "load", "throughput", "tasks", "mean", "median", "p90", "p95", "p99", "p99.9"];
     numeric_table(html, show::measure(measure), &headings, |html| {
         for point in &series.points {
             times_row(html, point, "all", &point.overall, measure);

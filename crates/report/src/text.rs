@@ -104,11 +104,12 @@ fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
 /// The points of a panel.
 fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
     let mut gives_way = Vec::from([
-        (10, "the interval of the slowdown"),
-        (6, "the interval of p99"),
-        (8, "the scheduling delay"),
+        (5, "p95"),
+        (11, "the interval of the slowdown"),
+        (7, "the interval of p99"),
+        (9, "the scheduling delay"),
         (2, "load"),
-        (7, "p99.9"),
+        (8, "p99.9"),
     ]);
     if panel.classes.len() <= 1 {
         // It says the same in each row.
@@ -140,6 +141,7 @@ fn points(panel: &Panel) -> Table {
         "load",
         "tasks",
         "p50",
+        "p95",
         "p99",
         "(95 %)",
         "p99.9",
@@ -178,6 +180,7 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         show::quantity(point.load, Unit::Share),
         class.unwrap_or("all").to_owned(),
         value(Measure::LatencyNs, Part::P50),
+        value(Measure::LatencyNs, Part::P95),
         value(Measure::LatencyNs, Part::P99),
         interval(Measure::LatencyNs),
         value(Measure::LatencyNs, Part::P999),

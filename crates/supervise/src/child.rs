@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::file_name::file_name;
+use sluice_system::{Attempt, advice};
 
 /// How often a process that should end is asked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -38,7 +39,8 @@ impl Child {
         let log = logs.join(format!("{}.log", file_name(&name.replace(' ', "-"))));
         let open = || OpenOptions::new().create(true).append(true).open(&log);
         let stderr = open().map_err(|why| {
-            Failure::bad_input(format!("{} cannot be written: {why}; choose another `out`", log.display()))
+            let (log, helps) = (log.display(), advice(Attempt::Write, &why));
+            Failure::bad_input(format!("{log} (in `out`) cannot be written: {why}; {helps}"))
         })?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
@@ -46,7 +48,8 @@ impl Child {
             command.env(HUGE_PAGES.0, HUGE_PAGES.1);
         }
         let process = command.spawn().map_err(|why| {
-            Failure::broken(format!("{name} ({}) cannot be started: {why}", program.display()))
+            let (program, helps) = (program.display(), advice(Attempt::Program, &why));
+            Failure::broken(format!("{name} ({program}) cannot be started: {why}; {helps}"))
         })?;
         Ok(Self { name: name.to_owned(), log, process })
     }

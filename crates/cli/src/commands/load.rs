@@ -24,16 +24,34 @@ use crate::args::{ArrivalsArg, Load};
 struct What {
     load: LoadPlan,
     label: Label,
-    types: Vec<TaskType>,
+    /// What names of the mix mean, as far as that is known here.
+    types: Types,
     keys: u64,
     out: Option<PathBuf>,
+}
+
+impl What {
+    /// Knows each type of the mix by its name, and says their numbers.
+    fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
+        self.load.mix = units::named_mix(self.load.mix.clone(), &mut self.types)
+            .map_err(|why| format!("the mix: {why}"))?;
+        let numbers = self.load.mix.iter().filter_map(|(name, _)| self.types.number(name));
+        Ok(numbers.map(TaskType).collect())
+    }
+
+    fn source(&self) -> Outcome<Source> {
+        Source::new(&self.load, self.label.seed, self.keys)
+    }
 }
 
 /// Sends the load, waits for its outcomes, and prints the result.
 pub(crate) fn run(args: &Load) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
-    let what = what(args)?;
-    let source = Source::new(&what.load, what.label.seed, what.keys)?;
+    let mut what = what(args)?;
+    // A name that only the rack knows is asked for there.
+    let named = what.name_types();
+    let known =
+        named.as_ref().ok().map(|types| what.source().map(|source| (types.clone(), source))).transpose()?;
     if let Some(out) = &what.out {
         files::make(out)?;
         files::clear(out);
@@ -42,13 +60,26 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
     let place = format!("controller at {}", urls.join(", "));
     let options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
-    let client = SpineClients::connect(&options, &controllers, what.label.seed)?;
+    let client =
+        SpineClients::connect(&options, &controllers, what.label.seed).map_err(|why| match &named {
+            Ok(_) => Failure::from(why),
+            Err(unknown) => {
+                Failure::bad_input(format!("{unknown}; no rack was there to be asked for names: {why}"))
+            }
+        })?;
+    let (types, source) = if let Some(known) = known {
+        known
+    } else {
+        let names = client.type_names().into_iter().map(|(number, name)| (number.0, name));
+        what.types = Types::of_rack(names);
+        (what.name_types().map_err(Failure::bad_input)?, what.source()?)
+    };
     let board = Board::default();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
     let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
     let view = View::start(shown, heading, board.clone(), stop.clone());
-    let mut target = Target::new(client, what.types);
+    let mut target = Target::new(client, types);
     board.begin("the load began");
     let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
@@ -75,11 +106,11 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
 /// The plan's load, or the defaults, with what the flags say instead.
 fn what(args: &Load) -> Outcome<What> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let mut types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
+    let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
-        (Some(text), _) => mix(text, &mut types).map_err(Failure::bad_input)?,
+        (Some(text), _) => units::mix(text).map_err(|why| Failure::bad_input(format!("the mix: {why}")))?,
         (None, Some(load)) => load.mix.clone(),
         (None, None) => {
             return Err(Failure::bad_input(
@@ -87,7 +118,6 @@ fn what(args: &Load) -> Outcome<What> {
             ));
         }
     };
-    let numbers = mix.iter().filter_map(|(name, _)| types.number(name)).map(TaskType).collect();
     let load = LoadPlan {
         arrivals: arrivals(args, given.as_ref())?,
         mix,
@@ -111,15 +141,11 @@ fn what(args: &Load) -> Outcome<What> {
     label.faults = args.faults.clone().or(label.faults);
     // Requests name keys up to this one.
     let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
-    Ok(What { load, label, types: numbers, keys, out: args.out.clone() })
+    Ok(What { load, label, types, keys, out: args.out.clone() })
 }
 
 fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
     flag.or(plan).unwrap_or(default)
-}
-
-fn mix(text: &str, types: &mut Types) -> Result<Vec<(String, f64)>, String> {
-    units::named_mix(units::mix(text)?, types).map_err(|why| format!("the mix: {why}"))
 }
 
 fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {

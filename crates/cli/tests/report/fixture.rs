@@ -215,6 +215,7 @@ fn spread(base: f64, stretch: f64, waits: f64, width: f64) -> Spread {
         mean: of(1.5, waits * 0.2),
         p50: of(1.2, waits * 0.1),
         p90: of(2.8, waits * 0.5),
+        p95: of(3.4, waits * 0.7),
         p99: of(5.1, waits),
         p999: of(7.4, waits * 1.7),
     }

@@ -21,6 +21,21 @@ impl Types {
         self.0.iter().filter(|(name, number)| !OURS.contains(&(name.as_str(), *number)))
     }
 
+    /// Those that every plan knows, and those that a rack was started with.
+    pub fn of_rack(names: impl IntoIterator<Item = (u16, String)>) -> Self {
+        let mut types = Self::ours();
+        for (number, name) in names {
+            // A name that is taken here is ours.
+            types.name(&name, number).ok();
+        }
+        types
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &(String, u16)> {
+        self.0.iter()
+    }
+
     /// Names a number.
     pub fn name(&mut self, name: &str, number: u16) -> Result<(), String> {
         check_shown(name)?;

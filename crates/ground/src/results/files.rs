@@ -9,6 +9,7 @@ use std::{fs, io};
 use hdrhistogram::Histogram;
 use sluice_outcome::run::RunResult;
 use sluice_report::{decided, run};
+use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Outcome};
 use crate::file_name::file_name;
@@ -69,8 +70,8 @@ pub fn clear(folder: &Path) {
 /// Makes a folder for results.
 pub fn make(folder: &Path) -> Outcome<()> {
     fs::create_dir_all(folder).map_err(|why| {
-        let folder = folder.display();
-        Failure::bad_input(format!("results folder {folder} cannot be made: {why}; choose another as `out`"))
+        let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
+        Failure::bad_input(format!("results folder {folder} (`out`) cannot be made: {why}; {helps}"))
     })
 }
 
@@ -83,11 +84,7 @@ pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
 /// Writes files into a folder that is there: all of them, or none.
 fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
     let half = |name: &str| folder.join(format!("{name}.half"));
-    let failed = |name: &str, why: io::Error| {
-        let path = folder.join(name);
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another folder"))
-    };
+    let failed = |name: &str, why: io::Error| unwritten(&folder.join(name), &why);
     let write = |(name, text): &(String, _)| {
         let text: &str = AsRef::as_ref(text);
         fs::write(half(name), text).map_err(|why| failed(name, why))
@@ -102,6 +99,12 @@ fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
         }
     }
     saved
+}
+
+/// Why a file is not there, and what helps.
+pub fn unwritten(path: &Path, why: &io::Error) -> Failure {
+    let (path, helps) = (path.display(), advice(Attempt::Write, why));
+    Failure::broken(format!("{path} cannot be written: {why}; {helps}"))
 }
 
 /// The percentile distribution in the text format of `HdrHistogram`.

@@ -19,7 +19,7 @@ use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;
 use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
-use crate::print;
+use crate::{print, utc};
 
 /// Refused tasks that a run may have, as a share of all.
 const REFUSED_MAX: f64 = 0.01;
@@ -100,6 +100,7 @@ impl Run<'_> {
             schema: "sluice.result.v1",
             name: label.name,
             sluice: env!("CARGO_PKG_VERSION"),
+            started_utc: utc::stamp(self.started),
             started_unix_s: self.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             policy: label.policy,
             seed: label.seed,
@@ -208,6 +209,7 @@ pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Option<Quantiles> {
         mean: histogram.mean() / scale,
         p50: at(0.5),
         p90: at(0.9),
+        p95: at(0.95),
         p99: at(0.99),
         p999: at(0.999),
         max: histogram.max() as f64 / scale,
@@ -220,6 +222,7 @@ fn over(of: Quantiles, unit: f64) -> Option<Quantiles> {
         mean: over(of.mean),
         p50: over(of.p50),
         p90: over(of.p90),
+        p95: over(of.p95),
         p99: over(of.p99),
         p999: over(of.p999),
         max: over(of.max),

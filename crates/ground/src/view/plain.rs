@@ -26,7 +26,7 @@ pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
             noted += 1;
             if let (Some(zero), Some(_), false) = (board.known().zero, note.at, zero_is_said) {
                 zero_is_said = true;
-                print::aside(format_args!("times of events are seconds since {}", zero.what));
+                print::aside(format_args!("times of events are seconds since {}", zero.told()));
             }
             print::aside(format_args!("{}  {}", note.when(), note.text));
         }

@@ -328,6 +328,11 @@ impl Worker {
         self.work.as_ref()?.sample(now, started)
     }
 
+    /// How long the task of the run that `slot` names waited here before its service began.
+    pub fn waited(&self, slot: u64, started: Nanos) -> Nanos {
+        self.work.as_ref().map_or(Nanos(0), |work| work.waited(slot, started))
+    }
+
     /// The slice that the worker's tokens go to, once it is registered.
     pub fn slice(&self) -> Option<SliceId> {
         (self.phase != Phase::New).then_some(self.at.slice)

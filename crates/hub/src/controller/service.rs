@@ -396,7 +396,7 @@ fn done(answer: Answer) -> Result<(), Status> {
 }
 
 fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
-    let View { epoch, link, slices, workers, clients, servers } = &sight.view;
+    let View { epoch, link, slices, workers, clients, servers, type_names } = &sight.view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,
         LinkState::Reading => v1::LinkState::Reading,
@@ -424,6 +424,7 @@ fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
         servers: servers.iter().map(server_status).collect(),
         refused: Vec::new(),
         ending: Vec::new(),
+        type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }
 
@@ -483,6 +484,7 @@ fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
         phase: phase.into(),
         quota: worker.quota.into(),
         tasks_per_second: worker.capacity,
+        recent: Some(worker.recent.into()),
         at: worker.at.to_string(),
         workers: worker.workers.into(),
         renewed_ago_ns: worker.renewed_ago.0,

@@ -135,6 +135,7 @@ pub(crate) fn worker_hello(name: &str) -> WorkerHello {
         types: vec![TaskType(1), TaskType(2)],
         quota: 2,
         capacity: 1_000,
+        recent: sluice_control::RecentWork::default(),
         server: String::new(),
         rejoins: 0,
         workers: 0,

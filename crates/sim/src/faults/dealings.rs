@@ -129,6 +129,7 @@ impl Rack<'_> {
             labels: self.scenario.hands.names_of(worker),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
+            recent: sluice_control::RecentWork::default(),
             server: self.servers.name_for(worker),
             rejoins: node.rejoins,
             workers: 0,

@@ -230,6 +230,7 @@ impl RackSetup {
             labels: self.labels_of(worker),
             quota: self.quota,
             capacity: 0,
+            recent: sluice_control::RecentWork::default(),
             server,
             rejoins: 0,
             workers: 0,

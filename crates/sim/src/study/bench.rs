@@ -11,6 +11,7 @@ use super::known::PointId;
 use super::limit::{Wanted, value_of};
 use super::numbers;
 use super::plan::{At, Change, Plan, Quantity, Run};
+use crate::files;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::Warmup;
@@ -312,7 +313,7 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
         _ => {}
     }
     let path = folder.join(name);
-    let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
+    let text = files::read(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
             "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, \

@@ -1,8 +1,8 @@
 //! What can be wrong with a workload.
 
-use std::io;
 use std::path::PathBuf;
 
+use sluice_system::text::TextError;
 use sluice_units::shown;
 
 /// Why a workload was refused; each message is one line that says what helps.
@@ -52,12 +52,12 @@ pub enum WorkloadError {
         /// What is wrong, and what stands there otherwise.
         why: String,
     },
-    /// A file cannot be read or written: check the path and its rights.
-    #[error("{}: {source}; check the path", shown(&path.to_string_lossy()))]
+    /// A file is no text, or the system does not give it: do as it says.
+    #[error("{}: {source}", shown(&path.to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Where it is no text, or what the system says.
+        source: TextError,
     },
 }

@@ -1,12 +1,12 @@
 //! A service profile: how long real operations took on a real machine, as `sluice profile` measured them.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::text::{self, unknown};
 use super::{Empirical, SERVICE_MAX, WorkloadError};
+use crate::files;
 
 /// Profiles that come with this program, by the names that stand for their files.
 const KNOWN: [(&str, &str); 1] = [("rocksdb", include_str!("../../../../experiments/profiles/rocksdb.toml"))];
@@ -92,7 +92,7 @@ impl Profile {
     /// Reads a profile's file.
     pub fn read(path: &Path) -> Result<Self, WorkloadError> {
         let file = |source| WorkloadError::File { path: path.to_owned(), source };
-        Self::parse(path, &fs::read_to_string(path).map_err(file)?)
+        Self::parse(path, &files::read(path).map_err(file)?)
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, WorkloadError> {

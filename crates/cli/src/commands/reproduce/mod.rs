@@ -19,6 +19,7 @@ use sluice_report::table::Table;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::plan::Plan;
+use sluice_system::text;
 
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
@@ -223,9 +224,8 @@ fn find(name: &str) -> Outcome<Found> {
         let unknown = sluice_units::unknown("plan", name, &known);
         return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
     }
-    let text = std::fs::read_to_string(path).map_err(|why| {
-        Failure::bad_input(format!("plan {name} cannot be read: {why}; give the path of a plan"))
-    })?;
+    let text =
+        text::read(path).map_err(|why| Failure::bad_input(format!("plan {name} cannot be read: {why}")))?;
     if PlanKind::of(&text) == Some(PlanKind::Rack) {
         return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
     }

@@ -76,7 +76,7 @@ impl ServerTls {
     /// # Errors
     /// [`NetError::Tls`] for a certificate or key that is none, and for two that do not go together.
     pub fn config(&self) -> Result<Arc<ServerConfig>, NetError> {
-        let (chain, key) = (self.certificate.certificates()?, self.key.key()?);
+        let (chain, key) = (self.certificate.own_certificates()?, self.key.key()?);
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
@@ -224,7 +224,7 @@ impl ClientTls {
             config = config.domain_name(name);
         }
         if let Some((certificate, key)) = &self.identity {
-            certificate.certificates()?;
+            certificate.own_certificates()?;
             key.key()?;
             config = config.identity(Identity::from_pem(certificate.text(), key.text()));
         }
@@ -280,5 +280,16 @@ mod tests {
             ClientTls::new(certificate.as_bytes()).showing(certificate.as_bytes(), others.as_bytes());
         let why = caller.over(Endpoint::from_static("https://127.0.0.1:1")).unwrap_err().to_string();
         assert!(why.contains("does not belong to the certificate"), "{why}");
+    }
+
+    /// As `openssl x509 -req -signkey` makes one that is given no extensions.
+    #[test]
+    fn a_certificate_of_version_1_is_told_as_the_certificate_that_it_is() {
+        let both = include_bytes!("pem/version-1.pem");
+        let why = ServerTls::new(both, both).config().unwrap_err().to_string();
+        assert!(why.contains("certificate: is of X.509 version 1") && !why.contains("key"), "{why}");
+        let caller = ClientTls::new(both).showing(both, both);
+        let why = caller.over(Endpoint::from_static("https://127.0.0.1:1")).unwrap_err().to_string();
+        assert!(why.contains("certificate: is of X.509 version 1") && !why.contains("key"), "{why}");
     }
 }

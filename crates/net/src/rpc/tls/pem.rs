@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use sluice_system::{Attempt, advice};
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use webpki::EndEntityCert;
+
+use super::why;
 use crate::NetError;
 
 /// Text that should hold certificates or a key, and what it is called.
@@ -32,8 +36,10 @@ impl Pem {
     /// What its file holds now; says whether that is new.
     pub(super) fn read_again(&mut self) -> Result<bool, NetError> {
         let Some(path) = &self.path else { return Ok(false) };
-        let read = fs::read(path);
-        let text = read.map_err(|why| self.wrong(format!("{why}; give the path of a PEM file")))?;
+        let text = fs::read(path).map_err(|why| {
+            let helps = advice(Attempt::Read, &why);
+            self.wrong(format!("{why}; {helps}"))
+        })?;
         let is_new = self.text != text;
         self.text = text;
         Ok(is_new)
@@ -61,6 +67,21 @@ impl Pem {
                 "PEM with a certificate is needed (-----BEGIN CERTIFICATE-----), and it holds {found}: give the file \
                  that openssl wrote with -out"
             )));
+        }
+        Ok(certificates)
+    }
+
+    /// The same of who shows them: the first is its own.
+    pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+        let certificates = self.certificates()?;
+        match EndEntityCert::try_from(&certificates[0]) {
+            Ok(_) => {}
+            Err(webpki::Error::UnsupportedCertVersion) => return Err(self.wrong(why::VERSION_1)),
+            Err(what) => {
+                return Err(
+                    self.wrong(format!("it is no certificate that can be read ({what}): make another"))
+                );
+            }
         }
         Ok(certificates)
     }

@@ -28,6 +28,10 @@ pub(in crate::rpc) fn told(error: &(dyn Error + 'static)) -> Option<String> {
     None
 }
 
+/// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
+pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one of version 3 (openssl \
+    req -x509 -addext subjectAltName=…, or openssl x509 -req -extfile)";
+
 /// An error of TLS.
 pub(super) fn of(error: &rustls::Error) -> String {
     match error {
@@ -90,6 +94,7 @@ fn certificate(error: &CertificateError, authority: &str) -> String {
             format!("its certificate begins to be valid in {days} days: set the clocks right")
         }
         CertificateError::Expired => "its certificate has expired: make a new one".to_owned(),
+        CertificateError::Other(other) if is_of_version_1(other) => format!("its certificate {VERSION_1}"),
         CertificateError::Other(_) if is_authority_as_end(error) => format!(
             "its certificate is an authority's (CA:TRUE), and not the one that was given ({authority}): give that very \
              file, or let the authority sign a certificate for it"
@@ -101,6 +106,10 @@ fn certificate(error: &CertificateError, authority: &str) -> String {
         }
         other => format!("its certificate cannot be used ({other}): make another"),
     }
+}
+
+fn is_of_version_1(error: &rustls::OtherError) -> bool {
+    matches!(error.0.downcast_ref(), Some(webpki::Error::UnsupportedCertVersion))
 }
 
 /// What stands in `DnsName("…")` or `IpAddress(…)`.

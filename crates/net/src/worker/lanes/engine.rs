@@ -290,6 +290,8 @@ impl LanesEngine {
             let lane = &mut lanes[index];
             let (ended, reply) = answer(lane, table, request.place);
             let took = request.ended.since(request.began);
+            let waited = machines.lane(index).waited(slot, request.began);
+            lane.recent.ended(request.began, took, waited);
             let service = &mut services[lane.service];
             (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
             served.tasks += 1;
@@ -342,6 +344,7 @@ impl LanesEngine {
         if !self.is_pool {
             self.name_overdue(now);
         }
+        self.lanes.iter_mut().for_each(|lane| lane.tell_recent(now));
         if self.measures {
             self.tell_capacity();
         }

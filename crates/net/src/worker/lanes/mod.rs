@@ -37,6 +37,7 @@ use super::options::bind;
 use super::report::WorkerReport;
 use super::stopper::Stopper;
 use crate::NetError;
+use crate::clock::Clock;
 use crate::clock::monotonic;
 use crate::pin::settle_thread;
 use crate::registrar::WorkerRegistrar;
@@ -120,7 +121,7 @@ fn lanes(
 ) -> Result<Vec<ServerLane>, NetError> {
     let worker = &options.worker;
     let at = crate::identity::reachable(socket.local())?;
-    let each = options.lanes();
+    let (each, now) = (options.lanes(), Clock::start().now());
     let of = options.services.iter().enumerate();
     let places = of.flat_map(|(service, of)| (1..=each).map(move |number| (service, of, number)));
     places
@@ -134,6 +135,7 @@ fn lanes(
                 labels: worker.labels.clone(),
                 quota: QUOTA_MAX,
                 capacity: worker.capacity / each as u32,
+                recent: sluice_control::RecentWork::default(),
                 server: worker.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
                 rejoins: 0,
                 workers: 0,
@@ -142,7 +144,7 @@ fn lanes(
             let bell = socket.waker();
             let line =
                 WorkerRegistrar::worker(worker.controller.clone(), hello.clone(), move || bell.wake())?;
-            Ok(ServerLane::new(options, hello, line, service))
+            Ok(ServerLane::new(options, hello, line, service, now))
         })
         .collect()
 }
