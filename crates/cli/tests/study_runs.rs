@@ -335,7 +335,7 @@ fn a_statement_that_its_interval_cannot_decide_is_undecided_and_has_an_exit_code
     );
     let found = json(&output);
     assert_eq!(found["expectations"][0]["verdict"], "undecided");
-    let read = |file: &str| fs::read_to_string(folder.path().join("out/noisy").join(file)).expect("written");
+    let read = |file: &str| fs::read_to_string(folder.path().join("out/small").join(file)).expect("written");
     assert!(read("study.csv").contains(",noisy,statement_undecided,"), "CSV");
     assert!(read("report.html").contains("± </span>undecided"), "the page");
     let told = stdout(&sluice(folder.path(), &["reproduce", "noisy.toml"]));
