@@ -33,7 +33,7 @@ use sluice_ground::results::{files, studies};
 use sluice_ground::stop::Stop;
 use sluice_ground::view;
 use sluice_net::pin::cores;
-use sluice_outcome::study::StudyOutcome;
+use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_sim::stats::Measured;
 use sluice_sim::testbed::Testbed;
@@ -317,13 +317,14 @@ fn verdict(study: &StudyOutcome, cells: &[Cell]) -> Outcome<()> {
         );
         return Err(Failure::new(Kind::GateFailed, why));
     }
-    let open = study.comparisons.iter().filter(|row| report::is_open(row)).count();
+    let open = study.comparisons.iter().filter(|row| row.verdict == Some(Verdict::Undecided)).count();
     if open > 0 {
         let why = format!(
-            "{open} numbers are further from their prediction than is allowed, but that may be chance: give more \
-             --replications, or leave this machine alone meanwhile"
+            "{open} numbers are undecided: whether they are as near to their prediction as is allowed their \
+             intervals cannot say; give more --replications or a longer --length, or leave this machine alone \
+             meanwhile"
         );
-        return Err(Failure::new(Kind::GateFailed, why));
+        return Err(Failure::new(Kind::Undecided, why));
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ pub enum Kind {
     GateFailed,
     /// Stopped from outside before its end.
     Aborted,
+    /// The run was complete, and too short to say whether its result holds what it must.
+    Undecided,
 }
 
 /// What exit code 0 means.
@@ -20,7 +22,8 @@ pub const WELL: &str = "all is well, also where whoever read the output closed i
 
 impl Kind {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted];
+    pub const ALL: [Self; 5] =
+        [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted, Self::Undecided];
 
     /// The exit code.
     pub const fn code(self) -> u8 {
@@ -29,6 +32,7 @@ impl Kind {
             Self::BadInput => 2,
             Self::GateFailed => 3,
             Self::Aborted => 4,
+            Self::Undecided => 5,
         }
     }
 
@@ -47,6 +51,10 @@ impl Kind {
             Self::Aborted => {
                 "stopped before its end by Ctrl-C, SIGTERM or a closed terminal; what was done is kept"
             }
+            Self::Undecided => {
+                "undecided: the run is complete, printed and kept, and too short to say whether it holds \
+                 what it must"
+            }
         }
     }
 
@@ -57,6 +65,7 @@ impl Kind {
             Self::BadInput => "bad_input",
             Self::GateFailed => "gate_failed",
             Self::Aborted => "aborted",
+            Self::Undecided => "undecided",
         }
     }
 

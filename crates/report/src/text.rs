@@ -53,7 +53,7 @@ pub(super) fn plain(text: &str) -> String {
 
 fn heading(out: &mut String, study: &StudyOutcome) {
     let of = &study.settings;
-    let tasks = if of.tasks == 0 { "all" } else { &show::whole(of.tasks) };
+    let tasks = show::tasks(of).unwrap_or_else(|| "all".to_owned());
     let _ = writeln!(
         out,
         "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point, warm-up: {}; seed {}; commit {}",
@@ -253,7 +253,7 @@ fn comparisons(study: &StudyOutcome) -> Option<Table> {
             show::quantity(of_a.value, unit),
             show::quantity(of_b.value, unit),
             show::estimate(difference, unit),
-            show::comparison(row).to_owned(),
+            show::comparison(row),
         ]);
     }
     (!study.comparisons.is_empty()).then_some(table)

@@ -335,18 +335,30 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     Ok(())
 }
 
-/// A number that differs needs a cause that somebody can run again.
+/// A number that differs needs a cause that somebody can run again, and one that is undecided a longer run.
 fn verdict(outcomes: &[StudyOutcome]) -> Outcome<()> {
-    let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
-    let unexplained = all.filter(|row| row.verdict == Verdict::Differs && row.cause.is_none());
-    let ids: Vec<&str> = unexplained.map(|row| row.id.as_str()).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let why = format!(
-        "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it again",
-        ids.len(),
-        ids.join(", ")
-    );
-    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+    let of = |verdict| {
+        let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
+        let ids = all.filter(|row| row.verdict == verdict && row.cause.is_none()).map(|row| row.id.as_str());
+        ids.collect::<Vec<_>>()
+    };
+    let (unexplained, undecided) = (of(Verdict::Differs), of(Verdict::Undecided));
+    let differ = (!unexplained.is_empty()).then(|| {
+        format!(
+            "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it \
+             again",
+            unexplained.len(),
+            unexplained.join(", ")
+        )
+    });
+    let open = (!undecided.is_empty()).then(|| {
+        format!(
+            "{} are undecided, because their intervals hold both answers: {}; more --tasks narrow them",
+            undecided.len(),
+            undecided.join(", ")
+        )
+    });
+    let kind = if differ.is_some() { Kind::GateFailed } else { Kind::Undecided };
+    let whys: Vec<String> = [differ, open].into_iter().flatten().collect();
+    if whys.is_empty() { Ok(()) } else { Err(Failure::new(kind, whys.join("; ")).with_result_shown()) }
 }
