@@ -59,7 +59,8 @@ pub fn sustained_in_parts(parts: &[RunPart]) -> Option<Sustained> {
     let short = |part: &RunPart| (part.due as f64 - part.replies as f64) / each;
     let shares: Vec<f64> = parts.iter().map(short).collect();
     let share = mean(&shares);
-    let is_short = share > SHORTFALL_MIN_OF_FEW && share * due > BACKLOG_MIN && is_above_zero(&shares);
+    let is_short =
+        share > SHORTFALL_MIN_OF_FEW && share * due > BACKLOG_MIN && is_above_zero(&shares, CHANCE);
     let why = format!("throughput is {:.2} % below what is offered", share * 100.0);
     Some(Sustained { holds: !is_short, why: if is_short { why } else { String::new() } })
 }
