@@ -51,7 +51,7 @@ impl Loaded {
     /// The process of its rack that is called so on its command line, and that line.
     fn part(&self, args: &[&str]) -> (Pid, Vec<String>) {
         let mine = self.up.0.id().to_string();
-        let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
+        let mut processes = std::fs::read_dir("/proc").expect("procfs").flatten();
         let of = |entry: std::fs::DirEntry| {
             let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
             let line = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
@@ -60,7 +60,7 @@ impl Loaded {
             let is_it = has(&mine) && args.iter().all(|word| has(word));
             is_it.then(|| (Pid::from_raw(pid).expect("a process"), line))
         };
-        processes.filter_map(of).next().unwrap_or_else(|| panic!("nobody has {args:?}"))
+        processes.find_map(of).unwrap_or_else(|| panic!("nobody has {args:?}"))
     }
 
     /// Where its server keeps its memory.

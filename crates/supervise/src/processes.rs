@@ -207,7 +207,7 @@ impl<'p> Processes<'p> {
             return None;
         }
         self.targets().into_iter().find_map(|target| {
-            let mut child = self.child(&target)?.take_if(|child| child.has_ended())?;
+            let mut child = self.child(&target)?.take_if(Child::has_ended)?;
             Some((target, child.complaint()))
         })
     }
