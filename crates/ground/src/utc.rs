@@ -1,5 +1,5 @@
-//! A moment as log lines are stamped: UTC, to the microsecond. So times of a run's events are found in the logs
-//! of its processes.
+//! A moment as log lines are stamped: UTC, to the microsecond. So times of a run's events are found in the
+//! logs of its processes.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -40,7 +40,7 @@ pub enum NetError {
         why: String,
     },
     /// The thread could not be pinned: choose another core, or none.
-    #[error("cannot pin a thread to core {core}: {why}; {} (there are cores 0 to {last})", advice(Attempt::Pin, .why))]
+    #[error("cannot pin a thread to core {core} of 0 to {last}: {why}; {}", advice(Attempt::Pin, .why))]
     Pin {
         /// The core asked for.
         core: usize,

@@ -12,7 +12,7 @@ pub enum RocksError {
     #[error(transparent)]
     Asked(#[from] AppError),
     /// The data must be loaded but the place for it cannot be written: choose another, or change its rights.
-    #[error("cannot load the database at {} (--db): {source}; {}", .path.display(), advice(Attempt::Write, .source))]
+    #[error("cannot load data in {} (--db): {source}; {}", path.display(), advice(Attempt::Write, source))]
     NotWritable {
         /// The file or folder that failed.
         path: PathBuf,

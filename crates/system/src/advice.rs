@@ -62,8 +62,8 @@ const ROWS: &[(&[Attempt], i32, &str)] = &[
     (
         &[Listen],
         libc::EACCES,
-        "ports below net.ipv4.ip_unprivileged_port_start take root or the capability CAP_NET_BIND_SERVICE: choose one \
-         from 1024 on",
+        "ports below net.ipv4.ip_unprivileged_port_start take root or CAP_NET_BIND_SERVICE: choose one from \
+         1024 on",
     ),
     (
         &[Listen, Route],
@@ -79,7 +79,8 @@ const ROWS: &[(&[Attempt], i32, &str)] = &[
     (
         &[Thread, Program],
         libc::EAGAIN,
-        "end other programs, or raise the limit of processes and threads (ulimit -u, or pids.max of the control group)",
+        "end other programs, or raise the limit of processes and threads (ulimit -u, or pids.max of the \
+         control group)",
     ),
     (
         &[Thread, Program],
@@ -112,7 +113,8 @@ const ROWS: &[(&[Attempt], i32, &str)] = &[
     (
         &[Share],
         libc::ENOSPC,
-        "free some space there, or give a folder with more, in memory if there is one (mount -o remount,size=)",
+        "free some space there, or give a folder with more, in memory if there is one (mount -o \
+         remount,size=)",
     ),
     (LENGTHENING, libc::EDQUOT, "this user's quota there is used up: free some, or send it somewhere else"),
     (

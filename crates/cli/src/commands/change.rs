@@ -29,8 +29,8 @@ pub(crate) fn map(args: &Map) -> Outcome<()> {
         && slice.workers == 0
     {
         print::aside(format_args!(
-            "slice {0} has no workers, so that tasks of type {1} are refused until one joins it: start one with --slice \
-             {0}, or `sluice move WORKER {0}`",
+            "slice {0} has no workers, so that tasks of type {1} are refused until one joins it: start one \
+             with --slice {0}, or `sluice move WORKER {0}`",
             slice.name, args.task_type
         ));
     }

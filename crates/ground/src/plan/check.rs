@@ -161,8 +161,8 @@ fn load(plan: &Plan) -> Result<(), String> {
         let sent = load.mix.iter().find(|(name, share)| *share > 0.0 && slice.types.contains(name));
         if let Some((name, _)) = sent {
             return Err(format!(
-                "the load sends `{name}` to slice `{0}`, which has no worker, so that all of it would be refused; add a \
-                 [[worker]] with slice = \"{0}\", or leave the type out of the mix",
+                "the load sends `{name}` to slice `{0}`, which has no worker, so that all of it would be \
+                 refused; add a [[worker]] with slice = \"{0}\", or leave the type out of the mix",
                 slice.name
             ));
         }

@@ -91,8 +91,8 @@ impl Wanted {
     }
 }
 
-/// The rows of the types, the slices, the workers, the replies over time and the events, titles included. On a
-/// low terminal the chart goes first, then workers, slices and events; the latencies stay.
+/// The rows of the types, the slices, the workers, the replies over time and the events, titles included. On
+/// a low terminal the chart goes first, then workers, slices and events; the latencies stay.
 fn rows(height: u16, wanted: &Wanted) -> [u16; 5] {
     let mut left = height.saturating_sub(HEAD_ROWS);
     let mut take = |most: u16, least: u16| {

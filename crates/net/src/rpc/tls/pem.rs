@@ -9,8 +9,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use webpki::EndEntityCert;
 
-use super::why;
 use crate::NetError;
+
+/// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
+pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one \
+    of version 3 (openssl req -x509 -addext subjectAltName=…, or openssl x509 -req -extfile)";
 
 /// Text that should hold certificates or a key, and what it is called.
 #[derive(Clone)]
@@ -76,7 +79,7 @@ impl Pem {
         let certificates = self.certificates()?;
         match EndEntityCert::try_from(&certificates[0]) {
             Ok(_) => {}
-            Err(webpki::Error::UnsupportedCertVersion) => return Err(self.wrong(why::VERSION_1)),
+            Err(webpki::Error::UnsupportedCertVersion) => return Err(self.wrong(VERSION_1)),
             Err(what) => {
                 return Err(
                     self.wrong(format!("it is no certificate that can be read ({what}): make another"))

@@ -5,6 +5,7 @@ use std::io;
 
 use tokio_rustls::rustls::{self, CertificateError};
 
+use super::pem::VERSION_1;
 use super::pinned::is_authority_as_end;
 
 const DAY_S: u64 = 24 * 60 * 60;
@@ -27,10 +28,6 @@ pub(in crate::rpc) fn told(error: &(dyn Error + 'static)) -> Option<String> {
     }
     None
 }
-
-/// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
-pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one of version 3 (openssl \
-    req -x509 -addext subjectAltName=…, or openssl x509 -req -extfile)";
 
 /// An error of TLS.
 pub(super) fn of(error: &rustls::Error) -> String {
