@@ -15,7 +15,9 @@ use sluice_system::text::{self, TextError};
 const PIPE_BYTES_MAX: u64 = 256 << 20;
 
 /// What came through pipes, by the numbers of their devices and nodes.
-static PIPED: Mutex<BTreeMap<(u64, u64), Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+type Piped = BTreeMap<(u64, u64), Arc<[u8]>>;
+
+static PIPED: Mutex<Piped> = Mutex::new(BTreeMap::new());
 
 /// A file's text.
 pub(crate) fn read(path: &Path) -> Result<String, TextError> {

@@ -18,7 +18,7 @@ impl Chart {
     pub(crate) fn one_rate(&self) -> Option<f64> {
         let mut rates = self.dots().map(|dot| dot.rate_per_s);
         let first = rates.next()?;
-        rates.all(|rate| rate == first).then_some(first)
+        rates.all(|rate| rate.total_cmp(&first).is_eq()).then_some(first)
     }
 
     /// Draws it as bars.
