@@ -10,8 +10,8 @@ use sluice_wire::{SliceId, TaskType};
 pub(super) struct SpineWeights(RwLock<BTreeMap<TaskType, u32>>);
 
 impl SpineWeights {
-    /// So many workers serve each slice, and so each of its types. A type that is not named any more is served
-    /// by nobody.
+    /// So many workers serve each slice, and so each of its types. A type that is not named any more is
+    /// served by nobody.
     pub(super) fn weigh(&self, types: &[(TaskType, SliceId)], workers: &[(SliceId, u32)]) {
         let serving = |of| workers.iter().find(|(slice, _)| *slice == of).map_or(0, |(_, count)| *count);
         let weights = types.iter().map(|(task_type, slice)| (*task_type, serving(*slice))).collect();

@@ -356,9 +356,11 @@ fn pool_of_run<O: TaskWatch>(
         (bytes, first_type),
     );
     let watched = point.testbed.racks.watch > Nanos(0);
+    let mut meter = Meter::new(observer, layout.workers());
+    meter.sees_waits = point.testbed.racks.outages.is_empty();
     PoolRun {
         arrivals,
-        meter: Meter::new(observer, layout.workers()),
+        meter,
         imbalance: watched.then(Imbalance::new),
         intervals: (point.testbed.racks.interval > Nanos(0)).then(Intervals::default),
     }

@@ -61,12 +61,13 @@ const BALANCED_ARGUMENTS: &str =
 /// What Horus' settings are called.
 const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
     idle-rack=random, a spine takes any idle rack: else the newest; \
-    told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one; \
+    told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one from \
+    what its spine makes of it; \
     resubmit=writes, a task that goes round writes the load anew; \
     idle=uncounted, a task for an idle node does not count; \
     only=idle, without idle nodes any node gets the task; \
     only=loads, the lesser of two loads as they were told last; \
-    as-published, lists and means with their holes; \
+    as-published, lists and means with their holes, and means that are told when they moved by one; \
     affinity=SPAN, a task's later tries go to the rack and the worker of the one before, if that was within \
     66us to 500s: else anywhere; racks of Rain have none";
 

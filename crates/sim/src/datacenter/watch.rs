@@ -30,6 +30,10 @@ impl<O: Observer> Observer for Plain<O> {
         self.0.sent(at)
     }
 
+    fn passed_over(&mut self, tasks: f64) {
+        self.0.passed_over(tasks);
+    }
+
     fn done(&mut self, task: &Replied) {
         self.0.done(task);
     }

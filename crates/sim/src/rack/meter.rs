@@ -24,6 +24,9 @@ pub(crate) struct Meter<O> {
     pub(crate) port_busy_ps: u64,
     /// Whether what is measured has begun and not ended.
     pub(crate) is_open: bool,
+    /// Whether tasks that wait while workers are idle tell of a mistake: any worker serves any task, and all
+    /// are there.
+    pub(crate) sees_waits: bool,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -50,6 +53,7 @@ impl<O: Observer> Meter<O> {
             labels_met: 0,
             port_busy_ps: 0,
             is_open: false,
+            sees_waits: true,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -59,6 +63,10 @@ impl<O: Observer> Meter<O> {
     /// A task is due.
     #[inline]
     pub(crate) fn sent(&mut self, now: Nanos) {
+        if self.sees_waits {
+            let idle = (1.0 - self.serving.now() as f64 / self.workers).max(0.0);
+            self.observer.passed_over((self.in_switch.now() + self.at_workers.now()) as f64 * idle);
+        }
         match self.observer.sent(now) {
             Mark::None => {}
             Mark::Opened => self.open(now),

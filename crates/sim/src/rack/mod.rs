@@ -107,6 +107,7 @@ impl<O: Observer> Rack<O> {
     ) -> Self {
         let testbed = &point.testbed;
         let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
+        stage.meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
         stage.world.network.weather = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
         let below = Below::of(testbed, point.seed, replication).expect("the point was checked");
         let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);

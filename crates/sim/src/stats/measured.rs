@@ -156,6 +156,10 @@ impl ClassParts {
 pub struct Backlog {
     /// As many as a task found on its arrival, on average over each eighth of the measured tasks.
     pub by_eighth: [f64; EIGHTHS],
+    /// As many as waited while workers were idle, likewise: those that waited, times the share of workers
+    /// that served nobody. Zeros where nobody looked.
+    #[serde(default)]
+    pub passed_over: [f64; EIGHTHS],
     /// When the measured span began.
     pub at_open: u64,
     /// When it ended.

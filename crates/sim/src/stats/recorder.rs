@@ -76,6 +76,10 @@ pub trait Observer {
     /// A task is due.
     fn sent(&mut self, at: Nanos) -> Mark;
 
+    /// So many tasks wait while a task is due, times the share of workers that serve nobody. Who tells it
+    /// does so before each [`sent`](Self::sent).
+    fn passed_over(&mut self, _tasks: f64) {}
+
     /// A task was replied to.
     fn done(&mut self, task: &Replied);
 
@@ -98,6 +102,8 @@ pub struct Recorder {
     outstanding: u64,
     /// Tasks outstanding on arrivals, summed up since the last mark.
     found: u64,
+    /// Tasks that waited on arrivals while workers were idle, likewise.
+    passed_over: f64,
     /// The number of sent tasks at which something is to be done.
     mark: u64,
     replied: u64,
@@ -147,6 +153,7 @@ impl Recorder {
             sent: 0,
             outstanding: 0,
             found: 0,
+            passed_over: 0.0,
             mark,
             replied: 0,
             last_sent: Nanos(0),
@@ -235,6 +242,10 @@ impl Recorder {
             self.close(self.last_sent);
         }
         self.record_pending();
+        if self.recording.parts < 2 {
+            // What changes with time by its plan, or as its trace does, has spells of its own.
+            self.backlog.passed_over = [0.0; EIGHTHS];
+        }
         let of_tasks = self.counts;
         let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
         let counts = Counts {
@@ -316,7 +327,7 @@ impl Recorder {
         self.opened = at;
         self.backlog.at_open = self.outstanding;
         self.backlog.replies = self.replied;
-        self.found = 0;
+        (self.found, self.passed_over) = (0, 0.0);
         (self.opened_sent, self.eighth_sent) = (self.sent, self.sent);
         self.mark = self.eighth_ends() + 1;
     }
@@ -342,9 +353,11 @@ impl Recorder {
 
     fn end_eighth(&mut self) {
         let tasks = self.sent - self.eighth_sent;
-        self.backlog.by_eighth[self.eighths] = self.found as f64 / tasks.max(1) as f64;
+        let tasks = tasks.max(1) as f64;
+        self.backlog.by_eighth[self.eighths] = self.found as f64 / tasks;
+        self.backlog.passed_over[self.eighths] = self.passed_over / tasks;
         self.eighths += 1;
-        self.found = 0;
+        (self.found, self.passed_over) = (0, 0.0);
         self.eighth_sent = self.sent;
         self.mark = self.eighth_ends() + 1;
     }
@@ -373,6 +386,11 @@ impl Observer for Recorder {
     #[inline]
     fn sent(&mut self, at: Nanos) -> Mark {
         self.sent(at)
+    }
+
+    #[inline]
+    fn passed_over(&mut self, tasks: f64) {
+        self.passed_over += tasks;
     }
 
     #[inline]

@@ -7,7 +7,11 @@
 //!   chance over the replications (one-sided Student's t on the paired shortfall), or
 //! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of
 //!   the first,
-//!   and more of them by more than 99 % chance (the same test).
+//!   and more of them by more than 99 % chance (the same test), or
+//! - **tasks are passed over**: in an eighth of some run, arrivals find more than ten tasks that wait while
+//!   workers are idle (those that wait, times the share of workers that serve nobody), and four times as many
+//!   as in its middle eighths. A policy that spreads badly has such tasks always, and as many; one that
+//!   forgets a worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
 //!
 //! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth
 //! in each, or in each every quarter must find more than the one before, and the last twice as many as the
@@ -30,10 +34,12 @@ const GROWTH_MIN: f64 = 1.25;
 const GROWTH_MIN_OF_FEW: f64 = 2.0;
 /// Outstanding tasks below which no backlog is worth a word.
 const BACKLOG_MIN: f64 = 10.0;
+/// How much more is passed over in a spell than otherwise.
+const SPELL_MIN: f64 = 4.0;
 
 /// What the replications say.
 pub(super) fn sustained(measured: &[Measured]) -> Sustained {
-    let verdicts = [failures(measured), shortfall(measured), growth(measured)];
+    let verdicts = [failures(measured), shortfall(measured), growth(measured), spells(measured)];
     let why: Vec<String> = verdicts.into_iter().flatten().collect();
     Sustained { holds: why.is_empty(), why: why.join("; ") }
 }
@@ -110,6 +116,19 @@ fn growth(measured: &[Measured]) -> Option<String> {
     })
 }
 
+fn spells(measured: &[Measured]) -> Option<String> {
+    let spell = |one: &Measured| {
+        let mut eighths = one.backlog.passed_over;
+        eighths.sort_by(f64::total_cmp);
+        let (middle, worst) = (f64::midpoint(eighths[3], eighths[4]), eighths[EIGHTHS - 1]);
+        (worst > BACKLOG_MIN && worst > SPELL_MIN * middle).then_some((worst, middle))
+    };
+    let (worst, middle) = measured.iter().filter_map(spell).max_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(format!(
+        "tasks wait while workers are idle: {worst:.0} of them in an eighth of a run, {middle:.0} in others"
+    ))
+}
+
 fn quarters(by_eighth: &[f64; EIGHTHS]) -> [f64; 4] {
     core::array::from_fn(|quarter| f64::midpoint(by_eighth[2 * quarter], by_eighth[2 * quarter + 1]))
 }
@@ -130,7 +149,7 @@ mod tests {
             classes: Vec::new(),
             counts: Counts { sent, replied: sent, ..Counts::default() },
             gauges: Gauges::default(),
-            backlog: Backlog { by_eighth, at_open: 0, at_close: 0, replies },
+            backlog: Backlog { by_eighth, replies, ..Backlog::default() },
             span_ns: 1_000_000,
             warmup_ns: 0,
             settled: true,
@@ -229,6 +248,22 @@ mod tests {
         // By 2 %, which is no chance.
         let all: Vec<_> = [9_820, 9_800, 9_790, 9_810, 9_785].map(off).map(at_open).into();
         assert!(!sustained(&all).holds);
+    }
+
+    #[test]
+    fn a_spell_in_which_tasks_wait_beside_idle_workers_is_not_sustained_in_whichever_run_it_is() {
+        for replications in [1, 3, 5, 10] {
+            let mut all = vec![measured(1_000_000, 1_000_000, [20.0; EIGHTHS]); replications];
+            for one in &mut all {
+                one.backlog.passed_over = [3.0; EIGHTHS];
+            }
+            assert!(sustained(&all).holds, "as many always");
+            all[replications - 1].backlog.passed_over[5] = 13.0;
+            let Sustained { holds, why } = sustained(&all);
+            assert!(!holds && why.starts_with("tasks wait while workers are idle: 13 of them"), "{why}");
+            all[replications - 1].backlog.passed_over[5] = 9.0;
+            assert!(sustained(&all).holds, "few");
+        }
     }
 
     #[test]

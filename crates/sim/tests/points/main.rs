@@ -5,6 +5,7 @@ mod datacenter;
 mod draconis;
 mod fabric;
 mod full_scale;
+mod idle_racks;
 mod labels;
 mod notices;
 mod pools;

@@ -205,7 +205,8 @@ impl IdleList {
         self.add_if(pass, (pool, node), |held| held == OWED, OWED)
     }
 
-    /// The entry counts if the node's index `is_new`. Where there is no room, a node of this index is owed it.
+    /// The entry counts if the node's index `is_new`. Where there is no room, a node of this index is owed
+    /// it.
     fn add_if(
         &mut self,
         pass: &mut Pass,

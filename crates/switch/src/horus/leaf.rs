@@ -13,8 +13,9 @@
 //!
 //! The stages, behind the front's 0 and 1: who the samples are and the lock (1), the idle nodes' count and
 //! both loads (2), the idle list (3), where the loads are compared too, the idle index (4), the drifts (5
-//! and 6), `sent` and `seen_out` (7), idle workers that are owed a place (7 and 8), the affinity table if there is one (8); in a fabric also the numbers of
-//! spines' tasks (1), averages and what spines were told (8 and 9).
+//! and 6), `sent` and `seen_out` (7), idle workers that are owed a place (7 and 8), the affinity table if
+//! there is one (8); in a fabric also the numbers of spines' tasks (1), averages and what spines were told (8
+//! and 9).
 
 use alloc::boxed::Box;
 
@@ -67,8 +68,8 @@ enum TaskMemo {
     Kept(WorkerId),
     /// It has to choose anew.
     Anew,
-    /// Who is owed a place on the list of idle workers; and whom it took from there, with how much before that
-    /// one.
+    /// Who is owed a place on the list of idle workers; and whom it took from there, with how much before
+    /// that one.
     Gives { owed: WorkerId, taken: Option<(WorkerId, u32)> },
 }
 
@@ -77,7 +78,8 @@ impl TaskMemo {
     const KEPT: u64 = 1 << 16;
     const ANEW: u64 = 1 << 17;
     const GIVES: u64 = 1 << 18;
-    /// Of one who gives: in the lower half, above who is owed, that it took somebody, and above that the queue.
+    /// Of one who gives: in the lower half, above who is owed, that it took somebody, and above that the
+    /// queue.
     const TOOK: u64 = 1 << 16;
     const QUEUE_SHIFT: u32 = 17;
     const QUEUE_MAX: u32 = (1 << 15) - 1;

@@ -12,8 +12,9 @@
 //! rack has now.
 //!
 //! The stages, beside the front's 0 and 1: racks' last words (0), the lock (1), the idle racks' count and
-//! which racks samples are (2), the idle list and both loads (3), the idle index (4), where loads are compared and shares looked up,
-//! the drifts (5 and 6), `sent` and `seen_out` (7), the affinity table if there is one (8).
+//! which racks samples are (2), the idle list and both loads (3), the idle index (4), where loads are
+//! compared and shares looked up, the drifts (5 and 6), `sent` and `seen_out` (7), the affinity table if
+//! there is one (8).
 
 use alloc::boxed::Box;
 

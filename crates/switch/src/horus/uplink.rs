@@ -8,10 +8,10 @@
 //! pool with more or fewer workers than before, shifts it for good. Here it follows what the switch knows of
 //! each worker: a reply takes off what was known and adds what it tells.
 //!
-//! As printed the mean is told when it moved by one since it was told last. But its spine adds a share for each
-//! task that it sends there, and nothing takes these off while the mean stays: a rack that always has idle
-//! workers seems to have thousands of tasks before it, and gets none as soon as the spine has to compare means.
-//! Here the leaf adds the same shares to what it told, and tells the mean when the two are one apart.
+//! As printed the mean is told when it moved by one since it was told last. But its spine adds a share for
+//! each task that it sends there, and nothing takes these off while the mean stays: a rack that always has
+//! idle workers seems to have thousands of tasks before it, and gets none as soon as the spine has to compare
+//! means. Here the leaf adds the same shares to what it told, and tells the mean when the two are one apart.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -358,8 +358,8 @@ impl Uplink {
         self.tells(pool, if is_idle { RackNews::Idle } else { RackNews::Busy })
     }
 
-    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: the mean, so that
-    /// nothing that was sent there counts for ever; and every other time that it is idle, if it is.
+    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: the mean, so
+    /// that nothing that was sent there counts for ever; and every other time that it is idle, if it is.
     pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, average: Average) {
         let index = usize::from(pool.0);
         let is_idle = self.reading.parts.looks_for_idle() && entries >= self.reading.idle_from;

@@ -7,10 +7,10 @@
 //!
 //! Here each rack has a word of its own before the list: whether it was idle by its leaf's last word, whether
 //! it has an entry, and whether that is being removed. Only who has none is appended, so that a list has a
-//! place for each rack and no more. A removal takes the last entry off in its first pass and puts it where the
-//! gap is in the second, so that adds between the two change nothing; while another removal has the lock it
-//! goes round, one at most for each rack; and if its rack is idle again by then, the entry stays. No entry is
-//! stale, and so no task goes round for one.
+//! place for each rack and no more. A removal takes the last entry off in its first pass and puts it where
+//! the gap is in the second, so that adds between the two change nothing; while another removal has the lock
+//! it goes round, one at most for each rack; and if its rack is idle again by then, the entry stays. No entry
+//! is stale, and so no task goes round for one.
 
 use alloc::vec::Vec;
 
@@ -246,8 +246,8 @@ impl ExactList {
         }
     }
 
-    /// A rack is off its list, and the list is written anew without gaps. What goes round finds that its rack's
-    /// removal is another one by now.
+    /// A rack is off its list, and the list is written anew without gaps. What goes round finds that its
+    /// rack's removal is another one by now.
     fn forget(&mut self, pool: u16, node: u16) {
         let cell = self.cell(pool, node);
         let word = self.words.peek(cell);
