@@ -727,23 +727,14 @@ fn a_worker_that_lacks_bytes_gets_them_until_the_task_has_an_outcome_and_then_he
     assert_eq!(hear(&mut bench, never_sent), []);
     let unknown = TaskId { sequence: task.sequence.plus(5), ..task };
     assert_eq!(hear(&mut bench, Need { task: unknown, ..need }), []);
+    // Of a life before, whose address is its own now: the worker holds a place until it hears so.
+    let before = Need { task: TaskId { incarnation: Incarnation(1), ..task }, ..need };
+    let packet = Part { task: before.task, attempt: Attempt(1), ..Part::default() };
+    assert_eq!(hear(&mut bench, before), [Action::Gone { to: need.asker_at, packet }]);
     bench.hear(reply(&sent));
     bench.out.clear();
     let packet = Part { task, attempt: Attempt(1), ..Part::default() };
     assert_eq!(hear(&mut bench, need), [Action::Gone { to: need.asker_at, packet }]);
-}
-
-/// A worker holds a place for each task whose bytes it asks for, and its client may have died while many
-/// waited.
-#[test]
-fn who_is_asked_for_the_bytes_of_another_life_says_that_they_are_gone() {
-    let mut bench = Bench::registered();
-    let task = TaskId { incarnation: Incarnation(1), ..bench.submit().task };
-    bench.out.clear();
-    let need = Need { task, attempt: Attempt(3), offset: 5, length: 9, ..Need::default() };
-    bench.client.packet(bench.now, &bench.settings, &Packet::Need(need), &mut bench.out);
-    let packet = Part { task, attempt: Attempt(3), ..Part::default() };
-    assert_eq!(bench.out, [Action::Gone { to: need.asker_at, packet }]);
 }
 
 #[test]
