@@ -471,8 +471,8 @@ pub enum Refusal {
     },
     /// No kind of workers of the slice has what tasks of the type need.
     #[error(
-        "no kind of workers of slice `{}` has all labels that task type {} needs: map it to another",
-        .slice.escape_debug(), .task_type.escape_debug()
+        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: map it to another",
+        .slice.escape_debug()
     )]
     Unserved {
         /// The slice.
@@ -525,9 +525,8 @@ pub enum Refusal {
     },
     /// The type lies outside what the switch can map.
     #[error(
-        "task type {} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
-         plan that the switch is started with",
-        .task_type.escape_debug()
+        "task type {task_type} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
+         plan that the switch is started with"
     )]
     UnknownType {
         /// The type.

@@ -114,7 +114,7 @@ impl Plan {
     /// A type for people: its name and its number, or the number alone.
     pub fn type_shown(&self, task_type: TaskType) -> String {
         match self.type_names.iter().find(|(of, _)| *of == task_type) {
-            Some((_, name)) => format!("{name} ({task_type})"),
+            Some((_, name)) => format!("{} ({task_type})", name.escape_debug()),
             None => task_type.to_string(),
         }
     }
@@ -226,7 +226,7 @@ pub enum PlanError {
         slice: String,
     },
     /// A type can go to one slice only: take it out of the other.
-    #[error("task type {} goes to slice `{}` and to slice `{}`; keep it in one", .task_type.escape_debug(), .first.escape_debug(), .second.escape_debug())]
+    #[error("task type {task_type} goes to slice `{}` and to slice `{}`; keep it in one", .first.escape_debug(), .second.escape_debug())]
     TypeTwice {
         /// The type.
         task_type: String,
@@ -261,8 +261,8 @@ pub enum PlanError {
     },
     /// No kind of workers has what tasks of a type need: give some workers its labels.
     #[error(
-        "no kind of workers of slice `{}` has all labels that task type {} needs: give them to some",
-        .slice.escape_debug(), .task_type.escape_debug()
+        "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some",
+        .slice.escape_debug()
     )]
     Unserved {
         /// The type.

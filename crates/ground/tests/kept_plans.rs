@@ -221,6 +221,8 @@ fn parts() -> impl Strategy<Value = Parts> {
         let (load, events) = (of(load(names)), vec(event(), 0..4));
         (Just(slices), workers, load, events).prop_map(|(slices, workers, load, events)| {
             let workers = named(workers);
+            let serves = |slice: &SlicePlan| workers.iter().any(|worker| worker.lanes(&slice.name) > 0);
+            let load = load.filter(|_| workers.is_empty() || slices.iter().all(serves));
             let events = if load.is_some() { possible(events, &workers) } else { Vec::new() };
             (types(), slices, workers, load, events)
         })
