@@ -52,6 +52,7 @@ impl Leaf {
             replay_cells: 1,
             servers: 0,
             counters_start: Serial(0),
+            polls_ahead: 0,
             seed: 0,
         };
         let config = SwitchConfig {

@@ -42,6 +42,7 @@ impl Rack {
             replay_cells: 64,
             servers: 0,
             counters_start: Serial(0),
+            polls_ahead: 0,
             seed: 0,
         };
         let driver = SwitchDriver::new(&SwitchConfig { delays, ..SwitchConfig::new(size) }).unwrap();
