@@ -11,7 +11,7 @@ help:
 	@echo 'make fresh   make demo and make test on bare Debian trees, as root; hours (FRESH="--tree llvm --only demo" for a part)'
 	@echo 'make bench   what a decision, a packet and a task cost; ratios to a baseline in the same run'
 	@echo 'make decisions  what a socket server, the UDP switch and XDP decide a second, how fast and for how much of a core; as root'
-	@echo 'make soak    fuzzing and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
+	@echo 'make soak    fuzzing, new cases of property tests and fault runs until you stop them (SECONDS_EACH=600 per fuzz target)'
 	@echo 'make reproduce  the papers'\'' figures in the simulator, with verdicts; pages in out/reproduce'
 	@echo 'make planted-bugs  plants deliberate bugs and counts the fault runs until each is found'
 	@echo 'make mutants  changes the crates without I/O in small ways and says which changes no test notices; hours, and it goes on where it was stopped'

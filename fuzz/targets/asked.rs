@@ -1,4 +1,5 @@
-//! Whatever is asked of the simulator (policy, workload, testbed): it is read, or refused with one line.
+//! Whatever is asked of the simulator (policy, workload, testbed): it is read, or refused with one line that
+//! is fit to be shown.
 #![no_main]
 
 use std::path::Path;
@@ -11,19 +12,20 @@ use sluice_sim::workload::Workload;
 fuzz_target!(|text: &str| {
     match Policy::parse(text) {
         Ok(policy) => assert_eq!(Policy::parse(&policy.to_string()).ok(), Some(policy)),
-        Err(why) => assert!(is_one_line(&why.to_string())),
+        Err(why) => fit_to_be_shown(&why.to_string()),
     }
     // Files are no part of this: those that a workload names are looked for where there are none.
     if !text.contains('/')
         && let Err(why) = Workload::parse_in(text, Path::new("nowhere"))
     {
-        assert!(!why.to_string().is_empty());
+        fit_to_be_shown(&why.to_string());
     }
     if let Err(why) = Testbed::parse(text) {
-        assert!(!why.to_string().is_empty());
+        fit_to_be_shown(&why.to_string());
     }
 });
 
-fn is_one_line(text: &str) -> bool {
-    !text.is_empty() && !text.trim_end().contains('\n')
+/// It is one line, and commands no terminal.
+fn fit_to_be_shown(why: &str) {
+    assert!(!why.is_empty() && !why.contains(char::is_control), "{why:?}");
 }

@@ -109,7 +109,7 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 	return VERDICT_SEND;
 }
 
-/* The row of the worker that sent a packet, once key and address are right: from then on the way to it is known. */
+/* The row of the worker that sent a packet, if key and address are right. */
 static __always_inline const struct worker_row *admit_worker(struct pass *pass, struct worker_counters **held)
 {
 	const struct header *header = pass->frame.header;
@@ -124,7 +124,6 @@ static __always_inline const struct worker_row *admit_worker(struct pass *pass, 
 		refuse(pass->counters, why);
 		return 0;
 	}
-	learn_way(&(*held)->way, &pass->frame.back);
 	return row;
 }
 
@@ -154,6 +153,8 @@ static __always_inline enum verdict token(struct pass *pass)
 		refuse(pass->counters, why);
 		return answer(pass, row, held);
 	}
+	/* Only what was let in says where the worker is: a copy of an earlier TOKEN may come by the way that it has left. */
+	learn_way(&held->way, &pass->frame.back);
 	granted.worker = bpf_ntohs(header->worker);
 	granted.generation = row->generation;
 	return token_enters(pass, queue, row->slice, granted, held);
@@ -170,6 +171,8 @@ static __always_inline enum verdict probe(struct pass *pass)
 	why = out_of_date(pass->life, row, pass->frame.header);
 	if (why != ADMITTED)
 		refuse(pass->counters, why);
+	else
+		learn_way(&held->way, &pass->frame.back);
 	return answer(pass, row, held);
 }
 

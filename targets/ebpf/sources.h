@@ -75,7 +75,7 @@ static __always_inline int check_source(__u32 held, __be32 shown, const struct e
 }
 
 /*
- * Where an admitted worker's packet came from, its tasks go to. That is written only if it is new, so that the line
+ * Where a worker's packet that was let in came from, its tasks go to. That is written only if it is new, so that the line
  * stays with whoever reads it. While a host moves, a pass may read half of each way; its DISPATCH is lost, and the
  * worker asks.
  */

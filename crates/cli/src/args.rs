@@ -299,7 +299,7 @@ pub(crate) struct Server {
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) controller: ControllerArgs,
-    /// The server's name, unlike all others [default: server-PID].
+    /// The server's name, unlike all others [default: server-PID-CHANCE].
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Where RDMA writes come in: an address of its own, which the switch can reach.
@@ -405,6 +405,9 @@ pub(crate) struct Load {
     pub(crate) output: Output,
 }
 
+/// A rack is not asked more often how it stands.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(50);
+
 /// The most flows of `sluice write`: the end that takes them has so many pairs.
 pub(crate) const FLOWS_MAX: u16 = 64;
 
@@ -484,6 +487,17 @@ fn percentile(text: &str) -> Result<GapShare, String> {
     GapShare::read(text).ok_or_else(|| format!("`{text}` is no percentage: write 97.5 to 99"))
 }
 
+/// Reads how often a rack is looked at.
+fn look_every(text: &str) -> Result<Duration, String> {
+    let every = units::span(text)?;
+    let least = LOOK_EVERY_MIN.as_millis();
+    if every >= LOOK_EVERY_MIN {
+        Ok(every)
+    } else {
+        Err(format!("`{text}` is shorter than {least}ms: write {least}ms or more"))
+    }
+}
+
 /// Reads α's bounds.
 fn alpha(text: &str) -> Result<AlphaArg, String> {
     if text == "none" {
@@ -508,7 +522,7 @@ pub(crate) struct Status {
     #[arg(long)]
     pub(crate) watch: bool,
     /// How often, with --watch.
-    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, requires = "watch")]
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = look_every, requires = "watch")]
     pub(crate) every: Duration,
     #[command(flatten)]
     pub(crate) rack: RackArgs,
@@ -543,6 +557,12 @@ pub(crate) struct Doctor {
     /// The state folder to try.
     #[arg(long, value_name = "FOLDER", default_value = "out/state")]
     pub(crate) state: PathBuf,
+    /// The certificates of callers that run here, to see when they end.
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    /// Those of a switch or controller.
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -618,6 +638,10 @@ pub(crate) struct FaultRuns {
     /// How many runs [default: until Ctrl-C].
     #[arg(long)]
     pub(crate) count: Option<u64>,
+    /// Begin with the seed that this file names for the policy, and write into it how far the runs came; at
+    /// --from if it names none. A seed that broke a promise is met again until it keeps all.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) runs: FaultRunsOf,
     /// Print JSON on stdout.

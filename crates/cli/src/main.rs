@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::stop::outlive_limits;
 
 use args::Command;
 
@@ -33,6 +34,7 @@ fn run_whole(command: Command) -> Outcome<()> {
 }
 
 fn run(command: Command) -> Outcome<()> {
+    outlive_limits()?;
     match command {
         Command::Up(args) => commands::up::run(&args),
         Command::Switch(args) => commands::switch::run(&args),

@@ -118,8 +118,8 @@ fn whoever_stops_a_measurement_stops_the_program_that_measures() {
     command.args(["profile", "rocksdb"]).current_dir(copy.folder()).stderr(Stdio::piped());
     let sluice = command.spawn().expect("it starts");
     let started = copy.folder().join("started");
-    // Half a minute; what is not there then fails below.
-    for _ in (0..6_000).take_while(|_| !started.exists()) {
+    // Two minutes; what is not there then fails below.
+    for _ in (0..24_000).take_while(|_| !started.exists()) {
         thread::sleep(Duration::from_millis(5));
     }
     let measures = fs::read_to_string(started).expect("it was just written");

@@ -313,7 +313,7 @@ fn a_port_that_is_taken_or_out_of_range_is_refused() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("bound");
     let plan = SMALL.replace("[load]", &format!("[switch]\nlisten = \"{at}\"\n[load]"));
-    refuses_text(&plan, &["switch", &at.to_string(), "choose a free port"]);
+    refuses_text(&plan, &["switch", &at.to_string(), "choose another port"]);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = taken.local_addr().expect("bound");
     let plan = SMALL.replace("[load]", &format!("[switch]\ncontrol = \"{at}\"\n[load]"));
@@ -336,9 +336,13 @@ fn an_address_that_does_not_resolve_is_refused() {
 #[test]
 fn folders_that_cannot_be_written_are_refused() {
     refuses_plan("name = \"small\"", "state = \"/dev/null/state\"", &["/dev/null/state"]);
-    refuses_plan("name = \"small\"", "out = \"/dev/null/out\"", &["/dev/null/out", "choose another"]);
+    refuses_plan(
+        "name = \"small\"",
+        "out = \"/dev/null/out\"",
+        &["/dev/null/out", "a part of the path is a file"],
+    );
     let plan = SMALL.replace("\"hold\"\n[load]", "\"rocksdb\"\n[rocksdb]\npath = \"/dev/null/db\"\n[load]");
-    refuses_text(&plan, &["/dev/null", "choose another path"]);
+    refuses_text(&plan, &["/dev/null", "choose another"]);
     refuses(folder().path(), &["worker", "rocksdb", "--db", "/dev/null/db"], &["/dev/null", "--db"]);
 }
 
@@ -441,4 +445,57 @@ fn a_controller_above_spines_writes_the_tables_of_each_of_them() {
 fn names_that_could_command_a_terminal_are_refused_in_plans() {
     refuses_plan("name = \"work\"", "name = \"wo rk\"", &["a slice", "`wo rk` holds ` `", "digits"]);
     refuses_plan("name = \"w\"", "name = \"w\\u001b\"", &["a worker", "holds `\\u{1b}`"]);
+}
+
+#[test]
+fn a_load_to_a_slice_that_no_worker_serves_is_refused_before_anything_starts() {
+    let other = "types = [\"hold\"]\n[[slice]]\nname = \"other\"\ntypes = [\"scan\"]";
+    let plan = SMALL.replace("types = [\"hold\"]", other);
+    let parts = ["the load sends `scan` to slice `other`", "no worker", "slice = \"other\""];
+    refuses_text(&plan.replace("hold=1", "hold=0.5,scan=0.5"), &parts);
+    let folder = folder();
+    let unsent = plan.replace("hold=1", "hold=1,scan=0").replace("\"1s\"", "\"100ms\"");
+    std::fs::write(folder.path().join("plan.toml"), unsent).expect("written");
+    let output = sluice(folder.path(), &["up", "plan.toml", "--json"]);
+    assert_eq!(json(&output)["tasks"]["refused"], 0, "nothing is sent there: {}", stderr(&output));
+}
+
+#[test]
+fn an_address_that_is_not_here_is_not_told_to_take_another_port() {
+    let plan = SMALL.replace("[[slice]]", "[switch]\nlisten = \"192.0.2.1:0\"\n[[slice]]");
+    let folder = folder();
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let control = ["switch", "plan.toml", "--control", "127.0.0.1:0"];
+    let parts = ["192.0.2.1:0", "not one of this machine's", "ip -brief address"];
+    refuses(folder.path(), &control, &parts);
+    let said = stderr(&sluice(folder.path(), &control));
+    assert!(!said.contains("port,") && !said.contains("another port"), "{said}");
+}
+
+#[test]
+fn a_rack_is_not_looked_at_without_a_pause() {
+    for every in ["0s", "1ns", "49ms"] {
+        refuses(folder().path(), &["status", "--watch", "--every", every], &[every, "50ms"]);
+    }
+}
+
+#[test]
+fn files_that_are_no_text_are_told_with_their_line_and_what_helps() {
+    let folder = folder();
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+        name.to_owned()
+    };
+    let plan = |bytes: &[u8]| [&SMALL.as_bytes()[..14], bytes].concat();
+    for (bytes, part) in
+        [(&b"\xff"[..], "line 2: byte 14 (0xff) is not UTF-8"), (b"\n\0", "line 3: byte 1 is NUL")]
+    {
+        let file = write("plan.toml", &plan(bytes));
+        refuses(folder.path(), &["up", &file], &["plan.toml", part]);
+    }
+    let utf16 = write("utf16.toml", b"\xff\xfen\0a\0");
+    refuses(folder.path(), &["up", &utf16], &["UTF-16", "iconv"]);
+    refuses(folder.path(), &["up", "/"], &["name a file in it"]);
+    refuses(folder.path(), &["reproduce", &utf16], &["UTF-16"]);
+    refuses(folder.path(), &["report", &utf16], &["UTF-16"]);
 }

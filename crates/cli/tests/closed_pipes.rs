@@ -235,7 +235,7 @@ fn free_udp_port() -> u16 {
 
 /// Waits until the switch whose controller this is answers and shows `count` rows of `what`.
 fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         let asked: Output = sluice(folder, &["status", "--json", "--controller", controller]);
         let said: Option<serde_json::Value> = serde_json::from_str(&stdout(&asked)).ok();
         let rows = said.as_ref().and_then(|said| said[what].as_array()).map(Vec::len);

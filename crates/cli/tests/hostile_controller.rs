@@ -82,6 +82,8 @@ impl Controller for Hostile {
             clients: vec![v1::ClientStatus { name: name.clone(), at: at.clone(), ..Default::default() }],
             servers: vec![v1::ServerStatus { name, at, ..Default::default() }],
             refused: counters,
+            type_names: vec![v1::TypeName { task_type: 1, name: HOSTILE.to_owned() }],
+            ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
         }))
     }
 

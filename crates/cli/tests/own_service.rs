@@ -122,3 +122,41 @@ fn a_type_that_no_slice_takes_is_refused_once_in_a_sentence() {
         "{said}"
     );
 }
+
+/// Beside the slice of the service there is one that nobody serves.
+#[test]
+fn the_plans_own_names_of_types_are_known_to_whoever_asks_the_rack() {
+    let spare = "[[slice]]\nname = \"spare\"\n";
+    let folder = folder_with(&[TYPES_AND_SLICES, spare].concat());
+    let (_switch, controller) = lone_switch(folder.path());
+    let _service = service(&controller);
+    reverses(&controller);
+    let asks = |args: &[&str]| sluice(folder.path(), &[args, &["--controller", &controller]].concat());
+
+    let result = json(&load(folder.path(), &controller, "reverse=1"));
+    assert_eq!(result["types"][0]["name"], "reverse");
+    assert_eq!(result["tasks"]["sent"], result["tasks"]["replied"]);
+    let unknown = json(&load(folder.path(), &controller, "revers=1"));
+    let said = unknown["error"]["message"].as_str().expect("it is refused");
+    assert!(said.contains("did you mean `reverse`?"), "{said}");
+
+    let text = stdout(&asks(&["status"]));
+    assert!(text.contains("reverse (9)"), "{text}");
+    let status = json(&asks(&["status", "--json"]));
+    assert!(status["types"].as_array().is_some_and(|all| all.iter().any(|of| of["name"] == "reverse")));
+
+    let mapped = asks(&["map", "reverse", "words"]);
+    assert_eq!(stdout(&mapped), "tasks of type reverse go to slice words\n", "{}", stderr(&mapped));
+    assert_eq!(stderr(&mapped), "");
+    let to_spare = asks(&["map", "reverse", "spare"]);
+    assert_eq!(to_spare.status.code(), Some(0), "{}", stderr(&to_spare));
+    assert!(stderr(&to_spare).contains("slice spare has no workers"), "{}", stderr(&to_spare));
+
+    let unserved = asks(&["map", "get", "words"]);
+    assert_eq!(unserved.status.code(), Some(2));
+    assert!(
+        stderr(&unserved).contains("takes types get (1)") && stderr(&unserved).contains("serves reverse (9)"),
+        "{}",
+        stderr(&unserved)
+    );
+}

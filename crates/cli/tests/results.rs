@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{SMALL, command, hold_to_schema, json, sluice, stderr, stdout, terminate};
+use common::{SMALL, command, hold_to_schema, json, nothing_is_left_of, sluice, stderr, stdout, terminate};
 use serde_json::Value;
 use sluice_ground::plan::{Arrivals, Plan};
 
@@ -15,29 +15,6 @@ fn folder_with(plan: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     folder
-}
-
-/// No process of this folder's rack is left: their plan's path is on their command lines.
-fn nothing_is_left_of(folder: &Path) {
-    let mark = folder.to_string_lossy().into_owned();
-    let runs = |pid: &str| {
-        let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
-        folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
-    };
-    let patience = Instant::now() + Duration::from_secs(2);
-    loop {
-        let left: Vec<String> = std::fs::read_dir("/proc")
-            .expect("procfs")
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()) && runs(name))
-            .collect();
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < patience, "left behind: {left:?}");
-        std::thread::yield_now();
-    }
 }
 
 #[test]
@@ -185,7 +162,21 @@ fn a_sender_that_fell_behind_fails_its_gate_with_one_valid_result() {
 
 #[test]
 fn a_signal_ends_a_run_early_with_what_was_measured() {
-    let folder = folder_with(&SMALL.replace("length = \"1s\"", "length = \"60s\""));
+    let said = stopped_early("behind_max = \"1s\"");
+    assert!(!said.contains("does not hold"), "{said}");
+}
+
+#[test]
+fn a_run_that_was_stopped_ends_as_such_also_where_a_gate_is_missed() {
+    let said = stopped_early("behind_max = \"1ns\"");
+    assert!(said.contains("the result does not hold: the sender was"), "{said}");
+}
+
+/// Stops the small rack in the middle of its load; gives what it says at its end.
+fn stopped_early(behind_max: &str) -> String {
+    let plan =
+        SMALL.replace("length = \"1s\"", "length = \"60s\"").replace("behind_max = \"1s\"", behind_max);
+    let folder = folder_with(&plan);
     let mut up = command(folder.path(), &["up", "plan.toml"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -205,6 +196,7 @@ fn a_signal_ends_a_run_early_with_what_was_measured() {
     assert_eq!(result["aborted"], true);
     assert_eq!(result["tasks"]["lost"], 0);
     nothing_is_left_of(folder.path());
+    rest.join("\n")
 }
 
 #[test]
@@ -242,7 +234,7 @@ fn a_rack_without_a_load_runs_until_it_is_stopped_and_can_be_asked_and_loaded() 
         "1s",
         "--json",
     ];
-    let patience = Instant::now() + Duration::from_secs(10);
+    let patience = Instant::now() + Duration::from_mins(2);
     let status = loop {
         let status = json(&sluice(folder.path(), &["status", "--controller", &control, "--json"]));
         if status["workers"][0]["phase"] == "open" {
@@ -273,6 +265,40 @@ fn doctor_and_resources_and_fault_runs_speak_json() {
     let replay = sluice(folder.path(), &["replay-fault", "3"]);
     assert_eq!(replay.status.code(), Some(0), "{}", stderr(&replay));
     assert!(stdout(&replay).contains("-> worker 0"), "{}", stdout(&replay));
+}
+
+#[test]
+fn fault_runs_go_on_where_the_last_ones_with_that_file_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = |policy: &[&str], count: &str| {
+        let args =
+            ["fault-runs", "--from", "5", "--count", count, "--resume", "places", "--json", "--policy"];
+        sluice(folder.path(), &[&args, policy].concat())
+    };
+    let first_of = |policy: &[&str]| json(&runs(policy, "3"))["from"].as_u64();
+    let rain = ["rain:2,labels"];
+    assert_eq!([(); 3].map(|()| first_of(&rain)), [Some(5), Some(8), Some(11)]);
+    assert_eq!(first_of(&["rain:1", "--cores"]), Some(5), "each kind of run has a place of its own");
+    assert_eq!(first_of(&["rain:1"]), Some(5));
+    let places = || std::fs::read_to_string(folder.path().join("places")).expect("it was kept");
+    assert_eq!(places(), "8 rain:1\n8 rain:1 --cores\n14 rain:2,labels\n");
+
+    let breaks = ["draconis:poll=20us,as-published"];
+    let seeds = [(); 2].map(|()| {
+        let output = runs(&breaks, "100");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        json(&output)["from"].as_u64()
+    });
+    assert_eq!(seeds, [Some(5); 2], "a seed that broke a promise is met again");
+
+    std::fs::write(folder.path().join("places"), "8 rain:1\nrain:2 7\n").expect("written");
+    let output = runs(&rain, "3");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("places: line 2: `rain:2 7` is no seed and policy"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

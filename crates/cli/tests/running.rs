@@ -5,6 +5,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
 use serde_json::{Value, json};
@@ -194,4 +195,54 @@ fn the_live_view_says_where_the_rack_is_and_q_ends_the_run_with_its_result() {
     screen.read_to_string(&mut rest).ok();
     assert_eq!(script.0.wait().expect("it ends").code(), Some(4), "{rest}");
     assert!(rest.contains("STOPPED EARLY"), "{rest}");
+}
+
+/// Tasks that hold for 3 ms; one of three workers is stopped for most of the time.
+#[test]
+fn a_worker_that_is_stopped_now_and_then_is_named_by_status() {
+    let plan = r#"
+name = "uneven"
+[[slice]]
+name = "work"
+types = ["hold"]
+[[worker]]
+name = "w"
+count = 3
+slice = "work"
+service = "hold"
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let rack = rack_of(folder.path(), "uneven", plan);
+    let load = ["load", "--mix", "hold=1", "--rate", "150", "--length", "600s", "--quiet"];
+    let load = command(folder.path(), &load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let load = Running(load.expect("it starts"));
+    let stopped = worker_process(&rack, "w-2");
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &stopped]).status();
+        assert!(sent.expect("kill is there").success());
+    };
+    let status = || json(&sluice(folder.path(), &["status", "--json"]));
+    let looks = (0..MOST_LOOKS).find_map(|_| {
+        signal("-STOP");
+        std::thread::sleep(Duration::from_millis(600));
+        signal("-CONT");
+        std::thread::sleep(Duration::from_millis(200));
+        let status = status();
+        let of =
+            |name: &str| status["workers"].as_array()?.iter().find(|worker| worker["name"] == name).cloned();
+        of("w-2").filter(|worker| worker["differs"].is_string()).zip(of("w-1"))
+    });
+    let (stopped, other) = looks.expect("it is named");
+    assert!(stopped["differs"].as_str().is_some_and(|says| says.contains("against")), "{stopped}");
+    assert!(other["recent"]["tasks"].as_u64() > Some(0) && other["recent"]["service_ns"].is_u64(), "{other}");
+    drop(load);
+    rack.ends_well();
+}
+
+/// The process that serves as a worker of this name, below `rack`.
+fn worker_process(rack: &Running, name: &str) -> String {
+    let (parent, flags) = (rack.0.id().to_string(), format!("--name {name}( |$)"));
+    let output = Command::new("pgrep").args(["-P", &parent, "-f", "--", &flags]).output();
+    let output = output.expect("pgrep is there");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -179,6 +179,20 @@ fn replications_of_one_trace_have_no_interval() {
 }
 
 #[test]
+fn a_study_says_how_many_tasks_its_trace_has_and_not_how_many_were_asked_for() {
+    let folder = folder();
+    write_trace(folder.path());
+    let args = ["sim", "--workload", "trace:day.csv", "--tasks", "1M"];
+    let found = run(folder.path(), &with(&args, &["--json"]));
+    let settings = &found["settings"];
+    assert_eq!((&settings["tasks"], &settings["tasks_most"]), (&Value::from(6_000), &Value::from(6_000)));
+    let point = &found["panels"][0]["series"][0]["points"][0];
+    assert_eq!(point["classes"][0]["tasks"], 5 * 6_000);
+    let told = sluice(folder.path(), &args);
+    assert!(stdout(&told).contains("5 x 6,000 tasks a point"), "{}", stdout(&told));
+}
+
+#[test]
 fn a_scaled_trace_runs_at_the_load_that_is_asked_for() {
     let folder = folder();
     write_trace(folder.path());
@@ -294,6 +308,38 @@ fn a_difference_without_a_cause_fails_its_gate() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("off"), "{}", stderr(&output));
     assert_eq!(json(&output)["complete"], true);
+}
+
+#[test]
+fn a_statement_that_its_interval_cannot_decide_is_undecided_and_has_an_exit_code_of_its_own() {
+    let folder = folder();
+    let noisy = r#"
+        [[claim]]
+        id = "noisy"
+        says = "A central queue has a p99 of 250 us there"
+        place = "nowhere"
+        metric = "p99"
+        at = "390k"
+        policy = "central"
+        value = "250us"
+        "#;
+    let plan = SMALL_PLAN.split("[[claim]]").next().expect("a plan").replace("40k,200k", "40k,390k");
+    let plan = plan.replace("tasks = 50_000", "tasks = 5_000");
+    fs::write(folder.path().join("noisy.toml"), plan + noisy).expect("written");
+    let output = sluice(folder.path(), &["reproduce", "noisy.toml", "--json"]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("undecided") && stderr(&output).contains("noisy"),
+        "{}",
+        stderr(&output)
+    );
+    let found = json(&output);
+    assert_eq!(found["expectations"][0]["verdict"], "undecided");
+    let read = |file: &str| fs::read_to_string(folder.path().join("out/small").join(file)).expect("written");
+    assert!(read("study.csv").contains(",noisy,statement_undecided,"), "CSV");
+    assert!(read("report.html").contains("± </span>undecided"), "the page");
+    let told = stdout(&sluice(folder.path(), &["reproduce", "noisy.toml"]));
+    assert!(told.contains("UNDECIDED: A central queue"), "{told}");
 }
 
 const SMALL_PLAN: &str = r#"

@@ -21,7 +21,7 @@ const PAGE: &str = include_str!("../../../docs/two-machines.md");
 /// What is copied from A to B.
 const COPIED: [&str; 3] = ["ca.pem", "b.pem", "b.key"];
 /// How long a command may wait for those that were started before it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[test]
 fn every_command_of_the_page_does_what_it_says() {

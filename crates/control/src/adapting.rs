@@ -161,7 +161,7 @@ impl Controller {
         Err(Refusal::LastWorker {
             worker: worker.registration.shown(),
             slice: self.slice_name(worker.slice),
-            types: crate::workers::listed(&types),
+            types: self.plan.types_shown(&types),
         })
     }
 }

@@ -278,6 +278,7 @@ impl Controller {
             registration,
             first_bytes: self.plan.rdma.first_bytes,
             labels: self.told_labels(),
+            type_names: self.plan.type_names.clone(),
             workers: used.into_iter().map(|s| (s, self.workers_of(s))).collect(),
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,

@@ -63,6 +63,7 @@ impl Controller {
         if !self.tells_kinds() || self.serving(slice).class_of(self.plan.needs_of(task_type)).is_some() {
             return Ok(());
         }
+        let task_type = self.plan.type_shown(task_type);
         Err(Refusal::Unserved { slice: self.slice_name(slice), task_type })
     }
 

@@ -23,6 +23,7 @@ use sluice_wire::tables::SpineRow;
 use sluice_wire::{Endpoint, SliceId, TaskType};
 
 use crate::message::WorkerHello;
+use crate::recent::RecentWork;
 
 /// What a rack has of one pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct PoolSize {
     pub quotas: u32,
     /// How many tasks they serve per second, all together; 0 while unknown.
     pub capacity: u32,
+    /// What they did over the last seconds.
+    pub recent: RecentWork,
 }
 
 /// What a leaf is to do for its line.
@@ -142,7 +145,7 @@ impl LeafLine {
     }
 
     fn say(&self, index: usize, life: u64, at_once: bool) -> LeafAction {
-        let PoolSize { name, types, workers, quotas, capacity, .. } = &self.pools[index].size;
+        let PoolSize { name, types, workers, quotas, capacity, recent, .. } = &self.pools[index].size;
         let quota = u8::try_from(*quotas).unwrap_or(u8::MAX).clamp(1, self.quota_max);
         let hello = WorkerHello {
             name: format!("{}/{name}", self.name),
@@ -153,6 +156,7 @@ impl LeafLine {
             labels: Vec::new(),
             quota,
             capacity: *capacity,
+            recent: *recent,
             server: String::new(),
             rejoins: 0,
             workers: *workers,

@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::name::NameError;
 use crate::note::Note;
 use crate::plan::WORKER_TYPES_MAX;
+use crate::recent::RecentWork;
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
 /// The driver's name for a call that it wants answered. Each is answered exactly once.
@@ -43,6 +44,8 @@ pub struct WorkerHello {
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
+    /// What it did over the last seconds.
+    pub recent: RecentWork,
     /// The server whose registered memory it shares; empty for none.
     pub server: String,
     /// How often it lost what its registration stood on, such as its server's queue pair: with a new number
@@ -256,6 +259,8 @@ pub struct ClientGrant {
     /// The labels that its tasks may ask for, in the order of their bits; none where any worker takes any
     /// task.
     pub labels: Vec<String>,
+    /// What people call its types, as far as the plan says so.
+    pub type_names: Vec<(TaskType, String)>,
     /// How many workers serve each slice now; a leaf counts as those that it stands for. Who submits to one
     /// of several spines draws them by it.
     pub workers: Vec<(SliceId, u32)>,
@@ -342,6 +347,17 @@ pub enum Refusal {
     /// The name is none.
     #[error("{0}")]
     BadName(#[from] NameError),
+    /// Host and switch have addresses of two families.
+    #[error(
+        "the switch is at {switch}, and packets do not get from there to {at}: listen on an address of the \
+         same family (--listen)"
+    )]
+    OtherFamily {
+        /// Where the host is.
+        at: Endpoint,
+        /// Where the switch is.
+        switch: Endpoint,
+    },
     /// The quota lies outside what the switch believes.
     #[error("a quota of {quota} is outside 1 to {most}: give one of those")]
     BadQuota {
@@ -462,7 +478,7 @@ pub enum Refusal {
         /// The slice.
         slice: String,
         /// The type.
-        task_type: TaskType,
+        task_type: String,
     },
     /// No index is left.
     #[error(
@@ -514,7 +530,7 @@ pub enum Refusal {
     )]
     UnknownType {
         /// The type.
-        task_type: TaskType,
+        task_type: String,
         /// How many types there can be.
         limit: u16,
     },

@@ -1,7 +1,8 @@
 //! What a controller is told at its start: slices, limits and times. Checked once; nothing later depends on
 //! luck.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::name::{NameError, check_name};
@@ -39,6 +40,8 @@ pub struct Plan {
     pub labels: Vec<String>,
     /// What tasks of a type need, or wish for.
     pub needs: Vec<(TaskType, Labels)>,
+    /// What people call types; one without a name is told by its number.
+    pub type_names: Vec<(TaskType, String)>,
     /// Where hosts reach the switch.
     pub switch: Endpoint,
     /// Where the switch stands.
@@ -79,6 +82,7 @@ impl Plan {
             slices,
             labels: Vec::new(),
             needs: Vec::new(),
+            type_names: Vec::new(),
             switch,
             tier: Tier::Rack,
             lease: Nanos::from_millis(1_000),
@@ -105,6 +109,22 @@ impl Plan {
     /// The longest that the two packets which bring a task to its worker are on their way.
     pub fn transit(&self) -> Nanos {
         self.packet_lifetime.times(2)
+    }
+
+    /// A type for people: its name and its number, or the number alone.
+    pub fn type_shown(&self, task_type: TaskType) -> String {
+        match self.type_names.iter().find(|(of, _)| *of == task_type) {
+            Some((_, name)) => format!("{} ({task_type})", name.escape_debug()),
+            None => task_type.to_string(),
+        }
+    }
+
+    /// Types for people, with commas between, or "none".
+    pub(crate) fn types_shown(&self, types: &[TaskType]) -> String {
+        if types.is_empty() {
+            return "none".to_string();
+        }
+        types.iter().map(|of| self.type_shown(*of)).collect::<Vec<_>>().join(", ")
     }
 
     /// What tasks of a type need, beside what they say themselves.
@@ -144,7 +164,7 @@ impl Plan {
             }
             if let Some(&task_type) = slice.types.iter().find(|t| earlier.types.contains(t)) {
                 return Err(PlanError::TypeTwice {
-                    task_type,
+                    task_type: self.type_shown(task_type),
                     first: earlier.name.clone(),
                     second: slice.name.clone(),
                 });
@@ -166,7 +186,8 @@ impl Plan {
         for slice in self.slices.iter().filter(|slice| slice.serving != Serving::default()) {
             let unserved = |t: &&TaskType| slice.serving.class_of(self.needs_of(**t)).is_none();
             if let Some(task_type) = slice.types.iter().find(unserved) {
-                return Err(PlanError::Unserved { task_type: *task_type, slice: slice.name.clone() });
+                let task_type = self.type_shown(*task_type);
+                return Err(PlanError::Unserved { task_type, slice: slice.name.clone() });
             }
         }
         Ok(())
@@ -208,7 +229,7 @@ pub enum PlanError {
     #[error("task type {task_type} goes to slice `{}` and to slice `{}`; keep it in one", .first.escape_debug(), .second.escape_debug())]
     TypeTwice {
         /// The type.
-        task_type: TaskType,
+        task_type: String,
         /// The slice that names it first.
         first: String,
         /// The slice that names it again.
@@ -245,7 +266,7 @@ pub enum PlanError {
     )]
     Unserved {
         /// The type.
-        task_type: TaskType,
+        task_type: String,
         /// Its slice.
         slice: String,
     },

@@ -216,6 +216,7 @@ mod tests {
             labels: Vec::new(),
             quota: 1,
             capacity: 0,
+            recent: crate::RecentWork::default(),
             server: String::new(),
             rejoins: 0,
             workers: 0,

@@ -140,6 +140,15 @@ impl Slice {
         self.look = self.is_dirty().then_some(now);
     }
 
+    /// Tokens went stale at this reading. If none were before, how far the last broom went says nothing any
+    /// more: since then more may have left than numbers tell apart.
+    pub(crate) fn goes_stale(&mut self, stale: Stale, state: &SliceState) {
+        if self.stale.is_empty() {
+            self.swept_to = state.tokens_out;
+        }
+        self.stale.push(stale);
+    }
+
     pub(crate) fn stale_tokens(&self) -> u32 {
         self.stale.iter().map(|s| s.tokens).sum()
     }
@@ -285,7 +294,7 @@ mod tests {
     fn tokens(came: u32, left: u32) -> SliceState {
         let count = |count| RingCounts::of_one(START.plus(count));
         SliceState {
-            balance: (came - left) as i32,
+            balance: came.wrapping_sub(left) as i32,
             tokens_in: count(came),
             tokens_out: count(left),
             ..SliceState::default()
@@ -312,6 +321,17 @@ mod tests {
         slice.stale.push(stale(7));
         assert_eq!(slice.token_sweep(tokens(7, 5), true), Some(2), "it is there, and there are more");
         assert_eq!(slice.token_sweep(tokens(7, 7), true), None);
+    }
+
+    #[test]
+    fn a_broom_is_sent_however_many_tokens_have_left_since_the_last_one() {
+        for left in [0, 1, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 31) + 7, u32::MAX] {
+            let mut slice = slice();
+            slice.swept_to = tokens(0, 0).tokens_out;
+            let state = tokens(left.wrapping_add(5), left);
+            slice.goes_stale(Stale { worker: None, tokens: 5, until: state.tokens_in }, &state);
+            assert_eq!(slice.token_sweep(state, true), Some(5), "after {left}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::leaf_line::PoolSize;
 use crate::ledger::Expect;
 use crate::message::{Action, Answer, Refusal, Waiting};
 use crate::note::Note;
+use crate::recent::RecentWork;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 use crate::tier::Tier;
 
@@ -103,7 +104,7 @@ impl Controller {
     pub(crate) fn mark_stale(&mut self, now: Nanos, id: SliceId, worker: WorkerId, state: SliceState) {
         let tokens = u32::from(self.quota_max());
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
-        slice.stale.push(Stale { worker: Some(worker), tokens, until: state.tokens_in });
+        slice.goes_stale(Stale { worker: Some(worker), tokens, until: state.tokens_in }, &state);
         slice.take(now, state);
         self.sweep_soon(now, id);
     }
@@ -117,6 +118,15 @@ impl Controller {
         if let Some(slice) = self.slices.get_mut(usize::from(id.0)).filter(|s| s.is_dirty()) {
             slice.pace = SWEEP_EVERY;
             slice.look = Some(slice.look.map_or(now, |look| look.min(now)));
+        }
+    }
+
+    /// Who is told to wait for what readings have yet to show lets them come soon, however rare they are by
+    /// now.
+    pub(crate) fn hasten_sweeps(&mut self, now: Nanos, told: &Answer) {
+        let waits = |why: &Waiting| matches!(why, Waiting::Sweeping | Waiting::FormerTypes);
+        if matches!(told, Answer::Wait { why, .. } if waits(why)) {
+            (0..self.slices.len()).for_each(|slice| self.sweep_soon(now, SliceId(slice as u16)));
         }
     }
 
@@ -173,12 +183,18 @@ impl Controller {
         let epoch = self.epoch();
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         slice.asked = false;
+        let planned = slice.look.map(|look| (look, slice.pace));
         let moved = slice.take(now, state);
         self.open_where_swept(now, id, out);
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         if !slice.is_dirty() {
             slice.look = None;
             self.take_hands(now, id, out);
+            return;
+        }
+        if let Some((look, pace)) = planned.filter(|_| !moved) {
+            // Somebody else wanted to see it: its own look is still to come, and its broom still goes round.
+            (slice.look, slice.pace) = (Some(look), pace);
             return;
         }
         slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };
@@ -253,7 +269,9 @@ impl Controller {
             let workers = u16::try_from(serving).unwrap_or(u16::MAX);
             let waits = workers == 0 && !slice.may_change_hands();
             let capacity = rate.map_or(0, |rate| u32::try_from(rate).unwrap_or(u32::MAX));
-            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity }
+            let serve = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
+            let recent = serve.fold(RecentWork::default(), |all, (_, worker)| all.beside(worker.recent));
+            PoolSize { name: slice.name.clone(), types, workers, waits, quotas, capacity, recent }
         };
         self.slices.iter().enumerate().map(of).collect()
     }

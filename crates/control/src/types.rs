@@ -17,7 +17,6 @@ use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerHello};
 use crate::registration::Fate;
 use crate::tier::Tier;
 use crate::worker::Worker;
-use crate::workers::listed;
 
 /// How many open questions to the switch there may be when a type is to be mapped.
 const OPEN_MAX: usize = 4_096;
@@ -62,7 +61,10 @@ impl Controller {
             is_of_a_kind && !needed.is_empty() && needed.iter().all(|t| hello.types.contains(t))
         };
         (0..self.slices.len()).map(|i| SliceId(i as u16)).find(serves).ok_or_else(|| {
-            Refusal::NoSliceForTypes { served: listed(&hello.types), known: self.known_slices() }
+            Refusal::NoSliceForTypes {
+                served: self.plan.types_shown(&hello.types),
+                known: self.known_slices(),
+            }
         })
     }
 
@@ -89,8 +91,8 @@ impl Controller {
         Err(Refusal::TypesNotServed {
             worker: worker.to_string(),
             slice: self.slice_name(slice),
-            needed: listed(&needed),
-            served: listed(types),
+            needed: self.plan.types_shown(&needed),
+            served: self.plan.types_shown(types),
         })
     }
 
@@ -133,7 +135,9 @@ impl Controller {
         }
         let limit = self.shape.map_or(0, |shape| shape.types);
         if task_type.0 >= limit {
-            return Err(Answer::Refused { why: Refusal::UnknownType { task_type, limit } });
+            return Err(Answer::Refused {
+                why: Refusal::UnknownType { task_type: self.plan.type_shown(task_type), limit },
+            });
         }
         let Some(name) = slice else { return Ok(None) };
         let slice = self.slice_called(&name).map_err(|why| Answer::Refused { why })?;
@@ -153,8 +157,8 @@ impl Controller {
                 why: Refusal::TypesNotServed {
                     worker: worker.registration.shown(),
                     slice: name,
-                    needed: task_type.to_string(),
-                    served: listed(&worker.types),
+                    needed: self.plan.type_shown(task_type),
+                    served: self.plan.types_shown(&worker.types),
                 },
             });
         }
@@ -164,7 +168,11 @@ impl Controller {
     /// The slices and their types, for someone who asked for another.
     fn known_slices(&self) -> String {
         let of = |(i, slice): (usize, &crate::slice::Slice)| {
-            alloc::format!("{} (types {})", slice.name, listed(&self.types_of(SliceId(i as u16))))
+            alloc::format!(
+                "{} (types {})",
+                slice.name,
+                self.plan.types_shown(&self.types_of(SliceId(i as u16)))
+            )
         };
         self.slices.iter().enumerate().map(of).collect::<Vec<_>>().join(", ")
     }

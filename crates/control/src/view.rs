@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use sluice_wire::{ClientId, Endpoint, Epoch, Generation, Nanos, ServerId, SliceId, TaskType, WorkerId};
 
 use crate::controller::{Controller, Link};
+use crate::recent::RecentWork;
 use crate::registration::{Fate, Holder};
 use crate::rings::RingOffer;
 use crate::server::Server;
@@ -26,6 +27,8 @@ pub struct View {
     pub clients: Vec<ClientView>,
     /// The servers, by index.
     pub servers: Vec<ServerView>,
+    /// What people call the types, as far as the plan says so.
+    pub type_names: Vec<(TaskType, String)>,
 }
 
 /// How a controller stands with its switch.
@@ -104,6 +107,8 @@ pub struct WorkerView {
     pub quota: u8,
     /// Tasks per second as it reports them; 0 while unknown.
     pub capacity: u32,
+    /// What it did over the last seconds.
+    pub recent: RecentWork,
     /// Where it is.
     pub at: Endpoint,
     /// How many workers it stands for, if it is a leaf.
@@ -188,6 +193,7 @@ impl Controller {
                 })
                 .collect(),
             servers: self.servers.iter().map(|(i, s)| server_view(ServerId(i), s, now)).collect(),
+            type_names: self.plan.type_names.clone(),
         }
     }
 
@@ -239,6 +245,7 @@ fn worker_view(id: WorkerId, worker: &Worker, now: Nanos) -> WorkerView {
         },
         quota: worker.quota,
         capacity: worker.capacity,
+        recent: worker.recent,
         at: worker.at,
         workers: worker.workers,
         renewed_ago: now.since(worker.registration().renewed),

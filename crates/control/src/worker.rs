@@ -9,6 +9,7 @@ use sluice_wire::tables::WorkerRow;
 use sluice_wire::{Endpoint, Nanos, Serial, SliceId, TaskType};
 
 use crate::message::WorkerHello;
+use crate::recent::RecentWork;
 use crate::registration::{Fate, Holder, Registration};
 
 /// A registered worker.
@@ -34,6 +35,8 @@ pub(crate) struct Worker {
     pub(crate) start_quota: Option<u8>,
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
+    /// What it did over the last seconds.
+    pub(crate) recent: RecentWork,
     pub(crate) server: String,
     /// How many workers it stands for, if it is a leaf.
     pub(crate) workers: u16,
@@ -94,6 +97,7 @@ impl Worker {
             quota: hello.quota,
             start_quota: None,
             capacity: hello.capacity,
+            recent: hello.recent,
             server: hello.server,
             workers: hello.workers,
             rejoins: Some(hello.rejoins),
@@ -119,6 +123,7 @@ impl Worker {
             quota: QUOTA_MAX,
             start_quota: None,
             capacity: 0,
+            recent: RecentWork::default(),
             server: String::new(),
             workers: row.workers,
             rejoins: None,

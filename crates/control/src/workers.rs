@@ -1,12 +1,12 @@
 //! Workers: how they join, renew, move, leave and die. How a change reaches the switch stands in `change`.
 
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{Feed, WorkerRow};
-use sluice_wire::{Generation, Key, Nanos, SliceId, TaskType, WorkerId};
+use sluice_wire::{Generation, Key, Nanos, SliceId, WorkerId};
 
 use crate::controller::{Controller, SOON, too_many, wait};
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
@@ -39,6 +39,7 @@ impl Controller {
             None => self.join_worker(now, call, hello, out),
         };
         if let Some(answer) = answer {
+            self.hasten_sweeps(now, &answer);
             out.push(Action::Answer { call, answer });
         }
     }
@@ -93,7 +94,10 @@ impl Controller {
                 self.let_worker_wait(index, Waiter { call, wants: Wants::Moved }, out);
                 self.settle_worker(now, WorkerId(index), out);
             }
-            Err(answer) => out.push(Action::Answer { call, answer }),
+            Err(answer) => {
+                self.hasten_sweeps(now, &answer);
+                out.push(Action::Answer { call, answer });
+            }
         }
     }
 
@@ -199,7 +203,7 @@ impl Controller {
         worker.start_quota = worker.start_quota.filter(|_| !has_moved);
         let quota = worker.start_quota.unwrap_or(hello.quota);
         let counts = (worker.quota, worker.capacity) != (quota, hello.capacity);
-        (worker.quota, worker.capacity) = (quota, hello.capacity);
+        (worker.quota, worker.capacity, worker.recent) = (quota, hello.capacity, hello.recent);
         let (settled, serves) = (worker.is_settled(), worker.serves);
         let unreachable = self.unreachable();
         if settled && self.unknowing().is_none() {
@@ -368,12 +372,4 @@ pub(crate) fn check_tier(tier: Tier, hello: &WorkerHello) -> Result<(), Refusal>
         (Tier::Spine, _) | (Tier::Rack | Tier::Leaf, 0) => Ok(()),
         (Tier::Rack | Tier::Leaf, workers) => Err(Refusal::NoSpine { name: name(), workers }),
     }
-}
-
-/// Types for people: "1, 2", or "none".
-pub(crate) fn listed(types: &[TaskType]) -> String {
-    if types.is_empty() {
-        return "none".to_string();
-    }
-    types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use sluice_host::orchestrator::{OrchestratorError, OrchestratorSetupError};
+use sluice_system::{Attempt, advice};
 use thiserror::Error;
 
 /// Why a server of many cores cannot be set up, or does not take a request.
@@ -21,7 +22,7 @@ pub enum CoresError {
     #[error("{0} requests are here, as many as may be: send fewer, or allow more")]
     Full(usize),
     /// No stack for a coroutine.
-    #[error("no stack of {bytes} bytes for a coroutine: {why}; run fewer cores, or give less to each")]
+    #[error("no stack of {bytes} bytes for a coroutine: {why}; {}", advice(Attempt::Thread, .why))]
     Stack {
         /// As many as were wanted.
         bytes: usize,
@@ -29,6 +30,6 @@ pub enum CoresError {
         why: io::Error,
     },
     /// The system has no thread left.
-    #[error("no thread for cores: {0}; run fewer threads")]
+    #[error("no thread for cores: {0}; {helps}", helps = advice(Attempt::Thread, .0))]
     Thread(io::Error),
 }

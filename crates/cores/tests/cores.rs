@@ -167,7 +167,7 @@ fn every_request_runs_once_and_comes_back() {
     assert_eq!(numbers, (0..2_000).collect::<Vec<_>>());
     assert!(server.woken.load(Ordering::Relaxed) > 0);
     assert_eq!(server.dispatcher.counts().dispatched, 2_000);
-    assert_eq!(server.threads.end(Duration::from_secs(20)).unwrap(), 0);
+    assert_eq!(server.threads.end(Duration::from_mins(2)).unwrap(), 0);
 }
 
 #[test]
@@ -306,11 +306,7 @@ fn a_batch_service_runs_where_no_request_does_and_keeps_none_waiting() {
         }
         assert!(server.dispatcher.batch_time() > Nanos(0));
         let dispatcher = server.dispatcher;
-        assert_eq!(
-            server.threads.end(Duration::from_secs(20)).unwrap(),
-            0,
-            "it is left when the server ends"
-        );
+        assert_eq!(server.threads.end(Duration::from_mins(2)).unwrap(), 0, "it is left when the server ends");
         assert!(all.iter().all(|(_, ended)| ended.ended >= ended.began));
         let took = dispatcher.batch_time();
         std::thread::sleep(Duration::from_millis(5));
@@ -348,6 +344,6 @@ fn a_batch_service_that_is_done_is_not_asked_again() {
     while pieces.load(Ordering::Relaxed) < 7 {
         std::thread::yield_now();
     }
-    assert_eq!(server.threads.end(Duration::from_secs(20)).unwrap(), 0);
+    assert_eq!(server.threads.end(Duration::from_mins(2)).unwrap(), 0);
     assert_eq!(pieces.load(Ordering::Relaxed), 7);
 }

@@ -29,6 +29,8 @@ const STORAGE: &str = "0 0\n4000 22.93\n8000 69.21\n16000 80.61\n32000 90.47\n64
 
 /// The largest flow: a terabyte.
 const BYTES_MAX: f64 = 1e12;
+/// The most parts that a table is told in: neighbours of a longer one are told together.
+const PARTS_MAX: usize = 64;
 
 impl FlowSizes {
     /// Web search: 1.7 MB on average, half of the flows below 80 KB.
@@ -56,11 +58,8 @@ impl FlowSizes {
                 continue;
             }
             let wrong = |why: &str| FabricError::Cdf { line, why: why.into() };
-            let point = row
-                .split_once(char::is_whitespace)
-                .and_then(|(bytes, percent)| Some((bytes.parse().ok()?, percent.trim().parse::<f64>().ok()?)))
-                .ok_or_else(|| wrong("give a size in bytes and a percentage"))?;
-            let (bytes, share) = (point.0, point.1 / 100.0);
+            let (bytes, percent) = columns(row).map_err(wrong)?;
+            let share = percent / 100.0;
             if !(0.0..=BYTES_MAX).contains(&bytes) || !(0.0..=1.0).contains(&share) {
                 return Err(wrong("give a size of at most 10^12 bytes and a percentage of 0 to 100"));
             }
@@ -76,11 +75,7 @@ impl FlowSizes {
         }
         match points.last() {
             Some((bytes, share)) if *share >= 1.0 && *bytes > 0.0 => Ok(Self { points }),
-            last => {
-                let percent = last.map_or(0.0, |(_, share)| share * 100.0);
-                let why = format!("the percentage rises to {percent}, and not to 100");
-                Err(FabricError::Cdf { line: end, why })
-            }
+            last => Err(FabricError::Cdf { line: end, why: unfinished(last.copied()) }),
         }
     }
 
@@ -102,13 +97,22 @@ impl FlowSizes {
     }
 
     /// The parts of its table that flows fall into: the largest size, the share of flows, and their average
-    /// size.
-    pub fn parts(&self) -> impl Iterator<Item = (u64, f64, f64)> {
+    /// size. Sizes rise from part to part; of a long table some neighbours are one part, of about as many
+    /// flows as others.
+    pub fn parts(&self) -> Vec<(u64, f64, f64)> {
         let part = |pair: &[(f64, f64)]| {
             let [(low, from), (high, to)] = [pair[0], pair[1]];
-            (high as u64, to - from, f64::midpoint(low, high))
+            (high.max(1.0) as u64, to - from, f64::midpoint(low, high))
         };
-        self.points.windows(2).map(part).filter(|(_, share, _)| *share > 0.0)
+        let mut parts: Vec<(u64, f64, f64)> = Vec::new();
+        for one in self.points.windows(2).map(part).filter(|(_, share, _)| *share > 0.0) {
+            match parts.last_mut() {
+                // A size that a step of the table stands at.
+                Some(last) if last.0 == one.0 => *last = joined(*last, one),
+                _ => parts.push(one),
+            }
+        }
+        if parts.len() <= PARTS_MAX { parts } else { fewer(parts) }
     }
 
     /// Draws a size: at least one byte.
@@ -120,6 +124,54 @@ impl FlowSizes {
         let part = if to > from { (share - from) / (to - from) } else { 1.0 };
         (low + (high - low) * part).max(1.0) as u64
     }
+}
+
+/// A line's size and percentage.
+fn columns(row: &str) -> Result<(f64, f64), &'static str> {
+    let cells: Vec<&str> = row.split([',', ';', ' ', '\t']).filter(|cell| !cell.is_empty()).collect();
+    let read = match cells[..] {
+        [bytes, percent] => bytes.parse().ok().zip(percent.parse().ok()),
+        // ns-2's and pFabric's, with a column between that nobody reads.
+        [_, _, share] if share.parse::<f64>().is_ok() => {
+            return Err(
+                "three columns: leave a size in bytes and a percentage of 0 to 100, not a share of 1",
+            );
+        }
+        _ => None,
+    };
+    read.ok_or("give a size in bytes and a percentage")
+}
+
+/// Why a table ends too early, by its last line.
+fn unfinished(last: Option<(f64, f64)>) -> String {
+    match last {
+        None => "there are none: give lines of a size in bytes and a percentage, up to 100".into(),
+        Some((_, share)) if share >= 1.0 => "all flows have 0 bytes: give sizes above 0".into(),
+        Some((_, share)) if (0.009_99..=0.010_01).contains(&share) => {
+            "the percentage rises to 1, and not to 100: give percentages, not shares of 1".into()
+        }
+        Some((_, share)) => format!("the percentage rises to {}, and not to 100", share * 100.0),
+    }
+}
+
+/// Two neighbours as one.
+fn joined(one: (u64, f64, f64), other: (u64, f64, f64)) -> (u64, f64, f64) {
+    let share = one.1 + other.1;
+    (other.0, share, (one.2 * one.1 + other.2 * other.1) / share)
+}
+
+/// As many parts as are told, of as many flows each as the table allows.
+fn fewer(parts: Vec<(u64, f64, f64)>) -> Vec<(u64, f64, f64)> {
+    let (mut told, mut up_to) = (Vec::<(u64, f64, f64)>::new(), 0.0);
+    for part in parts {
+        let is_next = told.is_empty() || up_to * PARTS_MAX as f64 >= told.len() as f64;
+        up_to += part.1;
+        match told.last_mut() {
+            Some(last) if !is_next => *last = joined(*last, part),
+            _ => told.push(part),
+        }
+    }
+    told
 }
 
 #[cfg(test)]
@@ -149,18 +201,51 @@ mod tests {
     #[test]
     fn what_is_no_distribution_is_refused_in_one_line() {
         for (text, line, says) in [
-            ("", 1, "rises to 0, and not to 100"),
+            ("", 1, "there are none"),
+            ("0 0\n0 50\n0 100\n", 3, "all flows have 0 bytes"),
+            ("0 0\n100 0.5\n200 1\n", 3, "not shares of 1"),
+            ("6 1 0.15\n10 1 1\n", 1, "three columns"),
             ("0 0\n100 99\n", 2, "rises to 99, and not to 100"),
             ("0 0\n100 60\n50 100\n", 3, "at least those of the line before"),
             ("0 0\n100 60\n200 50\n", 3, "at least those of the line before"),
             ("0 0\n100 120\n", 2, "percentage of 0 to 100"),
             ("0 0\n# sizes\n100\n", 3, "give a size in bytes and a percentage"),
             ("0 0\n-5 100\n", 2, "at most 10^12 bytes"),
-            ("0 100\n", 1, "rises to 100"),
+            ("0 100\n", 1, "all flows have 0 bytes"),
         ] {
             let error = FlowSizes::parse(text).expect_err(text).to_string();
             assert!(error.starts_with(&format!("line {line} of the sizes: ")), "{error}");
             assert!(error.contains(says) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_vertical_step_is_one_part_and_sizes_rise_from_part_to_part() {
+        let sizes = FlowSizes::parse("1460 0\n1460 50\n100000 80\n100000 100\n").unwrap();
+        let parts = sizes.parts();
+        assert_eq!(parts.iter().map(|part| part.0).collect::<Vec<_>>(), [1_460, 100_000]);
+        assert!((parts[1].1 - 0.5).abs() < 1e-9 && (parts[0].2 - 1_460.0).abs() < 1e-9, "{parts:?}");
+        let mean: f64 = parts.iter().map(|(_, share, mean)| share * mean).sum();
+        assert!((mean / sizes.mean() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_table_of_many_steps_is_told_in_few_parts_and_drawn_from_whole() {
+        // As many lines as the table of CONGA's data mining has, the first half of the flows at one size.
+        for steps in [65_u32, 257, 842, 20_000] {
+            let line = |at: u32| {
+                let percent = 100.0 * (0.5 + 0.5 * f64::from(at) / f64::from(steps));
+                format!("{}\t{percent}\r\n", 100 + at)
+            };
+            let text: String = std::iter::once("100 0\n".to_owned()).chain((0..=steps).map(line)).collect();
+            let sizes = FlowSizes::parse(&text).unwrap();
+            let parts = sizes.parts();
+            assert!(parts.len() > 30 && parts.len() <= PARTS_MAX, "{steps}: {}", parts.len());
+            assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0), "{parts:?}");
+            let share: f64 = parts.iter().map(|part| part.1).sum();
+            let mean: f64 = parts.iter().map(|(_, share, mean)| share * mean).sum();
+            assert!((share - 1.0).abs() < 1e-9 && (mean / sizes.mean() - 1.0).abs() < 1e-9);
+            assert_eq!(sizes.steps().count(), steps as usize + 2);
         }
     }
 }

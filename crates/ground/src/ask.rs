@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sluice_net::rpc::Remote;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
-use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, WatchRequest, WorkerPhase};
+use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase};
+use sluice_net::rpc::{Remote, RenewedChannel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
 use crate::board::{Board, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow};
 use crate::fail::{Failure, Outcome};
+use crate::peers;
+use crate::plan::Types;
 
 /// How long one question may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -76,7 +78,7 @@ impl Asker {
 }
 
 /// A line to a controller.
-pub type Calls = ControllerClient<tonic::transport::Channel>;
+pub type Calls = ControllerClient<RenewedChannel>;
 
 fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
@@ -179,7 +181,10 @@ pub fn rack_now(status: &StatusResponse) -> RackNow {
         tokens_max: slice.quotas,
         tasks_max: slice.limit,
     });
-    let workers = status.workers.iter().map(|worker| WorkerNow {
+    let apart = peers::apart(status);
+    let workers = status.workers.iter().zip(apart).map(|(worker, apart)| WorkerNow {
+        recent: worker.recent.unwrap_or_default(),
+        apart,
         index: worker.worker as u16,
         name: worker.name.clone(),
         slice: slice_name(worker.slice),
@@ -191,6 +196,12 @@ pub fn rack_now(status: &StatusResponse) -> RackNow {
     workers.sort_by(|one, other| one.name.cmp(&other.name));
     let switches = vec![SwitchNow { epoch: switch.epoch, up: switch.link() == LinkState::Up }];
     RackNow { switches, slices: slices.collect(), workers }
+}
+
+/// The types of a rack, with what its plan calls them.
+pub fn types_of(status: &StatusResponse) -> Types {
+    let number = |of: &TypeName| u16::try_from(of.task_type).ok();
+    Types::of_rack(status.type_names.iter().filter_map(|of| Some((number(of)?, of.name.clone()))))
 }
 
 /// A worker's phase in one word.

@@ -1,9 +1,13 @@
 //! What is known while a run is under way: written by the load and the rack, read by the live view.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+use sluice_net::rpc::v1::RecentWork;
 
 use crate::decisions::Decisions;
+use crate::peers::Apart;
+use crate::utc;
 
 /// The present state of a run, shared between threads.
 #[derive(Clone, Default)]
@@ -26,9 +30,11 @@ pub struct Known {
 }
 
 /// The moment that all times of a run count from: those of events and those of results.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Zero {
     at: Instant,
+    /// As logs stamp it.
+    stamp: String,
     /// What happened then.
     pub what: &'static str,
 }
@@ -167,6 +173,10 @@ pub struct WorkerNow {
     pub phase: &'static str,
     /// How many workers it stands for, if it is a leaf; else zero.
     pub stands_for: u32,
+    /// What it did over the last seconds.
+    pub recent: RecentWork,
+    /// In what it differs from its peers, if it does.
+    pub apart: Option<Apart>,
 }
 
 /// Something that happened.
@@ -193,6 +203,13 @@ pub enum NoteKind {
     Back,
 }
 
+impl Zero {
+    /// What times count from, as logs stamp it too.
+    pub fn told(&self) -> String {
+        format!("{} ({})", self.what, self.stamp)
+    }
+}
+
 impl Note {
     /// When it happened, as wide as any other time: seconds, or that it was before they are counted.
     pub fn when(&self) -> String {
@@ -203,13 +220,13 @@ impl Note {
 impl Board {
     /// All times count from now, when `what` happened.
     pub fn begin(&self, what: &'static str) {
-        self.lock().zero = Some(Zero { at: Instant::now(), what });
+        self.lock().zero = Some(Zero { at: Instant::now(), stamp: utc::stamp(SystemTime::now()), what });
     }
 
     /// Notes something that happened now.
     pub fn note(&self, kind: NoteKind, text: impl Into<String>) {
         let mut known = self.lock();
-        let at = known.zero.map(|zero| zero.at.elapsed());
+        let at = known.zero.as_ref().map(|zero| zero.at.elapsed());
         known.notes.push(Note { at, text: text.into(), kind });
     }
 

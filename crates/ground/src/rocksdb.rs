@@ -14,6 +14,7 @@ use serde_json::Value;
 use sluice_apps::rocks::RocksArgs;
 use sluice_apps::rocks::measure::MeasureArgs;
 use sluice_sim::workload::Measurement;
+use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::stop::Stop;
@@ -125,5 +126,6 @@ fn complaint(program: &Path, status: ExitStatus, told: &str, stop: &Stop) -> Fai
 }
 
 fn cannot_run(program: &Path, why: &io::Error) -> Failure {
-    Failure::bad_input(format!("{} cannot be run: {why}; build it anew", program.display()))
+    let (program, helps) = (program.display(), advice(Attempt::Program, why));
+    Failure::bad_input(format!("{program} cannot be run: {why}; {helps}"))
 }

@@ -3,7 +3,8 @@
 //!
 //! The files lie in `$XDG_RUNTIME_DIR/sluice`, else in `/tmp/sluice-UID`, which must be this user's alone. A
 //! file whose process is gone, or whose process number is another's by now, counts for nothing and is
-//! removed. A rack in network namespaces leaves none: nobody outside reaches its controller.
+//! removed. Containers that share the folder number their processes each for itself: what another one's rack
+//! wrote is left alone. A rack in network namespaces leaves none: nobody outside reaches its controller.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -32,6 +33,8 @@ struct Rack {
     /// When that process began, as the kernel counts: another process of the same number began at another
     /// time.
     began: u64,
+    /// Whose process numbers that is one of: the number of a PID namespace.
+    numbers: u64,
 }
 
 /// This process's rack, as long as it runs.
@@ -43,8 +46,9 @@ impl Told {
     /// cannot be said, only finding it is harder.
     pub fn running(name: &str, controller: &str) -> Self {
         let pid = std::process::id();
-        Self(began(pid).and_then(|began| {
-            let rack = Rack { name: name.to_owned(), controller: controller.to_owned(), pid, began };
+        Self(began(pid).zip(numbers()).and_then(|(began, numbers)| {
+            let (name, controller) = (name.to_owned(), controller.to_owned());
+            let rack = Rack { name, controller, pid, began, numbers };
             let failed = |why: &io::Error| {
                 print::aside(format_args!("`sluice status` must be told where this rack is: {why}"));
             };
@@ -131,9 +135,12 @@ fn racks() -> Vec<Rack> {
     racks
 }
 
-/// The rack that a file tells of; one that is over is forgotten.
+/// The rack that a file tells of, if its process has a number here; one that is over is forgotten.
 fn read(file: &Path) -> Option<Rack> {
     let rack: Rack = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    if numbers() != Some(rack.numbers) {
+        return None;
+    }
     if began(rack.pid) == Some(rack.began) {
         return Some(rack);
     }
@@ -148,7 +155,7 @@ fn write(rack: &Rack) -> io::Result<PathBuf> {
         let why = format!("{} is not this user's alone", folder.display());
         return Err(io::Error::other(why));
     }
-    let file = folder.join(format!("{}.json", rack.pid));
+    let file = folder.join(format!("{}-{}.json", rack.numbers, rack.pid));
     let half = file.with_extension("half");
     fs::write(&half, serde_json::to_string(rack)?)?;
     // Whoever reads it finds all of it or nothing.
@@ -174,6 +181,11 @@ fn is_ours(folder: &Path) -> bool {
     found.is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
 }
 
+/// The PID namespace in which this process sees others.
+fn numbers() -> Option<u64> {
+    fs::metadata("/proc/self/ns/pid").ok().map(|space| space.ino())
+}
+
 /// When a process began, in the kernel's ticks since the machine did; `None` if there is none.
 fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -187,7 +199,8 @@ mod tests {
     use super::*;
 
     fn rack(pid: u32, began: u64) -> Rack {
-        Rack { name: "demo".into(), controller: "127.0.0.1:7400".into(), pid, began }
+        let numbers = numbers().expect("this process has a number");
+        Rack { name: "demo".into(), controller: "127.0.0.1:7400".into(), pid, began, numbers }
     }
 
     #[test]
@@ -201,6 +214,15 @@ mod tests {
         }
         fs::write(&file, "{").expect("written");
         assert_eq!(read(&file), None);
+    }
+
+    #[test]
+    fn a_rack_of_another_container_is_none_of_ours_and_its_file_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("1.json");
+        let others = Rack { numbers: 1, ..rack(std::process::id(), 1) };
+        fs::write(&file, serde_json::to_string(&others).expect("JSON")).expect("written");
+        assert_eq!((read(&file), file.exists()), (None, true));
     }
 
     #[test]

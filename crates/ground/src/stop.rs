@@ -1,11 +1,13 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once.
+//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once. A terminal that goes away
+//! asks, too.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use crate::fail::{Failure, Kind, Outcome};
@@ -26,6 +28,17 @@ impl Stop {
             flag::register_conditional_shutdown(signal, code, Arc::clone(&stop.0))
                 .and_then(|_| flag::register(signal, Arc::clone(&stop.0)))
                 .map_err(|why| Failure::broken(format!("cannot listen for signals: {why}")))?;
+        }
+        Ok(stop)
+    }
+
+    /// The same for a run with a result, which must not be lost with the terminal that it was started from.
+    /// Kernel and shell both tell of a terminal that is gone: a second SIGHUP ends nothing at once. Under
+    /// `nohup` the run goes on.
+    pub fn on_signals_and_hangup() -> Outcome<Self> {
+        let stop = Self::on_signals()?;
+        if !is_ignored(SIGHUP) {
+            listen(SIGHUP, &stop.0)?;
         }
         Ok(stop)
     }
@@ -67,6 +80,25 @@ impl Stop {
             work(&late)
         })
     }
+}
+
+/// Lets a file that grows over a limit (`ulimit -f`) be a write that fails, and not the end of this process.
+pub fn outlive_limits() -> Outcome<()> {
+    // Whoever writes is told of it, so that nobody looks at this.
+    listen(SIGXFSZ, &Arc::default())
+}
+
+/// Whether whoever started this process wants it to pass over a signal.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    ignored.is_some_and(|set| set >> (signal - 1) & 1 == 1)
+}
+
+fn listen(signal: i32, heard: &Arc<AtomicBool>) -> Outcome<()> {
+    let failed = |why| Failure::broken(format!("cannot listen for signals: {why}"));
+    flag::register(signal, Arc::clone(heard)).map(drop).map_err(failed)
 }
 
 /// Sets a flag when it goes.

@@ -118,8 +118,8 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn top() -> impl Strategy<Value = Plan> {
     let folders = (text(), text());
-    (text(), policies(), 0..i64::MAX as u64, 1u32..=1_000_000, faults(), folders).prop_map(
-        |(name, policy, seed, dilation, faults, (out, state))| Plan {
+    ("[a-z./\"\\\\é][ -~é]{0,12}", policies(), 0..i64::MAX as u64, 1u32..=1_000_000, faults(), folders)
+        .prop_map(|(name, policy, seed, dilation, faults, (out, state))| Plan {
             name,
             policy,
             seed,
@@ -128,8 +128,7 @@ fn top() -> impl Strategy<Value = Plan> {
             out: out.into(),
             state: state.into(),
             ..Plan::empty()
-        },
-    )
+        })
 }
 
 /// Whatever can stand between quotes.
@@ -222,6 +221,8 @@ fn parts() -> impl Strategy<Value = Parts> {
         let (load, events) = (of(load(names)), vec(event(), 0..4));
         (Just(slices), workers, load, events).prop_map(|(slices, workers, load, events)| {
             let workers = named(workers);
+            let serves = |slice: &SlicePlan| workers.iter().any(|worker| worker.lanes(&slice.name) > 0);
+            let load = load.filter(|_| workers.is_empty() || slices.iter().all(serves));
             let events = if load.is_some() { possible(events, &workers) } else { Vec::new() };
             (types(), slices, workers, load, events)
         })
@@ -237,7 +238,7 @@ fn needs(of: Option<&&str>) -> Vec<(String, Vec<String>)> {
 fn types() -> Types {
     let mut types = Types::ours();
     for (name, number) in
-        [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"\u{7f}\n", 65_535)]
+        [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"../\\", 65_535)]
     {
         types.name(name, number).expect("both are new");
     }
@@ -303,6 +304,7 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
                 deadline: spans.2,
                 retry,
                 behind_max: spans.3,
+                failed_max: parts[0],
             }
         },
     )

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The crates of the house, from the ground up; each may import only those of an earlier row.
 const FLOORS: [&[&str]; 11] = [
-    &["sluice-wire", "sluice-rendezvous", "sluice-outcome"],
+    &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
     &["sluice-units"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-vectors", "sluice-world", "sluice-cores"],

@@ -91,6 +91,18 @@ fn errors_are_sentences_and_show_nothing_as_code_does() {
     assert_none(shown);
 }
 
+/// Beside an error of the operating system only that table says what to do, since it goes by the number.
+#[test]
+fn advice_on_what_the_system_refuses_stands_in_one_table() {
+    let supposing =
+        ["free port", "ulimit -u", "ulimit -n", "free some", "this user can", "takes root", "check the path"];
+    let is_elsewhere = |line: &str| {
+        ["{why}", "{source}", "{0}"].iter().any(|error| line.contains(error))
+            && supposing.iter().any(|words| line.contains(words))
+    };
+    assert_none(lines_where(is_elsewhere).filter(|line| line.contains("/src/")));
+}
+
 #[test]
 fn no_file_knows_the_machine_it_was_written_on() {
     let homes =

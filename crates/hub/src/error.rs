@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sluice_net::NetError;
+use sluice_system::{Attempt, advice};
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +18,7 @@ pub enum HubError {
     #[error("the switch has stopped, so nothing was done: start it again")]
     SwitchStopped,
     /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
-    #[error("state folder {}: cannot {doing}: {why}; give a folder that this user can write, with --state", path.display())]
+    #[error("state folder {}: cannot {doing}: {why}; {} (--state)", .path.display(), advice(Attempt::Write, .why))]
     StateFolder {
         /// The folder.
         path: PathBuf,

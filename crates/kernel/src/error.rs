@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use sluice_hub::HubError;
 use sluice_net::NetError;
+use sluice_system::{Attempt, advice};
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -119,10 +120,8 @@ pub enum KernelError {
         /// What the kernel or the loader said.
         why: String,
     },
-    /// The machine's network cannot be divided: do as the kernel says; it takes root.
-    #[error(
-        "network namespaces: cannot {doing}: {why}; it takes root, and a kernel with namespaces and veth"
-    )]
+    /// The machine's network cannot be divided: do as it says.
+    #[error("network namespaces: cannot {doing}: {why}; {}", advice(Attempt::Divide, .why))]
     Space {
         /// What failed.
         doing: &'static str,

@@ -17,6 +17,7 @@ use sluice_ground::results::files;
 use sluice_sim::study::numbers;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::toml_complaint;
+use sluice_system::text;
 
 use crate::args::{Sweep, Today, Versus, loads};
 
@@ -33,8 +34,8 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
     /// Reads what was kept.
     fn read(path: &Path) -> Outcome<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|why| {
-            Failure::bad_input(format!("{shown} cannot be read: {why}; give the {} of a run", Self::FILE))
+        let text = text::read(path).map_err(|why| {
+            Failure::bad_input(format!("{shown} cannot be read as the {} of a run: {why}", Self::FILE))
         })?;
         Self::parse(&text).map_err(|why| Failure::bad_input(format!("{shown}{why}")))
     }
@@ -62,7 +63,7 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
             )));
         }
         files::save(folder, TESTBED, &testbed.to_toml())?;
-        files::replace(folder, Self::FILE, &text)
+        files::save(folder, Self::FILE, &text)
     }
 }
 

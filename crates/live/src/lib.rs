@@ -27,12 +27,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::file_name::file_name;
 use sluice_ground::print;
 use sluice_ground::results::{files, studies};
 use sluice_ground::stop::Stop;
 use sluice_ground::view;
 use sluice_net::pin::cores;
-use sluice_outcome::study::StudyOutcome;
+use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_sim::stats::Measured;
 use sluice_sim::testbed::Testbed;
@@ -60,7 +61,7 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
     let settings = SweepSettings::of(up)?;
     let ask = Ask::new(&settings)?;
     let settings = settings.on_kept_testbed();
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     files::make(&ask.out)?;
     settings.keep(&ask.testbed)?;
     let quiet = up.output.quiet || up.output.json;
@@ -172,7 +173,8 @@ fn takes(
         let (take, played) =
             record::tried(ask, ask.loads[load], trace, || rack.play(trace, ask.dilation, stop))?;
         if ask.each_task {
-            let (policy, at) = (ask.policies[who].name.replace([':', ','], "-"), ask.loads[load]);
+            let policy = file_name(&ask.policies[who].name.replace([':', ','], "-"));
+            let at = ask.loads[load];
             let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
             record::write_tasks(&path, ask, trace, &played)?;
         }
@@ -315,13 +317,14 @@ fn verdict(study: &StudyOutcome, cells: &[Cell]) -> Outcome<()> {
         );
         return Err(Failure::new(Kind::GateFailed, why));
     }
-    let open = study.comparisons.iter().filter(|row| report::is_open(row)).count();
+    let open = study.comparisons.iter().filter(|row| row.verdict == Some(Verdict::Undecided)).count();
     if open > 0 {
         let why = format!(
-            "{open} numbers are further from their prediction than is allowed, but that may be chance: give more \
-             --replications, or leave this machine alone meanwhile"
+            "{open} numbers are undecided: whether they are as near to their prediction as is allowed their \
+             intervals cannot say; give more --replications or a longer --length, or leave this machine alone \
+             meanwhile"
         );
-        return Err(Failure::new(Kind::GateFailed, why));
+        return Err(Failure::new(Kind::Undecided, why));
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use sluice_outcome::study::{
     Cause, Class, ClassTimes, Comparison, Measure, Metric, Panel, Part, Point, Schema, Series, Settings,
-    Source, StudyOutcome,
+    Source, StudyOutcome, Verdict,
 };
-use sluice_sim::stats::{Measured, Summary, paired, summarize};
+use sluice_report as report;
+use sluice_sim::stats::{Measured, Paired, Summary, paired, summarize};
 
 use super::ask::{Ask, WARM_UP_PART, Who};
 use super::record::Take;
@@ -44,11 +45,13 @@ impl Cell {
         self.takes.iter().map(|take| take.measured.clone()).collect()
     }
 
-    /// Whether any number differs from its prediction by more than chance.
+    /// Whether any number surely differs from its prediction by more than is allowed.
     pub(crate) fn differs(&self) -> bool {
         let live = self.live();
         let of = |metric| paired(&self.predicted, &live, metric, None);
-        ALLOWED.iter().any(|(metric, _)| of(*metric).is_some_and(|found| found.is_real))
+        ALLOWED.iter().any(|(metric, allowed)| {
+            of(*metric).is_some_and(|found| verdict(&found, *allowed) == Verdict::Differs)
+        })
     }
 }
 
@@ -89,6 +92,7 @@ fn predicted_label(who: &Who) -> String {
 }
 
 fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
+    let tasks = || ask.loads.iter().map(|load| ask.tasks(*load));
     Settings {
         plan: None,
         testbed: ask.testbed.name.clone(),
@@ -96,7 +100,8 @@ fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
         workers: ask.testbed.workers,
         seed: ask.seed,
         replications: ask.replications,
-        tasks: ask.loads.last().map_or(0, |load| ask.tasks(*load)),
+        tasks: tasks().min().unwrap_or(0),
+        tasks_most: tasks().max().unwrap_or(0),
         warm_up: format!("{:?} of real time", ask.length / WARM_UP_PART),
         dilation: Some(ask.dilation),
         notes,
@@ -161,17 +166,14 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
     }
 }
 
-/// The numbers that have to agree. The cause of a difference that is allowed stands at the first of them
-/// only.
+/// The numbers that have to agree. What surely differs has a cause, where there is one.
 fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
     let (who, live) = (&ask.policies[cell.who], cell.live());
-    let mut told = false;
-    let mut of = |(metric, allowed): &(Option<Metric>, f64)| {
+    let of = |(metric, allowed): &(Option<Metric>, f64)| {
         let found = paired(&cell.predicted, &live, *metric, None)?;
-        let real = apart(&cell.predicted, &live, *metric, *allowed);
-        let wants_cause = real || (found.is_real && !told);
-        let cause = wants_cause.then(|| cause(ask, cell, *metric, *allowed)).flatten();
-        told |= cause.is_some();
+        let verdict = verdict(&found, *allowed);
+        let real = verdict == Verdict::Differs;
+        let cause = if real { cause(ask, cell, *metric, *allowed) } else { None };
         Some(Comparison {
             panel: PANEL.into(),
             a: predicted_label(who),
@@ -184,17 +186,16 @@ fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
             difference: found.difference,
             real,
             allowed: Some(*allowed),
+            verdict: Some(verdict),
             cause,
         })
     };
-    ALLOWED.iter().filter_map(&mut of).collect()
+    ALLOWED.iter().filter_map(of).collect()
 }
 
-/// Whether the two differ by more than chance, and by more than is allowed.
-fn apart(predicted: &[Measured], live: &[Measured], metric: Option<Metric>, allowed: f64) -> bool {
-    let found = paired(predicted, live, metric, None);
-    found
-        .is_some_and(|found| found.is_real && found.difference.value.abs() > allowed * found.of_a.value.abs())
+/// Whether the whole interval of the difference is within a share of the prediction, or none of it.
+fn verdict(found: &Paired, allowed: f64) -> Verdict {
+    found.difference.verdict_within(allowed * found.of_a.value.abs())
 }
 
 /// This machine's lateness, if links that are as much longer make the prediction come out.
@@ -204,14 +205,14 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
     let (plain, with) = (paired(&cell.predicted, &live, metric, None)?, paired(late, &live, metric, None)?);
     let rest = with.difference.value.abs();
     let is_allowed = rest <= allowed * with.of_a.value.abs();
-    if rest >= plain.difference.value.abs() || apart(late, &live, metric, allowed) {
+    if rest >= plain.difference.value.abs() || verdict(&with, allowed) == Verdict::Differs {
         return None;
     }
     // Closer by a little, with an interval that hides the rest, explains nothing.
     if !is_allowed && rest > EXPLAINED_REST * plain.difference.value.abs() {
         return None;
     }
-    let off = |difference: f64, of: f64| 100.0 * difference / of;
+    let off = |found: &Paired| report::share(found.difference.value / found.of_a.value);
     Some(Cause {
         says: format!("this machine was late: {}", lateness(cell)),
         command: format!(
@@ -222,9 +223,9 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
             ask.out.join(late_testbed_name(who, ask.loads[cell.load])).display()
         ),
         shows: format!(
-            "with links longer by that the prediction is off by {:.1} % instead of {:.1} %",
-            off(with.difference.value, with.of_a.value),
-            off(plain.difference.value, plain.of_a.value)
+            "with links longer by that the prediction is off by {} instead of {}",
+            off(&with),
+            off(&plain)
         ),
     })
 }

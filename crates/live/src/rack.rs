@@ -12,7 +12,8 @@ use sluice_ground::adaptation;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::flags::Io;
 use sluice_ground::load::nanos;
-use sluice_ground::results::files;
+use sluice_ground::seed::random_bits;
+use sluice_ground::shared_memory::{HeldMemory, IN_MEMORY, live_folder_name};
 use sluice_ground::stop::Stop;
 use sluice_host::agent::AgentSettings;
 use sluice_hub::switch::{Count, SwitchConfig};
@@ -221,7 +222,7 @@ impl LiveRack {
 /// The agent's settings, and the file that workers write.
 struct Desk {
     settings: AgentSettings,
-    folder: Folder,
+    folder: HeldMemory,
     lines: Lines,
 }
 
@@ -230,34 +231,24 @@ impl Desk {
     fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
         let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
-        let folder = Folder::in_memory()?;
-        let lines = Lines::make(&folder.0.join(LINES_FILE), ask.testbed.workers as usize)?;
+        let folder = folder_in_memory()?;
+        let lines = Lines::make(&folder.path().join(LINES_FILE), ask.testbed.workers as usize)?;
         Ok(Some(Self { settings, folder, lines }))
     }
 
     fn file(&self) -> PathBuf {
-        self.folder.0.join(LINES_FILE)
+        self.folder.path().join(LINES_FILE)
     }
 }
 
 /// A folder of this process's own, which goes with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn in_memory() -> Outcome<Self> {
-        let memory = Path::new("/dev/shm");
-        let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let folder = root.join(format!("sluice-live-{}", std::process::id()));
-        files::make(&folder)?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left there is found again by its name only.
-        std::fs::remove_dir_all(&self.0).ok();
-    }
+///
+/// In memory, or where that only reads or is missing, where else temporary files lie. Processes of several
+/// containers may have one number and one such folder: chance tells them apart.
+fn folder_in_memory() -> Outcome<HeldMemory> {
+    let name = live_folder_name(random_bits()?);
+    HeldMemory::take(Path::new(IN_MEMORY).join(&name))
+        .or_else(|_| HeldMemory::take(std::env::temp_dir().join(name)))
 }
 
 impl Counted {
@@ -334,6 +325,7 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
         tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
+        polls_ahead: 0,
         seed: ask.seed,
         ..Config::full(epoch)
     };

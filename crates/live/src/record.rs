@@ -3,7 +3,8 @@
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::fail::Outcome;
+use sluice_ground::results::files;
 use sluice_host::client::Outcome as Ending;
 use sluice_net::schedule::Played;
 use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
@@ -163,10 +164,7 @@ fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
 
 /// Writes what became of each task; times are those of the rack that is stood for, in nanoseconds.
 pub(crate) fn write_tasks(path: &Path, ask: &Ask, trace: &Trace, played: &[Played]) -> Outcome<()> {
-    let failed = |why: std::io::Error| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or leave --each-task out"))
-    };
+    let failed = |why: std::io::Error| files::unwritten(path, &why);
     let mut out = BufWriter::new(std::fs::File::create(path).map_err(failed)?);
     let undilated = |span: Nanos| span.0 as f64 / f64::from(ask.dilation);
     writeln!(out, "due_ns,class,service_ns,sent_ns,ended_ns,latency_ns,attempts,outcome").map_err(failed)?;

@@ -55,10 +55,7 @@ pub(crate) fn written(
     requests: impl Iterator<Item = Request>,
     stop: &Stop,
 ) -> Outcome<Trace> {
-    let failed = |why: std::io::Error| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another --out"))
-    };
+    let failed = |why: std::io::Error| files::unwritten(path, &why);
     let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
     let out = BufWriter::new(File::create(path).map_err(failed)?);
     let mut writer = TraceWriter::new(out, names.clone()).map_err(failed)?;

@@ -62,6 +62,7 @@ struct Row {
     /// Whether packets went through this machine; else it was simulated.
     live: bool,
     slowdown_p50: f64,
+    slowdown_p95: f64,
     slowdown_p99: f64,
     slowdown_p999: f64,
     /// To the start of service.
@@ -79,7 +80,7 @@ struct Row {
 pub fn run(args: &Versus) -> Outcome<()> {
     let settings = VersusSettings::of(args)?;
     let ask = ask(&settings)?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     files::make(&ask.out)?;
     settings.keep(&ask.testbed)?;
     let quiet = args.output.quiet || args.output.json;
@@ -230,6 +231,7 @@ fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
         name,
         live: live.is_some(),
         slowdown_p50: slowdown(Part::P50),
+        slowdown_p95: slowdown(Part::P95),
         slowdown_p99: slowdown(Part::P99),
         slowdown_p999: slowdown(Part::P999),
         scheduling_delay_p99_ns: of(Measure::SchedulingDelayNs, Part::P99),
@@ -257,6 +259,7 @@ impl Found {
         let mut table = Table::new([
             "slowdown",
             "p50",
+            "p95",
             "p99",
             "p99.9",
             "p99 / central",
@@ -270,6 +273,7 @@ impl Found {
             table.row([
                 row.name.clone(),
                 digits(row.slowdown_p50),
+                digits(row.slowdown_p95),
                 digits(row.slowdown_p99),
                 digits(row.slowdown_p999),
                 digits(row.slowdown_p99 / central),

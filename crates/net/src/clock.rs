@@ -1,6 +1,7 @@
 //! The one clock of the drivers: nanoseconds of `CLOCK_MONOTONIC`, which every process of a machine shares.
 //!
-//! The kernel stamps datagrams with the wall clock; [`Clock::from_realtime`] brings those stamps over.
+//! The kernel stamps datagrams with the wall clock, and with no other; [`Clock::from_realtime`] brings those
+//! stamps over, also where somebody sets the wall clock meanwhile.
 
 use sluice_wire::Nanos;
 
@@ -13,21 +14,29 @@ const RESYNC: Nanos = Nanos::from_millis(100);
 /// Two readings of a clock around one of the other show the difference well when they are so close.
 const CLOSE_ENOUGH: Nanos = Nanos::from_micros(1);
 const COMPARISONS_MAX: u32 = 8;
+/// The wall clock was set if it moved against ours by more than this, and more than it may be slewed.
+const STEP_MIN_NS: i128 = 1_000_000;
+/// Linux slews a clock by a tenth at most.
+const SLEW_MAX: i128 = 10;
+/// The kernel stamps a datagram and then hands it to its socket: so long before it is there, at most.
+const ON_ITS_WAY: Nanos = Nanos::from_millis(1);
 
 /// Tells the time, and what a wall-clock stamp means on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Wall clock minus ours, ns.
     ahead: i128,
+    /// The same before the wall clock was last set.
+    ahead_before: i128,
     compared: Nanos,
 }
 
 impl Clock {
     /// A clock; all of them show the same time.
     pub fn start() -> Self {
-        let mut clock = Self { ahead: 0, compared: Nanos(0) };
-        clock.compare(clock.now());
-        clock
+        let compared = monotonic();
+        let ahead = ahead();
+        Self { ahead, ahead_before: ahead, compared }
     }
 
     /// Now.
@@ -35,35 +44,80 @@ impl Clock {
         monotonic()
     }
 
-    /// Compares with the wall clock again if the last comparison is old.
-    pub fn keep(&mut self, now: Nanos) {
-        if now.since(self.compared) > RESYNC {
-            self.compare(now);
-        }
+    /// Compares with the wall clock again if the last comparison is old. Says how far the wall clock was set
+    /// meanwhile, in ns, forward or back; nothing if it only drifted.
+    pub fn keep(&mut self, now: Nanos) -> Option<i64> {
+        if now.since(self.compared) > RESYNC { self.compare(now) } else { None }
     }
 
-    /// The time of a wall-clock stamp in ns since 1970, never after `now`; right if [`Clock::keep`] was
-    /// called.
-    pub fn from_realtime(&self, stamp: u64, now: Nanos) -> Nanos {
-        let ours = i128::from(stamp) - self.ahead;
-        Nanos(u64::try_from(ours).unwrap_or(0)).min(now)
+    /// The time of a wall-clock stamp in ns since 1970: not after `now`, and not before `earliest`, since
+    /// when what has such a stamp can have come; right if [`Clock::keep`] was called.
+    pub fn from_realtime(&self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Nanos {
+        let at = brought_over(stamp, self.ahead);
+        let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
+        if fits { at.clamp(earliest.min(now), now) } else { self.of_another_time(stamp, earliest, now) }
     }
 
-    /// Reads both clocks again if this thread was interrupted between them.
-    fn compare(&mut self, now: Nanos) {
-        let mut closest = Nanos(u64::MAX);
-        for _ in 0..COMPARISONS_MAX {
-            let (before, there, after) = (monotonic(), sys::realtime(), monotonic());
-            let apart = after.since(before);
-            if apart < closest {
-                closest = apart;
-                self.ahead = i128::from(there) - i128::from(before.0 + apart.0 / 2);
-            }
-            if closest < CLOSE_ENOUGH {
-                break;
-            }
-        }
+    /// Compares at once if a stamp cannot be, as when the wall clock was set since the last comparison.
+    pub(crate) fn doubt(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {
+        let at = brought_over(stamp, self.ahead);
+        let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
+        if fits { None } else { self.compare(now) }
+    }
+
+    /// A stamp from before the wall clock was set, or one from between two of its steps.
+    #[cold]
+    fn of_another_time(&self, stamp: u64, earliest: Nanos, now: Nanos) -> Nanos {
+        let at = brought_over(stamp, self.ahead_before);
+        let fits = can_be(at, earliest) && at <= now;
+        if fits { at } else { brought_over(stamp, self.ahead).clamp(earliest.min(now), now) }
+    }
+
+    #[cold]
+    fn compare(&mut self, now: Nanos) -> Option<i64> {
+        let (found, since) = (ahead(), i128::from(now.since(self.compared).0));
         self.compared = now;
+        let moved = found - std::mem::replace(&mut self.ahead, found);
+        let is_step = moved.abs() > STEP_MIN_NS + since / SLEW_MAX;
+        is_step.then(|| {
+            self.ahead_before = found - moved;
+            i64::try_from(moved).unwrap_or(i64::MAX)
+        })
+    }
+}
+
+/// Whether something can have come `at` a time to where nothing was at `earliest`.
+fn can_be(at: Nanos, earliest: Nanos) -> bool {
+    at + ON_ITS_WAY >= earliest
+}
+
+fn brought_over(stamp: u64, ahead: i128) -> Nanos {
+    Nanos(u64::try_from(i128::from(stamp) - ahead).unwrap_or(0))
+}
+
+/// How far the wall clock is ahead of ours. Reads both again if this thread was interrupted between them.
+fn ahead() -> i128 {
+    let (mut closest, mut ahead) = (Nanos(u64::MAX), 0);
+    for _ in 0..COMPARISONS_MAX {
+        let (before, there, after) = (monotonic(), sys::realtime(), monotonic());
+        let apart = after.since(before);
+        if apart < closest {
+            closest = apart;
+            ahead = i128::from(there) - i128::from(before.0 + apart.0 / 2);
+        }
+        if closest < CLOSE_ENOUGH {
+            break;
+        }
+    }
+    ahead
+}
+
+#[cfg(test)]
+impl Clock {
+    /// One that takes the wall clock for so much further ahead than it is.
+    pub(crate) fn wrong_by(ahead: Nanos) -> Self {
+        let clock = Self::start();
+        Self { ahead: clock.ahead + i128::from(ahead.0), ..clock }
     }
 }
 
@@ -71,12 +125,15 @@ impl Clock {
 mod tests {
     use super::*;
 
+    const ALWAYS: Nanos = Nanos(0);
+    const HOUR: i128 = 3_600_000_000_000;
+
     #[test]
     fn a_wall_clock_stamp_of_this_moment_is_now() {
         let clock = Clock::start();
         let stamp = sys::realtime();
         let now = clock.now();
-        let converted = clock.from_realtime(stamp, now);
+        let converted = clock.from_realtime(stamp, (ALWAYS, now));
         assert!(now.since(converted) < Nanos::from_millis(5));
     }
 
@@ -84,6 +141,45 @@ mod tests {
     fn a_stamp_from_the_future_becomes_now() {
         let clock = Clock::start();
         let now = clock.now();
-        assert_eq!(clock.from_realtime(sys::realtime() + 1_000_000_000, now), now);
+        assert_eq!(clock.from_realtime(sys::realtime() + 1_000_000_000, (ALWAYS, now)), now);
+    }
+
+    /// A clock whose last comparison was made when the wall clock was `by` ahead of where it is now.
+    fn set_since(by: i128) -> (Clock, Nanos) {
+        let clock = Clock::start();
+        let now = clock.now();
+        (Clock { ahead: clock.ahead + by, ahead_before: clock.ahead + by, compared: now }, now)
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_makes_no_stamp_older_than_it_can_be() {
+        for by in [HOUR, -HOUR] {
+            let (mut clock, now) = set_since(by);
+            let (earliest, came) = (Nanos(now.0 - 50_000_000), Nanos(now.0 - 20_000_000));
+            let before = Clock { ahead: clock.ahead - by, ..clock };
+            let stamp = |ahead: i128| u64::try_from(i128::from(came.0) + ahead).expect("after 1970");
+            let (old, new) = (stamp(clock.ahead), stamp(before.ahead));
+            let unaware = clock.from_realtime(new, (earliest, now));
+            assert!((earliest..=now).contains(&unaware), "set by {by}: {unaware:?}");
+            let step = clock.doubt(new, (earliest, now)).expect("that cannot be");
+            assert!((i128::from(step) + by).abs() < 1_000_000_000, "{step}");
+            let near = |at: Nanos| at.since(came) < Nanos(5_000_000) && came.since(at) < Nanos(5_000_000);
+            for stamp in [old, new] {
+                let at = clock.from_realtime(stamp, (earliest, now));
+                assert!(near(at), "set by {by}: {at:?} for {came:?}");
+            }
+            assert_eq!(clock.doubt(new, (earliest, now)), None, "it is known now");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_slewed_was_not_set() {
+        let (mut clock, now) = set_since(5_000_000);
+        clock.compared = Nanos(now.0 - 200_000_000);
+        assert_eq!(clock.keep(now), None);
+        let (mut clock, now) = set_since(HOUR);
+        assert_eq!(clock.keep(now), None, "the comparison is fresh");
+        clock.compared = Nanos(now.0 - 200_000_000);
+        assert!(clock.keep(now).is_some_and(|step| step < 0));
     }
 }

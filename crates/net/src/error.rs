@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_system::{Attempt, advice};
+use sluice_units::shown;
+
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// The address is taken, or not one of this machine's: choose another.
-    #[error("cannot listen on {at}: {why}; choose a free port, or 0 to let the kernel choose")]
+    /// The address is taken, not one of this machine's, or not for this user: do as it says.
+    #[error("cannot listen on {at}: {why}; {}", advice(Attempt::Listen, .why))]
     Bind {
         /// The address asked for.
         at: SocketAddr,
@@ -18,7 +21,7 @@ pub enum NetError {
         why: io::Error,
     },
     /// The socket or its waker stopped working: give up on it.
-    #[error("{what} failed on a UDP socket: {why}; end this program and start it again")]
+    #[error("{what} failed on a UDP socket: {why}; {}", advice(Attempt::Descriptor, .why))]
     Socket {
         /// The call that failed.
         what: &'static str,
@@ -26,7 +29,10 @@ pub enum NetError {
         why: io::Error,
     },
     /// The text does not say which faults to inject: correct it.
-    #[error("faults `{text}`: {why}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms")]
+    #[error(
+        "faults `{}`: {}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms",
+        shown(.text), shown(.why)
+    )]
     Faults {
         /// The text.
         text: String,
@@ -34,7 +40,7 @@ pub enum NetError {
         why: String,
     },
     /// The thread could not be pinned: choose another core, or none.
-    #[error("cannot pin a thread to core {core}: {why}; this process may use cores 0 to {last}")]
+    #[error("cannot pin a thread to core {core} of 0 to {last}: {why}; {}", advice(Attempt::Pin, .why))]
     Pin {
         /// The core asked for.
         core: usize,
@@ -55,7 +61,10 @@ pub enum NetError {
         why: String,
     },
     /// The text does not name a gRPC service that could be called: correct it.
-    #[error("address `{text}`: {why}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT")]
+    #[error(
+        "address `{}`: {}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT",
+        shown(.text), shown(.why)
+    )]
     Address {
         /// The text.
         text: String,
@@ -63,7 +72,7 @@ pub enum NetError {
         why: String,
     },
     /// Memory that workers share cannot be had: give a folder with room, on a file system in memory.
-    #[error("shared memory {}: cannot {doing}: {why}; give a folder with room for it, in memory if there is one", path.display())]
+    #[error("shared memory {}: cannot {doing}: {why}; {}", .path.display(), advice(Attempt::Share, .why))]
     Memory {
         /// The file.
         path: PathBuf,
@@ -90,7 +99,7 @@ pub enum NetError {
     #[error("adaptive agent: {0}")]
     Agent(#[from] sluice_host::agent::AgentError),
     /// The capture cannot be written: give another file.
-    #[error("cannot write the capture {}: {why}; give another file", path.display())]
+    #[error("cannot write the capture {}: {why}; {}", .path.display(), advice(Attempt::Write, .why))]
     Capture {
         /// The file.
         path: PathBuf,
@@ -98,7 +107,7 @@ pub enum NetError {
         why: io::Error,
     },
     /// There is no way to a receiver: correct its address, or this machine's routes.
-    #[error("no way to {to}: {why}; name an address that this machine can reach (ip route get)")]
+    #[error("no way to {to}: {why}; {}", advice(Attempt::Route, .why))]
     NoWay {
         /// The receiver.
         to: SocketAddr,
@@ -120,18 +129,13 @@ pub enum NetError {
         why: sluice_host::pacer::PacerError,
     },
     /// Links cannot be looked at: run as root, or without looking.
-    #[error(
-        "cannot look at this network's links: {why}; it takes root, or the capability CAP_NET_RAW, or leave \
-         --on-link out"
-    )]
+    #[error("cannot look at this network's links (--on-link): {why}; {}", advice(Attempt::Tap, .why))]
     NoTap {
         /// The kernel's reason.
         why: io::Error,
     },
-    /// A thread or its runtime cannot be started: free some memory or threads.
-    #[error(
-        "cannot start the thread {name}: {why}; end other programs, or raise the limit of threads (ulimit -u)"
-    )]
+    /// A thread or its runtime cannot be started: do as it says.
+    #[error("cannot start the thread {name}: {why}; {}", advice(Attempt::Thread, .why))]
     Thread {
         /// The thread.
         name: &'static str,
@@ -149,7 +153,7 @@ pub enum NetError {
         why: String,
     },
     /// The kernel has no random bits to give: nothing can be done here.
-    #[error("cannot draw random bits from /dev/urandom: {why}; see that this program may read that file")]
+    #[error("cannot draw random bits from /dev/urandom: {why}; {}", advice(Attempt::Read, .why))]
     Random {
         /// The kernel's reason.
         why: io::Error,

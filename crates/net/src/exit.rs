@@ -13,6 +13,8 @@ pub enum Kind {
     GateFailed,
     /// Stopped from outside before its end.
     Aborted,
+    /// The run was complete, and too short to say whether its result holds what it must.
+    Undecided,
 }
 
 /// What exit code 0 means.
@@ -20,7 +22,8 @@ pub const WELL: &str = "all is well, also where whoever read the output closed i
 
 impl Kind {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted];
+    pub const ALL: [Self; 5] =
+        [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted, Self::Undecided];
 
     /// The exit code.
     pub const fn code(self) -> u8 {
@@ -29,6 +32,7 @@ impl Kind {
             Self::BadInput => 2,
             Self::GateFailed => 3,
             Self::Aborted => 4,
+            Self::Undecided => 5,
         }
     }
 
@@ -44,7 +48,13 @@ impl Kind {
             Self::GateFailed => {
                 "a gate was missed: the run is complete, printed and kept, but does not hold what it must"
             }
-            Self::Aborted => "stopped before its end by Ctrl-C or SIGTERM; what was done is kept",
+            Self::Aborted => {
+                "stopped before its end by Ctrl-C, SIGTERM or a closed terminal; what was done is kept"
+            }
+            Self::Undecided => {
+                "undecided: the run is complete, printed and kept, and too short to say whether it holds \
+                 what it must"
+            }
         }
     }
 
@@ -55,6 +65,7 @@ impl Kind {
             Self::BadInput => "bad_input",
             Self::GateFailed => "gate_failed",
             Self::Aborted => "aborted",
+            Self::Undecided => "undecided",
         }
     }
 

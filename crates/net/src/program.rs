@@ -2,7 +2,7 @@
 //!
 //! [`run_service`] reads the flags that all workers share, registers, serves until SIGTERM or SIGINT,
 //! finishes what it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second
-//! signal ends it at once.
+//! signal ends it at once; SIGHUP has it read its certificates anew.
 
 mod connect;
 
@@ -17,9 +17,10 @@ use std::thread;
 
 use clap::{Parser, value_parser};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
+use sluice_system::{Attempt, advice};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use crate::NetError;
@@ -27,6 +28,7 @@ use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
+use crate::rpc::read_anew;
 use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
@@ -49,7 +51,7 @@ pub struct WorkerArgs {
     /// Where the controller is, and how it and this worker know each other.
     #[command(flatten)]
     pub controller: ControllerArgs,
-    /// The worker's name, unlike all others [default: worker-PID, behind the name in its certificate].
+    /// The worker's name, unlike all others [default: worker-PID-CHANCE, behind the name in its certificate].
     #[arg(long)]
     pub name: Option<String>,
     /// The slice to join, a queue in the switch with the types that go there [default: the first whose types
@@ -333,12 +335,24 @@ pub fn log(quiet: bool) {
         .ok();
 }
 
+/// Has SIGHUP read all certificates of this process anew from now on, instead of ending it.
+///
+/// # Errors
+/// [`NetError::Thread`] when the system has no thread left.
+pub fn read_anew_on_hangup() -> Result<(), NetError> {
+    on_signals(&[SIGHUP], |_| read_anew())
+}
+
 fn stop_on_signals(stopper: Stopper) -> Result<(), NetError> {
+    on_signals(&[SIGTERM, SIGINT], move |_| stopper.stop())?;
+    read_anew_on_hangup()
+}
+
+fn on_signals(signals: &[c_int], mut does: impl FnMut(c_int) + Send + 'static) -> Result<(), NetError> {
     const NAME: &str = "sluice-signals";
-    const SIGNALS: [c_int; 2] = [SIGTERM, SIGINT];
     let failed = |why| NetError::Thread { name: NAME, why };
-    let mut signals = Signals::new(SIGNALS).map_err(failed)?;
-    let listen = move || signals.forever().for_each(|_| stopper.stop());
+    let mut signals = Signals::new(signals).map_err(failed)?;
+    let listen = move || signals.forever().for_each(&mut does);
     thread::Builder::new().name(NAME.to_owned()).spawn(listen).map_err(failed)?;
     Ok(())
 }
@@ -370,7 +384,12 @@ pub fn fail(why: impl fmt::Display) -> ExitCode {
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-            writeln!(io::stderr(), "what was found cannot be written to stdout: {why}").ok();
+            writeln!(
+                io::stderr(),
+                "what was found cannot be written to stdout: {why}; {}",
+                advice(Attempt::Print, &why)
+            )
+            .ok();
             Kind::Broken.into()
         }
         _ => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use sluice_wire::roce::{Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, View,
 const RKEY: Rkey = Rkey(0x5eed);
 const ADDRESS: u64 = 1 << 40;
 const BYTES: usize = 4_096;
-const PATIENCE: Nanos = Nanos::from_millis(30_000);
+const PATIENCE: Nanos = Nanos::from_millis(120_000);
 
 /// A switch's socket, a server behind it, and the memory as a worker has it.
 struct Rig {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::study::Depths;
+use crate::study::{Depths, Sustained};
 
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +19,8 @@ pub struct RunResult {
     pub sluice: &'static str,
     /// When it began, in seconds since 1970.
     pub started_unix_s: u64,
+    /// The same, as logs are stamped.
+    pub started_utc: String,
     /// The scheduler.
     pub policy: String,
     /// The seed of load and faults.
@@ -45,10 +47,20 @@ pub struct RunResult {
     pub deadline_s: f64,
     /// Whether it was stopped early.
     pub aborted: bool,
+    /// What stopped it, if that was no signal.
+    pub abort_reason: Option<String>,
+    /// Tasks of a trace that come after the load's end, and were not sent.
+    pub cut_off: u64,
+    /// Steps of this machine's wall clock while it ran.
+    pub clock_steps: Vec<ClockStep>,
     /// Measured tasks.
     pub tasks: TaskCounts,
     /// Those before them.
     pub warm_up_tasks: TaskCounts,
+    /// Replies per second of the measured time, whichever tasks they answer.
+    pub replied_per_s: f64,
+    /// Whether the load was kept up.
+    pub sustained: Sustained,
     /// The types, in the order of the mix.
     pub types: Vec<TypeResult>,
     /// Whether the load was sent when it was due.
@@ -82,6 +94,8 @@ pub struct TaskCounts {
     pub replied: u64,
     /// Those of them whose service failed.
     pub failed: u64,
+    /// What the service said of the first of them.
+    pub first_failure: Option<String>,
     /// Tasks that cannot have run.
     pub refused: u64,
     /// The same by reason.
@@ -103,24 +117,24 @@ pub struct TypeResult {
     pub name: String,
     /// Its tasks.
     pub tasks: TaskCounts,
-    /// Replies per second.
+    /// Replies per second of the measured time, whichever tasks they answer.
     pub replied_per_s: f64,
-    /// From the intended send time to the reply.
-    pub latency_ns: Quantiles,
+    /// From the intended send time to the reply. All times are null where no reply brought any.
+    pub latency_ns: Option<Quantiles>,
     /// Latency less service: from the intended send time to the start of service, and the reply's way home.
-    pub scheduling_delay_ns: Quantiles,
+    pub scheduling_delay_ns: Option<Quantiles>,
     /// Latency over the task's own service time.
-    pub slowdown: Quantiles,
+    pub slowdown: Option<Quantiles>,
     /// Latency over the type's mean service time.
-    pub slowdown_type_mean: Quantiles,
+    pub slowdown_type_mean: Option<Quantiles>,
     /// Waits + service over service, as the rack alone made them.
-    pub slowdown_server: Quantiles,
+    pub slowdown_server: Option<Quantiles>,
     /// How long tasks waited in the switch.
-    pub switch_wait_ns: Quantiles,
+    pub switch_wait_ns: Option<Quantiles>,
     /// The same at the worker.
-    pub worker_wait_ns: Quantiles,
+    pub worker_wait_ns: Option<Quantiles>,
     /// How long they were served.
-    pub service_ns: Quantiles,
+    pub service_ns: Option<Quantiles>,
 }
 
 /// Where a distribution lies.
@@ -130,6 +144,8 @@ pub struct Quantiles {
     pub mean: f64,
     pub p50: f64,
     pub p90: f64,
+    /// 95 % are below.
+    pub p95: f64,
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
@@ -138,18 +154,27 @@ pub struct Quantiles {
 /// Whether the load was sent when it was due.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sender {
-    /// How late a task was sent, at the 99th percentile.
-    pub behind_p99_ns: u64,
+    /// How late a task was sent, at the 99th percentile; null if none was.
+    pub behind_p99_ns: Option<u64>,
     /// The same at most.
-    pub behind_max_ns: u64,
+    pub behind_max_ns: Option<u64>,
     /// How late it may be at the 99th percentile.
     pub behind_limit_ns: u64,
     /// Whether it was later.
     pub fell_behind: bool,
-    /// How long tasks waited until the client library took them: admission at work.
-    pub pushed_back_p99_ns: u64,
+    /// How long tasks waited until the client library took them: admission at work; null if it took none.
+    pub pushed_back_p99_ns: Option<u64>,
     /// The same at most.
-    pub pushed_back_max_ns: u64,
+    pub pushed_back_max_ns: Option<u64>,
+}
+
+/// The wall clock was set while a load ran. Times are not taken from it; stamps of arrivals are brought over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClockStep {
+    /// When that was noticed, from the start of the load.
+    pub at_s: f64,
+    /// How far it went forward; negative if it went back.
+    pub by_s: f64,
 }
 
 /// A fault, and how long it was felt.
@@ -159,6 +184,8 @@ pub struct EventResult {
     pub at_s: f64,
     /// What was done.
     pub what: String,
+    /// Whether the plan wanted it.
+    pub planned: bool,
     /// When it was undone, from the start of the load.
     pub returned_at_s: Option<f64>,
     /// How long it was felt; null if there was nothing to compare with.
@@ -172,8 +199,8 @@ pub struct LeafTrip {
     pub rack: u16,
     /// Tasks and replies that went there and came back.
     pub packets: u64,
-    /// How long that took, the leaf's own work included.
-    pub trip_ns: Quantiles,
+    /// How long that took, the leaf's own work included; null if there were none.
+    pub trip_ns: Option<Quantiles>,
 }
 
 /// Something that must hold of a result.

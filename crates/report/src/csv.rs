@@ -3,7 +3,8 @@
 use std::fmt::{Display, Write};
 
 use sluice_outcome::study::{
-    Counts, Estimate, Gauges, HeatMap, Measure, Method, Part, Point, Series, Source, StudyOutcome, Times,
+    Comparison, Counts, Estimate, Expectation, Gauges, HeatMap, Measure, Method, Part, Point, Series, Source,
+    StudyOutcome, Times,
 };
 
 const HEADINGS: &str = "study,panel,workload,policy,series,slices,source,dilation,seed,offered_per_s,load,\
@@ -24,18 +25,57 @@ pub fn csv(study: &StudyOutcome) -> String {
             }
         }
     }
+    study.expectations.iter().for_each(|row| statement(&mut out, study, row));
+    study.comparisons.iter().for_each(|row| pair(&mut out, study, row));
     out
+}
+
+/// A statement with its verdict: its id stands for the class.
+fn statement(out: &mut String, study: &StudyOutcome, row: &Expectation) {
+    let head = Place { panel: row.panel.as_deref().unwrap_or_default(), ..Place::default() }.head(study);
+    let metric = format!("statement_{}", row.verdict.name());
+    Rows { head }.row(out, &row.id, &metric, row.measured.as_ref());
+}
+
+/// The difference of a pair that has to agree, with its verdict: the one stands for the policy, the other for
+/// the series.
+fn pair(out: &mut String, study: &StudyOutcome, row: &Comparison) {
+    let Some(verdict) = row.verdict else { return };
+    let offered_per_s = Some(row.offered_per_s);
+    let head = Place { panel: &row.panel, policy: &row.a, series: &row.b, offered_per_s }.head(study);
+    let of = row.metric.map_or_else(
+        || "throughput_per_s".to_owned(),
+        |metric| format!("{}_{}", metric.measure.name(), metric.part.name()),
+    );
+    let metric = format!("{of}_difference_{}", verdict.name());
+    Rows { head }.row(out, row.class.as_deref().unwrap_or(ALL), &metric, Some(&row.difference));
+}
+
+/// Where a number belongs that is of no point.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place<'p> {
+    panel: &'p str,
+    policy: &'p str,
+    series: &'p str,
+    offered_per_s: Option<f64>,
+}
+
+impl Place<'_> {
+    fn head(&self, study: &StudyOutcome) -> String {
+        let nothing = String::new;
+        let of = [field(&study.name), field(self.panel), nothing(), field(self.policy), field(self.series)];
+        let offered = self.offered_per_s.map_or_else(nothing, |rate| rate.to_string());
+        let run = [nothing(), nothing(), nothing(), study.settings.seed.to_string()];
+        [&of[..], &run[..], &[offered, nothing(), nothing()]].concat().join(",")
+    }
 }
 
 /// A map's numbers: the settings stand for the class.
 fn heat(out: &mut String, study: &StudyOutcome, map: &HeatMap) {
-    let nothing = String::new;
-    let fields = [field(&study.name), field(&map.id), nothing(), nothing(), nothing(), nothing(), nothing()];
-    let offered = [nothing(), study.settings.seed.to_string(), nothing(), nothing(), nothing()];
-    let rows = Rows { head: [&fields[..], &offered[..]].concat().join(",") };
+    let rows = Rows { head: Place { panel: &map.id, ..Place::default() }.head(study) };
     for (across, down, number) in map.numbers() {
         let class = format!("{}={across} {}={down}", map.across.name, map.down.name);
-        rows.row(out, &class, "mean", number);
+        rows.row(out, &class, "mean", Some(number));
     }
 }
 
@@ -46,21 +86,21 @@ struct Rows {
 
 impl Rows {
     fn point(&self, out: &mut String, point: &Point) {
-        self.row(out, ALL, "throughput_per_s", &point.throughput_per_s);
+        self.row(out, ALL, "throughput_per_s", Some(&point.throughput_per_s));
         self.times(out, ALL, &point.overall);
         for class in &point.classes {
             self.times(out, &class.name, &class.times);
         }
         for gauge in Gauges::ALL {
             if let Some(value) = (gauge.get)(&point.gauges) {
-                self.row(out, ALL, gauge.name, &Estimate::exact(value));
+                self.row(out, ALL, gauge.name, Some(&Estimate::exact(value)));
             }
         }
         for count in Counts::ALL {
-            self.row(out, ALL, count.name, &Estimate::exact((count.get)(&point.counts) as f64));
+            self.row(out, ALL, count.name, Some(&Estimate::exact((count.get)(&point.counts) as f64)));
         }
         for class in &point.classes {
-            self.row(out, &class.name, "tasks", &Estimate::exact(class.tasks as f64));
+            self.row(out, &class.name, "tasks", Some(&Estimate::exact(class.tasks as f64)));
         }
     }
 
@@ -68,18 +108,23 @@ impl Rows {
         for measure in Measure::ALL {
             for part in Part::ALL {
                 let name = format!("{}_{}", measure.name(), part.name());
-                self.row(out, class, &name, &times.spread(measure).get(part));
+                self.row(out, class, &name, Some(&times.spread(measure).get(part)));
             }
         }
     }
 
-    fn row(&self, out: &mut String, class: &str, metric: &str, of: &Estimate) {
-        let Estimate { value, low, method, .. } = of;
-        let (class, method) = (field(class), method_name(*method));
-        // Where the data do not bound a number above, there is no upper end.
-        let high = if of.open_above { String::new() } else { of.high.to_string() };
+    fn row(&self, out: &mut String, class: &str, metric: &str, of: Option<&Estimate>) {
+        let (head, class) = (&self.head, field(class));
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{},{class},{metric},{value},{low},{high},{method}", self.head);
+        let _ = match of {
+            Some(Estimate { value, low, high, method, open_above }) => {
+                // Where the data do not bound a number above, there is no upper end.
+                let high = if *open_above { String::new() } else { high.to_string() };
+                let method = method_name(*method);
+                writeln!(out, "{head},{class},{metric},{value},{low},{high},{method}")
+            }
+            None => writeln!(out, "{head},{class},{metric},,,,"),
+        };
     }
 }
 
@@ -106,7 +151,8 @@ fn head(study: &StudyOutcome, panel: &str, workload: &str, series: &Series, poin
 }
 
 /// A field as RFC 4180 wants it: in quotes if it has to be.
-fn field(text: impl Display) -> String {
+/// A field, in quotes where it must be.
+pub(crate) fn field(text: impl Display) -> String {
     let text = text.to_string();
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::{Depths, Verdict};
 
 use super::decided::whole;
 use super::html::{Html, tag};
+use super::tables::badge;
 use super::timeline::{self, GAP, LEFT, RIGHT, STRIP, TOP, WIDTH};
 
 /// What the column is called that says how many live runs' depths lie inside.
@@ -63,7 +64,7 @@ pub struct Compared {
     /// How far apart they are.
     pub off: String,
     /// Whether they agree.
-    pub holds: bool,
+    pub verdict: Verdict,
 }
 
 /// A number over time: an entry for each interval.
@@ -153,7 +154,7 @@ fn row(html: &mut Html, one: &Beside<'_>) {
     html.element("tr", |html| {
         html.leaf(tag("td").with("data-of", "policy"), one.policy);
         for window in &one.windows {
-            let Compared { name, simulated, band, live, off, holds } = window;
+            let Compared { name, simulated, band, live, off, verdict } = window;
             html.element(tag("td").with("data-of", *name), |html| {
                 html.element("div", |html| {
                     html.element("div", |html| {
@@ -162,10 +163,7 @@ fn row(html: &mut Html, one: &Beside<'_>) {
                     });
                     html.element("div", |html| {
                         html.text(format_args!("live {live} "));
-                        html.leaf(
-                            tag("span").with("class", if *holds { "badge good" } else { "badge bad" }),
-                            off,
-                        );
+                        badge(html, *verdict, format_args!("{off}: {verdict}"));
                     });
                 });
             });

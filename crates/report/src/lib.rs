@@ -27,7 +27,7 @@ pub use csv::csv;
 pub use decided::decided;
 pub use followed::{Beside, Compared, Section, Strip, followed};
 pub use page::page;
-pub use show::is_open;
+pub use show::share;
 pub use text::summary;
 pub use verdicts::verdicts;
 

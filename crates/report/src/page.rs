@@ -68,8 +68,8 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
 
 /// What every number of the page must be read with, in a line.
 fn made(study: &StudyOutcome) -> String {
-    let Settings { testbed, workers, seed, replications, tasks, warm_up, .. } = &study.settings;
-    let tasks = show::whole(*tasks);
+    let Settings { testbed, workers, seed, replications, warm_up, .. } = &study.settings;
+    let tasks = show::tasks(&study.settings).unwrap_or_else(|| "all".to_owned());
     format!(
         "testbed {testbed}, {workers} workers · {replications} × {tasks} tasks a point, warm-up: {warm_up} · \
          seed {seed} · sluice {} ({})",
@@ -146,19 +146,13 @@ fn section(html: &mut Html, id: &'static str, title: &str, inside: impl FnOnce(&
 /// How many statements came out how.
 fn tally(html: &mut Html, study: &StudyOutcome) {
     html.element(tag("p").with("class", "tally"), |html| {
-        for verdict in [
-            Verdict::Agrees,
-            Verdict::AgreesInShape,
-            Verdict::Differs,
-            Verdict::SetUpNotKnown,
-            Verdict::NotMeasured,
-        ] {
+        for verdict in Verdict::ALL {
             let count = study.expectations.iter().filter(|row| row.verdict == verdict).count();
             if count > 0 {
                 html.element("span", |html| {
                     html.leaf("b", count);
                     html.verbatim(" ");
-                    tables::badge(html, verdict);
+                    tables::badge(html, verdict, verdict);
                 });
                 html.verbatim(" ");
             }
@@ -178,7 +172,7 @@ fn settings(html: &mut Html, study: &StudyOutcome) {
         pair("Workers", &of.workers.to_string());
         pair("Seed", &of.seed.to_string());
         pair("Replications", &of.replications.to_string());
-        let tasks = if of.tasks == 0 { "all of a time" } else { &show::whole(of.tasks) };
+        let tasks = show::tasks(of).unwrap_or_else(|| "all of a time".to_owned());
         pair("Measured tasks", &format!("{tasks} each"));
         pair("Warm-up", &of.warm_up);
         pair("Version", &format!("{}, commit {}", study.sluice, study.commit));

@@ -4,7 +4,7 @@ use sluice_outcome::study::{
     Estimate, GaugeDescriptor, Gauges, Measure, Metric, Panel, PaperCurve, Part, Point, Series, Source, Unit,
 };
 
-use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Steps, Style, Swatch, swatch};
+use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Style, Swatch, swatch};
 use super::html::{Html, tag};
 use super::look::{Look, Looks};
 use super::prices::Prices;
@@ -21,7 +21,9 @@ pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &Looks, number: usize
             let capacity = show::rate(panel.capacity_per_s);
             html.text(format_args!(" · all workers busy at {capacity}"));
         });
-        scale_switch(html, number);
+        if !pictures.is_of_one_rate() {
+            scale_switch(html, number);
+        }
         html.element(tag("div").with("class", "pictures"), |html| pictures.all(html));
     });
     html.line();
@@ -44,6 +46,11 @@ struct Pictures<'p> {
 }
 
 impl Pictures<'_> {
+    /// Whether all pictures are bars, whose axis begins at zero.
+    fn is_of_one_rate(&self) -> bool {
+        self.chart(self.main_metric(), None, Size::Main).one_rate().is_some()
+    }
+
     fn all(&self, html: &mut Html) {
         let main = self.main_metric();
         html.element(tag("div").with("class", "lead"), |html| {
@@ -156,6 +163,7 @@ impl Pictures<'_> {
             for (index, series) in self.panel.series.iter().enumerate() {
                 let look = self.looks.get(self.panel, index);
                 let kind = match self.style(series) {
+                    _ if self.is_of_one_rate() => Swatch::Bar,
                     Style::Line => Swatch::Line,
                     Style::LineOnly => Swatch::LineOnly,
                     Style::Marks => Swatch::Marks,
@@ -175,7 +183,12 @@ impl Pictures<'_> {
             }
             let points = || self.panel.series.iter().flat_map(|series| &series.points);
             if points().any(|point| !point.sustained.holds) {
-                entry(html, Swatch::Hollow, Look::NEUTRAL, "not sustained", "hollow, faint line");
+                let (kind, about) = if self.is_of_one_rate() {
+                    (Swatch::HollowBar, "hollow bar")
+                } else {
+                    (Swatch::Hollow, "hollow, faint line")
+                };
+                entry(html, kind, Look::NEUTRAL, "not sustained", about);
             }
         });
     }
@@ -200,19 +213,13 @@ fn row(html: &mut Html, title: &str, charts: Vec<Chart>) {
     });
 }
 
-/// A picture; times and slowdowns in both scales, of which the style sheet shows one.
+/// A picture.
 fn figure(html: &mut Html, chart: &Chart) {
     html.element("figure", |html| {
         if chart.size == Size::Small {
             html.leaf("figcaption", chart.caption());
         }
-        if matches!(chart.unit, Unit::Ns | Unit::Ratio) {
-            for (class, steps) in [("log", Steps::Logarithmic), ("linear", Steps::Linear)] {
-                html.element(tag("div").with("class", class), |html| chart.draw(html, steps));
-            }
-        } else {
-            chart.draw(html, Steps::Linear);
-        }
+        chart.draw(html);
     });
 }
 

@@ -1,13 +1,20 @@
 //! The result of a load: a short summary and its tables, JSON and CSV.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use sluice_outcome::run::{Bin, EventResult, Felt, LeafTrip, Quantiles, RunResult, TaskCounts};
+use sluice_outcome::run::{
+    Bin, ClockStep, EventResult, Felt, LeafTrip, Quantiles, RunResult, TaskCounts, TypeResult,
+};
 
-use crate::table::{Table, digits, time};
+use crate::csv::field;
+use crate::table::{NOTHING, Table, digits, time};
 
 /// As results name a switch in the kernel.
 const XDP: &str = "xdp";
+
+/// As much of what a service said of its failure stands in the summary.
+const COMPLAINT_LETTERS: usize = 200;
 
 /// The summary that ends a run.
 pub fn summary(result: &RunResult) -> String {
@@ -15,11 +22,12 @@ pub fn summary(result: &RunResult) -> String {
     heading(&mut out, result);
     out += "\n";
     out += &outcomes(result).to_string();
+    reasons(&mut out, result);
     out += "\n";
     out += &times(result).to_string();
     if !result.events.is_empty() {
         out += "\n";
-        out += &events(&result.events).to_string();
+        out += &events(result).to_string();
         sent_again(&mut out, &result.events);
     }
     leaf_trips(&mut out, &result.leaf_trips);
@@ -47,7 +55,7 @@ pub fn types_csv(result: &RunResult) -> String {
         "service_ns",
     ];
     for column in columns {
-        for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
+        for part in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
             // Writing to a string cannot fail.
             let _ = write!(csv, ",{column}_{part}");
         }
@@ -58,7 +66,7 @@ pub fn types_csv(result: &RunResult) -> String {
         let _ = write!(
             csv,
             "{},{},{},{},{},{},{},{},{}",
-            kind.name,
+            field(&kind.name),
             tasks.sent,
             tasks.replied,
             tasks.failed,
@@ -68,7 +76,7 @@ pub fn types_csv(result: &RunResult) -> String {
             tasks.attempts,
             kind.replied_per_s
         );
-        for Quantiles { mean, p50, p90, p99, p999, max } in [
+        for times in [
             kind.latency_ns,
             kind.scheduling_delay_ns,
             kind.slowdown,
@@ -78,10 +86,15 @@ pub fn types_csv(result: &RunResult) -> String {
             kind.worker_wait_ns,
             kind.service_ns,
         ] {
-            let _ = write!(csv, ",{mean},{p50},{p90},{p99},{p999},{max}");
+            let _ = match times {
+                Some(Quantiles { mean, p50, p90, p95, p99, p999, max }) => {
+                    write!(csv, ",{mean},{p50},{p90},{p95},{p99},{p999},{max}")
+                }
+                None => write!(csv, ",,,,,,,"),
+            };
         }
-        let faults = result.faults.as_deref().unwrap_or_default();
-        let _ = writeln!(csv, ",{},\"{faults}\",{}", result.dilation, result.passed);
+        let faults = field(result.faults.as_deref().unwrap_or_default());
+        let _ = writeln!(csv, ",{},{faults},{}", result.dilation, result.passed);
     }
     csv
 }
@@ -122,50 +135,99 @@ fn heading(out: &mut String, result: &RunResult) {
         let place = if result.io == Some(XDP) { "on every link" } else { "in every socket" };
         let _ = writeln!(out, "FAULTS {place}: {faults}");
     }
+    if result.cut_off > 0 {
+        let end = digits(result.warm_up_s + result.length_s);
+        let _ = writeln!(
+            out,
+            "CUT OFF: {} tasks of the trace come after the load's end at {end} s, and were not sent",
+            result.cut_off
+        );
+    }
+    for ClockStep { at_s, by_s } in &result.clock_steps {
+        let _ = writeln!(
+            out,
+            "CLOCK SET: this machine's wall clock went {} by {} s at {at_s:.2} s; arrivals are stamped \
+             by it, and were brought over",
+            if *by_s < 0.0 { "back" } else { "forward" },
+            digits(by_s.abs())
+        );
+    }
 }
 
 fn outcomes(result: &RunResult) -> Table {
-    let mut table =
-        Table::new(["tasks", "sent", "replied", "(failed)", "refused", "unknown", "lost", "attempts"]);
-    table.row(counts("warm-up", &result.warm_up_tasks));
-    for kind in &result.types {
-        table.row(counts(&kind.name, &kind.tasks));
+    let mut table = Table::new([
+        "tasks",
+        "sent",
+        "replied",
+        "(failed)",
+        "refused",
+        "unknown",
+        "lost",
+        "attempts",
+        "replies/s",
+    ]);
+    table.row(counts("warm-up", &result.warm_up_tasks, NOTHING.to_owned()));
+    for TypeResult { name, tasks, replied_per_s, .. } in &result.types {
+        table.row(counts(name, tasks, digits(*replied_per_s)));
     }
-    table.row(counts("measured", &result.tasks));
+    table.row(counts("measured", &result.tasks, digits(result.replied_per_s)));
     table
 }
 
-fn counts(name: &str, tasks: &TaskCounts) -> Vec<String> {
+fn counts(name: &str, tasks: &TaskCounts, replied_per_s: String) -> Vec<String> {
     let numbers =
         [tasks.sent, tasks.replied, tasks.failed, tasks.refused, tasks.unknown, tasks.lost, tasks.attempts];
-    std::iter::once(name.to_owned()).chain(numbers.map(|number| number.to_string())).collect()
+    let numbers = numbers.map(|number| number.to_string());
+    std::iter::once(name.to_owned()).chain(numbers).chain([replied_per_s]).collect()
+}
+
+/// Why tasks had no good reply, the warm-up's included.
+fn reasons(out: &mut String, result: &RunResult) {
+    let all = [&result.warm_up_tasks, &result.tasks];
+    let failed: u64 = all.iter().map(|tasks| tasks.failed).sum();
+    if let Some(first) = all.iter().find_map(|tasks| tasks.first_failure.as_ref()) {
+        let mut said: String = first.chars().take(COMPLAINT_LETTERS).collect();
+        said.push_str(if said.len() < first.len() { "…" } else { "" });
+        let _ = writeln!(out, "failed: {failed}; the service said of the first: {said}");
+    }
+    let by = |what: &str, of: fn(&TaskCounts) -> &BTreeMap<&'static str, u64>| {
+        let mut sums = BTreeMap::new();
+        for (why, count) in all.iter().flat_map(|tasks| of(tasks)) {
+            *sums.entry(*why).or_insert(0) += count;
+        }
+        let told: Vec<String> = sums.iter().map(|(why, count)| format!("{count} {why}")).collect();
+        if told.is_empty() { String::new() } else { format!("{what}: {}\n", told.join(", ")) }
+    };
+    *out += &by("refused", |tasks| &tasks.refused_by);
+    *out += &by("unknown", |tasks| &tasks.unknown_by);
 }
 
 fn times(result: &RunResult) -> Table {
-    let mut table = Table::new(["times", "of", "mean", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut table = Table::new(["times", "of", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]);
     for kind in &result.types {
         let ns = |value: f64| time(value);
         for (name, of, show) in [
-            ("latency", &kind.latency_ns, ns as fn(f64) -> String),
-            ("scheduling delay", &kind.scheduling_delay_ns, ns),
-            ("  in the switch", &kind.switch_wait_ns, ns),
-            ("  at the worker", &kind.worker_wait_ns, ns),
-            ("  in service", &kind.service_ns, ns),
-            ("slowdown", &kind.slowdown, digits),
-            ("  over type mean", &kind.slowdown_type_mean, digits),
-            ("  server-side", &kind.slowdown_server, digits),
+            ("latency", kind.latency_ns, ns as fn(f64) -> String),
+            ("scheduling delay", kind.scheduling_delay_ns, ns),
+            ("  in the switch", kind.switch_wait_ns, ns),
+            ("  at the worker", kind.worker_wait_ns, ns),
+            ("  in service", kind.service_ns, ns),
+            ("slowdown", kind.slowdown, digits),
+            ("  over type mean", kind.slowdown_type_mean, digits),
+            ("  server-side", kind.slowdown_server, digits),
         ] {
-            let values = [of.mean, of.p50, of.p90, of.p99, of.p999, of.max].map(show);
+            let values = of.map(|of| [of.mean, of.p50, of.p90, of.p95, of.p99, of.p999, of.max]);
+            let values = values.map_or([(); 7].map(|()| NOTHING.to_owned()), |values| values.map(show));
             table.row([kind.name.clone(), name.to_owned()].into_iter().chain(values));
         }
     }
     table
 }
 
-fn events(events: &[EventResult]) -> Table {
-    let mut table =
-        Table::new(["fault (times since the load began)", "at", "back at", "felt for", "slowest task"]);
-    for event in events {
+fn events(result: &RunResult) -> Table {
+    let times = format!("fault (times since {})", result.started_utc);
+    let mut table = Table::new([times.as_str(), "at", "back at", "felt for", "slowest task"]);
+    for event in &result.events {
         let seconds = |at: f64| format!("{at:.2} s");
         let back = event.returned_at_s.map_or_else(|| "never".to_owned(), seconds);
         let (felt, slowest) = match &event.felt {
@@ -193,6 +255,7 @@ fn sent_again(out: &mut String, events: &[EventResult]) {
 /// A line for each leaf on a server of its rack.
 fn leaf_trips(out: &mut String, trips: &[LeafTrip]) {
     for LeafTrip { rack, packets, trip_ns } in trips {
+        let Some(trip_ns) = trip_ns else { continue };
         let [p50, p99] = [trip_ns.p50, trip_ns.p99].map(time);
         let _ = writeln!(
             out,
@@ -206,6 +269,7 @@ fn verdict(out: &mut String, result: &RunResult) {
         let _ = writeln!(out, "{:<4}  {}", if gate.passed { "ok" } else { "FAIL" }, gate.says);
     }
     if result.aborted {
-        out.push_str("STOPPED EARLY\n");
+        let why = result.abort_reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let _ = writeln!(out, "STOPPED EARLY{why}");
     }
 }

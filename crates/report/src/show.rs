@@ -1,6 +1,6 @@
 //! Numbers with their units, as people read them.
 
-use sluice_outcome::study::{Comparison, Estimate, Expectation, Measure, Metric, Part, Unit};
+use sluice_outcome::study::{Comparison, Estimate, Expectation, Measure, Metric, Part, Settings, Unit};
 
 use crate::table::digits;
 
@@ -80,6 +80,7 @@ pub(crate) fn metric(of: Metric) -> String {
         Part::Mean => "mean",
         Part::P50 => "median",
         Part::P90 => "p90",
+        Part::P95 => "p95",
         Part::P99 => "p99",
         Part::P999 => "p99.9",
     };
@@ -98,21 +99,25 @@ pub(crate) const fn measure(of: Measure) -> &'static str {
 }
 
 /// What a comparison says: whether there is a difference, or, if the two must agree, whether they do.
-pub(crate) fn comparison(of: &Comparison) -> &'static str {
-    match (of.real, of.allowed) {
-        _ if !of.difference.has_interval() => "one trace, no interval",
-        (true, None) => "a real difference",
-        (false, None) => "no real difference",
-        (true, Some(_)) => "differs",
-        (false, Some(_)) if is_open(of) => "not told apart from chance",
-        (false, Some(_)) => "agrees",
+pub(crate) fn comparison(of: &Comparison) -> String {
+    match (of.verdict, of.real) {
+        _ if !of.difference.has_interval() => "one trace, no interval".to_owned(),
+        (Some(verdict), _) => verdict.to_string(),
+        (None, true) => "a real difference".to_owned(),
+        (None, false) => "no real difference".to_owned(),
     }
 }
 
-/// Whether two numbers that must agree are further apart than allowed, but that may be chance.
-pub fn is_open(of: &Comparison) -> bool {
-    let apart = |allowed: f64| of.difference.value.abs() > allowed * of.of_a.value.abs();
-    !of.real && of.allowed.is_some_and(apart)
+/// A share in per cent.
+pub fn share(of: f64) -> String {
+    quantity(of, Unit::Share)
+}
+
+/// How many tasks each replication measures; none if a time says so.
+pub(crate) fn tasks(of: &Settings) -> Option<String> {
+    let (fewest, most) = (whole(of.tasks), whole(of.tasks_most));
+    let told = if of.tasks_most > of.tasks { format!("{fewest} to {most}") } else { fewest };
+    (of.tasks > 0).then_some(told)
 }
 
 /// A whole number with its thousands apart.

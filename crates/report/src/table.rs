@@ -2,6 +2,9 @@
 
 use std::fmt::{self, Write};
 
+/// What a cell says that has no number.
+pub const NOTHING: &str = "–";
+
 /// A table of text.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -53,8 +56,10 @@ impl Table {
     /// Whether all cells of a column but its heading are numbers, with or without a unit.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
-        cells.peek().is_some()
-            && cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+'))
+        let is_number = |cell: &String| {
+            cell == NOTHING || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
+        };
+        cells.peek().is_some() && cells.all(is_number)
     }
 }
 

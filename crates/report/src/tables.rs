@@ -22,7 +22,7 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
         });
         cell(html, headings[1], |html| stated(html, row));
         cell(html, headings[2], |html| measured(html, row.measured.as_ref(), row.unit));
-        cell(html, headings[3], |html| badge(html, row.verdict));
+        cell(html, headings[3], |html| badge(html, row.verdict, row.verdict));
         cell(html, headings[4], |html| {
             html.text(&row.why);
             if let Some(cause) = &row.cause {
@@ -51,14 +51,20 @@ fn place(study: &StudyOutcome, row: &Expectation) -> String {
 }
 
 /// A verdict as a word with a sign, so that no colour is needed.
-pub(crate) fn badge(html: &mut Html, verdict: Verdict) {
-    let (class, sign) = match verdict {
+pub(crate) fn badge(html: &mut Html, verdict: Verdict, says: impl Display) {
+    let (class, sign) = sign(verdict);
+    signed(html, class, sign, says);
+}
+
+/// The class and the sign of a verdict.
+const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
+    match verdict {
         Verdict::Agrees => ("good", "✓ "),
         Verdict::AgreesInShape => ("fair", "≈ "),
         Verdict::Differs => ("bad", "≠ "),
+        Verdict::Undecided => ("noisy", "± "),
         Verdict::SetUpNotKnown | Verdict::NotMeasured => ("open", "? "),
-    };
-    signed(html, class, sign, verdict);
+    }
 }
 
 fn signed(html: &mut Html, class: &str, sign: &str, says: impl Display) {
@@ -97,8 +103,10 @@ fn workload<'p>(panel: Option<&'p Panel>, id: &'p str, panels: usize) -> &'p str
 pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
     let bound: Vec<&Comparison> = study.comparisons.iter().filter(|row| row.allowed.is_some()).collect();
     if !bound.is_empty() {
-        let agree = bound.iter().filter(|row| !row.real && !show::is_open(row)).count();
-        html.leaf("p", format_args!("{agree} of {} pairs that have to agree do.", bound.len()));
+        let count = |verdict| bound.iter().filter(|row| row.verdict == Some(verdict)).count();
+        let (agree, undecided) = (count(Verdict::Agrees), count(Verdict::Undecided));
+        let open = if undecided > 0 { format!(" {undecided} are undecided.") } else { String::new() };
+        html.leaf("p", format_args!("{agree} of {} pairs that have to agree do.{open}", bound.len()));
     }
     let headings = ["A", "B", "What", "At", "A’s (95 %)", "B’s (95 %)", "B − A (95 %)", "Verdict"];
     table(html, "plain", &headings, &study.comparisons, |html, row: &Comparison| {
@@ -119,12 +127,10 @@ pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
             }
         });
         cell(html, headings[7], |html| {
-            let (class, sign) = match (row.real, row.allowed) {
-                (true, None) => ("open", "≠ "),
-                (true, Some(_)) => ("bad", "≠ "),
-                (false, None) => ("open", "≈ "),
-                (false, Some(_)) if show::is_open(row) => ("open", "? "),
-                (false, Some(_)) => ("good", "✓ "),
+            let (class, sign) = match (row.verdict, row.real) {
+                (Some(verdict), _) => sign(verdict),
+                (None, true) => ("open", "≠ "),
+                (None, false) => ("open", "≈ "),
             };
             signed(html, class, sign, show::comparison(row));
             if let Some(allowed) = row.allowed {
@@ -155,7 +161,7 @@ pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
 }
 
 fn times(html: &mut Html, series: &Series, measure: Measure) {
-    let headings = ["offered", "load", "throughput", "tasks", "mean", "median", "p90", "p99", "p99.9"];
+    let headings = ["offered", "load", "throughput", "tasks", "mean", "median", "p90", "p95", "p99", "p99.9"];
     numeric_table(html, show::measure(measure), &headings, |html| {
         for point in &series.points {
             times_row(html, point, "all", &point.overall, measure);

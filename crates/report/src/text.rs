@@ -53,7 +53,7 @@ pub(super) fn plain(text: &str) -> String {
 
 fn heading(out: &mut String, study: &StudyOutcome) {
     let of = &study.settings;
-    let tasks = if of.tasks == 0 { "all" } else { &show::whole(of.tasks) };
+    let tasks = show::tasks(of).unwrap_or_else(|| "all".to_owned());
     let _ = writeln!(
         out,
         "{}: {}\ntestbed {}, {} workers; {} x {} tasks a point, warm-up: {}; seed {}; commit {}",
@@ -104,11 +104,12 @@ fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
 /// The points of a panel.
 fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
     let mut gives_way = Vec::from([
-        (10, "the interval of the slowdown"),
-        (6, "the interval of p99"),
-        (8, "the scheduling delay"),
+        (5, "p95"),
+        (11, "the interval of the slowdown"),
+        (7, "the interval of p99"),
+        (9, "the scheduling delay"),
         (2, "load"),
-        (7, "p99.9"),
+        (8, "p99.9"),
     ]);
     if panel.classes.len() <= 1 {
         // It says the same in each row.
@@ -140,6 +141,7 @@ fn points(panel: &Panel) -> Table {
         "load",
         "tasks",
         "p50",
+        "p95",
         "p99",
         "(95 %)",
         "p99.9",
@@ -178,6 +180,7 @@ fn row(label: &str, point: &Point, class: Option<&str>) -> Option<Vec<String>> {
         show::quantity(point.load, Unit::Share),
         class.unwrap_or("all").to_owned(),
         value(Measure::LatencyNs, Part::P50),
+        value(Measure::LatencyNs, Part::P95),
         value(Measure::LatencyNs, Part::P99),
         interval(Measure::LatencyNs),
         value(Measure::LatencyNs, Part::P999),
@@ -250,7 +253,7 @@ fn comparisons(study: &StudyOutcome) -> Option<Table> {
             show::quantity(of_a.value, unit),
             show::quantity(of_b.value, unit),
             show::estimate(difference, unit),
-            show::comparison(row).to_owned(),
+            show::comparison(row),
         ]);
     }
     (!study.comparisons.is_empty()).then_some(table)

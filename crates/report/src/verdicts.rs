@@ -1,7 +1,6 @@
 //! All statements of several studies in one table: what the paper says, what came out here, and where a
 //! difference comes from.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sluice_outcome::study::{Expectation, StudyOutcome, Verdict};
@@ -12,10 +11,10 @@ use crate::table::Table;
 /// The table, and under it how many statements have which verdict.
 pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
     let mut table = Table::new(["plan", "statement", "paper, or ours", "here", "verdict", "cause"]);
-    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    let mut counts = [0; Verdict::ALL.len()];
     for study in studies {
         for row in &study.expectations {
-            *counts.entry(row.verdict.to_string()).or_default() += 1;
+            counts[row.verdict as usize] += 1;
             table.row([
                 study.name.clone(),
                 row.id.clone(),
@@ -26,7 +25,8 @@ pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> Stri
             ]);
         }
     }
-    let counts: Vec<String> = counts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+    let counts = Verdict::ALL.iter().zip(counts).filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts.map(|(verdict, count)| format!("{count} {verdict}")).collect();
     let mut out = table.to_string();
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n{}", counts.join(", "));
@@ -47,7 +47,7 @@ fn cause(row: &Expectation) -> String {
     let name = row.cause.as_ref().and_then(|cause| cause.command.rsplit("--cause ").next());
     match (name, row.verdict) {
         (Some(name), _) => name.to_owned(),
-        (None, Verdict::Agrees) => "-".to_owned(),
+        (None, Verdict::Agrees | Verdict::Undecided) => "-".to_owned(),
         (None, Verdict::SetUpNotKnown) => "the set-up is not known".to_owned(),
         (None, _) => "none shown".to_owned(),
     }

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use sluice_apps::AppError;
 use sluice_net::service::ServiceError;
+use sluice_system::{Attempt, advice};
 
 /// Why a database cannot be opened, loaded or measured, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +12,7 @@ pub enum RocksError {
     #[error(transparent)]
     Asked(#[from] AppError),
     /// The data must be loaded but the place for it cannot be written: choose another, or change its rights.
-    #[error("cannot load the database at {}: {source}; choose another path with --db", path.display())]
+    #[error("cannot load data in {} (--db): {source}; {}", path.display(), advice(Attempt::Write, source))]
     NotWritable {
         /// The file or folder that failed.
         path: PathBuf,

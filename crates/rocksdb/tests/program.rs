@@ -12,7 +12,7 @@ fn a_database_that_cannot_be_written_ends_with_two_and_one_line() {
         .expect("it runs");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.starts_with("cannot load the database at /dev/null"), "{stderr}");
+    assert!(stderr.starts_with("cannot load data in /dev/null"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains(r#""kind":"bad_input""#), "{stdout}");

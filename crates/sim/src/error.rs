@@ -1,5 +1,6 @@
 //! What can be wrong with a simulation, each with what helps.
 
+use sluice_units::shown;
 use thiserror::Error;
 
 use crate::workload::WorkloadError;
@@ -8,7 +9,7 @@ use crate::workload::WorkloadError;
 #[derive(Debug, Error)]
 pub enum SimError {
     /// A testbed that does not parse or cannot be: correct what is named.
-    #[error("testbed{place}: {why}")]
+    #[error("testbed{place}: {}", shown(.why))]
     Testbed {
         /// The line, if that is known.
         place: String,
@@ -16,7 +17,7 @@ pub enum SimError {
         why: String,
     },
     /// No policy is called so, or its settings are wrong: take one of those that are named.
-    #[error("policy `{}`: {why}", .text.escape_debug())]
+    #[error("policy `{}`: {}", shown(.text), shown(.why))]
     Policy {
         /// What was given.
         text: String,
@@ -24,7 +25,7 @@ pub enum SimError {
         why: String,
     },
     /// Settings that make no sense together: change what is named.
-    #[error("{0}")]
+    #[error("{}", shown(.0))]
     Point(String),
     /// The workload is wrong: correct it.
     #[error(transparent)]

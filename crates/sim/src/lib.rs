@@ -15,6 +15,7 @@ pub mod datacenter;
 mod error;
 pub mod fabric;
 pub mod faults;
+mod files;
 pub mod ideal;
 mod jobs;
 mod names;

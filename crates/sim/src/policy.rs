@@ -224,4 +224,16 @@ mod tests {
             assert!(said.contains(why) && !said.contains('\n'), "{text}: {said}");
         }
     }
+
+    #[test]
+    fn what_is_wrong_with_any_policy_is_said_in_one_line_fit_for_a_terminal() {
+        let junk = "\n\u{1b}[2J\0\u{202e}";
+        for about in Policy::all() {
+            let name = about.name.split(':').next().unwrap();
+            for text in [format!("{name}:{junk}"), format!("{name}:2,{junk}"), format!("{name}{junk}")] {
+                let said = Policy::parse(&text).unwrap_err().to_string();
+                assert!(!said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said:?}");
+            }
+        }
+    }
 }

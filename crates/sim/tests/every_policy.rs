@@ -37,6 +37,38 @@ fn every_policy_serves_half_of_what_its_rack_can() {
     }
 }
 
+/// Two tasks come where ten are asked for: with polls, probes, agents and looks at queues something always
+/// goes on.
+#[test]
+fn a_run_ends_when_all_its_tasks_have_ended_though_more_were_asked_for() {
+    let all = Policy::all().map(|about| about.name.replace(":N", ":3"));
+    let with_settings =
+        ["draconis:poll=1us", "draconis:labels", "draconis:classes=4", "rain:2,adaptive", "dc-rain:2"];
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traces/two-tasks.trace");
+    let workload = Workload::parse(&format!("trace:{trace}")).expect("two tasks");
+    for name in all.chain(with_settings.map(str::to_owned)) {
+        let policy = Policy::parse(&name).expect("a policy");
+        if policy.is_for_flows() {
+            continue;
+        }
+        let mut probing = testbed_for(&policy);
+        probing.faults.reply.reorder = 0.001;
+        if let Policy::Datacenter(_) = policy {
+            (probing.racks.watch, probing.racks.interval) = (Nanos(1_000), Nanos(1_000));
+        }
+        for testbed in [testbed_for(&policy), probing] {
+            let point = Point {
+                tasks: 10,
+                warmup: Warmup::Tasks(0),
+                ..Point::new(policy.clone(), testbed, workload.clone(), 1_000.0)
+            };
+            let measured = point.replicate(0, &AtomicBool::new(false));
+            let measured = measured.unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert_eq!(measured.counts.replied, 2, "{name}");
+        }
+    }
+}
+
 /// What a datacenter's policies are for has racks.
 fn testbed_for(policy: &Policy) -> Testbed {
     let rain = Testbed::rain();

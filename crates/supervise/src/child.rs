@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sluice_ground::fail::{Failure, Kind, Outcome};
+use sluice_ground::file_name::file_name;
+use sluice_system::{Attempt, advice};
 
 /// How often a process that should end is asked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -34,10 +36,11 @@ impl Child {
     ///
     /// It gets a process group of its own, so that Ctrl-C is ours to pass on, in the right order.
     pub(super) fn start(name: &str, program: &Path, args: &[String], logs: &Path) -> Outcome<Self> {
-        let log = logs.join(format!("{}.log", name.replace(' ', "-")));
+        let log = logs.join(format!("{}.log", file_name(&name.replace(' ', "-"))));
         let open = || OpenOptions::new().create(true).append(true).open(&log);
         let stderr = open().map_err(|why| {
-            Failure::bad_input(format!("{} cannot be written: {why}; choose another `out`", log.display()))
+            let (log, helps) = (log.display(), advice(Attempt::Write, &why));
+            Failure::bad_input(format!("{log} (in `out`) cannot be written: {why}; {helps}"))
         })?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
@@ -45,7 +48,8 @@ impl Child {
             command.env(HUGE_PAGES.0, HUGE_PAGES.1);
         }
         let process = command.spawn().map_err(|why| {
-            Failure::broken(format!("{name} ({}) cannot be started: {why}", program.display()))
+            let (program, helps) = (program.display(), advice(Attempt::Program, &why));
+            Failure::broken(format!("{name} ({program}) cannot be started: {why}; {helps}"))
         })?;
         Ok(Self { name: name.to_owned(), log, process })
     }
@@ -62,10 +66,12 @@ impl Child {
 
     /// Whether it still runs; its own complaint if it has ended.
     pub(super) fn check(&mut self) -> Outcome<()> {
-        match self.process.try_wait() {
-            Ok(None) => Ok(()),
-            _ => Err(self.complaint()),
-        }
+        if self.has_ended() { Err(self.complaint()) } else { Ok(()) }
+    }
+
+    /// Whether it runs no more.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
     }
 
     /// Kills it with -9 and waits until it is gone.
@@ -106,7 +112,8 @@ impl Child {
         let kind = status.code().map_or(Kind::Broken, Kind::of_code);
         let said = last_line(&self.log).unwrap_or_else(|| "it said nothing".to_owned());
         let said = said.trim_start_matches("sluice: ");
-        Failure::new(kind, format!("{} {}: {said}", self.name, ending(status)))
+        let said = if status.signal().is_some() { String::new() } else { format!(": {said}") };
+        Failure::new(kind, format!("{} {}{said}", self.name, ending(status)))
     }
 }
 

@@ -2,7 +2,7 @@
 //! takes the way to that server, and what it sends comes back here. How long a packet was away is measured.
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -42,10 +42,10 @@ struct Shared {
 }
 
 impl Forwarding {
-    /// Forwards on a port of the loopback that the kernel chooses.
-    pub(super) fn start() -> Outcome<Self> {
+    /// Forwards there.
+    pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
         let broken = |why| Failure::broken(format!("a rack's forwarding: {why}"));
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(broken)?;
+        let socket = UdpSocket::bind(at).map_err(broken)?;
         socket.set_read_timeout(Some(LOOK_EVERY)).map_err(broken)?;
         let at = socket.local_addr().map_err(broken)?;
         let shared = Arc::new(Shared {

@@ -21,7 +21,7 @@ use sluice_ground::ask::Reporter;
 use sluice_ground::board::{Board, NoteKind};
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::{Io, Output};
-use sluice_ground::load::{self, Source, Tally, Target as LoadTarget};
+use sluice_ground::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
 use sluice_ground::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_ground::print;
 use sluice_ground::results::kept::{HeldFolder, Keeper};
@@ -35,7 +35,6 @@ use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
 use sluice_net::faults::FaultPlan;
 use sluice_outcome::run::RunResult;
-use sluice_report::run::{json, summary};
 use sluice_wire::{Nanos, TaskType};
 
 use network::Network;
@@ -67,6 +66,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     }
     let _held = HeldFolder::take(&plan.out)?;
     clear(&logs);
+    files::clear(&plan.out);
     let plan_file = args.keeper.keep(plan)?;
     let source =
         plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
@@ -105,10 +105,16 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
         print::aside(done);
     }
     processes.end();
-    match done? {
-        Some((result, tally)) => finish(args, plan, &result, &tally).map(|()| Some(result)),
-        None => Ok(None),
-    }
+    let Some(Measured { result, tally, ended }) = done? else { return Ok(None) };
+    results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
+    Ok(Some(result))
+}
+
+/// What a load came to, and what ended it before its time, if something did but a signal.
+struct Measured {
+    result: RunResult,
+    tally: Tally,
+    ended: Outcome<()>,
 }
 
 /// Logs of an earlier run must not be taken for this one's.
@@ -141,15 +147,16 @@ fn title(plan: &Plan) -> String {
 /// Without a load a rack runs until it is stopped.
 fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
     board.begin("the rack was ready");
+    let (mut script, start) = (Script::new(&[]), Clock::start().now());
     while !stop.is_asked() {
-        processes.check()?;
+        supervise(processes, &mut script, start, board)?;
         thread::sleep(LOOK_EVERY);
     }
     Ok(())
 }
 
 /// Runs the load on a thread of its own, and the plan's faults on this one: children die with the thread that
-/// started them.
+/// started them. Whatever ends it, what was measured until then is given.
 fn run_load(
     plan: &Plan,
     load: &LoadPlan,
@@ -157,7 +164,7 @@ fn run_load(
     processes: &mut Processes<'_>,
     board: &Board,
     stop: &Stop,
-) -> Outcome<(RunResult, Tally)> {
+) -> Outcome<Measured> {
     let client =
         SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
@@ -166,7 +173,7 @@ fn run_load(
     let start = target.start();
     board.begin("the load began");
     let mut script = Script::new(&plan.events);
-    let (tally, aborted, end) = thread::scope(|scope| {
+    let (ran, supervised) = thread::scope(|scope| {
         let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
         let mut supervised = Ok(());
         while !running.is_finished() {
@@ -178,27 +185,35 @@ fn run_load(
             }
             thread::sleep(LOOK_EVERY);
         }
-        let end = since(start);
-        let aborted = stop.is_asked();
-        let tally = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"))?;
-        supervised.and(tally).map(|tally| (tally, aborted, end))
+        let ran = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"));
+        ran.map(|ran| (ran, supervised))
     })?;
-    target.into_client().close()?;
-    let load_end = load::nanos(load.warm_up + load.length).min(load::nanos(end));
+    let LoadRun { tally, ended } = ran;
+    let ended = supervised.and(ended);
+    let abort_reason = ended.as_ref().err().map(ToString::to_string);
+    let closed = target.into_client().close().map(drop).map_err(Failure::from);
     let decided = board.decided().clone();
+    // Agents tell the wall clock: of what they tell from the future it was set.
+    let lasted = since(start);
+    let (mut depths, mut decisions) = (decided.depths(unix_ns(started), 1), decided.kept(unix_ns(started)));
+    depths.retain(|row| Duration::from_nanos(row.at_ns) <= lasted);
+    decisions.retain(|decision| decision.at_s <= lasted.as_secs_f64());
     let run = Run {
         label: Label { io: Some(plan.switch.io), ..Label::of(plan) },
         load,
-        measured: end.saturating_sub(load.warm_up).min(load.length),
-        aborted,
-        events: script.results(&tally.timeline, load_end),
+        aborted: stop.is_asked() || ended.is_err(),
+        abort_reason,
+        events: script.results(&tally.timeline, tally.measured_time().end),
         started,
         slices: plan.slices.iter().map(|slice| slice.name.clone()).collect(),
         leaf_trips: processes.leaf_trips(),
-        depths: decided.depths(unix_ns(started), 1),
-        decisions: decided.kept(unix_ns(started)),
+        depths,
+        decisions,
     };
-    Ok((run.result(&tally), tally))
+    let ended = ended.and(closed);
+    // Where nothing was answered there is nothing to tell but why.
+    let ended = if tally.everything().replied == 0 { Ok(ended?) } else { ended };
+    Ok(Measured { result: run.result(&tally), tally, ended })
 }
 
 fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
@@ -214,9 +229,16 @@ fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptio
     })
 }
 
-/// One look at processes and schedule.
+/// One look at processes and schedule. What died outside the plan is started again, unless that does not
+/// help.
 fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, board: &Board) -> Outcome<()> {
-    processes.check()?;
+    while let Some((target, why)) = processes.take_dead() {
+        board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
+        if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
+            let again = "it dies again and again, so that it was not started once more; see its log";
+            return Err(why.and(&Failure::broken(again)));
+        }
+    }
     while let Some((event, step)) = script.next(since(start)) {
         let now = since(start);
         match &step {
@@ -224,6 +246,8 @@ fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, b
                 processes.kill(target);
                 board.note(NoteKind::Kill, format!("killed {target} with -9"));
             }
+            // Else it came back on its own account.
+            Step::Start(target) if processes.is_started(target) => {}
             Step::Start(target) => {
                 processes.start_again(target)?;
                 board.note(NoteKind::Back, format!("started {target} again"));
@@ -240,16 +264,4 @@ fn unix_ns(at: SystemTime) -> u64 {
 
 fn since(start: Nanos) -> Duration {
     Duration::from_nanos(Clock::start().now().since(start).0)
-}
-
-/// Writes and prints a result, and says whether it holds.
-fn finish(args: &Up<'_>, plan: &Plan, result: &RunResult, tally: &Tally) -> Outcome<()> {
-    files::write(&plan.out, result, tally)?;
-    if args.output.json {
-        print::line(json(result))?;
-    } else {
-        print::line(summary(result))?;
-        print::aside(format_args!("results and logs are in {}", plan.out.display()));
-    }
-    results::verdict(result).map_err(Failure::with_result_shown)
 }

@@ -1,20 +1,26 @@
 //! Where the processes of a rack live: on this machine's loopback, or in network namespaces around a switch
 //! in the kernel.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::flags::Io;
 use sluice_ground::plan::{Plan, WorkerPlan};
 use sluice_kernel::spaces::{HOSTS_MAX, LinkFaults, MTU_BYTES, RackSpaces, Space, mounts_of_its_own};
 use sluice_net::faults::Rates;
+use sluice_wire::roce;
 
 use super::servers;
 
 /// A rack's network. Its namespaces are gone when this and all processes in them are.
 pub(super) enum Network {
     /// All on the loopback of this machine.
-    Loopback,
+    Loopback {
+        /// Its address, of the switch's family.
+        home: IpAddr,
+        /// Where servers listen.
+        servers: Vec<SocketAddr>,
+    },
     /// Each in a namespace: the client first, then each server with its workers, or each worker.
     Spaces {
         /// The namespaces and what joins them.
@@ -40,7 +46,9 @@ impl Network {
     /// its client lives.
     pub(super) fn of(plan: &Plan) -> Outcome<Self> {
         if plan.switch.io == Io::Udp {
-            return Ok(Self::Loopback);
+            let over_v6 = plan.switch.listen.is_some_and(|at| at.is_ipv6());
+            let home = if over_v6 { Ipv6Addr::LOCALHOST.into() } else { IpAddr::from(Ipv4Addr::LOCALHOST) };
+            return Ok(Self::Loopback { home, servers: servers::addresses(plan.servers().len(), home)? });
         }
         check(plan)?;
         mounts_of_its_own()?;
@@ -53,7 +61,7 @@ impl Network {
     /// Runs `work`, which starts a process, where `who` lives.
     pub(super) fn within<T>(&self, plan: &Plan, who: Who<'_>, work: impl FnOnce() -> T) -> Outcome<T> {
         match self {
-            Self::Loopback => Ok(work()),
+            Self::Loopback { .. } => Ok(work()),
             Self::Spaces { rack, .. } => Ok(space(rack, plan, who).within(work)?),
         }
     }
@@ -63,7 +71,7 @@ impl Network {
     pub(super) fn listen(&self, known: Option<SocketAddr>) -> SocketAddr {
         let port = known.map_or(0, |at| at.port());
         match self {
-            Self::Loopback => known.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into()),
+            Self::Loopback { home, .. } => known.unwrap_or_else(|| (*home, 0).into()),
             Self::Spaces { rack, .. } => (four(&rack.switch_addresses()), port).into(),
         }
     }
@@ -71,7 +79,7 @@ impl Network {
     /// Where a worker, or without one the client, listens.
     pub(super) fn host(&self, plan: &Plan, worker: Option<&WorkerPlan>) -> SocketAddr {
         let ip = match self {
-            Self::Loopback => Ipv4Addr::LOCALHOST.into(),
+            Self::Loopback { home, .. } => *home,
             Self::Spaces { rack, .. } => {
                 let place = worker.map_or(0, |worker| 1 + home(plan, worker));
                 four(&rack.hosts()[place].addresses())
@@ -82,10 +90,9 @@ impl Network {
 
     /// Where a server listens.
     pub(super) fn server(&self, place: usize) -> SocketAddr {
-        let at = servers::address(place);
         match self {
-            Self::Loopback => at,
-            Self::Spaces { rack, .. } => (four(&rack.hosts()[1 + place].addresses()), at.port()).into(),
+            Self::Loopback { servers, .. } => servers[place],
+            Self::Spaces { rack, .. } => (four(&rack.hosts()[1 + place].addresses()), roce::PORT).into(),
         }
     }
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use sluice_ground::ask::{Asker, rack_now};
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::plan::{Plan, Target, WorkerPlan};
+use sluice_ground::shared_memory::HeldMemory;
 use sluice_ground::stop::Stop;
 use sluice_net::rpc::Remote;
 use sluice_outcome::run::LeafTrip;
@@ -26,7 +27,7 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 /// How long processes may take to finish what they hold.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
-/// All processes of a rack. Dropping it kills them.
+/// All processes of a rack. Dropping it kills them, and then removes their memory.
 pub(super) struct Processes<'p> {
     plan: &'p Plan,
     files: Files,
@@ -39,8 +40,8 @@ pub(super) struct Processes<'p> {
     /// Where leaves run on servers of their racks, what these racks' switches do.
     forwardings: Vec<Forwarding>,
     servers: Vec<Option<Child>>,
-    /// Where the servers keep their memory.
-    memory: PathBuf,
+    /// Where the servers keep their memory, if there are any.
+    memory: Option<HeldMemory>,
     /// How often each server was started.
     starts: Vec<u32>,
     workers: Vec<Option<Child>>,
@@ -98,9 +99,11 @@ impl<'p> Processes<'p> {
         let leaves = (0..racks).map(|_| FabricProcess::default()).collect();
         let spines = (1..plan.spines()).map(|_| FabricProcess::default()).collect();
         let forwardings = (0..racks).filter(|_| plan.leaves_are_on_servers());
-        let forwardings = forwardings.map(|_| Forwarding::start()).collect::<Outcome<_>>()?;
+        let forwardings =
+            forwardings.map(|_| Forwarding::start(network.listen(None))).collect::<Outcome<_>>()?;
         let starts = vec![0; servers.len()];
-        let memory = servers::memory_folder(plan);
+        let has_servers = !servers.is_empty();
+        let memory = has_servers.then(|| HeldMemory::take(servers::memory_folder(plan))).transpose()?;
         let mut rack = Self {
             plan,
             files,
@@ -187,16 +190,46 @@ impl<'p> Processes<'p> {
 
     /// Kills one process with -9.
     pub(super) fn kill(&mut self, target: &Target) {
-        let child = match target {
-            Target::Switch | Target::Spine(1) => self.switch.take(),
-            Target::Spine(spine) => self.spine(*spine).and_then(|spine| spine.child.take()),
-            Target::Controller => self.controller.take(),
-            Target::Worker(name) => self.place(name).and_then(|place| self.workers[place].take()),
-            Target::Server(name) => self.place_of_server(name).and_then(|place| self.servers[place].take()),
-            Target::Leaf(rack) => self.leaf(*rack).and_then(|leaf| leaf.child.take()),
-        };
-        if let Some(mut child) = child {
+        if let Some(mut child) = self.child(target).and_then(Option::take) {
             child.kill();
+        }
+    }
+
+    /// Whether one was started and not killed since.
+    pub(super) fn is_started(&mut self, target: &Target) -> bool {
+        self.child(target).is_some_and(|child| child.is_some())
+    }
+
+    /// A process that has ended by itself, if there is one, and its complaint; it is away from now on.
+    pub(super) fn take_dead(&mut self) -> Option<(Target, Failure)> {
+        // That is looked for often, and who it was seldom.
+        if !self.all().any(Child::has_ended) {
+            return None;
+        }
+        self.targets().into_iter().find_map(|target| {
+            let mut child = self.child(&target)?.take_if(Child::has_ended)?;
+            Some((target, child.complaint()))
+        })
+    }
+
+    /// All that there are, each under the name that plans kill it by.
+    fn targets(&self) -> Vec<Target> {
+        let spines = (2..=self.plan.spines()).map(Target::Spine);
+        let leaves = (1..).take(self.leaves.len()).map(Target::Leaf);
+        let servers = self.plan.servers().into_iter().map(Target::Server);
+        let workers = self.plan.workers.iter().map(|worker| Target::Worker(worker.name.clone()));
+        let first = [Target::Switch, Target::Controller].into_iter();
+        first.chain(spines).chain(leaves).chain(servers).chain(workers).collect()
+    }
+
+    fn child(&mut self, target: &Target) -> Option<&mut Option<Child>> {
+        match target {
+            Target::Switch | Target::Spine(1) => Some(&mut self.switch),
+            Target::Spine(spine) => self.spine(*spine).map(|spine| &mut spine.child),
+            Target::Controller => Some(&mut self.controller),
+            Target::Worker(name) => self.place(name).map(|place| &mut self.workers[place]),
+            Target::Server(name) => self.place_of_server(name).map(|place| &mut self.servers[place]),
+            Target::Leaf(rack) => self.leaf(*rack).map(|leaf| &mut leaf.child),
         }
     }
 
@@ -364,7 +397,7 @@ impl<'p> Processes<'p> {
         args.extend(["--controller".to_owned(), self.known_controller()?.to_string()]);
         args.extend(["--name".to_owned(), name.to_owned()]);
         args.extend(["--listen".to_owned(), self.network.server(place).to_string()]);
-        args.extend(["--memory".to_owned(), path(&self.memory.join(name))]);
+        args.extend(["--memory".to_owned(), path(&self.memory_of(name)?)]);
         self.starts[place] += 1;
         if let Some(folder) = &self.plan.rdma.pcap {
             let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
@@ -372,6 +405,11 @@ impl<'p> Processes<'p> {
         }
         self.servers[place] = Some(self.start_child(name, Who::Server(place), args)?);
         Ok(())
+    }
+
+    fn memory_of(&self, server: &str) -> Outcome<PathBuf> {
+        let none = || Failure::broken(format!("there is no memory for server {server}"));
+        self.memory.as_ref().map(|memory| memory.path().join(server)).ok_or_else(none)
     }
 
     /// Its address.
@@ -400,7 +438,7 @@ impl<'p> Processes<'p> {
         args.extend(["--controller".to_owned(), self.controller_of(worker)?.to_string()]);
         args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);
         if let Some(server) = self.plan.server_of(worker) {
-            let memory = self.memory.join(&server);
+            let memory = self.memory_of(&server)?;
             args.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
         }
         Ok(args)
@@ -411,10 +449,6 @@ impl Drop for Processes<'_> {
     fn drop(&mut self) {
         for child in self.all() {
             child.kill();
-        }
-        if self.starts.iter().any(|starts| *starts > 0) {
-            // What cannot be removed is found again by the next run.
-            std::fs::remove_dir_all(&self.memory).ok();
         }
     }
 }

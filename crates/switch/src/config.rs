@@ -29,6 +29,8 @@ pub struct Config {
     pub servers: u16,
     /// Where all counters start.
     pub counters_start: Serial,
+    /// How far counters that idle polls alone move on stand ahead at the start: as after so many.
+    pub polls_ahead: u32,
     /// What the chip's random unit starts from.
     pub seed: u64,
 }
@@ -48,6 +50,7 @@ impl Config {
             replay_cells: 4 * 1024,
             servers: 0,
             counters_start: Serial(0),
+            polls_ahead: 0,
             seed: 0,
         }
     }

@@ -38,7 +38,7 @@ use crate::front::{Entering, EnteringJob, Front, Granted, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Parked, Verdict};
 use crate::refusal::Refusal;
-use memory::{Entry, Retrieved};
+use memory::{Entry, Retrieval, Retrieved};
 use rounds::{QueueId, SelfNote, TaskNote};
 
 pub(crate) use asked::Settings;
@@ -99,8 +99,8 @@ impl Scheduler for Draconis {
         }
     }
 
-    /// Only a closed slice is swept, of tasks: a retrieve for nobody, one queue after the other. Tokens never
-    /// wait.
+    /// Only a closed slice is swept, of tasks: a retrieve for nobody, one queue after the other, from the one
+    /// on in which the broom before stood. Tokens never wait.
     fn sweep(&mut self, pass: &mut Pass, _: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         if sweep.of == SweepOf::Tokens || sweep.left == 0 {
             return Verdict::Drop(Refusal::SweepDone);
@@ -108,14 +108,18 @@ impl Scheduler for Draconis {
         if self.swaps.is_some() {
             return self.sweep_in_place(pass, sweep, memo);
         }
-        let queue = QueueId { slice: sweep.slice, class: memo as u8 };
         if self.front.tables.slices[sweep.slice.0 as usize].open {
             return Verdict::Drop(Refusal::SweepDone);
         }
+        let looked = memo as u8;
+        let queue = QueueId { slice: sweep.slice, class: self.class_to_sweep(pass, sweep.slice, looked > 0) };
         match self.take(pass, queue) {
-            Some(Retrieved { entry: Entry { task, .. }, .. }) => self.front.sweep_out(&task.submit()),
-            None if queue.class + 1 == self.settings.classes => Verdict::Drop(Refusal::SweepDone),
-            None => {
+            Retrieval::Task(Retrieved { entry: Entry { task, .. }, .. }) => {
+                self.front.sweep_out(&task.submit())
+            }
+            Retrieval::RunsAway(ticket) => SelfNote::Fix { queue, ticket }.go(),
+            Retrieval::Nothing if looked + 1 == self.settings.classes => Verdict::Drop(Refusal::SweepDone),
+            Retrieval::Nothing => {
                 let (cargo, memo) = (Cargo::Sweep(sweep), memo + 1);
                 Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo })
             }
@@ -154,6 +158,13 @@ impl Draconis {
             Ok((queue, class, limit)) => self.add(pass, queue, class, limit, task),
             Err(reason) => self.front.reject(task.submit, reason),
         }
+    }
+
+    /// The class in which a broom stands, after it went on to the next one if it did.
+    fn class_to_sweep(&mut self, pass: &mut Pass, slice: SliceId, goes_on: bool) -> u8 {
+        let classes = u32::from(self.settings.classes);
+        let next = |class: u32| if goes_on { (class + 1) % classes } else { class };
+        self.broom.as_mut().map_or(0, |broom| next(broom.update(pass, slice.0.into(), next)) as u8)
     }
 
     /// Where a task goes, its class by what it needs, and how many may wait there; or why it may not.

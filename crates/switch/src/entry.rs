@@ -111,9 +111,9 @@ impl WaitingTask {
     }
 }
 
-/// When a task arrived and how old it was then, in one word: 40 bits of 16 ns, which wrap after 4.9 h, and 24
-/// bits of an [`Age`], which saturate after 4.6 min. Workers refuse what may be older than they remember,
-/// which is less.
+/// When a task arrived and how old it was then, in one word: 50 bits of 16 ns, which wrap after 208 days, and
+/// 14 bits of an [`Age`]. Up to 0.13 s these say it exactly; beyond they say it in steps of 34 ms, rounded
+/// up, and saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
 ///
 /// Where several passes run at once, the one that takes a task may have looked at the clock before the one
 /// that put it there: the task has waited for no time then.
@@ -122,29 +122,43 @@ struct Times(u64);
 
 impl Times {
     const TICK_SHIFT: u32 = 4;
-    const TICKS: u64 = 1 << 40;
+    const TICKS: u64 = 1 << (u64::BITS - Self::AGE_BITS);
     /// No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of one that began before
     /// the task's.
     const BEHIND_TICKS: u64 = 1 << 28;
-    const AGE_BITS: u32 = 24;
-    const AGE_MAX: u32 = (1 << Self::AGE_BITS) - 1;
+    const AGE_BITS: u32 = 14;
+    const AGE_MASK: u32 = (1 << Self::AGE_BITS) - 1;
+    /// The bit that says that an age is in steps, and the first age that is.
+    const STEPPED: u32 = 1 << (Self::AGE_BITS - 1);
+    const STEP_SHIFT: u32 = 11;
 
     #[inline]
     const fn of(arrived: Nanos, age: Age) -> Self {
-        let age = if age.0 > Self::AGE_MAX { Self::AGE_MAX } else { age.0 };
+        let age = if age.0 < Self::STEPPED { age.0 } else { Self::stepped(age) };
         Self((arrived.0 >> Self::TICK_SHIFT) << Self::AGE_BITS | age as u64)
+    }
+
+    /// Of tries that come late only. The last step stands for all beyond it.
+    #[cold]
+    const fn stepped(age: Age) -> u32 {
+        let steps = age.0.div_ceil(1 << Self::STEP_SHIFT);
+        if steps < Self::STEPPED { Self::STEPPED | steps } else { Self::AGE_MASK }
     }
 
     #[inline]
     const fn age(self) -> Age {
-        let age = self.0 as u32 & Self::AGE_MAX;
-        if age == Self::AGE_MAX { Age::MAX } else { Age(age) }
+        let age = self.0 as u32 & Self::AGE_MASK;
+        match age & Self::STEPPED {
+            0 => Age(age),
+            _ if age == Self::AGE_MASK => Age::MAX,
+            _ => Age((age & !Self::STEPPED) << Self::STEP_SHIFT),
+        }
     }
 
     #[inline]
     const fn since_arrival(self, now: Nanos) -> Nanos {
-        let ticks =
-            Self::of(now, Age(0)).0.wrapping_sub(self.0 - self.0 % (1 << Self::AGE_BITS)) >> Self::AGE_BITS;
+        let arrived = self.0 & !(Self::AGE_MASK as u64);
+        let ticks = Self::of(now, Age(0)).0.wrapping_sub(arrived) >> Self::AGE_BITS;
         Nanos(if ticks < Self::TICKS - Self::BEHIND_TICKS { ticks << Self::TICK_SHIFT } else { 0 })
     }
 }
@@ -154,7 +168,8 @@ mod tests {
     use super::*;
 
     /// Just before the ticks wrap.
-    const ARRIVED: Nanos = Nanos((1 << 44) - 32);
+    const ARRIVED: Nanos = Nanos((1 << 54) - 32);
+    const HOUR: u64 = 3_600_000_000_000;
 
     fn waited(now: Nanos) -> Nanos {
         WaitingTask::of(&Submit::default(), ARRIVED, Kept::Client).waited(now)
@@ -168,9 +183,40 @@ mod tests {
     }
 
     #[test]
-    fn a_task_may_wait_for_hours_and_over_the_wrap() {
-        for span in [0, 16, 32, 20_000, 4 * 3_600_000_000_000] {
+    fn a_task_may_wait_for_months_and_over_the_wrap() {
+        for span in [0, 16, 32, 20_000, 4 * HOUR, (1 << 44) - 16, 1 << 44, 5 * HOUR, 24 * HOUR, 4_800 * HOUR]
+        {
             assert_eq!(waited(ARRIVED + Nanos(span)), Nanos(span));
+        }
+    }
+
+    /// What a task's age is after it waited, as its DISPATCH says it.
+    fn aged(age: Age, wait: Nanos) -> Age {
+        let task = WaitingTask::of(&Submit { age, ..Submit::default() }, ARRIVED, Kept::Client);
+        task.submit().age.plus(task.waited(ARRIVED + wait))
+    }
+
+    #[test]
+    fn an_age_only_grows_however_long_its_task_waits() {
+        let spans =
+            [0, 20_000, 1_000_000_000, HOUR, 4 * HOUR, 5 * HOUR, 24 * HOUR, 20 * 24 * HOUR, 4_800 * HOUR];
+        for age in [0, 1, 8_191, 8_192, 8_193, 1 << 20, (1 << 24) - (1 << 14), 1 << 24, u32::MAX] {
+            let ages = spans.map(|span| aged(Age(age), Nanos(span)));
+            assert!(ages[0] >= Age(age) && ages.is_sorted(), "{age}: {ages:?}");
+        }
+    }
+
+    #[test]
+    fn an_age_is_kept_as_it_is_up_to_130_ms_then_rounded_up_by_less_than_a_step_and_saturates() {
+        for age in [0, 1, 8_191] {
+            assert_eq!(aged(Age(age), Nanos(0)), Age(age));
+        }
+        for age in [8_192, 8_193, 10_240, 305_000, (8_191 << 11) - 2_048] {
+            let kept = aged(Age(age), Nanos(0)).0;
+            assert!(kept >= age && kept - age < 1 << 11, "{age} is kept as {kept}");
+        }
+        for age in [8_191 << 11, 1 << 24, u32::MAX] {
+            assert_eq!(aged(Age(age), Nanos(0)), Age::MAX);
         }
     }
 }

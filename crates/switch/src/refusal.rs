@@ -35,11 +35,15 @@ pub enum Refusal {
     OldNak,
     /// A worker says that it holds more tasks than an average can tell; its reply goes on.
     ImpossibleLoad,
+    /// The controller's broom came while another was about in its slice, and found nothing in its one pass.
+    BroomAbout,
+    /// As much goes round as may; answered.
+    RoundsFull,
 }
 
 impl Refusal {
     /// All reasons, in the order of [`Refusals`].
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::UnknownSource,
         Self::WrongKey,
         Self::WrongAddress,
@@ -56,6 +60,8 @@ impl Refusal {
         Self::FixDone,
         Self::OldNak,
         Self::ImpossibleLoad,
+        Self::BroomAbout,
+        Self::RoundsFull,
     ];
 
     /// The reason as counters and status pages write it.
@@ -77,6 +83,8 @@ impl Refusal {
             Self::FixDone => "fix_done",
             Self::OldNak => "old_nak",
             Self::ImpossibleLoad => "impossible_load",
+            Self::BroomAbout => "broom_about",
+            Self::RoundsFull => "rounds_full",
         }
     }
 }

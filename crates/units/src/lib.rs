@@ -1,6 +1,6 @@
 //! What people write into flags, plans, policies and files, read in one way everywhere: spans (`1.5ms`),
 //! sizes (`16MiB`), rates and counts (`2000k`, `1_000_000`), shares (`0.5`, `1/3`), lists and ranges of them
-//! (`0.1..0.9/0.1`); and which known name an unknown one was to be.
+//! (`0.1..0.9/0.1`); which known name an unknown one was to be; and how a message shows what it was given.
 //!
 //! An error is the rest of a sentence or a whole one, as each function says, with what to write instead.
 #![no_std]
@@ -11,11 +11,13 @@ extern crate alloc;
 mod hint;
 mod number;
 mod share;
+mod shown;
 mod size;
 mod span;
 
 pub use hint::{did_you_mean, nearest, unknown};
 pub use number::{count, load, number, rate, several};
 pub use share::{add_up, share};
+pub use shown::shown;
 pub use size::{show_size, size};
 pub use span::{LONGEST, WholeSpan, cut_span, micros, show_micros, show_span, span, span_ns};

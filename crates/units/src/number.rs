@@ -55,16 +55,19 @@ pub fn count(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Reads a load: the share of the time that workers are busy, were there nothing but service.
+/// Reads a load: the share of the time that workers are busy, were there nothing but service; `0.8` or `80%`.
 ///
 /// # Errors
 /// As [`number`].
 pub fn load(text: &str) -> Result<f64, &'static str> {
-    let load = number(text)?;
+    let load = match text.strip_suffix('%') {
+        Some(percent) => tidy(number(percent.trim_end())? / 100.0),
+        None => number(text)?,
+    };
     if load > 0.0 && load <= LOAD_MAX {
         Ok(load)
     } else {
-        Err("is not above 0: write a share of capacity, such as 0.8")
+        Err("is not above 0: write a share of capacity, such as 0.8 or 80%")
     }
 }
 
@@ -145,6 +148,18 @@ mod tests {
     fn a_range_includes_both_ends_without_dust() {
         assert_eq!(all("0.1..0.9/0.1", load), Ok([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9].into()));
         assert_eq!(all("200k,1M..2M/500k", rate), Ok([2e5, 1e6, 1.5e6, 2e6].into()));
+    }
+
+    #[test]
+    fn a_load_is_a_share_or_a_percentage() {
+        for (text, share) in [("50%", 0.5), ("0.5", 0.5), ("7 %", 0.07), ("110%", 1.1), ("99.9%", 0.999)] {
+            assert_eq!(load(text), Ok(share), "{text}");
+        }
+        assert_eq!(all("50%..90%/10%", load), all("0.5..0.9/0.1", load));
+        for wrong in ["%", "0%", "-5%", "50%%", "% 50", "NaN%", "1e9%"] {
+            assert!(load(wrong).is_err(), "{wrong}");
+        }
+        assert!(rate("50%").is_err() && count("50%").is_err(), "nothing is meant there");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::Result;
 use std::path::Path;
 
 use sluice_vectors::cover::cover;
-use sluice_vectors::explore::{explore, explore_servers};
+use sluice_vectors::explore::{explore, explore_hours, explore_servers};
 
 fn main() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets/vectors");
@@ -18,6 +18,8 @@ fn main() -> Result<()> {
     }
     let walks = cover("walk", explore, 0..400, 200);
     let walks = walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200));
+    let hours = cover("hours", explore_hours, 0..100, 200);
+    let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
     for vector in walks {
         fs::write(folder.join(format!("{}.json", vector.name)), vector.to_text())?;
     }

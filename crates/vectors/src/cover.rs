@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use sluice_wire::{Kind, View};
+use sluice_wire::{Kind, Packet, View, parse};
 
+use crate::explore::AGES;
 use crate::model::Model;
 use crate::play::{Plane, take};
 use crate::sent::Left;
@@ -79,9 +80,10 @@ fn shows(vector: &Vector) -> BTreeSet<String> {
             let counted: Vec<&str> = counted.map(|(name, _)| name.as_str()).collect();
             let looked = looked_ns(step);
             let clock = if looked < latest && is_dispatch(&left) { " by a clock that is behind" } else { "" };
+            let waited = if waited_for_hours(&left) { " after hours" } else { "" };
             latest = latest.max(looked);
             let (came, counted, left) = (what_came(step), counted.join(" "), what_left(step, &left));
-            shown.insert(format!("{came} {counted} {left}{clock}"));
+            shown.insert(format!("{came} {counted} {left}{clock}{waited}"));
         }
         before = after.counts;
     }
@@ -99,6 +101,14 @@ const fn looked_ns(step: &Step) -> u64 {
 fn is_dispatch(left: &Left) -> bool {
     let view = left.sent.as_ref().and_then(|sent| View::parse(&sent.bytes).ok());
     view.is_some_and(|view| view.kind() == Kind::Dispatch)
+}
+
+/// Whether a task leaves that is older than it came, by 4.9 hours and more.
+fn waited_for_hours(left: &Left) -> bool {
+    match left.sent.as_ref().map(|sent| parse(&sent.bytes)) {
+        Some(Ok((Packet::Dispatch(task), _))) => (1 << 30..AGES[AGES.len() - 1]).contains(&task.age.0),
+        _ => false,
+    }
 }
 
 fn what_came(step: &Step) -> String {

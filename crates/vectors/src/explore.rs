@@ -34,6 +34,12 @@ pub const SHAPE: Shape = Shape {
     servers: 0,
 };
 
+/// How old tasks are when they come, the oldest last.
+pub(crate) const AGES: [u32; 6] = [0, 0, 0, 3_000, 1 << 24, u32::MAX - 2];
+/// The unit of the longest pauses, of which there are up to four billion: a minute, or two days.
+const PAUSE_UNIT_NS: u64 = 16;
+const PAUSE_UNIT_OF_HOURS_NS: u64 = 45_000;
+
 /// Workers and clients that are there at the start; the last index of each stays free.
 const WORKERS: u16 = SHAPE.workers - 1;
 const CLIENTS: u16 = SHAPE.clients - 1;
@@ -46,6 +52,16 @@ pub fn explore(seed: u64, steps: usize) -> Vector {
     rack.end()
 }
 
+/// The same where tasks wait for hours and days.
+pub fn explore_hours(seed: u64, steps: usize) -> Vector {
+    let mut rack = Rack::new(seed, SHAPE);
+    rack.vector.name = format!("hours-{seed}");
+    rack.pause_unit_ns = PAUSE_UNIT_OF_HOURS_NS;
+    rack.set_up();
+    (0..steps).for_each(|_| rack.step());
+    rack.end()
+}
+
 /// What the hosts of the rack know.
 struct Rack {
     dice: ChaCha8Rng,
@@ -53,6 +69,7 @@ struct Rack {
     model: Model,
     vector: Vector,
     now_ns: u64,
+    pause_unit_ns: u64,
     workers: [Host; SHAPE.workers as usize],
     clients: [u32; SHAPE.clients as usize],
     /// Tokens that were let in since the rings were last known to have room.
@@ -78,6 +95,7 @@ impl Rack {
             model: Model::new(&shape),
             vector: Vector::new(&format!("explored-{seed}"), "a random walk", shape),
             now_ns: 1_000_000,
+            pause_unit_ns: PAUSE_UNIT_NS,
             workers: [host; SHAPE.workers as usize],
             clients: [SHAPE.counters_start; SHAPE.clients as usize],
             open: [true; SHAPE.slices as usize],
@@ -111,7 +129,7 @@ impl Rack {
             0 => 0,
             1..=5 => u64::from(self.below(100_000)),
             6 => u64::from(self.below(1_000_000_000)),
-            _ => u64::from(self.below(4_000_000_000)) * 16,
+            _ => u64::from(self.below(4_000_000_000)) * self.pause_unit_ns,
         };
         // Long spells of tokens or of tasks drive the queue to either end.
         let spell = (self.vector.steps.len() / 40) % 3;
@@ -219,7 +237,7 @@ impl Rack {
             task_type: TaskType([0, 0, 0, 0, 0, 1, 1, 2][self.below(8) as usize]),
             priority: self.below(256) as u8,
             constraints: self.below(256) as u8,
-            age: Age([0, 0, 0, 3_000, 1 << 24, u32::MAX - 2][self.below(6) as usize]),
+            age: Age(AGES[self.below(6) as usize]),
             payload,
         };
         let mut from = client_at(client);

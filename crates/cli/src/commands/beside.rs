@@ -6,8 +6,8 @@ use sluice_ground::plan::{CoresPlan, Plan};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
 use sluice_host::orchestrator::Assignment;
-use sluice_outcome::run::{RunResult, TypeResult};
-use sluice_report::table::{Table, digits, time};
+use sluice_outcome::run::{Quantiles, RunResult, TypeResult};
+use sluice_report::table::{NOTHING, Table, digits, time};
 use sluice_supervise::Up;
 
 /// Runs both, one after the other: the same seed, so the same tasks at the same times.
@@ -32,8 +32,10 @@ pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
     if !how.output.json {
         print::text(table(&server, &pool))?;
     }
-    let missed =
-        pairs(&server, &pool).find(|(mine, theirs)| urgent.contains(&mine.name) && p99(mine) >= p99(theirs));
+    let is_lower = |(own, other): (f64, f64)| own < other;
+    let missed = pairs(&server, &pool).find(|(mine, theirs)| {
+        urgent.contains(&mine.name) && !p99(mine).zip(p99(theirs)).is_some_and(is_lower)
+    });
     missed.map_or(Ok(()), |(mine, _)| {
         let why = format!("{}, the most important, has no lower p99 than with a pool of threads", mine.name);
         Err(Failure::new(Kind::GateFailed, why).with_result_shown())
@@ -57,17 +59,20 @@ fn most_important(plan: &Plan) -> Option<Vec<String>> {
 fn table(server: &RunResult, pool: &RunResult) -> Table {
     let mut table =
         Table::new(["latency", "p50", "p99", "p99.9", "of a pool", "p99", "p99.9", "p99 / pool's"]);
+    let cell = |of: &TypeResult, part: fn(&Quantiles) -> f64| {
+        of.latency_ns.as_ref().map_or_else(|| NOTHING.to_owned(), |of| time(part(of)))
+    };
     for (mine, theirs) in pairs(server, pool) {
-        let [own, other] = [&mine.latency_ns, &theirs.latency_ns];
+        let over = p99(mine).zip(p99(theirs)).map(|(own, other)| digits(own / other));
         table.row([
             mine.name.clone(),
-            time(own.p50),
-            time(own.p99),
-            time(own.p999),
-            time(other.p50),
-            time(other.p99),
-            time(other.p999),
-            digits(p99(mine) / p99(theirs)),
+            cell(mine, |of| of.p50),
+            cell(mine, |of| of.p99),
+            cell(mine, |of| of.p999),
+            cell(theirs, |of| of.p50),
+            cell(theirs, |of| of.p99),
+            cell(theirs, |of| of.p999),
+            over.unwrap_or_else(|| NOTHING.to_owned()),
         ]);
     }
     table
@@ -81,6 +86,6 @@ fn pairs<'r>(
     server.types.iter().filter_map(move |mine| Some((mine, of_pool(&mine.name)?)))
 }
 
-fn p99(of: &TypeResult) -> f64 {
-    of.latency_ns.p99
+fn p99(of: &TypeResult) -> Option<f64> {
+    of.latency_ns.map(|of| of.p99)
 }

@@ -15,7 +15,7 @@ use sluice_ground::stop::Stop;
 use sluice_ground::units;
 use sluice_hub::controller::{ControllerOptions, SwitchLink, start_above, start_controller};
 use sluice_hub::rpc::RpcServer;
-use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
 use sluice_supervise::parent;
 use sluice_wire::Endpoint;
 
@@ -26,6 +26,7 @@ use crate::args::Controller;
 pub(crate) fn run(args: &Controller) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
+    read_anew_on_hangup()?;
     log(args.output.quiet);
     let plan = plan(args)?;
     let servers = start(args, &plan)?;

@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime};
 use sluice_apps::rocks::RocksArgs;
 use sluice_ground::board::Board;
 use sluice_ground::fail::{Failure, Outcome};
-use sluice_ground::load::{self, Source, Target};
-use sluice_ground::plan::{Arrivals, LoadPlan, Plan, Types};
-use sluice_ground::print;
+use sluice_ground::load::{self, LoadRun, Source, Target};
+use sluice_ground::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
 use sluice_ground::results::{self, Label, Run, files};
 use sluice_ground::stop::Stop;
 use sluice_ground::units;
@@ -17,7 +16,6 @@ use sluice_net::ClientOptions;
 use sluice_net::client::{SpineClients, deadline_default};
 use sluice_net::faults::FaultPlan;
 use sluice_net::rpc::Remote;
-use sluice_report::run::{json, summary};
 use sluice_wire::TaskType;
 
 use crate::args::{ArrivalsArg, Load};
@@ -26,43 +24,71 @@ use crate::args::{ArrivalsArg, Load};
 struct What {
     load: LoadPlan,
     label: Label,
-    types: Vec<TaskType>,
+    /// What names of the mix mean, as far as that is known here.
+    types: Types,
     keys: u64,
     out: Option<PathBuf>,
 }
 
+impl What {
+    /// Knows each type of the mix by its name, and says their numbers.
+    fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
+        self.load.mix = units::named_mix(self.load.mix.clone(), &mut self.types)
+            .map_err(|why| format!("the mix: {why}"))?;
+        let numbers = self.load.mix.iter().filter_map(|(name, _)| self.types.number(name));
+        Ok(numbers.map(TaskType).collect())
+    }
+
+    fn source(&self) -> Outcome<Source> {
+        Source::new(&self.load, self.label.seed, self.keys)
+    }
+}
+
 /// Sends the load, waits for its outcomes, and prints the result.
 pub(crate) fn run(args: &Load) -> Outcome<()> {
-    let stop = Stop::on_signals()?;
-    let what = what(args)?;
-    let source = Source::new(&what.load, what.label.seed, what.keys)?;
+    let stop = Stop::on_signals_and_hangup()?;
+    let mut what = what(args)?;
+    // A name that only the rack knows is asked for there.
+    let named = what.name_types();
+    let known =
+        named.as_ref().ok().map(|types| what.source().map(|source| (types.clone(), source))).transpose()?;
     if let Some(out) = &what.out {
         files::make(out)?;
+        files::clear(out);
     }
     let controllers = args.rack.remotes()?;
     let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
     let place = format!("controller at {}", urls.join(", "));
     let options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
-    let client = SpineClients::connect(&options, &controllers, what.label.seed)?;
+    let client =
+        SpineClients::connect(&options, &controllers, what.label.seed).map_err(|why| match &named {
+            Ok(_) => Failure::from(why),
+            Err(unknown) => {
+                Failure::bad_input(format!("{unknown}; no rack was there to be asked for names: {why}"))
+            }
+        })?;
+    let (types, source) = if let Some(known) = known {
+        known
+    } else {
+        let names = client.type_names().into_iter().map(|(number, name)| (number.0, name));
+        what.types = Types::of_rack(names);
+        (what.name_types().map_err(Failure::bad_input)?, what.source()?)
+    };
     let board = Board::default();
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
     let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
     let view = View::start(shown, heading, board.clone(), stop.clone());
-    let mut target = Target::new(client, what.types);
+    let mut target = Target::new(client, types);
     board.begin("the load began");
-    let tally = load::run(&what.load, source, &mut target, &board, &stop);
+    let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
-    let end = Duration::from_nanos(target.now().0);
-    let tally = tally?;
-    target.into_client().close()?;
-    let measured = end.saturating_sub(what.load.warm_up).min(what.load.length);
-    let aborted = stop.is_asked();
+    let closed = target.into_client().close().map(drop).map_err(Failure::from);
     let run = Run {
         label: what.label,
         load: &what.load,
-        measured,
-        aborted,
+        aborted: stop.is_asked() || ended.is_err(),
+        abort_reason: ended.as_ref().err().map(ToString::to_string),
         events: Vec::new(),
         started,
         slices: Vec::new(),
@@ -70,26 +96,21 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         depths: Vec::new(),
         decisions: Vec::new(),
     };
-    let result = run.result(&tally);
-    if let Some(out) = &what.out {
-        files::write(out, &result, &tally)?;
+    let ended = ended.and(closed);
+    if tally.everything().replied == 0 && ended.is_err() {
+        return ended;
     }
-    if args.output.json {
-        print::line(json(&result))?;
-    } else {
-        print::line(summary(&result))?;
-    }
-    results::verdict(&result).map_err(Failure::with_result_shown)
+    results::tell(&run.result(&tally), &tally, what.out.as_deref(), args.output.json, ended)
 }
 
 /// The plan's load, or the defaults, with what the flags say instead.
 fn what(args: &Load) -> Outcome<What> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let mut types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
+    let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
-        (Some(text), _) => mix(text, &mut types).map_err(Failure::bad_input)?,
+        (Some(text), _) => units::mix(text).map_err(|why| Failure::bad_input(format!("the mix: {why}")))?,
         (None, Some(load)) => load.mix.clone(),
         (None, None) => {
             return Err(Failure::bad_input(
@@ -97,7 +118,6 @@ fn what(args: &Load) -> Outcome<What> {
             ));
         }
     };
-    let numbers = mix.iter().filter_map(|(name, _)| types.number(name)).map(TaskType).collect();
     let load = LoadPlan {
         arrivals: arrivals(args, given.as_ref())?,
         mix,
@@ -107,6 +127,7 @@ fn what(args: &Load) -> Outcome<What> {
         deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
         retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
         behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
+        failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
     };
     for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
         if span.is_zero() {
@@ -120,15 +141,11 @@ fn what(args: &Load) -> Outcome<What> {
     label.faults = args.faults.clone().or(label.faults);
     // Requests name keys up to this one.
     let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
-    Ok(What { load, label, types: numbers, keys, out: args.out.clone() })
+    Ok(What { load, label, types, keys, out: args.out.clone() })
 }
 
 fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
     flag.or(plan).unwrap_or(default)
-}
-
-fn mix(text: &str, types: &mut Types) -> Result<Vec<(String, f64)>, String> {
-    units::named_mix(units::mix(text)?, types).map_err(|why| format!("the mix: {why}"))
 }
 
 fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {

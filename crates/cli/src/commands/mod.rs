@@ -64,6 +64,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) ->
             Some((sluice_wire::TaskType(plan.types.number(name)?), names.bits(labels)))
         })
         .collect();
+    control.type_names =
+        plan.types.all().map(|(name, number)| (sluice_wire::TaskType(*number), name.clone())).collect();
     let factor = u64::from(plan.dilation);
     control.max_wait = control.max_wait.times(factor);
     control.retry_after = control.retry_after.times(factor);

@@ -13,10 +13,12 @@ use serde_json::json;
 use sluice_apps::rocks::codec;
 use sluice_apps::rocks::measure::Clock;
 use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::results::files;
 use sluice_ground::stop::Stop;
 use sluice_ground::{print, rocksdb};
 use sluice_report::table::{Table, time};
 use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+use sluice_system::{Attempt, advice};
 
 use crate::args::Profile as Args;
 
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     }
     args.measure.operations().map_err(Failure::bad_input)?;
     let target = Target::open(&args.out)?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let mut measured = rocksdb::measure(&args.measure, 1, args.output.quiet, &stop)?;
     let measured = measured.pop().ok_or_else(|| Failure::broken("nothing was measured"))?;
     let profile = profile(args, measured);
@@ -76,10 +78,8 @@ struct Target {
 impl Target {
     fn open(path: &Path) -> Outcome<Self> {
         let refused = |why| {
-            Failure::bad_input(format!(
-                "profile {} cannot be written: {why}; choose another --out",
-                path.display()
-            ))
+            let (path, helps) = (path.display(), advice(Attempt::Write, &why));
+            Failure::bad_input(format!("profile {path} (--out) cannot be written: {why}; {helps}"))
         };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(refused)?;
@@ -98,12 +98,7 @@ impl Target {
     fn write(mut self, profile: &Profile) -> Outcome<()> {
         let text = toml::to_string(profile).map_err(Failure::broken)?;
         let written = self.file.write_all(text.as_bytes()).and_then(|()| fs::rename(&self.draft, &self.path));
-        written.map_err(|why| {
-            let path = self.path.display();
-            Failure::broken(format!(
-                "{path} cannot be written: {why}; free some space or choose another --out"
-            ))
-        })
+        written.map_err(|why| files::unwritten(&self.path, &why))
     }
 }
 

@@ -12,7 +12,7 @@ use sluice_ground::policies;
 use sluice_ground::print;
 use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
 use sluice_net::faults::FaultPlan;
-use sluice_net::program::log;
+use sluice_net::program::{log, read_anew_on_hangup};
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
 use sluice_sim::agents;
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     let server = Server::new(&options)?;
     let _agent = agent(&plan, &options)?;
     stop_on_signals(server.stopper())?;
+    read_anew_on_hangup()?;
     if args.output.json {
         print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
     }

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &Up) -> Outcome<()> {
     if args.live.sweep.is_some() {
         return sluice_live::run(&sweep(args));
     }
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let how = sluice_supervise::Up { keeper: &keeper(args), output: &args.output };
     let plan = plan(args)?;
     if args.beside_pool {

@@ -38,7 +38,7 @@ impl Asked<'_> {
     /// Runs it and shows what came of it.
     pub(crate) fn run(&self, how: &How) -> Outcome<()> {
         let bench = self.bench()?;
-        let stop = Stop::on_signals()?;
+        let stop = Stop::on_signals_and_hangup()?;
         let again = self.again();
         let own = how.out.is_none();
         let out = how.out.clone().unwrap_or_else(|| self.own_folder(&again));

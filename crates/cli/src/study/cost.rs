@@ -10,10 +10,13 @@ use sluice_sim::study::bench::Bench;
 use sluice_sim::study::plan::Run;
 use sluice_sim::study::run::Job;
 
-/// Tasks of a pilot.
-const PILOT_TASKS: u64 = 4_000;
-/// A warm-up that is detected takes about this share of what is measured.
-const WARM_UP_SHARE: f64 = 0.1;
+/// Tasks of the first pilot, and the share of a run that it is at most.
+const PILOT_TASKS: u64 = 1_000;
+const PILOT_SHARE: u64 = 16;
+/// How many times longer each pilot is than the one before, while it is at most such a part of the run.
+const LONGER: u64 = 4;
+/// A pilot that took as long is the last one.
+const PILOT_S: f64 = 0.4;
 
 /// Seconds a task, by case and run.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +25,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// Times a pilot of each run, at the middle of its rates.
+    /// Times pilots of each run, at the middle of its rates.
     pub(crate) fn measure(bench: &Bench, jobs: &[Job], stop: &AtomicBool) -> Self {
         let mut ids: BTreeMap<(usize, Run), Vec<&PointId>> = BTreeMap::new();
         for job in jobs.iter().filter(|job| job.replication == 0) {
@@ -30,11 +33,15 @@ impl Costs {
         }
         let timed = ids.into_iter().map(|(key, ids)| {
             let point = bench.point(ids[ids.len() / 2]);
-            let point = sluice_sim::point::Point { tasks: PILOT_TASKS, warmup: Warmup::Tasks(0), ..point };
-            let started = Instant::now();
-            // A pilot that fails costs nothing; the run itself says why.
-            point.replicate(0, stop).ok();
-            (key, started.elapsed().as_secs_f64() / PILOT_TASKS as f64)
+            let took = |tasks| {
+                let pilot = sluice_sim::point::Point { tasks, warmup: Warmup::Tasks(0), ..point.clone() };
+                let started = Instant::now();
+                // A pilot that fails costs nothing; the run itself says why.
+                pilot.replicate(0, stop).ok();
+                started.elapsed().as_secs_f64()
+            };
+            let (tasks, warm_up) = bench.tasks(ids[ids.len() / 2]);
+            (key, task_s(took, tasks + warm_up))
         });
         Self { task_s: timed.collect() }
     }
@@ -54,13 +61,24 @@ impl Costs {
 
 /// How many tasks a job is, with its warm-up.
 pub(crate) fn tasks(bench: &Bench, job: &Job) -> f64 {
-    let point = bench.point(&job.id);
-    let warm_up = match point.warmup {
-        Warmup::Tasks(tasks) => tasks as f64,
-        Warmup::TimeNs(ns) => point.rate_per_s * ns as f64 / 1e9,
-        Warmup::Detect => point.tasks as f64 * WARM_UP_SHARE,
-    };
-    point.tasks as f64 + warm_up
+    let (tasks, warm_up) = bench.tasks(&job.id);
+    (tasks + warm_up) as f64
+}
+
+/// What a task costs of a run of `all` tasks, by pilots that become longer: at the beginning queues are
+/// empty, and a fabric is, so that a short pilot alone says too little. What comes after the longest costs as
+/// much as what that one had more than the one before.
+fn task_s(mut took: impl FnMut(u64) -> f64, all: u64) -> f64 {
+    let mut tasks = PILOT_TASKS.min(all / PILOT_SHARE).max(1);
+    let (mut before, mut before_s) = (0, 0.0);
+    let mut seconds = took(tasks);
+    while seconds < PILOT_S && tasks * LONGER <= all / LONGER {
+        (before, before_s) = (tasks, seconds);
+        tasks *= LONGER;
+        seconds = took(tasks);
+    }
+    let one_more_s = (seconds - before_s).max(0.0) / (tasks - before) as f64;
+    (seconds + one_more_s * all.saturating_sub(tasks) as f64) / all.max(1) as f64
 }
 
 /// A span as people say it.
@@ -77,6 +95,37 @@ pub(crate) fn told(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What so many tasks take of which each costs more until queues are as long as they become.
+    fn filling(tasks: u64, fills: f64, times: f64) -> f64 {
+        let tasks = tasks as f64;
+        let filling = tasks.min(fills);
+        let growth = (times - 1.0) / fills;
+        1e-6 * (filling + growth * filling * filling / 2.0 + times * (tasks - filling))
+    }
+
+    #[test]
+    fn a_run_takes_what_its_pilots_say_to_a_factor_of_two() {
+        for all in [500, 4_000, 200_000, 2_000_000] {
+            for fills in [0.001, 0.01, 0.05].map(|share| share * all as f64) {
+                for times in [1.0, 3.0, 10.0] {
+                    let mut spent = 0.0;
+                    let took = |tasks| {
+                        let took = filling(tasks, fills, times);
+                        spent += took;
+                        took
+                    };
+                    let said = task_s(took, all) * all as f64;
+                    let takes = filling(all, fills, times);
+                    assert!(
+                        (0.5..2.0).contains(&(said / takes)),
+                        "{all} {fills} {times}: {said} for {takes}"
+                    );
+                    assert!(spent < takes / 2.0, "{all} {fills} {times}: pilots of {spent} s for {takes}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn spans_are_told_in_the_unit_that_suits_them() {

@@ -108,14 +108,16 @@ fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> 
     let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
     let total: f64 = jobs.iter().map(|job| tasks(bench, job)).sum();
     let seconds = costs.of(bench, &jobs);
-    let more = if bench.plan().claims.is_empty() && bench.plan().searches.is_empty() {
-        ""
+    let causes = costs.of(bench, &study.of_causes());
+    let causes = if causes > seconds / 10.0 {
+        format!("; up to {} more for causes of what differs", told(causes / threads as f64))
     } else {
-        ", and more for what they make it ask"
+        String::new()
     };
+    let searches = if bench.plan().searches.is_empty() { "" } else { "; and what searches ask for" };
     format!(
         "{}: {points} point{}, {} runs, {}: about {} on {threads} threads ({:.2} million tasks a second \
-         each){more}",
+         each){causes}{searches}",
         bench.plan().name,
         if points == 1 { "" } else { "s" },
         jobs.len(),

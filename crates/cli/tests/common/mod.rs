@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -87,6 +88,29 @@ pub(crate) fn stdout(output: &Output) -> String {
 
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// No process of this folder's rack is left: their plan's path is on their command lines.
+pub(crate) fn nothing_is_left_of(folder: &Path) {
+    let mark = folder.to_string_lossy().into_owned();
+    let runs = |pid: &str| {
+        let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
+        folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
+    };
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let left: Vec<String> = std::fs::read_dir("/proc")
+            .expect("procfs")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()) && runs(name))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < patience, "left behind: {left:?}");
+        std::thread::yield_now();
+    }
 }
 
 /// Stdout is one JSON object that fits the schema which it names.

@@ -130,6 +130,7 @@ fn study(name: &str, title: &str, panels: Vec<Panel>) -> StudyOutcome {
             seed: 1,
             replications: 5,
             tasks: 1_000_000,
+            tasks_most: 1_000_000,
             warm_up: "100,000 tasks".to_owned(),
             dilation: None,
             notes: vec!["half of the tasks are over 8 bytes".to_owned()],
@@ -215,6 +216,7 @@ fn spread(base: f64, stretch: f64, waits: f64, width: f64) -> Spread {
         mean: of(1.5, waits * 0.2),
         p50: of(1.2, waits * 0.1),
         p90: of(2.8, waits * 0.5),
+        p95: of(3.4, waits * 0.7),
         p99: of(5.1, waits),
         p999: of(7.4, waits * 1.7),
     }
@@ -302,6 +304,7 @@ fn comparison(allowed: Option<f64>) -> Comparison {
         difference: Estimate::between(28_000.0, 26_400.0, 29_600.0, Method::Paired),
         real: true,
         allowed,
+        verdict: allowed.map(|_| Verdict::Differs),
         cause: None,
     }
 }

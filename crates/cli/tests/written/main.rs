@@ -23,7 +23,7 @@ use ways::{ELSEWHERE, EXAMPLES, Way, arguments, is_of, set, way};
 /// The examples of `sluice-net` that pages name.
 const EXAMPLE_NAMES: [&str; 2] = ["reverse_service", "reverse_client"];
 /// How long to wait for a part of a rack, in steps of 50 ms.
-const PATIENCE: u32 = 600;
+const PATIENCE: u32 = 2_400;
 
 #[test]
 fn every_command_is_run_or_somebody_says_why_not() {

@@ -54,3 +54,25 @@ fn after_its_own_sleep_a_controller_waits_for_two_renewals_more() {
     assert!(rack.notes.contains(&Note::Stalled { late_ms }), "{:?}", rack.notes);
     assert_eq!(rack.controller.deadline(), Some(rack.now + RENEW.times(2)));
 }
+
+/// The switch's process is stopped, and goes on in the same life; hosts renew with the controller meanwhile.
+#[test]
+fn a_switch_that_was_stopped_is_not_the_controllers_own_sleep() {
+    let mut rack = Rack::up();
+    rack.join(&worker("w", 1));
+    rack.join(&worker("silent", 2));
+    rack.disconnect(0);
+    let end = rack.now + LEASE.times(5);
+    while rack.now < end {
+        rack.now = rack.now + RENEW;
+        rack.ask(&worker("w", 1));
+    }
+    rack.connect();
+    rack.renew_for(LEASE.times(2), &[&worker("w", 1)]);
+    assert!(!rack.notes.iter().any(|note| matches!(note, Note::Stalled { .. })), "{:?}", rack.notes);
+    assert!(rack.notes.contains(&Note::SwitchDown), "{:?}", rack.notes);
+    let died = |who: &str| {
+        rack.notes.iter().any(|note| matches!(note, Note::WorkerDied { name, .. } if name == who))
+    };
+    assert!(died("silent") && !died("w"), "{:?}", rack.notes);
+}

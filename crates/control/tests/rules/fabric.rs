@@ -166,6 +166,7 @@ fn a_rate_that_changes_is_told_with_the_next_renewal_and_a_weight_at_once() {
         waits: false,
         quotas: u32::from(workers) * 3,
         capacity,
+        ..PoolSize::default()
     };
     let mut said = |size: PoolSize| {
         let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! Types and room: a task never comes to a worker that does not serve its type, however types and workers
 //! move, and no token ring overflows when workers come in anew.
 
-use crate::rack::{Rack, client, worker};
+use crate::rack::{Rack, client, plan, worker};
 use sluice_control::{Answer, Event, Refusal, Waiting, WorkerGrant, WorkerHello};
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, SliceId, TaskType, WorkerId};
@@ -123,6 +123,46 @@ fn a_newcomer_waits_while_tasks_of_a_former_type_wait_that_it_does_not_serve() {
     rack.run(Nanos::from_millis(200));
     let grant = join(&mut rack, &newcomer);
     rack.park(&grant, 1);
+}
+
+/// The slice is looked at ever more rarely while nothing moves in it, but not while somebody waits for that.
+#[test]
+fn who_waits_for_former_tasks_comes_in_soon_after_they_were_run_however_long_that_took() {
+    let (mut rack, grants) = with_a_task_left_behind();
+    let old = serving("old", 1, "get", &[1, 2, 3]);
+    rack.renew_for(Nanos::from_millis(910), &[&old, &serving("scanner", 2, "scan", &[1, 2, 3])]);
+    let newcomer = serving("newcomer", 3, "get", &[3]);
+    rack.switch.serves.insert(3, newcomer.types.clone());
+    rack.park(&grants[0], 1);
+    assert_eq!(waits_for(&rack.ask(&newcomer)), Some(Waiting::FormerTypes));
+    rack.run(Nanos::from_millis(5));
+    join(&mut rack, &newcomer);
+}
+
+/// What others want to see says nothing of how soon the next broom is due, nor that the last one was lost.
+#[test]
+fn who_looks_at_balances_makes_sweeps_neither_rarer_nor_brooms_more() {
+    let mut plan = plan();
+    plan.lease = Nanos::from_millis(4);
+    plan.renew_every = Nanos::from_millis(1);
+    let counted = [false, true].map(|is_watched| {
+        let mut rack = Rack::up_with(plan.clone());
+        let leaver = serving("leaver", 1, "get", &[1, 2]);
+        let grant = join(&mut rack, &leaver);
+        rack.park(&grant, 8);
+        rack.leave(&leaver);
+        rack.flush();
+        if is_watched {
+            rack.feed(Event::Watch);
+        }
+        let end = rack.now + Nanos::from_millis(7);
+        while let Some(due) = rack.controller.deadline().filter(|due| *due <= end) {
+            rack.tick(due);
+            rack.flush();
+        }
+        rack.switch.written.iter().filter(|op| matches!(op, TableOp::Inject(_))).count()
+    });
+    assert_eq!(counted, [3; 2], "the first is lost, and so are those sent for it");
 }
 
 #[test]

@@ -20,10 +20,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of `kind`; the message becomes one line.
+    /// A failure of `kind`; the message becomes one line that is fit for terminals and logs, whatever it
+    /// quotes.
     pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
         let message = message.to_string();
-        let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<String> = lines.map(sluice_units::shown).collect();
         Self { kind, message: lines.join("; "), result_shown: false }
     }
 
@@ -49,6 +51,13 @@ impl Failure {
         Self { result_shown: true, ..self }
     }
 
+    /// This, and that another thing failed as well.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let result_shown = self.result_shown || other.result_shown;
+        Self { message: format!("{}; {}", self.message, other.message), result_shown, kind: self.kind }
+    }
+
     /// As the JSON says it.
     pub fn to_json(&self) -> serde_json::Value {
         json!({
@@ -65,3 +74,14 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_that_commands_no_terminal_whatever_it_quotes() {
+        let said = Failure::bad_input("first \u{1b}[2J\0 line\r\n\n  second\u{202e}\n").to_string();
+        assert_eq!(said, "first \\u{1b}[2J\\0 line; second\\u{202e}");
+    }
+}

@@ -13,7 +13,9 @@ mod window;
 use std::thread;
 use std::time::Duration;
 
+use sluice_net::clock::Clock;
 use sluice_net::schedule::{Next, Numbered, Schedule};
+use sluice_outcome::run::ClockStep;
 use sluice_wire::Nanos;
 
 pub use source::{Source, Task};
@@ -35,29 +37,34 @@ const DRAIN: Nanos = Nanos::from_millis(2_000);
 /// How long to sleep at most, so that signals are heard.
 const SLEEP_MAX: Nanos = Nanos::from_millis(50);
 
+/// What came of a load, and what ended it before its time, if something did but a signal.
+#[derive(Debug)]
+pub struct LoadRun {
+    /// What was measured.
+    pub tally: Tally,
+    /// Why it ended.
+    pub ended: Outcome<()>,
+}
+
 /// Sends all tasks of `source` to `target`, waits for their outcomes, and says what came of them.
 ///
 /// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took
 /// ends it: the rest of its tasks would be refused too.
-pub fn run(
-    plan: &LoadPlan,
-    source: Source,
-    target: &mut Target,
-    board: &Board,
-    stop: &Stop,
-) -> Outcome<Tally> {
+pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, stop: &Stop) -> LoadRun {
     let mut load = Load::new(plan, source);
+    let mut ended = Ok(());
     loop {
         let now = target.now();
-        if stop.is_asked() {
+        load.keep_clock(target.start(), now);
+        if stop.is_asked() || ended.is_err() {
             load.cut(now);
         }
-        load.collect(target)?;
+        ended = ended.and(load.collect(target));
         load.send_due(now, target);
         load.show(now, board, false);
         if load.schedule.is_over(now) {
             load.show(now, board, true);
-            return Ok(load.tally);
+            return LoadRun { tally: load.tally, ended };
         }
         let span = load.schedule.next_due().since(target.now()).min(SLEEP_MAX);
         thread::sleep(Duration::from_nanos(span.0));
@@ -66,6 +73,8 @@ pub fn run(
 
 struct Load<'p> {
     plan: &'p LoadPlan,
+    /// Notices when the wall clock is set.
+    clock: Clock,
     schedule: Schedule<usize, Vec<u8>, Source>,
     tally: Tally,
     /// Whether any task of a type was answered.
@@ -77,18 +86,30 @@ struct Load<'p> {
 impl<'p> Load<'p> {
     fn new(plan: &'p LoadPlan, source: Source) -> Self {
         let names = || plan.mix.iter().map(|(name, _)| name.clone());
+        let measured = nanos(plan.warm_up)..nanos(plan.warm_up + plan.length);
+        let mut tally = Tally::new(names(), plan.arrivals.rate(), measured);
+        tally.cut_off = source.cut_off();
         Self {
             plan,
+            clock: Clock::start(),
             schedule: Schedule::new(source, nanos(plan.deadline), DRAIN),
-            tally: Tally::new(names(), plan.arrivals.rate(), nanos(plan.warm_up)),
+            tally,
             taken: plan.mix.iter().map(|_| false).collect(),
             window: Window::new(names()),
             shown: Nanos(0),
         }
     }
 
+    fn keep_clock(&mut self, start: Nanos, now: Nanos) {
+        if let Some(by_ns) = self.clock.keep(start + now) {
+            let (at_s, by_s) = (now.0 as f64 / 1e9, by_ns as f64 / 1e9);
+            self.tally.clock_steps.push(ClockStep { at_s, by_s });
+        }
+    }
+
     /// Nothing is due any more; what was pushed back is given up.
     fn cut(&mut self, now: Nanos) {
+        self.tally.cut(now);
         for given_up in self.schedule.cut() {
             self.tally.ended(&never_sent(&given_up.task, now));
         }
@@ -159,6 +180,7 @@ fn never_sent(task: &Task, now: Nanos) -> Ended {
         attempts: 0,
         worker: None,
         ending: Ending::Refused("never_sent"),
+        complaint: None,
     }
 }
 

@@ -27,6 +27,8 @@ const TYPES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Source {
     requests: Requests,
+    /// Whether they are a trace's, of which there are so many.
+    is_traced: bool,
     /// What tasks carry, type by type.
     carried: Vec<Request>,
     dice: Dice,
@@ -44,11 +46,20 @@ impl Source {
         let rate_per_s = plan.arrivals.rate().unwrap_or_default();
         Ok(Self {
             requests: Requests::new(&workload(plan)?, rate_per_s, seed, 0),
+            is_traced: matches!(plan.arrivals, Arrivals::Trace(_)),
             carried: plan.mix.iter().map(|(name, _)| request_of(plan, name)).collect(),
             dice: Dice::named(seed, "bytes", 0),
             keys,
             end: Nanos((plan.warm_up + plan.length).as_nanos() as u64),
         })
+    }
+}
+
+impl Source {
+    /// How many tasks of a trace come after the load's end. Where tasks are drawn there is no end of them.
+    pub fn cut_off(&self) -> u64 {
+        let late = |requests: &Requests| requests.clone().filter(|request| request.at >= self.end).count();
+        if self.is_traced { late(&self.requests) as u64 } else { 0 }
     }
 }
 
@@ -165,6 +176,7 @@ mod tests {
             deadline: Duration::from_secs(5),
             retry: true,
             behind_max: Duration::from_millis(10),
+            failed_max: 0.01,
         }
     }
 
@@ -218,6 +230,9 @@ mod tests {
             read.iter().map(|task| (task.due.0, task.kind)).collect::<Vec<_>>(),
             [(100_000, 0), (250_500, 1)]
         );
+        std::fs::write(&path, "5,get\n9999999,get\n10000000,get\n600000000,scan\n").expect("written");
+        let source = Source::new(&plan(Arrivals::Trace(path.clone())), 1, 1_000).expect("legal");
+        assert_eq!((source.cut_off(), source.count()), (2, 2), "the load ends after 10 s");
         for (text, reason) in [
             ("100;get", "trace.csv:1:1: `100;get` has no comma"),
             ("x,get", "trace.csv:1:1: "),

@@ -4,8 +4,10 @@
 //! slowdown is what the rack's queues alone made of it: waits + service over service.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
+use sluice_outcome::run::ClockStep;
 use sluice_wire::Nanos;
 
 use super::timeline::Timeline;
@@ -38,7 +40,7 @@ pub enum Ending {
 }
 
 /// A task that ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ended {
     /// Its place in the mix.
     pub kind: usize,
@@ -52,6 +54,8 @@ pub struct Ended {
     pub worker: Option<u16>,
     /// What came of it.
     pub ending: Ending,
+    /// What the service said, if it failed.
+    pub complaint: Option<String>,
 }
 
 /// Tasks by outcome.
@@ -63,6 +67,8 @@ pub struct Counts {
     pub replied: u64,
     /// Those of them whose service failed.
     pub failed: u64,
+    /// What the service said of the first of those.
+    pub first_failure: Option<String>,
     /// Tasks that cannot have run, by reason.
     pub refused: BTreeMap<&'static str, u64>,
     /// Tasks that may have run, by reason.
@@ -93,6 +99,9 @@ impl Counts {
             Ending::Reply { failed, .. } => {
                 self.replied += 1;
                 self.failed += u64::from(failed);
+                if failed && self.first_failure.is_none() {
+                    self.first_failure.clone_from(&ended.complaint);
+                }
             }
             Ending::Refused(why) => *self.refused.entry(why).or_default() += 1,
             Ending::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
@@ -104,6 +113,7 @@ impl Counts {
         self.sent += other.sent;
         self.replied += other.replied;
         self.failed += other.failed;
+        self.first_failure = self.first_failure.take().or_else(|| other.first_failure.clone());
         self.attempts += other.attempts;
         for (why, count) in &other.refused {
             *self.refused.entry(why).or_default() += count;
@@ -172,6 +182,8 @@ pub struct KindTally {
     pub name: String,
     /// Tasks by outcome.
     pub counts: Counts,
+    /// Replies within the measured time, whichever tasks they answer.
+    pub replied_in_time: u64,
     /// Times of its good replies.
     pub times: Times,
 }
@@ -189,27 +201,44 @@ pub struct Tally {
     pub pushed_back: Histogram<u64>,
     /// Replies over time, the warm-up's included.
     pub timeline: Timeline,
-    measured_from: Nanos,
+    /// Tasks that come after the load's end, and are not sent.
+    pub cut_off: u64,
+    /// Steps of the wall clock.
+    pub clock_steps: Vec<ClockStep>,
+    measured: Range<Nanos>,
 }
 
 impl Tally {
-    /// Nothing yet: tasks due from `measured_from` on will be measured.
-    pub fn new(names: impl IntoIterator<Item = String>, rate: Option<f64>, measured_from: Nanos) -> Self {
-        let kind = |name| KindTally { name, counts: Counts::default(), times: Times::new() };
+    /// Nothing yet: tasks due within `measured` will be measured, where what is due ends with it.
+    pub fn new(names: impl IntoIterator<Item = String>, rate: Option<f64>, measured: Range<Nanos>) -> Self {
+        let kind =
+            |name| KindTally { name, counts: Counts::default(), replied_in_time: 0, times: Times::new() };
         Self {
             kinds: names.into_iter().map(kind).collect(),
             warm_up: Counts::default(),
             behind: histogram(),
             pushed_back: histogram(),
             timeline: Timeline::new(rate),
-            measured_from,
+            cut_off: 0,
+            clock_steps: Vec::new(),
+            measured,
         }
+    }
+
+    /// The load is ended at `now`, before its time.
+    pub fn cut(&mut self, now: Nanos) {
+        self.measured.end = self.measured.end.min(now.max(self.measured.start));
+    }
+
+    /// The time for which the load was measured.
+    pub const fn measured_time(&self) -> &Range<Nanos> {
+        &self.measured
     }
 
     /// A task was due and seen `behind` later.
     pub fn due(&mut self, kind: usize, due: Nanos, behind: Nanos) {
         self.timeline.due(due);
-        if due < self.measured_from {
+        if due < self.measured.start {
             self.warm_up.sent += 1;
         } else {
             self.kinds[kind].counts.sent += 1;
@@ -230,8 +259,11 @@ impl Tally {
         }
         if let Ending::Reply { .. } = ended.ending {
             self.timeline.replied(ended.at, latency.0);
+            if self.measured.contains(&ended.at) {
+                self.kinds[ended.kind].replied_in_time += 1;
+            }
         }
-        if ended.due < self.measured_from {
+        if ended.due < self.measured.start {
             self.warm_up.end(ended);
             return;
         }
@@ -269,12 +301,14 @@ mod tests {
     };
 
     fn tally() -> Tally {
-        Tally::new(["get".to_owned()], Some(100.0), Nanos(100))
+        Tally::new(["get".to_owned()], Some(100.0), Nanos(100)..Nanos(50_000))
     }
 
     fn end(tally: &mut Tally, due: u64, at: u64, ending: Ending) {
         tally.due(0, Nanos(due), Nanos(0));
-        tally.ended(&Ended { kind: 0, due: Nanos(due), at: Nanos(at), attempts: 1, worker: Some(0), ending });
+        let complaint = matches!(ending, Ending::Reply { failed: true, .. }).then(|| format!("at {at}"));
+        let (kind, due, at, worker) = (0, Nanos(due), Nanos(at), Some(0));
+        tally.ended(&Ended { kind, due, at, attempts: 1, worker, ending, complaint });
     }
 
     #[test]
@@ -324,7 +358,21 @@ mod tests {
         let failed =
             Ending::Reply { failed: true, switch_wait: Nanos(0), worker_wait: Nanos(0), service: Nanos(5) };
         end(&mut tally, 100, 10_100, failed);
-        assert_eq!((tally.measured().replied, tally.measured().failed), (1, 1));
+        end(&mut tally, 100, 10_200, failed);
+        assert_eq!((tally.measured().replied, tally.measured().failed), (2, 2));
+        assert_eq!(tally.everything().first_failure.as_deref(), Some("at 10100"));
         assert!(tally.kinds[0].times.latency.is_empty());
+    }
+
+    #[test]
+    fn replies_that_come_when_the_measured_time_is_over_are_no_throughput() {
+        let mut tally = tally();
+        for at in [99, 100, 49_999, 50_000, 60_000] {
+            end(&mut tally, 50, at, REPLY);
+        }
+        assert_eq!(tally.kinds[0].replied_in_time, 2);
+        tally.cut(Nanos(30_000));
+        end(&mut tally, 100, 30_000, REPLY);
+        assert_eq!((tally.kinds[0].replied_in_time, tally.measured_time().end), (2, Nanos(30_000)));
     }
 }

@@ -7,6 +7,7 @@ use sluice_net::client::{
     self, Errand, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, UnknownWhy,
 };
 use sluice_net::clock::Clock;
+use sluice_net::rpc::shown;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
 use super::source::Task;
@@ -58,7 +59,8 @@ impl Target {
             Err(SubmitError::Busy) => false,
             Err(why @ (SubmitError::TooLong { .. } | SubmitError::Closed)) => {
                 let ending = Ending::Refused(submit_error(why));
-                self.ended.push(Ended { kind, due, at: self.now(), attempts: 0, worker: None, ending });
+                let (at, attempts) = (self.now(), 0);
+                self.ended.push(Ended { kind, due, at, attempts, worker: None, ending, complaint: None });
                 true
             }
         }
@@ -71,6 +73,10 @@ impl Target {
 }
 
 fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> Ended {
+    let complaint = match &ended.outcome {
+        TaskOutcome::Reply(answer) if answer.failed => Some(shown(&String::from_utf8_lossy(&answer.bytes))),
+        _ => None,
+    };
     let (worker, ending) = match &ended.outcome {
         TaskOutcome::Reply(answer) => {
             let ending = Ending::Reply {
@@ -91,7 +97,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
         TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),
         TaskOutcome::Unknown(UnknownWhy::TooOld) => (None, Ending::Unknown("too_old")),
     };
-    Ended { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending }
+    Ended { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending, complaint }
 }
 
 const fn reject(reason: RejectReason) -> &'static str {

@@ -120,7 +120,8 @@ mod tests {
             let service = Nanos::from_millis(5);
             let ending =
                 Ending::Reply { failed: false, switch_wait: Nanos(0), worker_wait: Nanos(0), service };
-            window.ended(&Ended { kind: 0, due, at: due + service, attempts: 1, worker: Some(1), ending });
+            let (at, worker, complaint) = (due + service, Some(1), None);
+            window.ended(&Ended { kind: 0, due, at, attempts: 1, worker, ending, complaint });
         }
         let view = window.turn(Nanos::from_millis(500));
         assert!((view.kinds[0].replied_per_s - 200.0).abs() < 1e-6);

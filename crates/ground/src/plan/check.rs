@@ -155,6 +155,18 @@ fn load(plan: &Plan) -> Result<(), String> {
             return Err(format!("the load sends `{name}`, which no slice serves; add it to a slice's types"));
         }
     }
+    // A plan without workers is for such as are started by hand.
+    let is_empty = |slice: &&SlicePlan| plan.workers.iter().all(|worker| worker.lanes(&slice.name) == 0);
+    for slice in plan.slices.iter().filter(is_empty).filter(|_| !plan.workers.is_empty()) {
+        let sent = load.mix.iter().find(|(name, share)| *share > 0.0 && slice.types.contains(name));
+        if let Some((name, _)) = sent {
+            return Err(format!(
+                "the load sends `{name}` to slice `{0}`, which has no worker, so that all of it would be \
+                 refused; add a [[worker]] with slice = \"{0}\", or leave the type out of the mix",
+                slice.name
+            ));
+        }
+    }
     Ok(())
 }
 

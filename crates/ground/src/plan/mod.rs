@@ -24,8 +24,8 @@ use std::path::Path;
 pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
-    Arrivals, CoresPlan, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request,
-    ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
+    Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
@@ -33,6 +33,7 @@ pub use runs_live::live_program;
 pub use types::Types;
 
 use sluice_switch::registry::Choice;
+use sluice_system::text;
 
 use crate::fail::{Failure, Outcome};
 use crate::figures::is_figure;
@@ -44,7 +45,7 @@ impl Plan {
     /// The plan in `path`, or the demo's.
     pub fn load(path: Option<&Path>) -> Outcome<Self> {
         let Some(path) = path else { return Self::from_text("demo (built in)", DEMO) };
-        let text = std::fs::read_to_string(path).map_err(|why| {
+        let text = text::read(path).map_err(|why| {
             let path = path.display().to_string();
             if is_figure(&path) {
                 return Failure::bad_input(Kind::Study.is_no_other(&path));
@@ -52,7 +53,7 @@ impl Plan {
             if Choice::parse(&path).is_ok() {
                 return Failure::bad_input(format!("{path} is a policy, not a plan: give --policy {path}"));
             }
-            Failure::bad_input(format!("plan {path} cannot be read: {why}; give the path of a TOML plan"))
+            Failure::bad_input(format!("plan {path} cannot be read: {why}"))
         })?;
         Self::from_text(&path.display().to_string(), &text)
     }

@@ -193,6 +193,8 @@ pub struct LoadPlan {
     pub retry: bool,
     /// How far the sender may be behind at its 99th percentile.
     pub behind_max: Duration,
+    /// The share of the replies whose service may have failed.
+    pub failed_max: f64,
 }
 
 /// When tasks are sent.
@@ -205,6 +207,9 @@ pub enum Arrivals {
     /// At the moments that a file names.
     Trace(PathBuf),
 }
+
+/// The share of failed services that passes if nobody says.
+pub const FAILED_MAX: f64 = 0.01;
 
 impl Arrivals {
     /// Tasks per second; unknown for a trace.

@@ -12,13 +12,14 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use toml::de::DeTable;
 
 use super::parts::{
-    Arrivals, Event, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request, ServicePlan,
-    SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, state_in,
+    Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, Request,
+    ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan, state_in,
 };
 use super::runs_live::{FABRIC_POLICY, live_program};
 use super::section::{COUNT_MAX, Section, Source};
-use super::types::Types;
+use super::types::{Types, check_shown};
 use crate::fail::{Failure, Outcome};
+use crate::file_name::file_name;
 use crate::flags::Io;
 use crate::units;
 
@@ -36,8 +37,9 @@ pub(super) fn read(source: Source<'_>) -> Outcome<Plan> {
         source.complain(at, format!("is not TOML: {}", why.message()))
     })?;
     let top = Section::top(source, parsed.get_ref());
-    let name = top.text("name")?.unwrap_or("rack").to_owned();
-    let out = top.text("out")?.map_or_else(|| PathBuf::from("out").join(&name), PathBuf::from);
+    let shown = |name: &str| check_shown(name).map(|()| name.to_owned());
+    let name = top.parsed("name", shown)?.unwrap_or_else(|| "rack".to_owned());
+    let out = top.text("out")?.map_or_else(|| PathBuf::from("out").join(file_name(&name)), PathBuf::from);
     let rocksdb = rocksdb(top.section("rocksdb")?)?;
     let dilation = dilation(&top)?;
     let mut types = types(top.section("types")?)?;
@@ -284,6 +286,7 @@ fn load(section: Section<'_>, dilation: u32, known: &mut Types) -> Outcome<LoadP
         deadline: section.span("deadline")?.unwrap_or_else(|| deadline_default(dilation)),
         retry: section.parsed("retry", units::retry)?.unwrap_or(true),
         behind_max: section.span("behind_max")?.unwrap_or(Duration::from_millis(10)),
+        failed_max: section.number("failed_max", share)?.unwrap_or(FAILED_MAX),
     };
     if plan.length.is_zero() {
         return Err(section.complain_of("length", "is zero; measure for a second at least"));
@@ -293,6 +296,11 @@ fn load(section: Section<'_>, dilation: u32, known: &mut Types) -> Outcome<LoadP
     }
     section.finish()?;
     Ok(plan)
+}
+
+fn share(number: f64) -> Result<f64, String> {
+    let why = || format!("{number} is not between 0 and 1; 0.01 is one in a hundred");
+    (0.0..=1.0).contains(&number).then_some(number).ok_or_else(why)
 }
 
 fn mix(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, f64)>> {

@@ -1,6 +1,8 @@
 //! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number
 //! will do.
 
+use sluice_control::NAME_BYTES_MAX;
+
 /// The types that every plan knows, by their numbers.
 const OURS: [(&str, u16); 4] = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
 
@@ -19,8 +21,24 @@ impl Types {
         self.0.iter().filter(|(name, number)| !OURS.contains(&(name.as_str(), *number)))
     }
 
+    /// Those that every plan knows, and those that a rack was started with.
+    pub fn of_rack(names: impl IntoIterator<Item = (u16, String)>) -> Self {
+        let mut types = Self::ours();
+        for (number, name) in names {
+            // A name that is taken here is ours.
+            types.name(&name, number).ok();
+        }
+        types
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &(String, u16)> {
+        self.0.iter()
+    }
+
     /// Names a number.
     pub fn name(&mut self, name: &str, number: u16) -> Result<(), String> {
+        check_shown(name)?;
         let half = |(known, used): &&(String, u16)| (known == name) != (*used == number);
         if let Some((other, _)) = self.0.iter().find(half) {
             return Err(format!("{number} and the name must both be new; `{other}` has one of them already"));
@@ -70,6 +88,21 @@ impl Types {
     }
 }
 
+/// Refuses a name that results could not show: it stands in tables, lines and files.
+pub(super) fn check_shown(name: &str) -> Result<(), String> {
+    let hides = |letter: &char| !matches!(letter, '"' | '\'' | '\\') && letter.escape_debug().len() > 1;
+    if name.trim().is_empty() {
+        return Err("a name needs at least one letter".to_owned());
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(format!("a name of {} bytes is too long; {NAME_BYTES_MAX} are the most", name.len()));
+    }
+    name.chars().find(hides).map_or(Ok(()), |letter| {
+        let (name, letter) = (name.escape_debug(), letter.escape_debug());
+        Err(format!("the name `{name}` holds `{letter}`, which no table can show; leave it out"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +121,17 @@ mod tests {
         assert_eq!(types.largest(), 70);
         for wrong in ["revers", "0", "65536", "-1"] {
             assert!(types.called(wrong).is_err_and(|why| why.contains("or give its number")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_may_be_a_path_and_a_quotation_but_nothing_that_no_line_shows() {
+        let long = "x".repeat(NAME_BYTES_MAX + 1);
+        for right in ["kv/read", "../../../evil", "say \"hi\"", "größe", &long[1..]] {
+            assert_eq!(Types::ours().name(right, 17), Ok(()), "{right}");
+        }
+        for wrong in ["", " ", "a\nb", "a\tb", "\u{1b}[2J", "a\u{202e}b", "a\0", &long] {
+            assert!(Types::ours().name(wrong, 17).is_err(), "{wrong:?}");
         }
     }
 

@@ -188,7 +188,7 @@ fn write_rocksdb(toml: &mut Toml, rocksdb: &RocksArgs) -> Result<(), String> {
 }
 
 fn write_load(toml: &mut Toml, load: &LoadPlan, types: &Types) -> Result<(), String> {
-    let LoadPlan { arrivals, mix, requests, warm_up, length, deadline, retry, behind_max } = load;
+    let LoadPlan { arrivals, mix, requests, warm_up, length, deadline, retry, behind_max, failed_max } = load;
     toml.section("[load]");
     match arrivals {
         Arrivals::Poisson(rate) => {
@@ -209,6 +209,7 @@ fn write_load(toml: &mut Toml, load: &LoadPlan, types: &Types) -> Result<(), Str
     toml.span("deadline", *deadline);
     toml.text("retry", units::retry_text(*retry));
     toml.span("behind_max", *behind_max);
+    toml.float("failed_max", *failed_max);
     for (name, request) in requests {
         toml.section(&format!("[load.request.{}]", key(name)));
         write_request(toml, request);

@@ -3,71 +3,108 @@
 //! run time.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::RunResult;
 use sluice_report::{decided, run};
+use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Outcome};
+use crate::file_name::file_name;
 use crate::load::{SLOWDOWN_SCALE, Tally};
 
+const JSON: &str = "result.json";
+const CSV: &str = "result.csv";
+const TIMELINE: &str = "timeline.csv";
+const DEPTHS: &str = "depths.html";
+/// What stands behind a type's name in the name of each of its `.hgrm` files.
+const HGRMS: [&str; 5] = ["latency-us", "scheduling-delay-us", "service-us", "slowdown", "slowdown-server"];
 /// Steps per halving of the distance to 100 %, as the format's other writers use.
 const TICKS_PER_HALF: u32 = 5;
 
-/// Writes everything into `folder`, which is made if need be.
+/// Writes everything into `folder`, which is made if need be: all of it or, where there is no room, nothing.
 pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
     make(folder)?;
-    save(folder, "result.json", &(run::json(result) + "\n"))?;
-    save(folder, "result.csv", &run::types_csv(result))?;
-    save(folder, "timeline.csv", &run::timeline_csv(result))?;
+    let mut files = vec![
+        (JSON.to_owned(), run::json(result) + "\n"),
+        (CSV.to_owned(), run::types_csv(result)),
+        (TIMELINE.to_owned(), run::timeline_csv(result)),
+    ];
     if !result.depths.is_empty() {
-        save(
-            folder,
-            "depths.html",
-            &decided(&result.title(), &result.slices, &result.depths, &result.decisions),
-        )?;
+        let page = decided(&result.title(), &result.slices, &result.depths, &result.decisions);
+        files.push((DEPTHS.to_owned(), page));
     }
     for kind in &tally.kinds {
         let times = &kind.times;
-        for (what, histogram, unit) in [
-            ("latency-us", &times.latency, 1e3),
-            ("scheduling-delay-us", &times.scheduling_delay, 1e3),
-            ("service-us", &times.service, 1e3),
-            ("slowdown", &times.slowdown, SLOWDOWN_SCALE),
-            ("slowdown-server", &times.slowdown_server, SLOWDOWN_SCALE),
-        ] {
-            save(folder, &format!("{}-{what}.hgrm", kind.name), &hgrm(histogram, unit))?;
+        let all = [
+            (&times.latency, 1e3),
+            (&times.scheduling_delay, 1e3),
+            (&times.service, 1e3),
+            (&times.slowdown, SLOWDOWN_SCALE),
+            (&times.slowdown_server, SLOWDOWN_SCALE),
+        ];
+        for (what, (histogram, unit)) in HGRMS.into_iter().zip(all) {
+            if !histogram.is_empty() {
+                files.push((format!("{}-{what}.hgrm", file_name(&kind.name)), hgrm(histogram, unit)));
+            }
         }
     }
-    Ok(())
+    save_all(folder, &files)
+}
+
+/// Removes what an earlier run wrote into this folder, if it is there: it must not be taken for this one's.
+pub fn clear(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_hgrm = HGRMS.iter().any(|what| name.ends_with(&format!("-{what}.hgrm")));
+        if is_hgrm || [JSON, CSV, TIMELINE, DEPTHS].contains(&name.as_str()) {
+            // What cannot be removed is written over.
+            fs::remove_file(entry.path()).ok();
+        }
+    }
 }
 
 /// Makes a folder for results.
 pub fn make(folder: &Path) -> Outcome<()> {
     fs::create_dir_all(folder).map_err(|why| {
-        let folder = folder.display();
-        Failure::bad_input(format!("results folder {folder} cannot be made: {why}; choose another as `out`"))
+        let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
+        Failure::bad_input(format!("results folder {folder} (`out`) cannot be made: {why}; {helps}"))
     })
 }
 
-/// Writes a file into a folder that is there.
+/// Writes a file into a folder that is there, at once: whoever reads it meanwhile finds all of the old text
+/// or all of the new, and where there is no room the old one stays.
 pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
-    let path = folder.join(name);
-    fs::write(&path, text).map_err(|why| {
-        let path = path.display();
-        Failure::broken(format!("{path} cannot be written: {why}; free some space or choose another folder"))
-    })
+    save_all(folder, &[(name.to_owned(), text)])
 }
 
-/// The same, at once: whoever reads the file meanwhile finds all of the old text or all of the new.
-pub fn replace(folder: &Path, name: &str, text: &str) -> Outcome<()> {
-    let (half, path) = (format!("{name}.half"), folder.join(name));
-    save(folder, &half, text)?;
-    fs::rename(folder.join(half), &path).map_err(|why| {
-        Failure::broken(format!("{} cannot be written: {why}; choose another folder", path.display()))
-    })
+/// Writes files into a folder that is there: all of them, or none.
+fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
+    let half = |name: &str| folder.join(format!("{name}.half"));
+    let failed = |name: &str, why: io::Error| unwritten(&folder.join(name), &why);
+    let write = |(name, text): &(String, _)| {
+        let text: &str = AsRef::as_ref(text);
+        fs::write(half(name), text).map_err(|why| failed(name, why))
+    };
+    let put =
+        |(name, _): &(String, _)| fs::rename(half(name), folder.join(name)).map_err(|why| failed(name, why));
+    let saved = files.iter().try_for_each(write).and_then(|()| files.iter().try_for_each(put));
+    if saved.is_err() {
+        // Those that are not there, or are in their place.
+        for (name, _) in files {
+            fs::remove_file(half(name)).ok();
+        }
+    }
+    saved
+}
+
+/// Why a file is not there, and what helps.
+pub fn unwritten(path: &Path, why: &io::Error) -> Failure {
+    let (path, helps) = (path.display(), advice(Attempt::Write, why));
+    Failure::broken(format!("{path} cannot be written: {why}; {helps}"))
 }
 
 /// The percentile distribution in the text format of `HdrHistogram`.
@@ -97,6 +134,20 @@ fn hgrm(histogram: &Histogram<u64>, unit: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_one_of_several_files_cannot_be_written_none_is_and_old_ones_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let there = |name: &str| fs::read_to_string(folder.path().join(name)).ok();
+        save(folder.path(), "a", "old").expect("there is room");
+        let files = [("a", "new"), ("no/such/folder", "b")].map(|(name, text)| (name.to_owned(), text));
+        let why = save_all(folder.path(), &files).expect_err("there is no such folder").to_string();
+        assert!(why.contains("no/such/folder cannot be written") && why.contains("free some space"), "{why}");
+        assert_eq!(there("a").as_deref(), Some("old"));
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+        save_all(folder.path(), &files[..1]).expect("there is room");
+        assert_eq!(there("a").as_deref(), Some("new"));
+    }
 
     #[test]
     fn an_hgrm_rises_to_its_largest_value_and_counts_all() {

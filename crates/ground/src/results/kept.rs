@@ -55,7 +55,7 @@ impl Keeper {
             let why = "it would be another one when it is read";
             return Err(Failure::broken(format!("the plan cannot be kept, a bug: {why}; please report it")));
         }
-        files::replace(&plan.out, PLAN, &text)?;
+        files::save(&plan.out, PLAN, &text)?;
         Ok(path)
     }
 

@@ -4,21 +4,29 @@ pub mod files;
 pub mod kept;
 pub mod studies;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::{
-    Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
+    Bin, Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
 };
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::{Depths, Sustained};
+use sluice_report::run;
+use sluice_sim::stats::{RunPart, sustained_in_parts};
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;
 use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
+use crate::{print, utc};
 
 /// Refused tasks that a run may have, as a share of all.
 const REFUSED_MAX: f64 = 0.01;
+/// A host that is gone is noticed so long after, in seconds.
+const LEASE_S: f64 = 1.0;
+/// Parts of the measured time by which it is told whether a load was kept up.
+const PARTS: usize = 8;
 
 /// What every number of a result must be read with.
 #[derive(Clone, Debug)]
@@ -60,10 +68,10 @@ pub struct Run<'r> {
     pub label: Label,
     /// The load.
     pub load: &'r LoadPlan,
-    /// How long was really measured.
-    pub measured: Duration,
     /// Whether it was stopped early.
     pub aborted: bool,
+    /// What stopped it, if that was no signal.
+    pub abort_reason: Option<String>,
     /// What happened to the rack.
     pub events: Vec<EventResult>,
     /// When it began.
@@ -83,12 +91,16 @@ impl Run<'_> {
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);
         let sender = sender(load, tally);
-        let gates = gates(tally, &sender);
-        let seconds = self.measured.as_secs_f64().max(1e-9);
+        let sustained = sustained(tally, &self.events);
+        let gates = gates(load, tally, &sender, &sustained);
+        let measured = tally.measured_time();
+        let seconds = measured.end.since(measured.start).0 as f64 / 1e9;
+        let types: Vec<_> = tally.kinds.iter().map(|kind| type_result(kind, seconds)).collect();
         RunResult {
             schema: "sluice.result.v1",
             name: label.name,
             sluice: env!("CARGO_PKG_VERSION"),
+            started_utc: utc::stamp(self.started),
             started_unix_s: self.started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             policy: label.policy,
             seed: label.seed,
@@ -100,12 +112,17 @@ impl Run<'_> {
             offered_per_s: load.arrivals.rate(),
             mix: load.mix.iter().cloned().collect(),
             warm_up_s: load.warm_up.as_secs_f64(),
-            length_s: self.measured.as_secs_f64(),
+            length_s: seconds,
             deadline_s: load.deadline.as_secs_f64(),
             aborted: self.aborted,
+            abort_reason: self.abort_reason,
+            cut_off: tally.cut_off,
+            clock_steps: tally.clock_steps.clone(),
             tasks: task_counts(&tally.measured()),
             warm_up_tasks: task_counts(&tally.warm_up),
-            types: tally.kinds.iter().map(|kind| type_result(kind, seconds)).collect(),
+            replied_per_s: types.iter().map(|kind| kind.replied_per_s).sum(),
+            sustained,
+            types,
             sender,
             events: self.events,
             passed: gates.iter().all(|gate| gate.passed),
@@ -120,21 +137,35 @@ impl Run<'_> {
     }
 }
 
-/// Success only if every gate passed and the run came to its end.
-pub fn verdict(of: &RunResult) -> Outcome<()> {
+/// Prints a result, then keeps it in `folder`, and says whether it holds; `ended` is what ended the run
+/// before its time, if something did but a signal. The table first: what cannot be kept was seen at least.
+pub fn tell(
+    result: &RunResult,
+    tally: &Tally,
+    folder: Option<&Path>,
+    json: bool,
+    ended: Outcome<()>,
+) -> Outcome<()> {
+    let printed = if json { print::line(run::json(result)) } else { print::line(run::summary(result)) };
+    let kept = folder.map_or(Ok(()), |folder| files::write(folder, result, tally));
+    let kept = kept.map_err(Failure::with_result_shown);
+    let found = [ended, kept, printed, verdict(result)].into_iter().filter_map(Result::err);
+    let found = found.reduce(|first, other| first.and(&other));
+    found.map_or(Ok(()), |failure| Err(failure.with_result_shown()))
+}
+
+/// Success only if every gate passed and the run came to its end. One that was stopped is not complete,
+/// whatever its gates say.
+fn verdict(of: &RunResult) -> Outcome<()> {
     let failed: Vec<&str> =
         of.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.says.as_str()).collect();
-    if !failed.is_empty() {
-        return Err(Failure::new(
-            Kind::GateFailed,
-            format!("the result does not hold: {}", failed.join("; ")),
-        ));
+    let holds = failed.is_empty();
+    let why = format!("the result does not hold: {}", failed.join("; "));
+    if !of.aborted {
+        return if holds { Ok(()) } else { Err(Failure::new(Kind::GateFailed, why)) };
     }
-    if of.aborted {
-        let why = format!("stopped after {:.1} s of measuring; the result covers that", of.length_s);
-        return Err(Failure::new(Kind::Aborted, why));
-    }
-    Ok(())
+    let stopped = format!("stopped after {:.1} s of measuring; the result covers that", of.length_s);
+    Err(Failure::new(Kind::Aborted, if holds { stopped } else { format!("{stopped}; {why}") }))
 }
 
 fn task_counts(counts: &Counts) -> TaskCounts {
@@ -142,6 +173,7 @@ fn task_counts(counts: &Counts) -> TaskCounts {
         sent: counts.sent,
         replied: counts.replied,
         failed: counts.failed,
+        first_failure: counts.first_failure.clone(),
         refused: counts.refused(),
         refused_by: counts.refused.clone(),
         unknown: counts.unknown(),
@@ -158,10 +190,10 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
     TypeResult {
         name: kind.name.clone(),
         tasks: task_counts(&kind.counts),
-        replied_per_s: kind.counts.replied as f64 / seconds,
+        replied_per_s: if seconds > 0.0 { kind.replied_in_time as f64 / seconds } else { 0.0 },
         scheduling_delay_ns: quantiles(&times.scheduling_delay, 1.0),
         slowdown: quantiles(&times.slowdown, SLOWDOWN_SCALE),
-        slowdown_type_mean: over(latency, service.mean),
+        slowdown_type_mean: latency.zip(service).and_then(|(latency, service)| over(latency, service.mean)),
         slowdown_server: quantiles(&times.slowdown_server, SLOWDOWN_SCALE),
         switch_wait_ns: quantiles(&times.switch_wait, 1.0),
         worker_wait_ns: quantiles(&times.worker_wait, 1.0),
@@ -170,69 +202,119 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
     }
 }
 
-/// Where what was measured lies, in a unit of so many of what it was measured in.
-pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Quantiles {
+/// Where what was measured lies, in a unit of so many of what it was measured in; `None` if nothing was.
+pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Option<Quantiles> {
     let at = |share: f64| histogram.value_at_quantile(share) as f64 / scale;
-    Quantiles {
+    (!histogram.is_empty()).then(|| Quantiles {
         mean: histogram.mean() / scale,
         p50: at(0.5),
         p90: at(0.9),
+        p95: at(0.95),
         p99: at(0.99),
         p999: at(0.999),
         max: histogram.max() as f64 / scale,
-    }
+    })
 }
 
-fn over(of: Quantiles, unit: f64) -> Quantiles {
-    let over = |value: f64| if unit > 0.0 { value / unit } else { 0.0 };
-    Quantiles {
+fn over(of: Quantiles, unit: f64) -> Option<Quantiles> {
+    let over = |value: f64| value / unit;
+    (unit > 0.0).then(|| Quantiles {
         mean: over(of.mean),
         p50: over(of.p50),
         p90: over(of.p90),
+        p95: over(of.p95),
         p99: over(of.p99),
         p999: over(of.p999),
         max: over(of.max),
-    }
+    })
+}
+
+/// The 99th percentile and the largest, if there is anything.
+fn worst(of: &Histogram<u64>) -> Option<(u64, u64)> {
+    (!of.is_empty()).then(|| (of.value_at_quantile(0.99), of.max()))
 }
 
 fn sender(load: &LoadPlan, tally: &Tally) -> Sender {
     let limit = load.behind_max.as_nanos() as u64;
-    let behind = tally.behind.value_at_quantile(0.99);
+    let (behind, pushed_back) = (worst(&tally.behind), worst(&tally.pushed_back));
     Sender {
-        behind_p99_ns: behind,
-        behind_max_ns: tally.behind.max(),
+        behind_p99_ns: behind.map(|(p99, _)| p99),
+        behind_max_ns: behind.map(|(_, max)| max),
         behind_limit_ns: limit,
-        fell_behind: behind > limit,
-        pushed_back_p99_ns: tally.pushed_back.value_at_quantile(0.99),
-        pushed_back_max_ns: tally.pushed_back.max(),
+        fell_behind: behind.is_some_and(|(p99, _)| p99 > limit),
+        pushed_back_p99_ns: pushed_back.map(|(p99, _)| p99),
+        pushed_back_max_ns: pushed_back.map(|(_, max)| max),
     }
 }
 
+/// Whether the load was kept up, by the simulator's rule: bins of the measured time stand together in parts.
+/// Those in which a fault may show are left out, for a fault is no overload.
+fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
+    let untold = |why: &str| Sustained { holds: true, why: why.to_owned() };
+    if tally.measured().sent == 0 {
+        return untold("no task was due in the measured time");
+    }
+    let (measured, bin) = (tally.measured_time(), tally.timeline.bin().0);
+    let (first, last) = (measured.start.0.div_ceil(bin) as usize, (measured.end.0 / bin) as usize);
+    let bins = tally.timeline.bins();
+    let is_calm = |at: &usize| {
+        let [from_s, until_s] = [*at, at + 1].map(|at| (at as u64 * bin) as f64 / 1e9);
+        events.iter().all(|event| until_s <= event.at_s || from_s >= over_at_s(event))
+    };
+    let calm = (first..last).filter(is_calm).map(|at| bins.get(at).copied().unwrap_or_default());
+    let calm: Vec<Bin> = calm.collect();
+    let parts = calm.chunks_exact((calm.len() / PARTS).max(1)).take(PARTS).map(|bins| RunPart {
+        due: bins.iter().map(|bin| bin.due).sum(),
+        replies: bins.iter().map(|bin| bin.replied).sum(),
+    });
+    sustained_in_parts(&parts.collect::<Vec<_>>())
+        .unwrap_or_else(|| untold("the run, without its faults, is too short to tell"))
+}
+
+/// When a fault shows no more: a lease after its part is back, and when it is not felt any more.
+fn over_at_s(event: &EventResult) -> f64 {
+    let felt_until_s = event.felt.map_or(0.0, |felt| event.at_s + felt.lasted_s);
+    felt_until_s.max(event.returned_at_s.unwrap_or(event.at_s) + LEASE_S)
+}
+
 /// What must hold of every run, its warm-up included.
-fn gates(tally: &Tally, sender: &Sender) -> Vec<Gate> {
-    let all = tally.everything();
+fn gates(load: &LoadPlan, tally: &Tally, sender: &Sender, sustained: &Sustained) -> Vec<Gate> {
+    let (all, measured) = (tally.everything(), tally.measured());
     let refused = all.refused() as f64 / all.sent.max(1) as f64;
-    let (behind, limit) = (sender.behind_p99_ns as f64 / 1e6, sender.behind_limit_ns as f64 / 1e6);
+    let failed = all.failed as f64 / all.replied.max(1) as f64;
+    let limit = sender.behind_limit_ns as f64 / 1e6;
+    let behind = sender.behind_p99_ns.map_or_else(
+        || "no measured task was due".to_owned(),
+        |behind| format!("the sender was {:.1} ms behind at its 99th percentile", behind as f64 / 1e6),
+    );
+    let answered = measured.replied - measured.failed;
+    let kept_up = match (sustained.holds, sustained.why.as_str()) {
+        (true, "") => "the load was kept up".to_owned(),
+        (true, why) => format!("whether the load was kept up is unknown: {why}"),
+        (false, why) => format!("the load was not kept up: {why}"),
+    };
+    let gate = |name, passed, says| Gate { name, passed, says };
     vec![
-        Gate {
-            name: "none_lost",
-            passed: all.lost() == 0,
-            says: format!("{} of {} tasks lost (none may be)", all.lost(), all.sent),
-        },
-        Gate {
-            name: "none_unknown",
-            passed: all.unknown() == 0,
-            says: format!("{} of {} tasks unknown (none may be)", all.unknown(), all.sent),
-        },
-        Gate {
-            name: "few_refused",
-            passed: refused < REFUSED_MAX,
-            says: format!("{:.2} % of the tasks refused (must be under 1 %)", refused * 100.0),
-        },
-        Gate {
-            name: "sender_kept_up",
-            passed: !sender.fell_behind,
-            says: format!("the sender was {behind:.1} ms behind at its 99th percentile (at most {limit} ms)"),
-        },
+        gate("something_measured", answered > 0, {
+            format!("{answered} of {} measured tasks answered (some must be)", measured.sent)
+        }),
+        gate("none_lost", all.lost() == 0, {
+            format!("{} of {} tasks lost (none may be)", all.lost(), all.sent)
+        }),
+        gate("none_unknown", all.unknown() == 0, {
+            format!("{} of {} tasks unknown (none may be)", all.unknown(), all.sent)
+        }),
+        gate("few_refused", refused < REFUSED_MAX, {
+            format!("{:.2} % of the tasks refused (must be under 1 %)", refused * 100.0)
+        }),
+        gate("few_failed", failed <= load.failed_max, {
+            let (failed, most) = (failed * 100.0, load.failed_max * 100.0);
+            format!("{failed:.2} % of the replies failed (at most {most} % may)")
+        }),
+        gate("sender_kept_up", !sender.fell_behind, format!("{behind} (at most {limit} ms)")),
+        gate("kept_up", sustained.holds, kept_up),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,10 @@
 //! A study's files: written, read, and made anew from its JSON.
 
-use std::fs;
 use std::path::Path;
 
 use sluice_outcome::study::StudyOutcome;
 use sluice_report as report;
+use sluice_system::text;
 
 use super::files;
 use crate::fail::{Failure, Outcome};
@@ -30,8 +30,8 @@ pub fn show_again(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
 /// Reads a study's JSON.
 pub fn read(path: &Path) -> Outcome<StudyOutcome> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|why| {
-        Failure::bad_input(format!("{shown} cannot be read: {why}; name the study.json of a run"))
+    let text = text::read(path).map_err(|why| {
+        Failure::bad_input(format!("{shown} cannot be read as the study.json of a run: {why}"))
     })?;
     serde_json::from_str(&text).map_err(|why| {
         let place = format!("{shown}:{}:{}", why.line(), why.column());

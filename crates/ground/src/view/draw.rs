@@ -10,20 +10,23 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 use sluice_report::table::{digits, time};
 
 use super::heading::Heading;
-use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow};
+use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow, Zero};
+use crate::peers;
 
 /// Rows of the heading.
 const HEAD_ROWS: u16 = 4;
 /// The widths of the columns of types.
 const TYPE_WIDTHS: [u16; 9] = [8, 7, 9, 8, 8, 8, 12, 6, 6];
 /// The width of one worker's place.
-const WORKER_WIDTH: u16 = 38;
+const WORKER_WIDTH: u16 = 40;
 /// The widest name of a slice or a worker that is shown whole.
 const NAME_WIDTH: usize = 10;
-/// The width of the bar of tasks at a worker.
-const LEVEL_WIDTH: usize = 8;
+/// What stands before a worker that differs from its peers.
+const APART_MARK: &str = "!";
 /// The least rows of the replies over time: a heading, two of the chart, the axis.
 const REPLIES_ROWS_MIN: u16 = 4;
+/// The least rows of the workers.
+const WORKERS_ROWS_MIN: u16 = 2;
 /// The least rows of the events, and the share of what is left that they may take.
 const EVENTS_ROWS_MIN: u16 = 3;
 const EVENTS_SHARE: u16 = 2;
@@ -45,27 +48,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();
     let area = frame.area();
-    let (kind_rows, slice_rows) = (load.kinds.len() as u16, rack.slices.len() as u16);
     let all_workers = |width: u16| rack.workers.len().div_ceil(worker_columns(width)) as u16;
-    let others = HEAD_ROWS + 2 + kind_rows + 2 + slice_rows + 1 + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN;
-    let room = area.height.saturating_sub(others);
-    // Workers give way to what is below them: of many, some stand for all.
-    let worker_rows = all_workers(area.width).min(room.max(1));
-    let heights = [HEAD_ROWS, 2 + kind_rows, 2 + slice_rows, 1 + worker_rows];
-    let left = area.height.saturating_sub(heights.iter().sum());
-    let wanted = 1 + u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1);
-    let events =
-        wanted.min(left.saturating_sub(REPLIES_ROWS_MIN).min(left / EVENTS_SHARE)).max(EVENTS_ROWS_MIN);
+    let wanted = Wanted {
+        kinds: load.kinds.len() as u16,
+        slices: rack.slices.len() as u16,
+        workers: all_workers(area.width).max(1),
+        notes: u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1),
+    };
+    let [types, slices, workers, replies, events] = rows(area.height, &wanted);
     // However low the terminal is, the heading is whole.
-    let [head, below] = Layout::vertical([Constraint::Length(heights[0]), Constraint::Fill(1)]).areas(area);
-    let [types, slices, workers, replies, events] = Layout::vertical([
-        Constraint::Length(heights[1]),
-        Constraint::Length(heights[2]),
-        Constraint::Length(heights[3]),
-        Constraint::Min(REPLIES_ROWS_MIN),
-        Constraint::Length(events),
-    ])
-    .areas(below);
+    let lengths = [HEAD_ROWS, types, slices, workers, replies, events].map(Constraint::Length);
+    let [head, types, slices, workers, replies, events] = Layout::vertical(lengths).areas(area);
+    let others = wanted.least() - 1;
     let is_small = area.width < WIDTH_MIN || area.height <= others;
     let told = is_small.then(|| {
         format!(
@@ -80,6 +74,48 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     draw_workers(frame, workers, &rack, &load);
     draw_replies(frame, replies, &load, known);
     draw_events(frame, events, known);
+}
+
+/// What there is to show, in rows without titles.
+struct Wanted {
+    kinds: u16,
+    slices: u16,
+    workers: u16,
+    notes: u16,
+}
+
+impl Wanted {
+    /// The fewest rows that show something of everything, with the heading.
+    fn least(&self) -> u16 {
+        HEAD_ROWS + 2 + self.kinds + 2 + self.slices + WORKERS_ROWS_MIN + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN
+    }
+}
+
+/// The rows of the types, the slices, the workers, the replies over time and the events, titles included. On
+/// a low terminal the chart goes first, then workers, slices and events; the latencies stay.
+fn rows(height: u16, wanted: &Wanted) -> [u16; 5] {
+    let mut left = height.saturating_sub(HEAD_ROWS);
+    let mut take = |most: u16, least: u16| {
+        let taken = if left < least { 0 } else { most.min(left) };
+        left -= taken;
+        taken
+    };
+    let types = take(2 + wanted.kinds, 1);
+    let mut events = take(EVENTS_ROWS_MIN, 2);
+    let slices = take(2 + wanted.slices, 2 + wanted.slices);
+    let mut workers = take(WORKERS_ROWS_MIN, WORKERS_ROWS_MIN);
+    let mut replies = if slices > 0 && workers > 0 { take(REPLIES_ROWS_MIN, REPLIES_ROWS_MIN) } else { 0 };
+    if workers > 0 {
+        // Of many some stand for all.
+        workers += take(wanted.workers - 1, 0);
+    }
+    if replies == 0 {
+        return [types, slices, workers, 0, events + left];
+    }
+    let both = replies + events + left;
+    events = (1 + wanted.notes).min(both - REPLIES_ROWS_MIN).min(both / EVENTS_SHARE).max(EVENTS_ROWS_MIN);
+    replies = both - events;
+    [types, slices, workers, replies, events]
 }
 
 fn section<'t>(title: impl Into<Line<'t>>) -> Block<'t> {
@@ -238,11 +274,10 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNo
     let hidden = rack.workers.len().saturating_sub(rows * columns);
     let hidden = if hidden > 0 { format!("; {hidden} more") } else { String::new() };
     let are_leaves = rack.workers.iter().any(|worker| worker.stands_for > 0);
-    let what = if are_leaves {
-        "Leaves, and how many workers each stands for"
-    } else {
-        "Workers: tasks there on average, as a share of the quota"
-    };
+    let (who, holds) = if are_leaves { ("Leaves", "workers") } else { ("Workers", "tasks there") };
+    let some_apart = rack.workers.iter().any(|worker| worker.apart.is_some());
+    let marked = if some_apart { format!("; {APART_MARK} unlike its peers") } else { String::new() };
+    let what = format!("{who}: {holds}, service, wait, tasks/s{marked}");
     let block = section(format!("{what}{hidden} "));
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -253,30 +288,31 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNo
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> [Span<'static>; 4] {
+/// A worker's place: its name, what it holds, and what it did over the last seconds. What is unlike its peers
+/// stands out.
+fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> Vec<Span<'static>> {
+    let apart = worker.apart.unwrap_or_default();
+    let mark = if worker.apart.is_some() { APART_MARK } else { " " };
     let depth = load.depths.get(usize::from(worker.index)).copied().unwrap_or(0.0);
-    let (doing, style) =
-        if worker.phase == "open" { (shorten(&worker.slice), DIM) } else { (worker.phase.to_owned(), BAD) };
     // Tasks are counted by their workers' numbers, which are not the leaves'.
-    let [bar, number] = if worker.stands_for > 0 {
-        [" ".repeat(LEVEL_WIDTH), format!("{:5} ", worker.stands_for)]
-    } else {
-        [level(depth / f64::from(worker.quota.max(1))), format!("{depth:5.2} ")]
-    };
-    [
-        Span::styled(format!(" {:NAME_WIDTH$} ", shorten(&worker.name)), BOLD),
-        Span::styled(bar, GOOD),
-        Span::raw(number),
-        Span::styled(format!("{doing:10}  "), style),
-    ]
-}
-
-/// A share as a bar of [`LEVEL_WIDTH`] cells, each in eight steps.
-fn level(share: f64) -> String {
-    const STEPS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = ((share * 8.0 * LEVEL_WIDTH as f64).round() as usize).min(8 * LEVEL_WIDTH);
-    let full = std::iter::repeat_n('█', eighths / 8);
-    full.chain([STEPS[eighths % 8]]).chain(std::iter::repeat('·')).take(LEVEL_WIDTH).collect()
+    let holds = if worker.stands_for > 0 { worker.stands_for.to_string() } else { format!("{depth:.2}") };
+    let name = [
+        Span::styled(format!("{mark}{:NAME_WIDTH$}", shorten(&worker.name)), BOLD),
+        Span::styled(format!("{holds:>5}"), DIM),
+    ];
+    if worker.phase != "open" {
+        return name.into_iter().chain([Span::styled(format!(" {:23}", worker.phase), BAD)]).collect();
+    }
+    let recent = &worker.recent;
+    let mean = |ns: u64| if recent.tasks > 0 { time(ns as f64) } else { "-".to_owned() };
+    let style = |is_apart: bool| if is_apart { WARN.add_modifier(Modifier::BOLD) } else { Style::new() };
+    let rate = peers::rate(recent).map_or_else(|| "?".to_owned(), digits);
+    let did = [
+        Span::styled(format!("{:>9}", mean(recent.service_ns)), style(apart.service.is_some())),
+        Span::styled(format!("{:>8}", mean(recent.wait_ns)), style(apart.wait.is_some())),
+        Span::styled(format!("{rate:>6} "), style(apart.rate.is_some())),
+    ];
+    name.into_iter().chain(did).collect()
 }
 
 /// Replies over the whole run, with a scale beside them and the time below.
@@ -373,9 +409,8 @@ fn round_up(number: u64) -> u64 {
 
 fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &Known) {
     let notes = &known.notes;
-    let title = known
-        .zero
-        .map_or_else(|| "Events ".to_owned(), |zero| format!("Events, in seconds since {} ", zero.what));
+    let since = |zero: &Zero| format!("Events, in seconds since {} ", zero.told());
+    let title = known.zero.as_ref().map_or_else(|| "Events ".to_owned(), since);
     let block = section(title);
     let inner = block.inner(area);
     let first = notes.len().saturating_sub(usize::from(inner.height));
@@ -404,7 +439,10 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
+    use sluice_net::rpc::v1::RecentWork;
+
     use crate::board::{Board, KindNow};
+    use crate::peers::Apart;
 
     fn known() -> Known {
         let kind = |name: &str| KindNow {
@@ -427,6 +465,7 @@ mod tests {
             quota: 2,
             phase: if index == 3 { "dying" } else { "open" },
             stands_for: 0,
+            ..WorkerNow::default()
         };
         let load = LoadNow {
             elapsed: Duration::from_secs(7),
@@ -512,6 +551,62 @@ mod tests {
     }
 
     #[test]
+    fn on_a_low_terminal_the_latencies_stay_and_the_chart_goes() {
+        for (width, height) in [(60, 15), (60, 12), (79, 10), (60, 9)] {
+            let picture = picture(width, height, &known());
+            for part in ["1.25 ms", " get ", " scan ", "p99"] {
+                assert!(picture.contains(part), "{part} is missing at {width} x {height}:\n{picture}");
+            }
+            assert!(!picture.contains("Replies per second"), "{picture}");
+        }
+        assert!(picture(60, 15, &known()).contains("killed worker"));
+        assert!(picture(80, 24, &known()).contains("Replies per second"));
+    }
+
+    #[test]
+    fn all_rows_are_used_and_none_twice_however_high_the_terminal_is() {
+        for height in 1..80 {
+            for (kinds, slices, workers, notes) in [(1, 1, 1, 0), (2, 2, 4, 7), (9, 6, 64, 300), (0, 0, 1, 0)]
+            {
+                let wanted = Wanted { kinds, slices, workers, notes };
+                let rows = rows(height, &wanted);
+                let all: u16 = rows.iter().sum();
+                assert_eq!(all, height.saturating_sub(HEAD_ROWS), "{height}: {rows:?}");
+                let is_whole = height >= wanted.least();
+                assert_eq!(is_whole, rows[3] > 0, "{height}: {rows:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn workers_are_told_with_services_waits_and_rates_and_who_is_unlike_its_peers() {
+        let mut known = known();
+        assert!(!picture(80, 24, &known).contains("unlike"));
+        let mut rack = known.rack.take().expect("it was asked");
+        let recent = |service_ns, wait_ns| RecentWork {
+            span_ns: 5_000_000_000,
+            tasks: 500,
+            service_ns,
+            wait_ns,
+            ..RecentWork::default()
+        };
+        for worker in &mut rack.workers {
+            worker.recent = recent(1_250_000, 30_000);
+        }
+        rack.workers[5].recent = recent(8_100_000, 640_000_000);
+        rack.workers[5].apart = Some(Apart { service: Some((8.1e6, 1.25e6)), ..Apart::default() });
+        known.rack = Some(rack);
+        let picture = picture(80, 24, &known);
+        let line = picture.lines().find(|line| line.contains("worker-5")).unwrap_or_default();
+        for part in ["!worker-5", "8.10 ms", "640 ms", " 100 "] {
+            assert!(line.contains(part), "{part}:\n{picture}");
+        }
+        assert!(picture.contains("! unlike its peers") && picture.contains(" worker-2 "), "{picture}");
+        let dying = picture.lines().find(|line| line.contains("worker-3")).unwrap_or_default();
+        assert!(dying.contains("dying"), "{picture}");
+    }
+
+    #[test]
     fn of_more_workers_than_fit_the_first_are_shown_and_the_rest_counted() {
         let mut known = known();
         let worker = |index: u16| WorkerNow {
@@ -593,13 +688,6 @@ mod tests {
         assert_eq!(columns(&load(401, 40), 4), [49, 149, 249, 349], "means of a hundred each");
         assert_eq!(columns(&load(0, 40), 4), Vec::<u64>::new());
         assert_eq!([0, 3, 995, 1_001, 3_970].map(round_up), [1, 3, 1_000, 1_200, 4_000]);
-    }
-
-    #[test]
-    fn a_level_has_its_width_at_any_share() {
-        assert_eq!(level(0.0), " ·······");
-        assert_eq!(level(0.5), "████ ···");
-        assert_eq!(level(7.0), "████████");
     }
 
     #[test]

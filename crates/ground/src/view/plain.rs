@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sluice_report::table::time;
+use sluice_report::table::{NOTHING, time};
 
 use super::heading::{DRAW_EVERY, Heading};
 use crate::board::{Board, LoadNow};
@@ -26,7 +26,7 @@ pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
             noted += 1;
             if let (Some(zero), Some(_), false) = (board.known().zero, note.at, zero_is_said) {
                 zero_is_said = true;
-                print::aside(format_args!("times of events are seconds since {}", zero.what));
+                print::aside(format_args!("times of events are seconds since {}", zero.told()));
             }
             print::aside(format_args!("{}  {}", note.when(), note.text));
         }
@@ -53,14 +53,10 @@ fn line(load: &LoadNow) -> String {
         left.as_secs_f64()
     );
     for kind in &load.kinds {
+        let answered = kind.replied_per_s > 0.0;
+        let p99 = if answered { time(kind.latency_ns[1] as f64) } else { NOTHING.to_owned() };
         // Writing to a string cannot fail.
-        let _ = write!(
-            line,
-            "; {} {:.0}/s p99 {}",
-            kind.name,
-            kind.replied_per_s,
-            time(kind.latency_ns[1] as f64)
-        );
+        let _ = write!(line, "; {} {:.0}/s p99 {p99}", kind.name, kind.replied_per_s);
     }
     let _ =
         write!(line, "; refused {}, unknown {}, in flight {}", load.refused, load.unknown, load.outstanding);

@@ -1,16 +1,21 @@
 //! The terminal as a screen: taken on opening, given back on dropping, also after a panic.
 
-use std::io::{self, IsTerminal, Stderr, stderr, stdout};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read, Stderr, stderr, stdin, stdout};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, size};
-use ratatui::crossterm::{event, execute};
 use ratatui::{Frame, Terminal};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+/// How long a read waits for a key, in the tenths of a second that terminals count in.
+const READ_TENTHS: u8 = 1;
 
 /// How many columns the terminal behind stdout has, if it is one.
 pub fn columns() -> Option<usize> {
@@ -28,6 +33,8 @@ pub(super) struct Screen {
 /// keeps its meaning.
 pub struct Keyboard {
     before: Option<(OwnedFd, Termios)>,
+    /// Where keys are read, as long as there is a terminal.
+    keys: Cell<Option<File>>,
 }
 
 impl Screen {
@@ -58,22 +65,59 @@ impl Drop for Screen {
 impl Keyboard {
     /// The keyboard of the terminal behind `screen`; where there is none, no key is ever pressed.
     pub fn quiet(screen: impl AsFd) -> Self {
-        Self { before: quiet_keyboard(screen.as_fd()) }
+        let before = quiet_keyboard(screen.as_fd());
+        let keys = before.as_ref().and_then(|_| keys());
+        Self { before, keys: Cell::new(keys) }
     }
 
-    /// The key that is pressed within `patience`, if one is.
+    /// The key that is pressed within `patience`, if one is. A terminal that is gone is left alone from then
+    /// on.
     pub fn key(&self, patience: Duration) -> Option<char> {
-        let is_there = self.before.is_some();
-        match is_there.then(|| event::poll(patience)) {
-            Some(Ok(true)) => event::read().ok().and_then(|event| event.as_key_press_event()?.code.as_char()),
-            Some(Ok(false)) => None,
-            Some(Err(_)) | None => {
+        let began = Instant::now();
+        while let Some(left) = patience.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+            let Some(keys) = self.keys.take() else {
                 // There is a screen and no keyboard.
-                thread::sleep(patience);
-                None
+                thread::sleep(left);
+                return None;
+            };
+            let pressed = pressed(&keys);
+            if pressed.is_ok() {
+                self.keys.set(Some(keys));
+            }
+            if let Ok(Some(key)) = pressed {
+                return Some(key);
             }
         }
+        None
     }
+}
+
+/// Where keys are read: stdin if that is a terminal, else the terminal of this process.
+fn keys() -> Option<File> {
+    let stdin = stdin();
+    if stdin.is_terminal() {
+        return stdin.as_fd().try_clone_to_owned().ok().map(File::from);
+    }
+    File::open("/dev/tty").ok()
+}
+
+/// The first key of those that were pressed, or none within [`READ_TENTHS`]; keys that are more than a letter
+/// are passed over.
+///
+/// Not crossterm's: it asks a terminal that is gone again and again, and never returns.
+fn pressed(mut keys: &File) -> io::Result<Option<char>> {
+    let mut read = [0; 64];
+    let pressed = match keys.read(&mut read) {
+        Err(why) if why.kind() == ErrorKind::Interrupted => 0,
+        read => read?,
+    };
+    if pressed == 0 {
+        // None, or there is no terminal any more, which has no settings either.
+        tcgetattr(keys)?;
+        return Ok(None);
+    }
+    let pressed = String::from_utf8_lossy(&read[..pressed]);
+    Ok(pressed.chars().next().filter(|key| !key.is_control()))
 }
 
 impl Drop for Keyboard {
@@ -89,6 +133,8 @@ fn quiet_keyboard(screen: BorrowedFd<'_>) -> Option<(OwnedFd, Termios)> {
     let before = tcgetattr(screen).ok()?;
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+    quiet.special_codes[SpecialCodeIndex::VMIN] = 0;
+    quiet.special_codes[SpecialCodeIndex::VTIME] = READ_TENTHS;
     tcsetattr(screen, OptionalActions::Now, &quiet).ok()?;
     Some((screen.try_clone_to_owned().ok()?, before))
 }

@@ -343,8 +343,9 @@ impl Client {
     /// A worker that holds a task lacks bytes of it.
     fn on_need(&mut self, need: &Need, out: &mut Vec<Action>) {
         if need.task.incarnation != self.incarnation {
+            // Of whoever lived at this address before, and will not answer.
             self.stats.foreign += 1;
-            return;
+            return gone(need, out);
         }
         if need.task.sequence.since(self.next) >= 0 {
             self.stats.foreign += 1;
@@ -352,10 +353,7 @@ impl Client {
         }
         let Some(id) = self.slots.find(need.task.sequence) else {
             self.stats.late += 1;
-            let Need { of, worker, client, task, attempt, .. } = *need;
-            let packet = Part { of, worker, client, task, attempt, offset: 0, payload: Payload::EMPTY };
-            out.push(Action::Gone { to: need.asker_at, packet });
-            return;
+            return gone(need, out);
         };
         self.silent = 0;
         let slot = self.slots.get(id);
@@ -586,6 +584,14 @@ impl Client {
     fn name(&self, sequence: Serial) -> TaskId {
         TaskId { incarnation: self.incarnation, sequence }
     }
+}
+
+/// The bytes that a worker asks for are not to be had: its place is free for another task.
+#[cold]
+fn gone(need: &Need, out: &mut Vec<Action>) {
+    let Need { of, worker, client, task, attempt, .. } = *need;
+    let packet = Part { of, worker, client, task, attempt, offset: 0, payload: Payload::EMPTY };
+    out.push(Action::Gone { to: need.asker_at, packet });
 }
 
 fn release(handle: Handle, out: &mut Vec<Action>) {

@@ -48,7 +48,7 @@ impl Worker {
                 self.waiting = dispatch.occupancy.min(u8::MAX.into()) as u8;
                 let arrival = self.window.take(dispatch.sent);
                 self.time_task(received, settings, dispatch);
-                self.time_gap(now, settings);
+                self.window.time_gap(now);
                 self.probing.heard(now, settings);
                 Some(arrival)
             }
@@ -142,7 +142,7 @@ impl Worker {
                 if self.window.take(empty.sent) == Arrival::Fresh {
                     self.feeding.found_nothing(received);
                 }
-                self.time_gap(now, settings);
+                self.window.time_gap(now);
                 self.probing.heard(now, settings);
                 self.send_tokens(now, settings, out);
             }
@@ -240,7 +240,7 @@ impl Worker {
         }
         let issued_before = self.probing.believe(received, nonce);
         self.hear(now, received, settings, counters, issued_before, out);
-        self.time_gap(now, settings);
+        self.window.time_gap(now);
         let settled = self.seen == self.issued && self.window.missing() == 0;
         self.probing.answered(now, settings, settled);
         self.send_tokens(now, settings, out);

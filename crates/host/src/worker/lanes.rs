@@ -116,8 +116,8 @@ impl Lanes {
     }
 
     /// Shares out the room that the cores have for one service, `room` tasks beside those that run, among its
-    /// lanes: first to the tasks whose bytes are not here yet, then to the tokens that are out. More leave
-    /// with the next [`Worker::tick`].
+    /// lanes: first to the tasks whose bytes are not here yet, then to the tokens that are out, then to
+    /// whoever may have more by its registration. More leave with the next [`Worker::tick`].
     pub fn share_room(&mut self, of: &[usize], room: u32) {
         let fetching: u32 = of.iter().map(|lane| self.lanes[*lane].not_running()).sum();
         let room = room.saturating_sub(fetching);
@@ -131,7 +131,7 @@ impl Lanes {
         for lane in of {
             let lane = &mut self.lanes[*lane];
             let out = take(&mut kept, lane.tokens_out());
-            let more = take(&mut more, u32::from(QUOTA_MAX).saturating_sub(lane.held() + out));
+            let more = take(&mut more, lane.lane_quota().saturating_sub(lane.held() + out));
             lane.set_room((out + more).min(QUOTA_MAX.into()) as u8);
         }
     }

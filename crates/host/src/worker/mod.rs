@@ -70,6 +70,8 @@ pub struct Worker {
     /// The newest life of the switch that was heard of.
     newest: Epoch,
     feeding: Feeding,
+    /// As its registration says.
+    granted: u8,
     quota: u8,
     /// Tasks that waited in the switch when it sent the last one here; 255 stands for all above.
     waiting: u8,
@@ -133,6 +135,7 @@ impl Worker {
             joined: (Epoch(0), Generation(0)),
             newest: Epoch(0),
             feeding: Feeding::Tokens { ranked: false },
+            granted: 0,
             quota: 0,
             waiting: 0,
             written_off: 0,
@@ -163,10 +166,26 @@ impl Worker {
         if is_new || life > self.at.life() {
             self.reset(&grant);
         }
-        self.quota = self.feeding.quota(grant.quota.min(QUOTA_LIMIT));
+        self.granted = grant.quota.min(QUOTA_LIMIT);
+        self.quota = self.feeding.quota(self.granted);
         self.phase = Phase::Serving;
         self.send_tokens(now, settings, out);
         self.ask_for_lead(now, settings, out);
+    }
+
+    /// As [`Worker::grant`], for a lane of a server: no token leaves before the room is shared out
+    /// ([`Lanes::share_room`]), and none beyond the grant then.
+    pub fn grant_lane(
+        &mut self,
+        now: Nanos,
+        settings: &WorkerSettings,
+        grant: WorkerRegistration,
+        out: &mut Vec<Action>,
+    ) {
+        self.grant(now, settings, WorkerRegistration { quota: 0, ..grant }, out);
+        if self.at.life() == (grant.epoch, grant.generation) {
+            self.granted = grant.quota.min(QUOTA_LIMIT);
+        }
     }
 
     /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly
@@ -243,7 +262,8 @@ impl Worker {
         let poll = if self.wants_token(settings) { self.feeding.not_before() } else { None };
         let fetch = self.work.as_ref().and_then(|work| work.fetch_deadline());
         let end = self.nothing_comes_after(settings);
-        [probe, poll, self.window.gap_due(), evict, fetch, end].into_iter().flatten().min()
+        let gap = self.window.gap_since().map(|since| since + self.reorder_time(settings));
+        [probe, poll, gap, evict, fetch, end].into_iter().flatten().min()
     }
 
     /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new
@@ -306,6 +326,11 @@ impl Worker {
     /// What the running task waited for, for the agent; its service ends now.
     pub fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
         self.work.as_ref()?.sample(now, started)
+    }
+
+    /// How long the task of the run that `slot` names waited here before its service began.
+    pub fn waited(&self, slot: u64, started: Nanos) -> Nanos {
+        self.work.as_ref().map_or(Nanos(0), |work| work.waited(slot, started))
     }
 
     /// The slice that the worker's tokens go to, once it is registered.
@@ -447,14 +472,6 @@ impl Worker {
         }
     }
 
-    fn time_gap(&mut self, now: Nanos, settings: &WorkerSettings) {
-        if self.window.is_whole() {
-            return self.window.time_no_gap();
-        }
-        let patience = self.reorder_time(settings);
-        self.window.time_gap(now, patience);
-    }
-
     fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if let Some(work) = &mut self.work {
             work.evict(now, settings, out);
@@ -469,14 +486,21 @@ impl Worker {
         }
     }
 
-    /// How long a DISPATCH may be overtaken.
+    /// How long a DISPATCH may be overtaken. A switch that stood still makes round trips look long, and
+    /// overtakes nothing by that: what it lost before costs no more than the longest interval between probes.
     fn reorder_time(&self, settings: &WorkerSettings) -> Nanos {
-        self.probing.round_trip(settings).times(settings.reorder_rtts.into())
+        let round_trip = self.probing.round_trip(settings);
+        round_trip.times(settings.reorder_rtts.into()).min(settings.probe_max_busy.max(round_trip))
     }
 
     /// Tokens issued whose tasks neither came nor were written off.
     fn tokens_out(&self) -> u32 {
         self.issued.since(self.window.high()) as u32 + self.window.missing()
+    }
+
+    /// How many tasks a lane may have granted or held: none more while it is not registered, or leaves.
+    fn lane_quota(&self) -> u32 {
+        if self.phase == Phase::Serving { self.granted.into() } else { 0 }
     }
 
     fn held(&self) -> u32 {

@@ -7,7 +7,8 @@ use sluice_wire::{Endpoint, Handle, Nanos, Need, Packet, Payload, Reply, Serial,
 pub struct WorkerSettings {
     /// The round trip until one was measured.
     pub first_rtt: Nanos,
-    /// How many round trips a DISPATCH may be overtaken by later ones before it is written off.
+    /// How many round trips a DISPATCH may be overtaken by later ones before it is written off: no longer
+    /// than `probe_max_busy`, or a single round trip.
     pub reorder_rtts: u32,
     /// How many round trips of silence before the first PROBE.
     pub probe_rtts: u32,

@@ -24,8 +24,8 @@ pub(super) enum Arrival {
 pub(super) struct SentWindow {
     came: u64,
     missing: u64,
-    /// When the missing numbers up to `gap_end` are written off; zero when none is timed.
-    gap_due: Nanos,
+    /// Since when the missing numbers up to `gap_end` are timed; zero when none is.
+    gap_since: Nanos,
     high: Serial,
     gap_end: Serial,
 }
@@ -33,7 +33,7 @@ pub(super) struct SentWindow {
 impl SentWindow {
     /// Nothing sent since `start`; what lies before never was.
     pub(super) const fn new(start: Serial) -> Self {
-        Self { came: u64::MAX, missing: 0, gap_due: Nanos(0), high: start, gap_end: start }
+        Self { came: u64::MAX, missing: 0, gap_since: Nanos(0), high: start, gap_end: start }
     }
 
     /// The largest number heard of.
@@ -91,35 +91,36 @@ impl SentWindow {
     /// No number that is missing is timed: none is missing.
     #[inline]
     pub(super) const fn time_no_gap(&mut self) {
-        self.gap_due = Nanos(0);
+        self.gap_since = Nanos(0);
     }
 
-    /// Gives the numbers that are missing now `patience` to come, unless older ones are being timed.
+    /// Times the numbers that are missing now, unless older ones are being timed.
     #[inline]
-    pub(super) fn time_gap(&mut self, now: Nanos, patience: Nanos) {
+    pub(super) fn time_gap(&mut self, now: Nanos) {
         if self.is_whole() {
             self.time_no_gap();
-        } else if self.gap_due == Nanos(0) {
-            self.gap_due = (now + patience).max(Nanos(1));
+        } else if self.gap_since == Nanos(0) {
+            self.gap_since = now.max(Nanos(1));
             self.gap_end = self.high;
         }
     }
 
-    /// When missing numbers will have to be written off.
-    pub(super) fn gap_due(&self) -> Option<Nanos> {
-        (self.gap_due != Nanos(0)).then_some(self.gap_due)
+    /// Since when numbers that are missing have been timed.
+    pub(super) fn gap_since(&self) -> Option<Nanos> {
+        (self.gap_since != Nanos(0)).then_some(self.gap_since)
     }
 
-    /// Writes off what has been missing for its whole time, and times the rest; says how many that were.
+    /// Writes off what has been missing for as long as `patience`, and times the rest; says how many that
+    /// were.
     pub(super) fn write_off(&mut self, now: Nanos, patience: Nanos) -> u32 {
-        if self.gap_due().is_none_or(|due| now < due) {
+        if self.gap_since().is_none_or(|since| now < since + patience) {
             return 0;
         }
         let newer = ones(self.high.since(self.gap_end) as u32);
         let given_up = (self.missing & !newer).count_ones();
         self.missing &= newer;
-        self.gap_due = Nanos(0);
-        self.time_gap(now, patience);
+        self.gap_since = Nanos(0);
+        self.time_gap(now);
         given_up
     }
 }
@@ -178,24 +179,33 @@ mod tests {
         let mut window = SentWindow::new(START);
         arrive(&mut window, 3);
         assert_eq!(window.missing(), 2);
-        window.time_gap(Nanos(10), PATIENCE);
+        window.time_gap(Nanos(10));
         assert_eq!(arrive(&mut window, 1), Arrival::Fresh);
         assert_eq!(window.write_off(Nanos(109), PATIENCE), 0);
         assert_eq!(window.write_off(Nanos(110), PATIENCE), 1);
         assert_eq!(arrive(&mut window, 2), Arrival::Late);
         assert_eq!(arrive(&mut window, 2), Arrival::Duplicate);
-        assert_eq!(window.gap_due(), None);
+        assert_eq!(window.gap_since(), None);
+    }
+
+    #[test]
+    fn who_waits_less_long_by_now_writes_off_sooner() {
+        let mut window = SentWindow::new(START);
+        arrive(&mut window, 2);
+        window.time_gap(Nanos(10));
+        assert_eq!(window.write_off(Nanos(60), PATIENCE), 0);
+        assert_eq!(window.write_off(Nanos(60), Nanos(50)), 1);
     }
 
     #[test]
     fn a_younger_gap_gets_its_own_patience() {
         let mut window = SentWindow::new(START);
         arrive(&mut window, 2);
-        window.time_gap(Nanos(10), PATIENCE);
+        window.time_gap(Nanos(10));
         arrive(&mut window, 4);
-        window.time_gap(Nanos(60), PATIENCE);
+        window.time_gap(Nanos(60));
         assert_eq!(window.write_off(Nanos(110), PATIENCE), 1);
-        assert_eq!(window.gap_due(), Some(Nanos(210)));
+        assert_eq!(window.gap_since(), Some(Nanos(110)));
         assert_eq!(window.write_off(Nanos(210), PATIENCE), 1);
         assert_eq!(window.missing(), 0);
     }
@@ -235,7 +245,7 @@ mod tests {
                     prop_assert!(came.insert(step), "{step} came twice");
                 }
                 accounted += u32::from(arrival == Arrival::Fresh);
-                window.time_gap(Nanos(time as u64 + 1), Nanos(5));
+                window.time_gap(Nanos(time as u64 + 1));
                 if tick {
                     accounted += window.write_off(Nanos(time as u64 + 1), Nanos(5));
                 }

@@ -129,6 +129,11 @@ impl Work {
         })
     }
 
+    /// How long the task of the run that `slot` names waited here before its service began.
+    pub(super) fn waited(&self, slot: u64, started: Nanos) -> Nanos {
+        self.place_of(slot).map_or(Nanos(0), |place| started.since(self.held[place].received))
+    }
+
     /// Whether a task is held or has been finished.
     pub(super) fn knows(&self, task: TaskId) -> bool {
         self.held.iter().any(|held| held.task == task) || self.finished.find(task).is_some()

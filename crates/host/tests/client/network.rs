@@ -324,7 +324,10 @@ impl World {
                     to_release = Some(self.check_end(*tag, *task, *attempts, outcome));
                 }
                 Action::Release(handle) => panic!("{handle} was released without an end"),
-                Action::Parts { .. } | Action::Gone { .. } => panic!("nobody asked: {action:?}"),
+                Action::Parts { .. } => panic!("nobody asked: {action:?}"),
+                Action::Gone { packet, .. } => {
+                    assert_ne!(packet.task.incarnation, ME, "nobody asked for bytes of its tasks");
+                }
                 Action::Need { .. }
                 | Action::Begin { .. }
                 | Action::Place { .. }

@@ -45,6 +45,17 @@ impl Model {
         (0..self.runs.len()).any(|core| self.runs[core][of] && self.rank(of, core) < self.bound())
     }
 
+    /// How many of a service would leave now: a core takes the next one below the bound, however little
+    /// below.
+    fn room(&self, of: usize) -> u32 {
+        let unit = if matches!(self.balancing, Balancing::Jbsrq(_)) { 5 } else { 1 };
+        let of_core = |core: usize| {
+            let ranks = (0..).map(|more| self.rank(of, core) + more * unit);
+            ranks.take_while(|rank| *rank < self.bound()).count() as u32
+        };
+        (0..self.runs.len()).filter(|core| self.runs[*core][of]).map(of_core).sum()
+    }
+
     /// Everything that leaves, held to the model.
     fn drain(&mut self, nic: &mut Nic) {
         while let Some(sent) = nic.dispatch(Nanos(0)) {
@@ -68,6 +79,7 @@ impl Model {
             assert_eq!(nic.is_eligible(service(of)), self.has_room(of), "the mask");
             assert!(self.waiting[of].is_empty() || !self.has_room(of), "{of} is eligible and waits");
             assert_eq!(nic.waiting(service(of)) as usize, self.waiting[of].len());
+            assert_eq!(nic.balancer().room(service(of)), self.room(of), "of the whole server");
             for core in 0..self.runs.len() {
                 let rank = self.runs[core][of].then(|| self.rank(of, core));
                 assert_eq!(nic.balancer().rank(service(of), CoreId(core as u16)), rank);
@@ -196,4 +208,19 @@ fn lambda_may_be_nothing_or_one() {
         send(&mut nic, 1, 2);
         assert_eq!(nic.dispatch(Nanos(0)).unwrap().core, CoreId(first));
     }
+}
+
+/// What is more important counts whole there, what is less important by λ: a fifth of a request takes no
+/// place.
+#[test]
+fn a_fifth_of_a_request_before_a_service_leaves_it_all_its_room() {
+    let mut nic = nic(&settings(1, DEPTH, jbsrq()), &[0, 1]);
+    (0..2).for_each(|of| enable_everywhere(&mut nic, of));
+    send(&mut nic, 0, 1);
+    nic.dispatch(Nanos(0)).unwrap();
+    let room = |nic: &Nic| [0, 1].map(|of| nic.balancer().room(service(of)));
+    assert_eq!(room(&nic), [2, 3]);
+    send(&mut nic, 1, 2);
+    nic.dispatch(Nanos(0)).unwrap();
+    assert_eq!(room(&nic), [1, 2]);
 }

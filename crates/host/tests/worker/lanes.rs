@@ -1,5 +1,6 @@
 //! A server's lanes: several workers over one memory of tasks.
 
+use proptest::prelude::*;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
@@ -37,6 +38,19 @@ impl Server {
         server
     }
 
+    /// A lane hears of another registration, of the next generation.
+    fn granted(&mut self, lane: usize, quota: u8) {
+        let grant = WorkerRegistration {
+            worker: WorkerId(10 + lane as u16),
+            epoch: EPOCH,
+            generation: Generation(GENERATION.0 + 1),
+            quota,
+            ..WorkerRegistration::default()
+        };
+        self.lanes.lane(lane).grant_lane(NOW, &self.settings, grant, &mut self.out);
+        self.out.clear();
+    }
+
     /// The next DISPATCH of a lane brings this task; what came of it.
     fn comes(&mut self, lane: usize, sequence: u32, attempt: u16) -> Vec<Action> {
         self.brings(lane, sequence, attempt, Dispatch::default())
@@ -70,6 +84,17 @@ impl Server {
         let reply = (ReplyStatus::Done, Payload::EMPTY);
         self.lanes.finished(lane, NOW, &self.settings, (slot, NOW), reply, &mut self.out);
         std::mem::take(&mut self.out)
+    }
+
+    /// The next DISPATCH of a lane brings a task whose bytes are still at its client.
+    fn comes_without_bytes(&mut self, lane: usize, sequence: u32) {
+        let payload = Payload { len: 640, handle: Handle(1), ..Payload::EMPTY };
+        let of = Dispatch { payload, place: Place::AtClient, ..Dispatch::default() };
+        assert_eq!(
+            runs(&self.brings(lane, sequence, 1, of)),
+            [],
+            "it does not run before its bytes are there"
+        );
     }
 
     /// Shares out this room, and lets tokens leave.
@@ -191,9 +216,7 @@ fn tokens_follow_the_room_and_those_that_are_out_count_first() {
 #[test]
 fn a_task_whose_bytes_are_still_to_come_takes_room() {
     let mut server = Server::new(1);
-    let payload = Payload { len: 640, handle: Handle(1), ..Payload::EMPTY };
-    let brought = server.brings(0, 1, 1, Dispatch { payload, place: Place::AtClient, ..Dispatch::default() });
-    assert_eq!(runs(&brought), [], "it does not run before its bytes are there");
+    server.comes_without_bytes(0, 1);
     for task in 2..=8 {
         server.comes(0, task, 1);
         server.ends(0, u64::from(task) - 1);
@@ -201,4 +224,89 @@ fn a_task_whose_bytes_are_still_to_come_takes_room() {
     assert_eq!(server.out(), [0]);
     server.room(3);
     assert_eq!(server.out(), [2], "of three, one is its");
+}
+
+/// The controller counts what a lane may have when it says how many tasks may wait.
+#[test]
+fn no_lane_has_more_tokens_out_than_its_registration_allows_and_the_others_have_the_rest() {
+    let mut server = Server::new(2);
+    server.granted(0, 3);
+    server.granted(1, 8);
+    assert_eq!(server.out(), [0, 0], "none leaves before the room is shared out");
+    server.room(9);
+    assert_eq!(server.out(), [3, 6]);
+    server.room(20);
+    assert_eq!(server.out(), [3, 8]);
+}
+
+#[test]
+fn the_room_of_a_lane_that_sends_no_tokens_is_the_others() {
+    let mut server = Server::new(2);
+    (0..2).for_each(|lane| server.granted(lane, 8));
+    server.lanes.lane(0).suspend();
+    server.room(7);
+    assert_eq!(server.out(), [0, 7]);
+}
+
+/// Whichever lane got it, and however many there are.
+#[test]
+fn what_one_lane_waits_for_takes_the_room_of_all() {
+    let mut server = Server::new(2);
+    for (lane, first) in [(0, 1), (1, 9)] {
+        server.comes_without_bytes(lane, first);
+        for task in 1..8 {
+            server.comes(lane, first + task, 1);
+            server.ends(lane, u64::from(task));
+        }
+    }
+    assert_eq!(server.out(), [0, 0]);
+    server.room(2);
+    assert_eq!(server.out(), [0, 0], "both are theirs");
+    server.room(5);
+    assert_eq!(server.out(), [3, 0]);
+    server.room(13);
+    assert_eq!(server.out(), [7, 4], "of thirteen, two are theirs, and a lane has eight at most");
+}
+
+proptest! {
+    /// What waits for its bytes and the tokens of all lanes are the room that there is, unless more tokens
+    /// were out before; and no room is left unused that a lane may take.
+    #[test]
+    fn all_lanes_together_have_the_room_that_there_is(
+        lanes in 1_usize..4,
+        steps in proptest::collection::vec((0_usize..4, 0_u8..4, 0_u32..40), 1..120),
+    ) {
+        let mut server = Server::new(lanes);
+        let (mut fetching, mut running) = (vec![0_u32; lanes], vec![Vec::new(); lanes]);
+        for (step, (lane, kind, room)) in (1..).zip(steps) {
+            let lane = lane % lanes;
+            match kind {
+                0 | 1 if server.out()[lane] == 0 => {}
+                0 => {
+                    server.comes_without_bytes(lane, step);
+                    fetching[lane] += 1;
+                }
+                1 => running[lane].extend(runs(&server.comes(lane, step, 1)).iter().map(|(slot, _)| *slot)),
+                2 => {
+                    if let Some(slot) = running[lane].pop() {
+                        server.ends(lane, slot);
+                    }
+                }
+                _ => {
+                    let before = server.out();
+                    server.room(room);
+                    let out = server.out();
+                    let held = |lane: usize| fetching[lane] + running[lane].len() as u32;
+                    let waits: u32 = fetching.iter().sum();
+                    let most = |lane: usize| before[lane].max(8_u32.saturating_sub(held(lane)));
+                    let all: u32 = (0..lanes).map(most).sum();
+                    let wanted = room.saturating_sub(waits).clamp(before.iter().sum(), all);
+                    prop_assert_eq!(out.iter().sum::<u32>(), wanted, "{:?} {:?}", before, out);
+                    for lane in 0..lanes {
+                        prop_assert!((before[lane]..=most(lane)).contains(&out[lane]));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -311,6 +311,30 @@ fn a_missing_dispatch_is_written_off_after_four_round_trips_and_run_on_top_when_
     assert_eq!(bench.worker.stats().written_off, 1);
 }
 
+/// The answer to its PROBE lay in the switch for so long, and said that a DISPATCH is missing.
+fn after_a_stall(stalled: Nanos) -> Bench {
+    let mut bench = Bench::serving(2);
+    bench.wait();
+    let probe = bench.probe();
+    bench.later(stalled);
+    bench.answer(probe.nonce, Some((2, 1)));
+    assert_eq!((bench.worker.stats().rtt, bench.promised()), (stalled, (2, 0)));
+    bench.actions();
+    bench
+}
+
+#[test]
+fn a_switch_that_stood_still_keeps_no_missing_dispatch_from_being_written_off() {
+    for (stalled_ms, after_ms) in [(1, 4), (6, 10), (50, 50)] {
+        let mut bench = after_a_stall(Nanos::from_millis(stalled_ms));
+        bench.tick_after(Nanos::from_millis(after_ms) - Nanos(1));
+        assert_eq!(bench.worker.stats().written_off, 0, "{stalled_ms} ms");
+        bench.actions();
+        bench.tick_after(Nanos(1));
+        assert_eq!((bench.tokens().len(), bench.worker.stats().written_off), (1, 1), "{stalled_ms} ms");
+    }
+}
+
 #[test]
 fn a_missing_dispatch_is_written_off_once_so_many_came_after_it_that_its_number_is_forgotten() {
     let mut bench = Bench::serving(2);

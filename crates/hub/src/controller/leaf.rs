@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use sluice_control::{LeafAction, LeafLine, WorkerHello};
 use sluice_net::NetError;
@@ -55,8 +56,15 @@ impl Leaf {
         let LeafOptions { rack, name, at, life, above, tables } = options;
         let server = start(rack, ToldTo::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
-        let line =
-            Line { state, above, tables, bell: bell.clone(), registrars: HashMap::new(), out: Vec::new() };
+        let line = Line {
+            state,
+            above,
+            tables,
+            bell: bell.clone(),
+            registrars: HashMap::new(),
+            out: Vec::new(),
+            again: Vec::new(),
+        };
         let run = move || line.run(&heard);
         let thread = thread::Builder::new().name("leaf-line".to_owned()).spawn(run);
         let thread = thread.map_err(|why| NetError::Thread { name: "leaf-line", why })?;
@@ -80,6 +88,9 @@ impl Drop for Leaf {
     }
 }
 
+/// What could not be done, as no thread was to be had, is tried again after so long.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 struct Line {
     state: LeafLine,
     above: Controllers,
@@ -87,19 +98,26 @@ struct Line {
     bell: Sender<Heard>,
     registrars: HashMap<SliceId, WorkerRegistrar>,
     out: Vec<LeafAction>,
+    /// What could not be done.
+    again: Vec<LeafAction>,
 }
 
 impl Line {
     fn run(mut self, heard: &Receiver<Heard>) {
-        while let Ok(what) = heard.recv() {
-            match what {
-                Heard::Sizes(sizes) => self.state.sized(sizes, &mut self.out),
-                Heard::Above => self.listen(),
-                Heard::Stop => return,
+        loop {
+            let is_done = self.again.is_empty() && self.out.is_empty();
+            let patience = if is_done { Duration::MAX } else { AGAIN_AFTER };
+            match heard.recv_timeout(patience) {
+                Ok(Heard::Sizes(sizes)) => self.state.sized(sizes, &mut self.out),
+                Ok(Heard::Above) => self.listen(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
-            for action in mem::take(&mut self.out) {
-                if let Err(why) = self.act(action) {
-                    tracing::error!("{why}");
+            let before = mem::take(&mut self.again);
+            for action in before.into_iter().chain(mem::take(&mut self.out)) {
+                if let Err(why) = self.act(action.clone()) {
+                    tracing::error!("{why}; trying again in {AGAIN_AFTER:?}");
+                    self.again.push(action);
                 }
             }
         }
@@ -113,7 +131,7 @@ impl Line {
                 match event {
                     RegistrarEvent::Granted(grant) => self.state.granted(*pool, &grant, &mut self.out),
                     RegistrarEvent::Left { .. } => left.push(*pool),
-                    // The registrar says so itself, and goes on if there is anything to try.
+                    // The registrar says so itself, and goes on.
                     RegistrarEvent::Wait { .. }
                     | RegistrarEvent::Refused { .. }
                     | RegistrarEvent::Lost { .. } => {}
@@ -126,14 +144,23 @@ impl Line {
         }
     }
 
+    fn leave(&mut self, pool: SliceId) {
+        if let Some(registrar) = self.registrars.get(&pool) {
+            return registrar.leave();
+        }
+        // It has not come to be asked for.
+        let of = |action: &LeafAction| match action {
+            LeafAction::Say { pool, .. } => Some(*pool),
+            LeafAction::Leave(_) | LeafAction::Link(..) => None,
+        };
+        self.again.retain(|action| of(action) != Some(pool));
+        self.state.left(pool, &mut self.out);
+    }
+
     fn act(&mut self, action: LeafAction) -> Result<(), HubError> {
         match action {
             LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
-            LeafAction::Leave(pool) => {
-                if let Some(registrar) = self.registrars.get(&pool) {
-                    registrar.leave();
-                }
-            }
+            LeafAction::Leave(pool) => self.leave(pool),
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
                 if answers != [TableAnswer::Done] {

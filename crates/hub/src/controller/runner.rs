@@ -1,10 +1,11 @@
 //! The state machine's driver: calls, the switch's answers and time go in; answers, steps and notes come out.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sluice_control::{Action, Answer, CallId, Controller, Event, Note, PoolSize, View};
+use sluice_control::{Action, Answer, CallId, Controller, Event, Note, PoolSize, Refusal, View};
 use sluice_net::agent::{judgement_lines, said};
 use sluice_net::clock::Clock;
 use sluice_net::rpc::Caller;
@@ -26,8 +27,8 @@ pub(super) enum Command {
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
     /// Show everything, with balances read now.
     Look { answer: oneshot::Sender<Sight> },
-    /// Say when a worker's registration is another than this one.
-    Await { held: HeldRow, answer: oneshot::Sender<()> },
+    /// Say when a worker's registration is another than this one, to whoever speaks for it.
+    Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
     /// Hear an agent, and answer once the others were heard and the slice step was taken.
     Hear { report: Box<Report>, answer: oneshot::Sender<Result<ForAgent, NotOwn>> },
 }
@@ -129,7 +130,7 @@ pub(super) struct Runner {
     next_call: u64,
     lookers: Vec<oneshot::Sender<Sight>>,
     /// Workers that wait for a change.
-    awaiting: Vec<(HeldRow, oneshot::Sender<()>)>,
+    awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
     agents: Vec<Waiting>,
     /// What the step wants of workers.
@@ -242,8 +243,13 @@ impl Runner {
             Command::Call { event, answer } => {
                 let call = CallId(self.next_call);
                 self.next_call += 1;
+                let event = event(call);
+                if let Some(why) = self.other_family(&event) {
+                    // It may have hung up.
+                    return drop(answer.send(Answer::Refused { why }));
+                }
                 self.calls.insert(call, answer);
-                self.event(event(call));
+                self.event(event);
             }
             Command::Look { answer } => {
                 self.lookers.push(answer);
@@ -251,7 +257,11 @@ impl Runner {
                 let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
-            Command::Await { held, answer } => {
+            // Whether a key is right is told to nobody else. It may have hung up.
+            Command::Await { caller, held, answer } if !self.is_own(&caller, held.worker) => {
+                answer.send(Err(NotOwn(held.worker))).unwrap_or_default();
+            }
+            Command::Await { held, answer, .. } => {
                 // One that asks again has hung up before; one without the key does not speak for the worker.
                 self.awaiting.retain(|(known, answer)| {
                     (known.worker, known.key) != (held.worker, held.key) && !answer.is_closed()
@@ -266,6 +276,19 @@ impl Runner {
         }
     }
 
+    /// Why a host that would register cannot be reached from the switch, if it cannot.
+    fn other_family(&self, event: &Event) -> Option<Refusal> {
+        let at = match event {
+            Event::WorkerHello { hello, .. } => hello.at,
+            Event::ClientHello { hello, .. } => hello.at,
+            Event::ServerHello { hello, .. } => hello.at,
+            _ => return None,
+        };
+        let switch = self.at?;
+        let is_four = |at: Endpoint| SocketAddr::from(at).is_ipv4();
+        (is_four(at) != is_four(switch)).then_some(Refusal::OtherFamily { at, switch })
+    }
+
     /// A worker that somebody else registered.
     fn not_own(&self, report: &Report) -> Option<WorkerId> {
         let told = said::told_of(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
@@ -273,6 +296,12 @@ impl Runner {
             self.controller.worker_name(*worker).is_some_and(|name| !report.caller.may_be(name))
         };
         told.map(WorkerId).find(is_others)
+    }
+
+    /// Whether a caller speaks for a worker. Who that one is may not be known yet.
+    fn is_own(&self, caller: &Caller, worker: WorkerId) -> bool {
+        let name = self.controller.worker_name(worker);
+        name.map_or(matches!(caller, Caller::Trusted), |name| caller.may_be(name))
     }
 
     fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<ForAgent, NotOwn>>) {
@@ -298,7 +327,7 @@ impl Runner {
         };
         for (_, answer) in self.awaiting.extract_if(.., is_old) {
             // It may have heard otherwise.
-            let _ = answer.send(());
+            answer.send(Ok(())).unwrap_or_default();
         }
     }
 
@@ -372,7 +401,7 @@ impl Runner {
         if !lives {
             for (_, answer) in self.awaiting.drain(..) {
                 // It may have hung up.
-                let _ = answer.send(());
+                answer.send(Ok(())).unwrap_or_default();
             }
         }
     }

@@ -13,7 +13,7 @@ use sluice_net::agent::said;
 use sluice_net::rpc::Caller;
 use sluice_net::rpc::fields::{self, number, present};
 use sluice_net::rpc::misanswered;
-use sluice_net::rpc::{Malformed, v1};
+use sluice_net::rpc::{Malformed, shown, v1};
 use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;
@@ -61,12 +61,13 @@ impl Service {
         if caller.may_be(name) {
             return Ok(());
         }
-        self.refused.count(Reason::OtherName);
         let own = caller.name().unwrap_or("NAME");
-        Err(Status::permission_denied(format!(
+        let why = format!(
             "{caller} does not speak for {name:?}: it speaks for {own} and names that begin with {own}/; take one of those, \
              or another certificate"
-        )))
+        );
+        self.refused.tell(Reason::OtherName, caller, &why);
+        Err(Status::permission_denied(why))
     }
 
     /// What is sent to a host goes to its own machine, and not to one that never asked for it.
@@ -75,20 +76,22 @@ impl Service {
         if caller.may_be_at(asked) {
             return Ok(());
         }
-        self.refused.count(Reason::OtherAddress);
         let from = caller.from().map_or_else(|| "an unknown address".to_owned(), |from| from.to_string());
-        Err(Status::permission_denied(format!(
+        let why = format!(
             "packets for {name:?} would go to {asked}, and {caller} calls from {from}: listen on the address that you call from, \
              or take a certificate whose subjectAltName has IP:{asked} as well"
-        )))
+        );
+        self.refused.tell(Reason::OtherAddress, caller, &why);
+        Err(Status::permission_denied(why))
     }
 
     fn not_own(&self, caller: &Caller, worker: WorkerId) -> Status {
-        self.refused.count(Reason::OtherWorker);
-        Status::permission_denied(format!(
+        let why = format!(
             "the interval tells of worker {worker}, and {caller} does not speak for it: an agent tells of workers whose names its \
              certificate gives, those of its own machine; what it sees of others is not taken"
-        ))
+        );
+        self.refused.tell(Reason::OtherWorker, caller, &why);
+        Status::permission_denied(why)
     }
 
     /// What was read of a message; what could not be is counted.
@@ -121,7 +124,8 @@ impl Controller for Service {
         &self,
         request: Request<v1::AwaitChangeRequest>,
     ) -> Result<Response<v1::AwaitChangeResponse>, Status> {
-        let held = self.read(present("held", request.into_inner().held))?;
+        let (caller, message) = split(request);
+        let held = self.read(present("held", message.held))?;
         let worker = WorkerId(self.read(number("held.worker", held.worker))?);
         let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
         let unavailable = || Status::unavailable("asked again meanwhile, or the controller is stopping");
@@ -131,8 +135,14 @@ impl Controller for Service {
             None => &self.handle,
         };
         let (answer, answered) = oneshot::channel();
-        handle.command(Command::Await { held, answer })?;
-        answered.await.map_err(|_| unavailable())?;
+        let asks = caller.clone();
+        handle.command(Command::Await { caller, held, answer })?;
+        if let Err(NotOwn(_)) = answered.await.map_err(|_| unavailable())? {
+            // As where nobody has such a key: the answer does not tell which of them there are.
+            let why = format!("it asks how worker {worker} is registered, and does not speak for it");
+            self.refused.tell(Reason::OtherWorker, &asks, &why);
+            return Err(unavailable());
+        }
         Ok(Response::new(v1::AwaitChangeResponse {}))
     }
 
@@ -207,10 +217,12 @@ impl Controller for Service {
         &self,
         request: Request<v1::MoveWorkerRequest>,
     ) -> Result<Response<v1::MoveWorkerResponse>, Status> {
-        let v1::MoveWorkerRequest { worker, slice } = request.into_inner();
+        let (caller, v1::MoveWorkerRequest { worker, slice }) = split(request);
         let name = self.read(fields::name("worker", worker))?;
         let slice = self.read(fields::name("slice", slice))?;
-        done(self.handle.call(move |call| Event::MoveWorker { call, name, slice }).await?)?;
+        let asked = format!("{caller} moves worker {name} to slice {slice}");
+        let answer = self.handle.call(move |call| Event::MoveWorker { call, name, slice }).await?;
+        say(&asked, done(answer))?;
         Ok(Response::new(v1::MoveWorkerResponse {}))
     }
 
@@ -218,10 +230,13 @@ impl Controller for Service {
         &self,
         request: Request<v1::SetTypeRequest>,
     ) -> Result<Response<v1::SetTypeResponse>, Status> {
-        let v1::SetTypeRequest { task_type, slice } = request.into_inner();
+        let (caller, v1::SetTypeRequest { task_type, slice }) = split(request);
         let task_type = TaskType(self.read(number("task_type", task_type))?);
         let slice = self.read(slice.map(|slice| fields::name("slice", slice)).transpose())?;
-        done(self.handle.call(move |call| Event::SetType { call, task_type, slice }).await?)?;
+        let to = slice.as_deref().map_or_else(|| "no slice".to_owned(), |slice| format!("slice {slice}"));
+        let asked = format!("{caller} maps task type {task_type} to {to}");
+        let answer = self.handle.call(move |call| Event::SetType { call, task_type, slice }).await?;
+        say(&asked, done(answer))?;
         Ok(Response::new(v1::SetTypeResponse {}))
     }
 
@@ -251,7 +266,11 @@ impl Controller for Service {
             LinkState::Down => Vec::new(),
             _ => self.source.clone().counters().await,
         };
-        Ok(Response::new(v1::StatusResponse { refused: self.refused.counters(), ..status(&sight, counters) }))
+        Ok(Response::new(v1::StatusResponse {
+            refused: self.refused.counters(),
+            ending: self.refused.ending(),
+            ..status(&sight, counters)
+        }))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
@@ -354,6 +373,15 @@ fn kind(note: &Note) -> &'static str {
     }
 }
 
+/// Has the log say what a person asked for and what came of it.
+fn say(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
+    match &done {
+        Ok(()) => tracing::info!("{asked}"),
+        Err(why) => tracing::warn!("{asked}, which was not done: {}", shown(why.message())),
+    }
+    done
+}
+
 /// What a person's request came to.
 fn done(answer: Answer) -> Result<(), Status> {
     match answer {
@@ -368,7 +396,7 @@ fn done(answer: Answer) -> Result<(), Status> {
 }
 
 fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
-    let View { epoch, link, slices, workers, clients, servers } = &sight.view;
+    let View { epoch, link, slices, workers, clients, servers, type_names } = &sight.view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,
         LinkState::Reading => v1::LinkState::Reading,
@@ -395,6 +423,8 @@ fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
             .collect(),
         servers: servers.iter().map(server_status).collect(),
         refused: Vec::new(),
+        ending: Vec::new(),
+        type_names: type_names.iter().map(v1::TypeName::from).collect(),
     }
 }
 
@@ -454,6 +484,7 @@ fn worker_status(worker: &WorkerView) -> v1::WorkerStatus {
         phase: phase.into(),
         quota: worker.quota.into(),
         tasks_per_second: worker.capacity,
+        recent: Some(worker.recent.into()),
         at: worker.at.to_string(),
         workers: worker.workers.into(),
         renewed_ago_ns: worker.renewed_ago.0,

@@ -6,16 +6,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use sluice_net::rpc::{shown, why};
+use sluice_net::rpc::{RenewedTls, why};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::line::Line;
@@ -30,7 +29,6 @@ const FAREWELL: Duration = Duration::from_millis(500);
 const FAREWELL_BYTES: usize = 64 * 1024;
 /// The system can take no more connections for the moment.
 const PAUSE: Duration = Duration::from_millis(100);
-const TELL_EVERY: Duration = Duration::from_secs(1);
 
 type Ready = mpsc::Sender<io::Result<Line>>;
 
@@ -38,23 +36,20 @@ type Ready = mpsc::Sender<io::Result<Line>>;
 /// a tokio runtime.
 pub(super) fn incoming(
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Arc<RenewedTls>>,
     limits: Limits,
     refused: Arc<Refused>,
 ) -> ReceiverStream<io::Result<Line>> {
     let (ready, incoming) = mpsc::channel(READY_MAX);
-    let acceptor = tls.map(TlsAcceptor::from);
-    let door = Door { acceptor, seats: Seats::new(limits), refused, told: Mutex::new(None) };
+    let door = Door { tls, seats: Seats::new(limits), refused };
     tokio::spawn(stand(Arc::new(door), listener, ready));
     ReceiverStream::new(incoming)
 }
 
 struct Door {
-    acceptor: Option<TlsAcceptor>,
+    tls: Option<Arc<RenewedTls>>,
     seats: Arc<Seats>,
     refused: Arc<Refused>,
-    /// When a failure was last told of.
-    told: Mutex<Option<Instant>>,
 }
 
 async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
@@ -90,10 +85,11 @@ impl Door {
     async fn greet(self: Arc<Self>, stream: TcpStream, from: SocketAddr, ready: Ready, seat: Seat) {
         // Small messages both ways; one that goes later is no reason to refuse anybody.
         stream.set_nodelay(true).ok();
-        let Some(acceptor) = &self.acceptor else {
+        let Some(tls) = &self.tls else {
             // Whoever would serve it may have gone.
             return ready.send(Ok(Line::plain(stream, from.ip(), seat))).await.unwrap_or_default();
         };
+        let acceptor = TlsAcceptor::from(tls.config());
         match timeout(HANDSHAKE_MAX, acceptor.accept(stream).into_fallible()).await {
             Ok(Ok(stream)) => ready.send(Ok(Line::tls(stream, from.ip(), seat))).await.unwrap_or_default(),
             Ok(Err((why, stream))) => {
@@ -115,12 +111,7 @@ impl Door {
     }
 
     fn count(&self, from: SocketAddr, reason: Reason, why: &str) {
-        self.refused.count(reason);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
-            *told = Some(Instant::now());
-            tracing::warn!("a caller from {from} was refused: {}", shown(why));
-        }
+        self.refused.tell(reason, format_args!("a caller from {from}"), why);
     }
 }
 

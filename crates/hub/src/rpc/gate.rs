@@ -38,18 +38,21 @@ impl<S> Gate<S> {
         }
         let call = request.uri().path().trim_start_matches('/');
         let shown = line.and_then(|line| line.certificates.as_deref());
+        let from = line.map(|line| line.from);
+        let who = || from.map_or_else(|| "a caller".to_owned(), |from| format!("a caller from {from}"));
         let Some(own) = shown.and_then(<[_]>::first) else {
-            self.refused.count(Reason::NoCertificate);
-            return Err(Status::unauthenticated(
-                "callers have to show a certificate here: give yours, and its key, with --identity",
-            ));
+            let why = "callers have to show a certificate here: give yours, and its key, with --identity";
+            self.refused.tell(Reason::NoCertificate, who(), why);
+            return Err(Status::unauthenticated(why));
         };
-        let Some(caller) = Caller::of_certificate(own, line.map(|line| line.from)) else {
-            self.refused.count(Reason::BadCertificate);
-            return Err(Status::unauthenticated(
-                "the certificate that was shown cannot be read: make another",
-            ));
+        let Some(caller) = Caller::of_certificate(own, from) else {
+            let why = "the certificate that was shown cannot be read: make another";
+            self.refused.tell(Reason::BadCertificate, who(), why);
+            return Err(Status::unauthenticated(why));
         };
+        if let Some((name, end)) = caller.name().zip(line.and_then(|line| line.ends)) {
+            self.refused.saw(name, end);
+        }
         let roles = roles(call);
         if roles.iter().any(|role| caller.roles().contains(role)) {
             return Ok(caller);
@@ -62,19 +65,20 @@ impl<S> Gate<S> {
             roles.iter().map(|role| role.word()).collect::<Vec<_>>().join(between)
         };
         if caller.roles().is_empty() {
-            self.refused.count(Reason::NoRole);
             let all = list(&CallerRole::ALL, ", ");
-            return Status::permission_denied(format!(
+            let why = format!(
                 "this certificate gives no role: make one with -addext subjectAltName=URI:sluice:ROLE/NAME, where ROLE is one \
                  of {all}"
-            ));
+            );
+            self.refused.tell(Reason::NoRole, caller, &why);
+            return Status::permission_denied(why);
         }
-        self.refused.count(Reason::OtherRole);
         let (needed, has) = (list(needed, " or "), list(&caller.roles(), " and "));
         let call = call.rsplit('/').next().unwrap_or(call);
-        Status::permission_denied(format!(
-            "{call} takes a certificate with the role {needed}, and {caller} has the role {has}"
-        ))
+        let why =
+            format!("{call} takes a certificate with the role {needed}, and {caller} has the role {has}");
+        self.refused.tell(Reason::OtherRole, caller, &why);
+        Status::permission_denied(why)
     }
 }
 

@@ -1,8 +1,9 @@
 //! A connection to a server: its bytes, its seat, and who is at its other end.
 //!
 //! One that has not said within a few seconds that it speaks HTTP/2 is closed, and so is one that was let in
-//! only to be told why it is not served: neither keeps a seat from others. Later silences are the
-//! keep-alive's.
+//! only to be told why it is not served, for want of a seat or of a certificate: neither keeps a seat from
+//! others. Later silences are the keep-alive's. One whose certificate has ended is closed, so that its holder
+//! comes again with a new one.
 
 use std::future::Future;
 use std::io;
@@ -10,11 +11,12 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use sluice_net::rpc::end_of;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
@@ -24,6 +26,9 @@ use super::seats::{Full, Seat};
 /// What HTTP/2 begins with, in bytes.
 const PREFACE_BYTES: usize = 24;
 const PREFACE_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether a certificate has ended.
+const LOOK_MIN: Duration = Duration::from_millis(100);
+const LOOK_MAX: Duration = Duration::from_mins(1);
 /// How long one that is not served may listen to why.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
@@ -35,6 +40,8 @@ pub(super) struct Line {
     ends: Option<Pin<Box<Sleep>>>,
     read: usize,
     seat: Seat,
+    /// When the certificate that was shown ends, and what wakes the connection for that.
+    certificate: Option<(SystemTime, Pin<Box<Sleep>>)>,
 }
 
 enum Stream {
@@ -48,6 +55,8 @@ pub(super) struct LineEnd {
     pub(super) from: IpAddr,
     /// What it showed, its own first.
     pub(super) certificates: Option<Arc<[CertificateDer<'static>]>>,
+    /// When what it showed ends.
+    pub(super) ends: Option<SystemTime>,
     /// Why it is not served, if it is not.
     pub(super) full: Option<Full>,
 }
@@ -57,13 +66,30 @@ impl Line {
         Self::new(Stream::Plain(stream), from, seat)
     }
 
-    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, seat: Seat) -> Self {
+    /// A handshake is over: a certificate that was shown is believed.
+    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut seat: Seat) -> Self {
+        if stream.get_ref().1.peer_certificates().is_some() {
+            seat.shows_certificate();
+        }
         Self::new(Stream::Tls(Box::new(stream)), from, seat)
     }
 
     fn new(stream: Stream, from: IpAddr, seat: Seat) -> Self {
-        let within = if seat.full().is_some() { TOLD_WITHIN } else { PREFACE_WITHIN };
-        Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, seat }
+        let within = if seat.is_kept() { PREFACE_WITHIN } else { TOLD_WITHIN };
+        let certificate = certificates(&stream).and_then(|shown| shown.iter().filter_map(end_of).min());
+        let certificate = certificate.map(|end| (end, Box::pin(sleep(Duration::ZERO))));
+        Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, seat, certificate }
+    }
+
+    /// Whether the certificate that was shown has ended: then its holder has to show another one.
+    fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
+        let Some((end, look)) = &mut self.certificate else { return false };
+        while look.as_mut().poll(context).is_ready() {
+            let Ok(left) = end.duration_since(SystemTime::now()) else { return true };
+            // The wall clock may be set meanwhile.
+            look.as_mut().reset(Instant::now() + left.clamp(LOOK_MIN, LOOK_MAX));
+        }
+        false
     }
 
     fn stream(&mut self) -> Pin<&mut (dyn Duplex + '_)> {
@@ -82,11 +108,16 @@ impl Connected for Line {
     type ConnectInfo = LineEnd;
 
     fn connect_info(&self) -> LineEnd {
-        let shown = match &self.stream {
-            Stream::Plain(_) => None,
-            Stream::Tls(stream) => stream.get_ref().1.peer_certificates(),
-        };
-        LineEnd { from: self.from, certificates: shown.map(Into::into), full: self.seat.full() }
+        let ends = self.certificate.as_ref().map(|(end, _)| *end);
+        let certificates = certificates(&self.stream).map(Into::into);
+        LineEnd { from: self.from, certificates, ends, full: self.seat.full() }
+    }
+}
+
+fn certificates(stream: &Stream) -> Option<&[CertificateDer<'static>]> {
+    match stream {
+        Stream::Plain(_) => None,
+        Stream::Tls(stream) => stream.get_ref().1.peer_certificates(),
     }
 }
 
@@ -101,11 +132,14 @@ impl AsyncRead for Line {
         {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        if self.has_ended(context) {
+            return Poll::Ready(Err(io::Error::other("the certificate that was shown has ended")));
+        }
         let before = into.filled().len();
         ready!(self.stream().poll_read(context, into))?;
         if self.ends.is_some() {
             self.read += into.filled().len() - before;
-            if self.read >= PREFACE_BYTES && self.seat.full().is_none() {
+            if self.read >= PREFACE_BYTES && self.seat.is_kept() {
                 self.ends = None;
             }
         }
@@ -166,7 +200,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_caller_that_says_too_little_loses_its_seat() {
-        let seats = Seats::new(Limits { in_all: 1, from_one: 1 });
+        let seats = Seats::new(Limits { in_all: 1, from_one: 1, unknown: None });
         let (mut caller, mut line) = connected(&seats).await;
         // One byte short of a beginning is none.
         caller.write_all(&[b' '; PREFACE_BYTES - 1]).await.expect("it is connected");
@@ -178,7 +212,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn one_that_has_begun_may_be_silent_and_one_that_has_no_seat_may_not() {
-        let seats = Seats::new(Limits { in_all: 1, from_one: 1 });
+        let seats = Seats::new(Limits { in_all: 1, from_one: 1, unknown: None });
         let (mut caller, mut line) = connected(&seats).await;
         caller.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
         let mut said = [0; PREFACE_BYTES];

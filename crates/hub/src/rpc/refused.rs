@@ -1,8 +1,12 @@
 //! Calls and connections that were refused because of who made them or what they said, counted by reason.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use sluice_net::rpc::{Malformed, v1};
+use sluice_net::rpc::{Malformed, RenewedTls, shown, told_of_end, v1};
 
 /// Why a call is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,21 +72,76 @@ impl Reason {
     }
 }
 
-/// How many calls were refused.
+/// How often the log is told of one that was refused: anybody can knock.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Callers whose certificates end soon that are known at once.
+const ENDING_MAX: usize = 256;
+
+/// How many calls were refused, and whose certificates end soon.
 #[derive(Debug, Default)]
-pub(crate) struct Refused([AtomicU64; Reason::ALL.len()]);
+pub(crate) struct Refused {
+    counts: [AtomicU64; Reason::ALL.len()],
+    /// When a refusal was last told of.
+    told: Mutex<Option<Instant>>,
+    /// The server's own certificates.
+    own: Option<Arc<RenewedTls>>,
+    /// Those of callers, as they showed them last.
+    ending: Mutex<BTreeMap<String, SystemTime>>,
+}
 
 impl Refused {
+    /// By a server that shows these certificates.
+    pub(crate) fn beside(own: Option<Arc<RenewedTls>>) -> Self {
+        Self { own, ..Self::default() }
+    }
+
     pub(crate) fn count(&self, reason: Reason) {
-        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+        self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a refusal and has the log say who it was, at most once a second.
+    pub(crate) fn tell(&self, reason: Reason, who: impl Display, why: &str) {
+        self.count(reason);
+        let mut told = locked(&self.told);
+        if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+            *told = Some(Instant::now());
+            tracing::warn!("{who} was refused: {}", shown(why));
+        }
+    }
+
+    /// A caller showed a certificate that ends then.
+    pub(crate) fn saw(&self, caller: &str, end: SystemTime) {
+        let mut ending = locked(&self.ending);
+        if told_of_end(end).is_none() {
+            ending.remove(caller);
+        } else if ending.len() < ENDING_MAX || ending.contains_key(caller) {
+            ending.insert(caller.to_owned(), end);
+        }
+    }
+
+    /// Certificates that end soon.
+    pub(crate) fn ending(&self) -> Vec<v1::CertificateEnd> {
+        let own = self.own.iter().flat_map(|own| own.ends());
+        let callers = locked(&self.ending).clone().into_iter();
+        let callers = callers.map(|(caller, end)| (format!("the certificate of {caller}"), end));
+        let soon = own.chain(callers).filter(|(_, end)| told_of_end(*end).is_some());
+        let ends = |(certificate, end): (String, SystemTime)| v1::CertificateEnd {
+            certificate,
+            unix_s: end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        };
+        soon.map(ends).collect()
     }
 
     /// All reasons, with how often each was one.
     pub(crate) fn counters(&self) -> Vec<v1::Counter> {
         let counter = |reason: Reason| v1::Counter {
             name: reason.word().to_owned(),
-            value: self.0[reason as usize].load(Ordering::Relaxed),
+            value: self.counts[reason as usize].load(Ordering::Relaxed),
         };
         Reason::ALL.into_iter().map(counter).collect()
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
 //! How many connections a server takes, in all and from one machine.
 //!
-//! A connection that finds no seat is not closed at once: a few at a time are let in to be told why, and no
-//! further.
+//! Where callers are asked who they are, those that have shown no certificate yet share a part of the seats:
+//! however many machines without one come, they leave the rest to hosts. A connection that finds no seat is
+//! not closed at once: a few at a time are let in to be told why, and no further.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,12 +19,26 @@ const OTHER_FILES: u64 = 256;
 /// Connections at once that only hear why they are not served.
 const TOLD_MAX: usize = 32;
 
+/// The part of all seats, and one machine's part, for connections that have shown no certificate.
+const UNKNOWN_PART: usize = 4;
+const UNKNOWN_PART_FROM_ONE: usize = 32;
+const UNKNOWN_FROM_ONE_MIN: usize = 4;
+
 /// The most connections at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Of all machines.
     pub(crate) in_all: usize,
     /// Of one of them.
+    pub(crate) from_one: usize,
+    /// Of those in all that have shown no certificate, where callers are asked for one.
+    pub(crate) unknown: Option<UnknownLimits>,
+}
+
+/// The most connections at once that have shown no certificate, or not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnknownLimits {
+    pub(crate) in_all: usize,
     pub(crate) from_one: usize,
 }
 
@@ -33,7 +48,11 @@ impl Limits {
     pub(crate) fn of_process(asks_callers: bool) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
         let in_all = usize::try_from(files).unwrap_or(usize::MAX).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
-        Self { in_all, from_one: if asks_callers { in_all / 2 } else { in_all } }
+        let unknown = asks_callers.then(|| UnknownLimits {
+            in_all: in_all / UNKNOWN_PART,
+            from_one: (in_all / UNKNOWN_PART_FROM_ONE).max(UNKNOWN_FROM_ONE_MIN),
+        });
+        Self { in_all, from_one: if asks_callers { in_all / 2 } else { in_all }, unknown }
     }
 }
 
@@ -42,6 +61,8 @@ impl Limits {
 pub(super) enum Full {
     InAll(usize),
     FromOne(usize),
+    UnknownInAll(usize),
+    UnknownFromOne(usize),
 }
 
 impl fmt::Display for Full {
@@ -55,6 +76,16 @@ impl fmt::Display for Full {
             Self::FromOne(limit) => write!(
                 f,
                 "your machine has {limit} connections open here, as many as one may have: close some, or call again later"
+            ),
+            Self::UnknownInAll(limit) => write!(
+                f,
+                "{limit} connections are open here that have shown no certificate, as many as there may be: \
+                 call again later"
+            ),
+            Self::UnknownFromOne(limit) => write!(
+                f,
+                "your machine has {limit} connections open here that have shown no certificate, as many as \
+                 one may have: call again later, with a certificate (--identity)"
             ),
         }
     }
@@ -70,8 +101,16 @@ pub(super) struct Seats {
 #[derive(Debug, Default)]
 struct Taken {
     in_all: usize,
-    by_machine: HashMap<IpAddr, usize>,
+    unknown: usize,
+    by_machine: HashMap<IpAddr, Own>,
     told: usize,
+}
+
+/// A machine's seats, and those of them that have shown no certificate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    in_all: usize,
+    unknown: usize,
 }
 
 impl Seats {
@@ -84,22 +123,42 @@ impl Seats {
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Seat> {
         let machine = machine(from);
         let mut taken = self.taken();
-        let own = taken.by_machine.get(&machine).copied().unwrap_or(0);
-        let full = if own >= self.limits.from_one {
-            Some(Full::FromOne(self.limits.from_one))
-        } else {
-            (taken.in_all >= self.limits.in_all).then_some(Full::InAll(self.limits.in_all))
-        };
-        if full.is_some() {
+        let own = taken.by_machine.get(&machine).copied().unwrap_or_default();
+        let standing = if let Some(full) = self.full(&taken, own) {
             if taken.told >= TOLD_MAX {
                 return None;
             }
             taken.told += 1;
+            Standing::Told(full)
         } else {
+            let unknown = usize::from(self.limits.unknown.is_some());
             taken.in_all += 1;
-            *taken.by_machine.entry(machine).or_default() += 1;
+            taken.unknown += unknown;
+            let own = taken.by_machine.entry(machine).or_default();
+            own.in_all += 1;
+            own.unknown += unknown;
+            if unknown > 0 { Standing::Unknown } else { Standing::Known }
+        };
+        Some(Seat { seats: Arc::clone(self), machine, standing })
+    }
+
+    /// The limit that a further connection of a machine finds reached.
+    fn full(&self, taken: &Taken, own: Own) -> Option<Full> {
+        let Limits { in_all, from_one, unknown } = self.limits;
+        let of_unknown = |UnknownLimits { in_all, from_one }| {
+            if own.unknown >= from_one {
+                Some(Full::UnknownFromOne(from_one))
+            } else {
+                (taken.unknown >= in_all).then_some(Full::UnknownInAll(in_all))
+            }
+        };
+        if own.in_all >= from_one {
+            Some(Full::FromOne(from_one))
+        } else if taken.in_all >= in_all {
+            Some(Full::InAll(in_all))
+        } else {
+            unknown.and_then(of_unknown)
         }
-        Some(Seat { seats: Arc::clone(self), machine, full })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -112,27 +171,60 @@ impl Seats {
 pub(super) struct Seat {
     seats: Arc<Seats>,
     machine: IpAddr,
-    full: Option<Full>,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Known,
+    /// It has shown no certificate.
+    Unknown,
+    /// It is not served, only told why.
+    Told(Full),
 }
 
 impl Seat {
     /// Why it is not to be served, if it is not.
     pub(super) const fn full(&self) -> Option<Full> {
-        self.full
+        match self.standing {
+            Standing::Told(full) => Some(full),
+            Standing::Known | Standing::Unknown => None,
+        }
+    }
+
+    /// Whether it may keep the seat for as long as it likes.
+    pub(super) const fn is_kept(&self) -> bool {
+        matches!(self.standing, Standing::Known)
+    }
+
+    /// A certificate was shown that is believed.
+    pub(super) fn shows_certificate(&mut self) {
+        if self.standing == Standing::Unknown {
+            let mut taken = self.seats.taken();
+            taken.unknown -= 1;
+            taken.by_machine.entry(self.machine).or_default().unknown -= 1;
+            self.standing = Standing::Known;
+        }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut taken = self.seats.taken();
-        if self.full.is_some() {
-            taken.told -= 1;
-            return;
-        }
+        let unknown = match self.standing {
+            Standing::Told(_) => {
+                taken.told -= 1;
+                return;
+            }
+            Standing::Known => 0,
+            Standing::Unknown => 1,
+        };
         taken.in_all -= 1;
+        taken.unknown -= unknown;
         if let Some(own) = taken.by_machine.get_mut(&self.machine) {
-            *own -= 1;
-            if *own == 0 {
+            own.in_all -= 1;
+            own.unknown -= unknown;
+            if own.in_all == 0 {
                 taken.by_machine.remove(&self.machine);
             }
         }
@@ -152,7 +244,7 @@ mod tests {
     use super::*;
 
     fn seats(in_all: usize, from_one: usize) -> Arc<Seats> {
-        Seats::new(Limits { in_all, from_one })
+        Seats::new(Limits { in_all, from_one, unknown: None })
     }
 
     fn take(seats: &Arc<Seats>, from: &str) -> Seat {
@@ -171,6 +263,52 @@ mod tests {
         drop(own);
         assert_eq!(take(&seats, "10.0.0.1").full(), None);
         assert_eq!(seats.taken().by_machine.len(), 1, "{seats:?}");
+    }
+
+    #[test]
+    fn machines_without_certificates_leave_seats_for_those_with_one() {
+        let seats = Seats::new(Limits::of_process(true));
+        let all_of = |from: &str| {
+            let mut held = Vec::new();
+            loop {
+                let seat = take(&seats, from);
+                if let Some(full) = seat.full() {
+                    return (held, full);
+                }
+                held.push(seat);
+            }
+        };
+        let (one, full) = all_of("10.0.0.1");
+        assert_eq!(full, Full::UnknownFromOne(one.len()));
+        let (other, _) = all_of("10.0.0.2");
+        let hosts = seats.limits.from_one - 1;
+        let known: Vec<_> = (0..hosts)
+            .map(|_| {
+                let mut seat = take(&seats, "10.0.0.3");
+                assert!(seat.full().is_none() && !seat.is_kept());
+                seat.shows_certificate();
+                assert!(seat.is_kept());
+                seat
+            })
+            .collect();
+        drop((one, other));
+        let taken = seats.taken();
+        assert_eq!((taken.in_all, taken.unknown), (hosts, 0));
+        drop(taken);
+        drop(known);
+        assert!(seats.taken().by_machine.is_empty());
+    }
+
+    #[test]
+    fn a_crowd_of_machines_without_certificates_is_told_that_there_are_too_many() {
+        let unknown = UnknownLimits { in_all: 2, from_one: 1 };
+        let seats = Seats::new(Limits { in_all: 9, from_one: 9, unknown: Some(unknown) });
+        let mut first = take(&seats, "10.0.0.1");
+        let _second = take(&seats, "10.0.0.2");
+        assert_eq!(take(&seats, "10.0.0.2").full(), Some(Full::UnknownFromOne(1)));
+        assert_eq!(take(&seats, "10.0.0.3").full(), Some(Full::UnknownInAll(2)));
+        first.shows_certificate();
+        assert_eq!(take(&seats, "10.0.0.3").full(), None);
     }
 
     #[test]
@@ -194,7 +332,8 @@ mod tests {
     #[test]
     fn the_process_has_files_for_all_that_are_served() {
         for asks_callers in [false, true] {
-            let Limits { in_all, from_one } = Limits::of_process(asks_callers);
+            let Limits { in_all, from_one, unknown } = Limits::of_process(asks_callers);
+            assert_eq!(unknown.is_some(), asks_callers);
             assert!((CONNECTIONS_MIN..=CONNECTIONS_MAX).contains(&in_all));
             assert_eq!(from_one, if asks_callers { in_all / 2 } else { in_all });
         }

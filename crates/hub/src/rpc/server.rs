@@ -9,10 +9,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sluice_net::NetError;
-use sluice_net::rpc::ServerTls;
+use sluice_net::rpc::{RenewedTls, ServerTls};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio_rustls::rustls::ServerConfig;
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
@@ -65,7 +64,7 @@ impl RpcServer {
         let listener = TcpListener::bind(at).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
         let local = listener.local_addr().map_err(bind)?;
-        let tls = guard.tls().map(ServerTls::config).transpose()?;
+        let tls = guard.tls().map(ServerTls::renewed).transpose()?.map(Arc::new);
         let asks_callers = guard.asks_callers();
         let failed = |why| NetError::Thread { name, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -73,7 +72,7 @@ impl RpcServer {
         let run = move || {
             runtime.block_on(async {
                 let serving = async {
-                    let refused = Arc::<Refused>::default();
+                    let refused = Arc::new(Refused::beside(tls.clone()));
                     let (routes, background) = build(Arc::clone(&refused));
                     let gate = Gate::new(routes.prepare(), asks_callers, Arc::clone(&refused));
                     let ended = tokio::select! {
@@ -127,7 +126,7 @@ pub(crate) fn reflection(service: &str) -> ServerReflectionServer<impl ServerRef
 
 async fn serve(
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Arc<RenewedTls>>,
     limits: Limits,
     gate: Gate<Routes>,
     refused: Arc<Refused>,
@@ -193,8 +192,11 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn who_comes_when_all_seats_are_taken_is_told_so_and_counted() {
         for (limits, told) in [
-            (Limits { in_all: 2, from_one: 9 }, "all 2 connections that are served here at once are taken"),
-            (Limits { in_all: 9, from_one: 2 }, "your machine has 2 connections open here"),
+            (
+                Limits { in_all: 2, from_one: 9, unknown: None },
+                "all 2 connections that are served here at once are taken",
+            ),
+            (Limits { in_all: 9, from_one: 2, unknown: None }, "your machine has 2 connections open here"),
         ] {
             let (server, refused) = served(limits);
             let silent = [(); 2].map(|()| TcpStream::connect(server.local()).unwrap());
@@ -212,7 +214,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_crowd_at_the_door_is_sent_away_and_the_seated_are_served_on() {
-        let (server, refused) = served(Limits { in_all: 2, from_one: 2 });
+        let (server, refused) = served(Limits { in_all: 2, from_one: 2, unknown: None });
         let _silent = TcpStream::connect(server.local()).unwrap();
         let remote = Remote::new(&server.local().to_string(), None).unwrap();
         let mut seated = ControllerClient::new(remote.connect());
@@ -227,7 +229,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_connection_has_so_many_calls_at_once_and_the_next_waits() {
-        let (server, _) = served(Limits { in_all: 9, from_one: 9 });
+        let (server, _) = served(Limits { in_all: 9, from_one: 9, unknown: None });
         let remote = Remote::new(&server.local().to_string(), None).unwrap();
         let calls = ServerReflectionClient::new(remote.connect_patiently());
         let asks = || {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use sluice_net::rpc::fields::{Malformed, endpoint, present};
 use sluice_net::rpc::v1::tables_client::TablesClient;
-use sluice_net::rpc::{Remote, shown, v1};
+use sluice_net::rpc::{Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::oneshot;
 use tonic::service::Routes;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::Guard;
@@ -148,7 +147,7 @@ impl Tables for Service {
 #[derive(Clone)]
 pub(crate) struct RemoteSwitch {
     remote: Remote,
-    calls: TablesClient<Channel>,
+    calls: TablesClient<RenewedChannel>,
 }
 
 impl RemoteSwitch {

@@ -5,6 +5,7 @@
 //! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its
 //! cell is reserved before the pass and given back if the task need not wait. With [`Delays`], arrivals and
 //! departures are held as long as the links and passes of a testbed would take.
+//! A task is older by the time that it lay in the socket, which the kernel's stamps tell.
 //!
 //! No lock, no allocation and no system call per packet; other threads see its counts after each batch.
 //!
@@ -76,7 +77,8 @@ impl SwitchDriver {
             datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
             // A plain server takes one datagram after the other.
             batch: if config.program.software().is_some() { 1 } else { BATCH },
-            stamps: !config.delays.is_none(),
+            // What lies in the socket while this process stands still makes its task older.
+            stamps: true,
             refusals: false,
             waiting: config.waiting,
             faults: config.faults.clone(),

@@ -7,11 +7,13 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use sluice_net::detour;
-use sluice_net::udp::{BATCH, Datagram, Inbox, Outbox};
+use sluice_net::udp::{BATCH, Inbox, Outbox};
 use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, encode, parse, slot_head};
+use sluice_wire::{
+    Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, TaskId, encode, parse, slot_head,
+};
 
 use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
@@ -31,6 +33,9 @@ pub(super) struct Plane {
     keeps_waiting: bool,
     again: VecDeque<Circulating>,
     lag: Lag,
+    /// How far the pass's time is behind the clock: a testbed's delays have it at the time at which a packet
+    /// was due.
+    behind_by: Nanos,
     /// Where clients are whose tasks spines handed down, if it is a leaf: one tells its spine what is new,
     /// and knows clients from tasks only.
     clients: Option<KnownClients>,
@@ -56,6 +61,7 @@ impl Plane {
             keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
+            behind_by: Nanos(0),
             clients: matches!(config.place, SwitchPlace::Leaf(_)).then(KnownClients::new),
             behind: config.behind.map(Endpoint::from),
         }
@@ -69,17 +75,19 @@ impl Plane {
     /// Takes what was held through the program in the order of its times, which are the times that it sees.
     pub(super) fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
         while let Some(due) = self.lag.held.pop_due(now) {
+            self.behind_by = now.since(due.at);
             match due.item {
                 Lagging::Again(again) => self.round(due.at, again, outbox),
                 Lagging::Arrival { from, packet } => {
                     // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
                     let body = self.lag.held.take_bytes(due.cell);
-                    self.arrive(due.at, now.since(due.at), from, packet, &body, outbox);
+                    self.arrive(due.at, Nanos(0), from, packet, &body, outbox);
                     self.lag.held.put_bytes(due.cell, body);
                 }
             }
             self.lag.held.release(due.cell);
         }
+        self.behind_by = Nanos(0);
     }
 
     /// Everything that arrived, then what goes round since before it arrived.
@@ -87,9 +95,9 @@ impl Plane {
         let rounds = self.again.len();
         self.tally.add(Count::Batches);
         for index in 0..inbox.len() {
-            let datagram = self.unwrapped(inbox.datagram(index));
-            match parse(datagram.bytes) {
-                Err(reason) => match self.writes.nak(datagram.from, datagram.bytes) {
+            let (from, bytes) = self.unwrapped(inbox.unstamped(index));
+            match parse(bytes) {
+                Err(reason) => match self.writes.nak(from, bytes) {
                     Some(nak) => {
                         let verdict = self.program.pass(now, nak);
                         self.settle(now, verdict, None, outbox);
@@ -97,11 +105,12 @@ impl Plane {
                     None => self.tally.malformed(reason),
                 },
                 Ok((packet, body)) if self.lag.is_none() => {
-                    let late = now.since(datagram.received);
-                    self.arrive(now, late, datagram.from, packet, body, outbox);
+                    let ages = matches!(packet, Packet::Submit(_) | Packet::Dispatch(_) | Packet::Job(_));
+                    let late = if ages { now.since(inbox.received_at(index)) } else { Nanos(0) };
+                    self.arrive(now, late, from, packet, body, outbox);
                 }
                 Ok((packet, body)) => {
-                    if !self.lag.hold(datagram.received, datagram.from, packet, body) {
+                    if !self.lag.hold(inbox.received_at(index), from, packet, body) {
                         self.tally.add(Count::HeldOverrun);
                     }
                 }
@@ -117,11 +126,10 @@ impl Plane {
 
     /// A datagram as it was before somebody forwarded it; without bytes, if it came by another way.
     #[inline]
-    fn unwrapped<'i>(&self, came: Datagram<'i>) -> Datagram<'i> {
-        let Some(behind) = self.behind else { return came };
-        let forwarded = if came.from == behind { detour::take(came.bytes) } else { None };
-        let (from, bytes) = forwarded.unwrap_or((came.from, &[]));
-        Datagram { from, bytes, ..came }
+    fn unwrapped<'i>(&self, (from, bytes): (Endpoint, &'i [u8])) -> (Endpoint, &'i [u8]) {
+        let Some(behind) = self.behind else { return (from, bytes) };
+        let forwarded = if from == behind { detour::take(bytes) } else { None };
+        forwarded.unwrap_or((from, &[]))
     }
 
     /// One step of the controller.
@@ -135,7 +143,8 @@ impl Plane {
         answer
     }
 
-    /// A packet's first pass. It lay in the socket for `late`, which makes a task older.
+    /// A packet's first pass, at the time `now`. It lay in the socket for `late` before, which makes a task
+    /// older.
     #[inline]
     fn arrive(
         &mut self,
@@ -148,19 +157,18 @@ impl Plane {
     ) {
         let mut long = None;
         let mut room = true;
+        let mut handed_down = None;
         match &mut packet {
             Packet::Submit(submit) => {
                 self.tally.add(Count::Submits);
                 submit.age = submit.age.plus(late);
                 (long, room) = self.reserve(&mut submit.payload, body);
             }
-            Packet::Dispatch(task) => {
-                if let Some(clients) = &mut self.clients {
-                    self.tally.add(Count::HandedDown);
-                    task.age = task.age.plus(late);
-                    clients.learn(task.task, task.client_at);
-                    (long, room) = self.reserve(&mut task.payload, body);
-                }
+            Packet::Dispatch(task) if self.clients.is_some() => {
+                self.tally.add(Count::HandedDown);
+                task.age = task.age.plus(late);
+                handed_down = Some((task.task, task.client_at));
+                (long, room) = self.reserve(&mut task.payload, body);
             }
             Packet::Job(job) => {
                 *job = job.with_age(job.first().age.plus(late));
@@ -170,8 +178,19 @@ impl Plane {
             _ => {}
         }
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
+        if let Some((task, at)) = handed_down {
+            self.learn(&verdict, task, at);
+        }
         self.settle(now, verdict, long, outbox);
         self.tell(now, outbox);
+    }
+
+    /// Where a client is, from a task that its spine handed down and the program let in: who else sends one
+    /// changes nothing, nor does an old copy of the spine's own.
+    fn learn(&mut self, verdict: &Verdict, task: TaskId, at: Endpoint) {
+        if let Some(clients) = self.clients.as_mut().filter(|_| !matches!(verdict, Verdict::Drop(_))) {
+            clients.learn(task, at);
+        }
     }
 
     /// A place for a payload that does not fit the packet's own fields, and whether there was one if it needs
@@ -209,10 +228,13 @@ impl Plane {
     fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
         match verdict {
             Verdict::Send { to, mut packet } => {
-                if let Some(clients) = &self.clients
-                    && let Packet::Dispatch(task) = &mut packet
-                {
-                    task.client_at = clients.of(task.task);
+                if let Packet::Dispatch(task) = &mut packet {
+                    if self.behind_by > Nanos(0) {
+                        task.age = task.age.plus(self.behind_by);
+                    }
+                    if let Some(clients) = &self.clients {
+                        task.client_at = clients.of(task.task);
+                    }
                 }
                 self.send(now, to, &packet, long, outbox);
             }

@@ -127,6 +127,29 @@ async fn an_agent_speaks_for_workers_of_its_own_machine_only() {
     assert_eq!((quota("b/w"), quota("mallory/w")), (2, 7));
 }
 
+/// Whoever is told at once whether a guess was wrong tries all 32 bits.
+#[tokio::test(flavor = "current_thread")]
+async fn whether_a_key_is_right_is_told_to_its_holder_only() {
+    let (switch, authority) = (Switch::start(5), Authority::new());
+    let server = controller(&switch, authority.server());
+    let own = authority.caller("b", "host");
+    let host = worker(over_tls(&server, &own), worker_hello("b/w"));
+    let grant = host.granted();
+    let held = |key: u32| {
+        let (worker, generation) = (grant.worker.0.into(), grant.generation.0);
+        v1::AwaitChangeRequest { held: Some(v1::HeldWorker { worker, key, generation }) }
+    };
+    let mut hostile = calls(&server, &authority.caller("mallory", "host"));
+    for key in [grant.key.0, grant.key.0 ^ 1] {
+        let why = hostile.await_change(held(key)).await.unwrap_err();
+        assert_eq!(why.code(), Code::Unavailable, "{why}");
+    }
+    let mut asking = calls(&server, &own);
+    asking.await_change(held(grant.key.0 ^ 1)).await.unwrap();
+    let mut operator = calls(&server, &authority.caller("ann", "operator"));
+    assert_eq!(counted(&mut operator, "other_worker").await, 2);
+}
+
 #[tokio::test(flavor = "current_thread")]
 async fn an_interval_that_tells_of_a_slice_or_a_worker_twice_is_refused() {
     let switch = Switch::start(5);

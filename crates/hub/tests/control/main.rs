@@ -7,5 +7,6 @@ mod names;
 mod outage;
 mod rack;
 mod register;
+mod renewed;
 mod secure;
 mod turns;

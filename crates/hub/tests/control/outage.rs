@@ -3,7 +3,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use sluice_hub::controller::SwitchLink;
+use sluice_control::WorkerHello;
+use sluice_hub::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_hub::rpc::{Guard, RpcServer, serve_tables};
 use sluice_net::registrar::{ClientRole, WorkerRole};
 use sluice_net::rpc::Remote;
@@ -14,7 +15,7 @@ use sluice_wire::{Epoch, SliceId, TaskType};
 use tonic::Code;
 
 use crate::rack::{
-    ANY, Host, Switch, client, client_hello, controller_at, embedded, remote, worker, worker_hello,
+    ANY, Host, Switch, client, client_hello, controller_at, embedded, options, remote, worker, worker_hello,
 };
 
 /// A switch that serves its tables, and a controller elsewhere.
@@ -129,6 +130,23 @@ fn hosts_that_come_before_their_controller_wait_for_it() {
     host.lost();
     let _controller = controller_at(reserved, SwitchLink::Here(switch.local()));
     host.granted();
+}
+
+#[test]
+fn a_host_that_was_refused_asks_again_by_itself_and_is_let_in_once_it_may() {
+    let switch = Switch::start(5);
+    let controller = embedded(&switch);
+    let at = controller.local();
+    let late = WorkerHello { slice: "late".to_owned(), ..worker_hello("w") };
+    let host = worker(remote(&controller), late);
+    for _ in 0..2 {
+        assert!(host.refused().contains("late"), "and it is told each time");
+    }
+    drop(controller);
+    let mut options = options(SwitchLink::Here(switch.local()));
+    options.plan.slices[1].name = "late".to_owned();
+    let _controller = start_controller(ControllerOptions { at, ..options }).unwrap();
+    assert_eq!(host.granted().slice, SliceId(1));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) const ANY: &str = "127.0.0.1:0";
 
 static SEEDS: AtomicU8 = AtomicU8::new(0);
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running switch; stopped, and its memory lost, when dropped.
 pub(crate) struct Switch {
@@ -59,6 +59,7 @@ impl Switch {
             replay_cells: 16,
             servers: 0,
             counters_start: Serial(0),
+            polls_ahead: 0,
             seed: 0,
         };
         let driver = SwitchDriver::new(&SwitchConfig { place, ..SwitchConfig::new(size) }).unwrap();
@@ -134,6 +135,7 @@ pub(crate) fn worker_hello(name: &str) -> WorkerHello {
         types: vec![TaskType(1), TaskType(2)],
         quota: 2,
         capacity: 1_000,
+        recent: sluice_control::RecentWork::default(),
         server: String::new(),
         rejoins: 0,
         workers: 0,

@@ -1,5 +1,8 @@
 //! Hosts come, stay and go; people look and change things.
 
+use std::net::SocketAddr;
+
+use sluice_control::{ClientHello, WorkerHello};
 use sluice_net::rpc::v1;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_wire::{Generation, Key, Serial, SliceId, TaskType, WorkerId};
@@ -66,6 +69,19 @@ fn a_worker_that_leaves_hears_how_much_it_was_sent() {
     reborn.life += 1;
     let next = worker(remote(&controller), reborn).granted();
     assert!(next.worker != grant.worker || next.generation > grant.generation);
+}
+
+#[test]
+fn a_host_that_packets_of_the_switch_do_not_reach_is_refused_before_anything_starts() {
+    let switch = Switch::start(5);
+    let controller = embedded(&switch);
+    let other: SocketAddr = "[::1]:9001".parse().unwrap();
+    let at = format!("the switch is at {}", switch.at());
+    let hello = WorkerHello { at: other.into(), ..worker_hello("w") };
+    let why = worker(remote(&controller), hello).refused();
+    assert!(why.contains(&at) && why.contains("[::1]:9001") && why.contains("--listen"), "{why}");
+    let hello = ClientHello { at: other.into(), ..client_hello("c") };
+    assert!(client(remote(&controller), hello).refused().contains(&at));
 }
 
 #[test]
@@ -174,8 +190,7 @@ async fn a_registration_of_an_unknown_kind_of_field_changes_nothing() {
     let switch = Switch::start(5);
     let controller = embedded(&switch);
     let mut calls = ControllerClient::new(remote(&controller).connect());
-    let hello =
-        sluice_control::WorkerHello { held: Some((WorkerId(7), Key(1), Generation(1))), ..worker_hello("w") };
+    let hello = WorkerHello { held: Some((WorkerId(7), Key(1), Generation(1))), ..worker_hello("w") };
     let mut request = v1::RenewWorkerRequest::from(&hello);
     request.quota = 300;
     let status = calls.renew_worker(request).await.unwrap_err();

@@ -64,7 +64,7 @@ async fn until(controller: &RpcServer, wanted: v1::LinkState) {
 /// In this life of the switch, or a later one.
 async fn until_in(epoch: u32, controller: &RpcServer, wanted: v1::LinkState) {
     let controller = remote(controller);
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         let (seen, link) = link(&controller).await;
         if seen >= epoch && link == wanted {
             return;
@@ -133,7 +133,7 @@ async fn steps_of_a_lesser_term_are_refused_and_counted_and_anyone_may_read() {
     let boasts = v1::ApplyRequest { epoch: 5, term: u32::MAX, ops };
     assert_eq!(calls.apply(boasts).await.unwrap().into_inner().answers, [refused]);
     // It counts when it turns next.
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         let counted = calls.count(v1::CountRequest {}).await.unwrap().into_inner().counters;
         if counted.iter().any(|counter| counter.name == "superseded" && counter.value == 5) {
             return;

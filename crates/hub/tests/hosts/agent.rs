@@ -47,7 +47,7 @@ impl Service for Both {
 /// A person who asks the controller.
 pub(super) struct Person {
     runtime: Runtime,
-    calls: ControllerClient<tonic::transport::Channel>,
+    calls: ControllerClient<sluice_net::rpc::RenewedChannel>,
 }
 
 impl Person {

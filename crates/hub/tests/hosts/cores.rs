@@ -12,7 +12,8 @@ use sluice_net::client::{Outcome, Pending};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, WorkerReport};
 use sluice_net::{NetError, TaskType, WorkerOptions};
-use sluice_wire::Nanos;
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Nanos, SliceId};
 
 use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, until};
@@ -98,6 +99,15 @@ impl Server {
         self.end();
     }
 
+    /// Why the controller would not have it.
+    fn refused(mut self) -> String {
+        let thread = self.thread.take().expect("joined once");
+        match thread.join().expect("no panic") {
+            Err(NetError::Refused { why }) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.stopper.stop();
@@ -133,6 +143,28 @@ fn tasks_of_every_size_and_fate_come_back_from_the_cores() {
     assert_eq!(run(b"panic").to_string(), "the service failed: the service panicked: as asked");
     let report = server.drain();
     assert_eq!((report.finished, report.failed, report.panicked, report.drained), (10, 1, 1, true));
+}
+
+/// The names of some of its lanes are another server's.
+#[test]
+fn a_server_of_which_a_lane_is_refused_ends_once_the_others_have_answered_what_they_hold() {
+    let rack = rack();
+    let first = Server::start(&rack, "s", &Both::default(), |options| options.services.truncate(1));
+    let client = rack.client("c");
+    let echoed = client.submit(ECHO, b"echo", DEADLINE).expect("it fits").wait();
+    assert_eq!(echoed.outcome.done(), Some(&b"echo"[..]));
+    let both = Both::default();
+    let second = Server::start(&rack, "s", &both, |_| {});
+    let held = client.submit(OTHER, b"held", DEADLINE).expect("it fits");
+    until("it runs", || both.runs.lock().expect("nobody panics there").contains_key(&b"held"[..]));
+    until("the server leaves", || match rack.table(TableOp::ReadSlice(SliceId(1))) {
+        TableAnswer::Slice(state) => !state.row.open,
+        other => panic!("{other:?}"),
+    });
+    both.let_go.store(true, Ordering::Release);
+    assert_eq!(held.wait().outcome.done(), Some(&b"held"[..]));
+    assert!(second.refused().contains("is held by another host"));
+    first.kill();
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
     let client = ClientOptions { dilation: DILATION, ..rack.client_options("c") };
     let player = crew.player(&client).expect("the loopback has free ports");
     let crew = crew.spawn().expect("the system has threads");
-    player.wait_until_ready(Duration::from_secs(10)).expect("the controller takes clients");
+    player.wait_until_ready(Duration::from_mins(2)).expect("the controller takes clients");
     let operator = Person::of(&rack);
     until("three workers", || operator.status().workers.len() == 3);
     let planned = |n: u64| Planned {
@@ -58,7 +58,7 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
         bytes: n.to_be_bytes(),
     };
     let playing = player.play((0..TASKS).map(planned).collect(), Nanos::from_millis(20_000));
-    let played = playing.wait(Duration::from_secs(25)).expect("the crew runs").expect("all tasks ended");
+    let played = playing.wait(Duration::from_mins(2)).expect("the crew runs").expect("all tasks ended");
     (played.iter().map(|one| one.outcome).collect(), crew.end().expect("no host failed"))
 }
 

@@ -113,7 +113,7 @@ fn terminate(mut child: Child) -> (Option<i32>, String, String) {
     let killed =
         Command::new("sh").args(["-c", &format!("kill {}", child.id())]).status().expect("there is a shell");
     assert!(killed.success());
-    let give_up = Instant::now() + Duration::from_secs(10);
+    let give_up = Instant::now() + Duration::from_mins(2);
     let code = loop {
         if let Some(status) = child.try_wait().expect("it is ours") {
             break status.code();

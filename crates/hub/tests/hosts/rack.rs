@@ -319,7 +319,7 @@ impl Service for Echo {
 
 /// Waits until `is_so`, and fails the test if it never becomes so.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(10);
+    let give_up = Instant::now() + Duration::from_mins(2);
     while !is_so() {
         assert!(Instant::now() < give_up, "{what} never came");
         thread::sleep(Duration::from_millis(5));

@@ -26,7 +26,7 @@ use crate::object::is_root;
 /// The life that a switch gets if it finds none.
 pub(crate) const EPOCH: Epoch = Epoch(7);
 /// Nothing here takes so long, unless it was lost or lies somewhere.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// What usually takes no time at all has not come by then.
 const SILENCE: Duration = Duration::from_secs(1);
 const WORKER_KEY: u32 = 5;

@@ -10,7 +10,7 @@ use crate::hop::Hop;
 use crate::rack;
 
 /// How long a datagram may take. None of these is lost, so it is waited for at a fault only.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// The largest payload of a packet over IPv6.
 const PAYLOAD_MAX: usize = MTU_BYTES as usize - 40 - 8;
 

@@ -125,9 +125,8 @@ fn a_broom_of_another_life_or_for_no_slice_sweeps_nothing() {
     assert_eq!(count(&xdp, "sweep_done"), 0);
 }
 
-#[test]
-fn a_task_goes_where_its_worker_s_last_packet_came_from() {
-    let Some((xdp, probe)) = xdp(true) else { return };
+/// A worker's first TOKEN, a PROBE of its that is out of date, and a client's task: all with good keys.
+fn token_old_probe_and_task() -> [Vec<u8>; 3] {
     let steps = explore(0, 0).steps;
     let epoch = Epoch(SHAPE.epoch);
     let framed = |at, packet: &Packet| {
@@ -135,12 +134,14 @@ fn a_task_goes_where_its_worker_s_last_packet_came_from() {
         encode(packet, &[], &mut bytes).expect("legal");
         wrap(at, Xdp::at(at), &bytes).expect("of one family")
     };
-    let token = steps.iter().find_map(|step| match *step {
+    let worker = steps.iter().find_map(|step| match *step {
         Step::SetWorker { worker: 0, key, at, generation, .. } => {
             let (key, worker, generation) = (Key(key), WorkerId(0), Generation(generation));
             let issued = Serial(SHAPE.counters_start).plus(1);
             let token = Token { epoch, key, worker, generation, nonce: Nonce(1), issued, ..Token::default() };
-            Some(framed(at, &Packet::Token(token)))
+            let generation = Generation(generation.0.wrapping_sub(1));
+            let probe = Probe { epoch, key, worker, generation, ..Probe::default() };
+            Some((framed(at, &Packet::Token(token)), framed(at, &Packet::Probe(probe))))
         }
         _ => None,
     });
@@ -152,10 +153,37 @@ fn a_task_goes_where_its_worker_s_last_packet_came_from() {
         }
         _ => None,
     });
+    let (token, probe) = worker.expect("a worker");
+    [token, probe, task.expect("a client")]
+}
+
+/// The frame, as if it came by another way.
+fn by(way: &[u8], frame: &[u8]) -> Vec<u8> {
+    [way, &frame[12..]].concat()
+}
+
+#[test]
+fn a_task_goes_where_its_worker_s_last_packet_came_from() {
+    let Some((xdp, probe)) = xdp(true) else { return };
     let run = |frame: &[u8]| xdp.switch.frame(frame).expect("root");
-    assert_eq!(run(&token.expect("a worker")), Fate::Dropped, "it is parked");
+    let [token, _, task] = token_old_probe_and_task();
+    assert_eq!(run(&token), Fate::Dropped, "it is parked");
     let moved = [[2, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 9]].concat();
-    assert!(matches!(run(&[&moved, &probe[12..]].concat()), Fate::Sent(_)));
-    let Fate::Sent(dispatch) = run(&task.expect("a client")) else { panic!("it met the token") };
+    assert!(matches!(run(&by(&moved, &probe)), Fate::Sent(_)));
+    let Fate::Sent(dispatch) = run(&task) else { panic!("it met the token") };
     assert_eq!((&dispatch[..6], &dispatch[6..12]), (&moved[6..], &moved[..6]));
+}
+
+#[test]
+fn what_was_not_let_in_does_not_say_where_its_worker_is() {
+    let Some((xdp, _)) = xdp(true) else { return };
+    let run = |frame: &[u8]| xdp.switch.frame(frame).expect("root");
+    let [token, old_probe, task] = token_old_probe_and_task();
+    let [is, was] = [6, 8].map(|last| [[2, 0, 0, 0, 0, last], [2, 0, 0, 0, 0, last + 1]].concat());
+    assert_eq!(run(&by(&is, &token)), Fate::Dropped, "it is parked");
+    for old_copy in [&token, &old_probe] {
+        assert!(matches!(run(&by(&was, old_copy)), Fate::Sent(_)), "it is answered");
+    }
+    let Fate::Sent(dispatch) = run(&task) else { panic!("it met the token") };
+    assert_eq!((&dispatch[..6], &dispatch[6..12]), (&is[6..], &is[..6]));
 }

@@ -25,7 +25,7 @@ use crate::object::is_root;
 
 const SHAPE: Shape = Shape { counters_start: 0, tasks_per_slice: 64, replay_cells: 256, ..SERVERS_SHAPE };
 /// How long a datagram may take. None of these is lost, so it is waited for at a fault only.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// Tasks of each batch; as many as the kernel lets one call make of a buffer.
 const BATCH: usize = 60;
 const TASK_BYTES: usize = 301;

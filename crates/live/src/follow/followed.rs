@@ -1,7 +1,7 @@
 //! What came of following a plan.
 
 use serde::Serialize;
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::{Depths, Verdict};
 
 use super::band::{Band, Sequence};
 use super::responses::Responses;
@@ -49,7 +49,7 @@ impl Followed {
         self.inside() as f64 >= INSIDE * self.live.len() as f64
     }
 
-    pub(super) fn responds(&self) -> bool {
-        self.responses.as_ref().is_none_or(Responses::hold)
+    pub(super) fn responds(&self, verdict: Verdict) -> bool {
+        self.responses.as_ref().is_some_and(|responses| responses.has(verdict))
     }
 }

@@ -6,13 +6,13 @@
 //! intervals. What is left out of it is the ways to and from the rack.
 
 use serde::Serialize;
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::{Depths, Estimate, Verdict};
+use sluice_sim::stats::mean_of_either_sign;
 use sluice_wire::Nanos;
 
 use super::band::{INTERVAL_NS, Range, in_intervals};
 
-/// How far the live runs' mean may be from the simulated one where it is outside the band: what a live sweep
-/// allows too.
+/// How far the live runs' mean may be from the simulated one: what a live sweep allows too.
 const ALLOWED: f64 = 0.10;
 
 /// A case's p99 responses, simulated and live.
@@ -44,6 +44,10 @@ pub(super) struct Window {
     pub(super) most_ns: f64,
     /// Each live run.
     pub(super) live_ns: Vec<f64>,
+    /// The mean of the live runs over the simulated one, less 1, with the interval that both give it.
+    pub(super) off: Estimate,
+    /// Whether all of that is within what is allowed, or none of it.
+    pub(super) verdict: Verdict,
 }
 
 /// The p99 of each interval.
@@ -62,40 +66,50 @@ impl Responses {
         let range = Range::of(&of_simulated);
         let column =
             |rows: &[Vec<f64>], place: usize| rows.iter().map(|row| row[place]).collect::<Vec<f64>>();
-        let window = |(place, (name, from, to)): (usize, &(&'static str, usize, usize))| Window {
-            name,
-            from_ns: *from as u64 * INTERVAL_NS,
-            to_ns: *to as u64 * INTERVAL_NS,
-            simulated_ns: mean(&column(&of_simulated, place)),
-            least_ns: range.least[place],
-            most_ns: range.most[place],
-            live_ns: column(&of_live, place),
+        let window = |(place, (name, from, to)): (usize, &(&'static str, usize, usize))| {
+            let (simulated_ns, live_ns) = (column(&of_simulated, place), column(&of_live, place));
+            let off = off(&simulated_ns, &live_ns);
+            Window {
+                name,
+                from_ns: *from as u64 * INTERVAL_NS,
+                to_ns: *to as u64 * INTERVAL_NS,
+                simulated_ns: mean(&simulated_ns),
+                least_ns: range.least[place],
+                most_ns: range.most[place],
+                live_ns,
+                off,
+                verdict: off.verdict_within(ALLOWED),
+            }
         };
         let windows = windows.iter().enumerate().map(window).collect();
         Self { least_ns, most_ns, windows, slow, live_ns }
     }
 
-    /// Whether the live means are what was simulated.
-    pub(super) fn hold(&self) -> bool {
-        self.windows.iter().all(Window::holds)
+    /// Whether a window's live mean has this verdict.
+    pub(super) fn has(&self, verdict: Verdict) -> bool {
+        self.windows.iter().any(|window| window.verdict == verdict)
     }
 }
 
 impl Window {
-    /// The mean of the live runs over the simulated one, less 1.
-    pub(super) fn off(&self) -> f64 {
-        mean(&self.live_ns) / self.simulated_ns.max(1.0) - 1.0
-    }
-
     /// How many live runs lie where 95 % of the simulated ones do.
     pub(super) fn inside(&self) -> usize {
         self.live_ns.iter().filter(|ns| (self.least_ns..=self.most_ns).contains(ns)).count()
     }
+}
 
-    /// Whether the mean of the live runs lies there, or as near as is allowed.
-    pub(super) fn holds(&self) -> bool {
-        (self.least_ns..=self.most_ns).contains(&mean(&self.live_ns)) || self.off().abs() <= ALLOWED
+/// The mean of the live runs over the simulated one, less 1; without an interval if there is only one of
+/// either.
+fn off(simulated_ns: &[f64], live_ns: &[f64]) -> Estimate {
+    let (simulated, live) = (mean_of_either_sign(simulated_ns), mean_of_either_sign(live_ns));
+    let half = |of: &Estimate| (of.high - of.low) / 2.0;
+    let over = simulated.value.max(1.0);
+    let value = live.value / over - 1.0;
+    if !simulated.has_interval() || !live.has_interval() {
+        return Estimate::exact(value);
     }
+    let half = half(&live).hypot(half(&simulated) * live.value / over) / over;
+    Estimate::between(value, value - half, value + half, live.method)
 }
 
 /// The windows that have intervals: name, first interval, the one behind the last.
@@ -131,7 +145,7 @@ mod tests {
         assert!((responses.windows[0].live_ns[0] - 102.0).abs() < 1e-9);
         assert!((responses.windows[1].simulated_ns - 309.5).abs() < 1e-9);
         assert_eq!(responses.windows.iter().map(Window::inside).collect::<Vec<_>>(), [1, 1, 0]);
-        assert!(!responses.hold());
+        assert!(responses.has(Verdict::Undecided), "one live run has no interval");
     }
 
     #[test]
@@ -139,13 +153,25 @@ mod tests {
         let short = |rows: Vec<Vec<f64>>| rows.into_iter().map(|row| row[..2].to_vec()).collect::<Vec<_>>();
         let responses = Responses::of(SLOW, &short(rows(1.0)), short(rows(1.05)));
         assert_eq!(responses.windows.len(), 1);
-        assert!(responses.hold());
+        assert_eq!(responses.windows[0].verdict, Verdict::Agrees);
     }
 
     #[test]
-    fn a_mean_outside_the_band_is_allowed_to_be_a_tenth_off() {
-        let holds = |scale| Responses::of(SLOW, &rows(1.0), rows(scale)).hold();
-        assert!(holds(1.0) && holds(1.09) && holds(0.92));
-        assert!(!holds(1.2) && !holds(0.8));
+    fn live_means_agree_only_if_their_whole_interval_is_within_a_tenth() {
+        let verdict = |live: Vec<Vec<f64>>| {
+            let responses = Responses::of(SLOW, &rows(1.0), live);
+            let verdicts: Vec<Verdict> = responses.windows.iter().map(|window| window.verdict).collect();
+            assert!(verdicts.windows(2).all(|pair| pair[0] == pair[1]), "{verdicts:?}");
+            verdicts[0]
+        };
+        assert_eq!(verdict(rows(1.0)), Verdict::Agrees);
+        assert_eq!(verdict(rows(1.2)), Verdict::Differs);
+        assert_eq!(verdict(rows(0.8)), Verdict::Differs);
+        let noisy = |spread: f64| {
+            let row = |factor: f64| rows(1.0)[0].iter().map(|p99| p99 * factor).collect();
+            [1.0 - spread, 1.0, 1.0 + spread].map(row).to_vec()
+        };
+        assert_eq!(verdict(noisy(0.4)), Verdict::Undecided, "runs that say nothing agree with nothing");
+        assert_eq!(verdict(rows(1.0)[..1].to_vec()), Verdict::Undecided);
     }
 }

@@ -86,7 +86,7 @@ fn print_responses(one: &Followed, responses: &Responses) -> Outcome<()> {
             compared.live,
             compared.off,
             format!("{} of {}", window.inside(), window.live_ns.len()),
-            if window.holds() { String::new() } else { "differs".to_owned() },
+            window.verdict.to_string(),
         ]);
     }
     print::text(table)?;
@@ -104,8 +104,8 @@ fn compared(responses: &Responses) -> Vec<Compared> {
         simulated: us(window.simulated_ns),
         band: format!("{} to {}", us(window.least_ns), us(window.most_ns)),
         live: us(mean(&window.live_ns)),
-        off: format!("{:+.1} %", 100.0 * window.off()),
-        holds: window.holds(),
+        off: report::share(window.off.value),
+        verdict: window.verdict,
     };
     responses.windows.iter().map(of).collect()
 }

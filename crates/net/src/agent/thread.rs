@@ -10,7 +10,6 @@ use sluice_wire::{Nanos, WorkerId};
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
-use tonic::transport::Channel;
 
 use super::desk::Desk;
 use super::{AgentOptions, said};
@@ -18,7 +17,7 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::rpc::v1::ReportIntervalRequest;
 use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{Malformed, reason, v1};
+use crate::rpc::{Malformed, RenewedChannel, reason, v1};
 use crate::udp::sys;
 
 /// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
@@ -95,7 +94,7 @@ struct Told {
 struct Office {
     options: AgentOptions,
     clock: Clock,
-    calls: ControllerClient<Channel>,
+    calls: ControllerClient<RenewedChannel>,
     answers: (mpsc::Sender<Heard>, mpsc::Receiver<Heard>),
     is_reporting: bool,
     complained: bool,

@@ -183,6 +183,7 @@ impl Engine {
                     self.effects.first_granted = grant.first_bytes as usize;
                     self.shared.weights.weigh(&grant.slices, &grant.workers);
                     self.labels = grant.labels;
+                    self.shared.name_types(grant.type_names);
                     let before = self.client.switch().filter(|at| *at != grant.registration.switch);
                     self.behind.retain(|at| *at != grant.registration.switch);
                     self.behind.extend(before);
@@ -213,7 +214,8 @@ impl Engine {
                     self.said = why;
                 }
             }
-            (None, Joining::Refused(why)) => tracing::warn!("registration refused: {why}"),
+            // The registrar's own thread has said so, and asks again.
+            (None, Joining::Refused(_)) => {}
         }
     }
 

@@ -280,6 +280,11 @@ impl Client {
         receiver.blocking_recv().map_err(|_| SubmitError::Closed)
     }
 
+    /// What people call types, as far as the rack's plan says so.
+    pub fn type_names(&self) -> Vec<(TaskType, String)> {
+        self.shared.type_names()
+    }
+
     /// Takes no more tasks, waits until each has its outcome, and leaves the controller.
     ///
     /// # Errors

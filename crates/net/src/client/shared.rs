@@ -1,10 +1,11 @@
 //! What goes between the application's threads and the packet thread.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use crossbeam_queue::SegQueue;
 use sluice_host::client::ClientStats;
-use sluice_wire::Nanos;
+use sluice_wire::{Nanos, TaskType};
 
 use super::ended::Teller;
 use super::errand::Errand;
@@ -19,6 +20,8 @@ pub(super) struct ClientShared {
     pub(super) waker: Waker,
     /// How many workers serve each type.
     pub(super) weights: SpineWeights,
+    /// What people call types, as the controller says.
+    type_names: Mutex<Vec<(TaskType, String)>>,
     /// The packet thread has looked for commands for the last time.
     pub(super) over: AtomicBool,
 }
@@ -30,8 +33,19 @@ impl ClientShared {
             room: Room::new(),
             waker,
             weights: SpineWeights::default(),
+            type_names: Mutex::default(),
             over: AtomicBool::new(false),
         }
+    }
+
+    /// People call types so, as the controller says.
+    pub(super) fn name_types(&self, names: Vec<(TaskType, String)>) {
+        *self.type_names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    /// What people call types.
+    pub(super) fn type_names(&self) -> Vec<(TaskType, String)> {
+        self.type_names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Drops the commands that nobody will take: their tasks were never sent, and say so.

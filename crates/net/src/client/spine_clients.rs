@@ -61,6 +61,11 @@ impl SpineClients {
         &self.clients[drawn(weights, word)]
     }
 
+    /// What people call types, as far as the plan says so: spines have one plan.
+    pub fn type_names(&self) -> Vec<(TaskType, String)> {
+        self.clients.first().map(Client::type_names).unwrap_or_default()
+    }
+
     /// Closes all of them, and says what they counted.
     ///
     /// # Errors

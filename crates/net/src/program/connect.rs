@@ -41,7 +41,7 @@ pub struct ClientArgs {
     /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// The client's name, unlike all others [default: client-PID, behind the name in its certificate].
+    /// The client's name, unlike all others [default: client-PID-CHANCE, behind the name in its certificate].
     #[arg(long)]
     pub name: Option<String>,
 }

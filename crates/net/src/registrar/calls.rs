@@ -5,10 +5,13 @@ use std::future::Future;
 
 use sluice_wire::{Nanos, Serial};
 use tonic::Status;
-use tonic::transport::Channel;
 
+use crate::rpc::RenewedChannel;
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::v1::controller_client::ControllerClient;
+
+/// The controller, as it is called.
+pub(super) type ControllerCalls = ControllerClient<RenewedChannel>;
 
 /// A kind of host's calls.
 pub trait Calls: Send + Sync + 'static {
@@ -37,24 +40,21 @@ pub trait Calls: Send + Sync + 'static {
 
     /// Registers or renews.
     fn renew(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerCalls,
         hello: Self::Hello,
         held: Option<Self::Held>,
         floor: Serial,
     ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
 
     /// Ends when the registration is another than what is held; never if that is not known.
-    fn changed(
-        calls: ControllerClient<Channel>,
-        held: Option<Self::Held>,
-    ) -> impl Future<Output = ()> + Send {
+    fn changed(calls: ControllerCalls, held: Option<Self::Held>) -> impl Future<Output = ()> + Send {
         drop((calls, held));
         std::future::pending()
     }
 
     /// Leaves.
     fn leave(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerCalls,
         hello: Self::Hello,
     ) -> impl Future<Output = Result<Departure, Status>> + Send;
 }

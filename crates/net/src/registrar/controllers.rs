@@ -1,9 +1,7 @@
 //! With whom a host may register.
 
-use tonic::transport::Channel;
-
+use super::calls::ControllerCalls;
 use crate::rpc::Remote;
-use crate::rpc::v1::controller_client::ControllerClient;
 
 /// The controllers with which a host may register, one at a time: its home, and others that stand in for it.
 #[derive(Clone, Debug)]
@@ -56,13 +54,13 @@ impl Controllers {
     }
 
     /// A line to the one that is spoken to.
-    pub(super) fn line(&self) -> ControllerClient<Channel> {
-        ControllerClient::new(self.here().connect())
+    pub(super) fn line(&self) -> ControllerCalls {
+        ControllerCalls::new(self.here().connect())
     }
 
     /// A line to the home.
-    pub(super) fn line_home(&self) -> ControllerClient<Channel> {
-        ControllerClient::new(self.all[0].connect())
+    pub(super) fn line_home(&self) -> ControllerCalls {
+        ControllerCalls::new(self.all[0].connect())
     }
 }
 

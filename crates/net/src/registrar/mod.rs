@@ -5,7 +5,8 @@
 //! and after each event the host's thread is woken. Calls go out as often as the controller asks for, and at
 //! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
 //! again and again, ever more rarely up to once a second (where something is registered, twice a lease), and
-//! the log says so.
+//! the log says so. A registration that the controller refuses is asked for again every second: who was
+//! registered once is never left out for good because of one refusal.
 //!
 //! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first,
 //! its home. When that has been silent for a lease it registers with the next one, and goes back once its

@@ -2,12 +2,10 @@
 
 use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
-use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
-use super::calls::Calls;
+use super::calls::{Calls, ControllerCalls};
 use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::v1::controller_client::ControllerClient;
 use crate::rpc::{Malformed, v1};
 
 /// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
@@ -54,7 +52,7 @@ impl Calls for WorkerRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerCalls,
         mut hello: WorkerHello,
         held: Option<Self::Held>,
         _: Serial,
@@ -63,7 +61,7 @@ impl Calls for WorkerRole {
         read(calls.renew_worker(v1::RenewWorkerRequest::from(&hello)).await?)
     }
 
-    async fn changed(mut calls: ControllerClient<Channel>, held: Option<Self::Held>) {
+    async fn changed(mut calls: ControllerCalls, held: Option<Self::Held>) {
         let Some((worker, key, generation)) = held else { return std::future::pending().await };
         let held = v1::HeldWorker { worker: worker.0.into(), key: key.0, generation: generation.0 };
         loop {
@@ -77,7 +75,7 @@ impl Calls for WorkerRole {
         }
     }
 
-    async fn leave(calls: &mut ControllerClient<Channel>, hello: WorkerHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: WorkerHello) -> Result<Departure, Status> {
         let request = v1::LeaveWorkerRequest { name: hello.name, life: hello.life };
         read(calls.leave_worker(request).await?)
     }
@@ -108,7 +106,7 @@ impl Calls for ClientRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerCalls,
         mut hello: ClientHello,
         held: Option<Self::Held>,
         floor: Serial,
@@ -118,7 +116,7 @@ impl Calls for ClientRole {
         read(calls.renew_client(v1::RenewClientRequest::from(&hello)).await?)
     }
 
-    async fn leave(calls: &mut ControllerClient<Channel>, hello: ClientHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: ClientHello) -> Result<Departure, Status> {
         let request = v1::LeaveClientRequest { name: hello.name, incarnation: hello.incarnation.0 };
         read(calls.leave_client(request).await?)
     }
@@ -147,7 +145,7 @@ impl Calls for ServerRole {
     }
 
     async fn renew(
-        calls: &mut ControllerClient<Channel>,
+        calls: &mut ControllerCalls,
         hello: ServerHello,
         _: Option<()>,
         _: Serial,
@@ -155,7 +153,7 @@ impl Calls for ServerRole {
         read(calls.renew_server(v1::RenewServerRequest::from(&hello)).await?)
     }
 
-    async fn leave(calls: &mut ControllerClient<Channel>, hello: ServerHello) -> Result<Departure, Status> {
+    async fn leave(calls: &mut ControllerCalls, hello: ServerHello) -> Result<Departure, Status> {
         let request = v1::LeaveServerRequest { name: hello.name, life: hello.life };
         read(calls.leave_server(request).await?)
     }

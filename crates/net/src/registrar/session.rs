@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use sluice_wire::{Nanos, Serial};
 use tokio::time::{Instant, sleep_until, timeout};
-use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use super::calls::ControllerCalls;
 use super::controllers::Controllers;
 use super::role::Role;
 use super::shared::{RegistrarEvent, RegistrarShared};
 use crate::rpc::hosts::{Departure, Renewal};
 use crate::rpc::reason;
-use crate::rpc::v1::controller_client::ControllerClient;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -22,13 +21,17 @@ const BACKOFF_MAX: Duration = Duration::from_secs(1);
 const CALLS_APART: Duration = Duration::from_millis(20);
 /// No answer, however odd, makes the next call come later than this, but a lease that is much longer.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// What was refused is asked for again after so long, and no more often if the host hurries: a certificate, a
+/// plan or a name may be another by then.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+const REFUSED_CALLS_APART: Duration = Duration::from_millis(200);
 /// How long leaving is tried before the first grant said how long a lease is.
 const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
 
 pub(super) struct Session<R: Role> {
     shared: Arc<RegistrarShared<R>>,
     controllers: Controllers,
-    calls: ControllerClient<Channel>,
+    calls: ControllerCalls,
     held: Option<R::Held>,
     lease: Duration,
     backoff: Backoff,
@@ -36,8 +39,9 @@ pub(super) struct Session<R: Role> {
     lost: Option<Instant>,
     /// When a host that is away looks whether its home answers.
     home_at: Instant,
-    /// The next call; `None` after a refusal, until the host says otherwise.
-    next: Option<Instant>,
+    /// Why the controller refused the last call, if it did.
+    refused: Option<String>,
+    next: Instant,
     last: Instant,
 }
 
@@ -53,7 +57,8 @@ impl<R: Role> Session<R> {
             backoff: Backoff::new(R::identity(&hello).1),
             lost: None,
             home_at: now,
-            next: Some(now),
+            refused: None,
+            next: now,
             last: now.checked_sub(CALLS_APART).unwrap_or(now),
             shared,
         }
@@ -112,7 +117,11 @@ impl<R: Role> Session<R> {
             Ok(Ok(Renewal::Wait { retry_after, .. })) => {
                 self.home_at = Instant::now() + span(retry_after).clamp(CALLS_APART, PAUSE_MAX);
             }
-            Ok(Ok(Renewal::Refused { .. }) | Err(_)) | Err(_) => self.home_at = Instant::now() + patience,
+            Ok(Ok(Renewal::Refused { why })) => {
+                tracing::warn!("{}: its own controller refuses the registration: {why}", self.name());
+                self.home_at = Instant::now() + PAUSE_MAX;
+            }
+            Ok(Err(_)) | Err(_) => self.home_at = Instant::now() + patience,
         }
     }
 
@@ -120,19 +129,14 @@ impl<R: Role> Session<R> {
     async fn pause(&self) {
         loop {
             let hurried = self.shared.hurry.load(Ordering::Relaxed) && self.lost.is_none();
-            let next = if hurried { Some(self.last + CALLS_APART) } else { self.next };
+            let apart = if self.refused.is_some() { REFUSED_CALLS_APART } else { CALLS_APART };
+            let next = if hurried { self.last + apart } else { self.next };
             if self.shared.is_stopped() || self.shared.is_leaving() {
                 return;
             }
-            let due = async {
-                match next {
-                    Some(next) => sleep_until(next).await,
-                    None => std::future::pending().await,
-                }
-            };
             let held = self.held.filter(|_| self.lost.is_none() && !hurried);
             tokio::select! {
-                () = due => return,
+                () = sleep_until(next) => return,
                 () = self.shared.bell.notified() => {}
                 () = R::changed(self.calls.clone(), held) => self.shared.hurry.store(true, Ordering::Relaxed),
             }
@@ -159,6 +163,9 @@ impl<R: Role> Session<R> {
     fn renewed(&mut self, renewal: Renewal<R::Grant>) {
         match renewal {
             Renewal::Granted(grant) => {
+                if self.refused.take().is_some() {
+                    tracing::info!("{}: the controller grants the registration now", self.name());
+                }
                 self.held = Some(R::held(&grant));
                 self.lease = span(R::lease(&grant));
                 self.call_in(span(R::renew_every(&grant)));
@@ -174,8 +181,15 @@ impl<R: Role> Session<R> {
     }
 
     fn refused(&mut self, why: String) {
-        self.next = None;
-        tracing::warn!("{}: the controller refuses the registration: {why}", self.name());
+        self.call_in(REFUSED_PAUSE);
+        if self.refused.as_ref() != Some(&why) {
+            let name = self.name();
+            let pause = REFUSED_PAUSE;
+            tracing::warn!(
+                "{name}: the controller refuses the registration: {why}; asking again every {pause:.0?}"
+            );
+            self.refused = Some(why.clone());
+        }
         self.shared.say(RegistrarEvent::Refused { why });
     }
 
@@ -215,7 +229,7 @@ impl<R: Role> Session<R> {
     }
 
     fn call_in(&mut self, pause: Duration) {
-        self.next = Some(Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX.max(self.lease / 4)));
+        self.next = Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX.max(self.lease / 4));
     }
 
     /// Leaves; past a lease the registration has died by itself.

@@ -24,8 +24,8 @@ pub enum RegistrarEvent<G> {
         /// When it is asked again, from now.
         retry_after: Nanos,
     },
-    /// No, and the same again would not help. Nothing more is tried until
-    /// [`set_hello`](super::Registrar::set_hello) or [`renew_now`](super::Registrar::renew_now).
+    /// No, and the same again would not help. It is asked again by itself all the same, after a pause, since
+    /// what was wrong may be mended. A host that never was registered had better end and say why.
     Refused {
         /// Why, and what would help.
         why: String,

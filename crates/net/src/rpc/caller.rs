@@ -137,6 +137,7 @@ impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => write!(f, "the certificate of {name}"),
+            None if matches!(self, Self::Trusted) => f.write_str("somebody on this machine or network"),
             None => f.write_str("a certificate without a name"),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Borrow;
 
-use sluice_control::{Answer, ClientGrant, ClientHello, RingPlace, ServerGrant, WorkerGrant, WorkerHello};
+use sluice_control::{
+    Answer, ClientGrant, ClientHello, RecentWork, RingPlace, ServerGrant, WorkerGrant, WorkerHello,
+};
 use sluice_wire::registrations::{ClientRegistration, Sizes, WorkerRegistration};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::Feed;
@@ -24,6 +26,7 @@ impl From<&WorkerHello> for v1::RenewWorkerRequest {
             types: hello.types.iter().map(|t| t.0.into()).collect(),
             quota: hello.quota.into(),
             tasks_per_second: hello.capacity,
+            recent: Some(hello.recent.into()),
             held: hello.held.map(|(worker, key, generation)| v1::HeldWorker {
                 worker: worker.0.into(),
                 key: key.0,
@@ -52,12 +55,52 @@ impl TryFrom<v1::RenewWorkerRequest> for WorkerHello {
             types: types(&message.types)?,
             quota: number("quota", message.quota)?,
             capacity: message.tasks_per_second,
+            recent: message.recent.map(RecentWork::from).unwrap_or_default(),
             held: message.held.map(held).transpose()?,
             server: name_or_none("server", message.server)?,
             rejoins: message.rejoins,
             workers: number("workers", message.workers)?,
             labels: labels(message.labels)?,
         })
+    }
+}
+
+impl From<RecentWork> for v1::RecentWork {
+    fn from(work: RecentWork) -> Self {
+        Self {
+            span_ns: work.span.0,
+            tasks: work.tasks,
+            service_ns: work.service.0,
+            deviation_ns: work.deviation.0,
+            wait_ns: work.wait.0,
+        }
+    }
+}
+
+impl From<v1::RecentWork> for RecentWork {
+    fn from(message: v1::RecentWork) -> Self {
+        Self {
+            span: Nanos(message.span_ns),
+            tasks: message.tasks,
+            service: Nanos(message.service_ns),
+            deviation: Nanos(message.deviation_ns),
+            wait: Nanos(message.wait_ns),
+        }
+    }
+}
+
+impl From<&(TaskType, String)> for v1::TypeName {
+    fn from((task_type, name): &(TaskType, String)) -> Self {
+        Self { task_type: task_type.0.into(), name: name.clone() }
+    }
+}
+
+impl TryFrom<v1::TypeName> for (TaskType, String) {
+    type Error = Malformed;
+
+    fn try_from(message: v1::TypeName) -> Result<Self, Malformed> {
+        // A plan may call a type anything; who shows a name escapes it.
+        Ok((TaskType(number("type_names.task_type", message.task_type)?), message.name))
     }
 }
 
@@ -184,6 +227,7 @@ impl From<&ClientGrant> for v1::ClientGrant {
             retry_for_ns: grant.retry_for.0,
             first_bytes: grant.first_bytes,
             labels: grant.labels.clone(),
+            type_names: grant.type_names.iter().map(v1::TypeName::from).collect(),
             workers: grant
                 .workers
                 .iter()
@@ -221,6 +265,7 @@ impl TryFrom<v1::ClientGrant> for ClientGrant {
             renew_every: Nanos(message.renew_every_ns),
             first_bytes: if message.first_bytes == 0 { u32::MAX } else { message.first_bytes },
             labels: labels(message.labels)?,
+            type_names: message.type_names.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             workers: message.workers.iter().map(weight).collect::<Result<_, Malformed>>()?,
         })
     }

@@ -1,13 +1,15 @@
 //! Calling a service: where it is, and how soon a dead connection is noticed.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::ToSocketAddrs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::tls::why;
+use super::renewed_channel::{Called, RenewedChannel};
+use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
 use crate::NetError;
 
@@ -21,7 +23,7 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
-    endpoint: Arc<Endpoint>,
+    endpoint: Arc<Renewed<Called>>,
     /// Whom the certificate that is shown there names.
     caller: Option<String>,
 }
@@ -47,18 +49,16 @@ impl Remote {
             _ => return Err(wrong("neither http nor https".to_owned())),
         }
         check_resolves(&uri).map_err(wrong)?;
-        let mut endpoint = Endpoint::from(uri)
+        let at = Endpoint::from(uri)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(CALL_TIMEOUT)
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
-        if let Some(tls) = tls {
-            endpoint = tls.over(endpoint)?;
-        }
         let caller = tls.map(ClientTls::name).transpose()?.flatten();
-        Ok(Self { url, endpoint: Arc::new(endpoint), caller })
+        let endpoint = Arc::new(Renewed::new(Called { at, tls: tls.cloned() })?);
+        Ok(Self { url, endpoint, caller })
     }
 
     /// As a URL.
@@ -66,23 +66,26 @@ impl Remote {
         &self.url
     }
 
-    /// A name that a host of this kind may have there if nobody gave it one.
+    /// A name that a host of this kind may have there if nobody gave it one. Its process number says whose it
+    /// is to people; processes of two machines or containers may share that, so that chance follows.
     pub fn own_name(&self, kind: &str) -> String {
         let process = std::process::id();
+        let chance = RandomState::new().hash_one(process) as u16;
         match &self.caller {
-            Some(caller) => format!("{caller}/{kind}-{process}"),
-            None => format!("{kind}-{process}"),
+            Some(caller) => format!("{caller}/{kind}-{process}-{chance:04x}"),
+            None => format!("{kind}-{process}-{chance:04x}"),
         }
     }
 
-    /// A channel that connects at its first call, and again after each loss. Needs a tokio runtime.
-    pub fn connect(&self) -> Channel {
-        self.endpoint.connect_lazy()
+    /// A line that connects at its first call, again after each loss, and with what its certificates say when
+    /// it is called. Needs a tokio runtime.
+    pub fn connect(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), false)
     }
 
-    /// A channel for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
-    pub fn connect_patiently(&self) -> Channel {
-        Endpoint::clone(&self.endpoint).timeout(Duration::MAX).connect_lazy()
+    /// A line for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
+    pub fn connect_patiently(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), true)
     }
 
     /// An error that says what came of a call.

@@ -111,6 +111,8 @@ pub struct Server {
     stopper: ServerStopper,
     /// What the queue pair was connected for.
     connected: Option<WriterEnd>,
+    /// Whether its rings were taken once.
+    was_in: bool,
     began: Nanos,
     reconnected: u32,
 }
@@ -180,6 +182,7 @@ impl Server {
             pin: options.pin,
             stopper,
             connected: None,
+            was_in: false,
             reconnected: 0,
         })
     }
@@ -216,9 +219,14 @@ impl Server {
         while let Some(event) = self.registrar.try_next() {
             match event {
                 RegistrarEvent::Granted(grant) => self.granted(&grant)?,
-                RegistrarEvent::Refused { why } => return Err(NetError::Refused { why }),
-                // The registrar's own thread has said so, or it says nothing new.
-                RegistrarEvent::Wait { .. } | RegistrarEvent::Lost { .. } | RegistrarEvent::Left { .. } => {}
+                RegistrarEvent::Refused { why } if !self.was_in => {
+                    return Err(NetError::Refused { why });
+                }
+                // The registrar's own thread has said so and asks again, or it says nothing new.
+                RegistrarEvent::Refused { .. }
+                | RegistrarEvent::Wait { .. }
+                | RegistrarEvent::Lost { .. }
+                | RegistrarEvent::Left { .. } => {}
             }
         }
         Ok(())
@@ -237,6 +245,7 @@ impl Server {
             self.connect(to)?;
         }
         let laid_out = self.rings.fit(&grant.rings, &mut self.receiver)?;
+        self.was_in |= !is_new && !laid_out;
         if is_new || laid_out {
             self.hello.rings = self.rings.offers();
             self.registrar.set_hello(self.hello.clone());

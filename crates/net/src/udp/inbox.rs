@@ -30,6 +30,10 @@ pub struct Inbox {
     ready: Vec<Ready>,
     clock: Clock,
     taken: Nanos,
+    /// Nothing that is taken came before: the socket was empty then.
+    earliest: Nanos,
+    /// Whether the last batch took all that there was.
+    is_drained: bool,
     faults: Option<Faults>,
     held: Hold<(Endpoint, Nanos)>,
     received: u64,
@@ -51,6 +55,8 @@ impl Inbox {
             ready: Vec::with_capacity(2 * BATCH),
             clock: Clock::start(),
             taken: Nanos(0),
+            earliest: Nanos(0),
+            is_drained: false,
             faults: faults.receiving(),
             held: Hold::new(HELD_MAX),
             received: 0,
@@ -77,14 +83,35 @@ impl Inbox {
     /// If there are not so many.
     #[inline]
     pub fn datagram(&self, index: usize) -> Datagram<'_> {
+        let (from, bytes) = self.unstamped(index);
+        Datagram { from, bytes, received: self.received_at(index) }
+    }
+
+    /// The same, without a look at when it arrived.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn unstamped(&self, index: usize) -> (Endpoint, &[u8]) {
+        match self.ready[index] {
+            Ready::Ring(slot) => (self.ring.from(slot as usize), self.ring.bytes(slot as usize)),
+            Ready::Held { cell, from, .. } => (from, self.held.bytes(cell)),
+        }
+    }
+
+    /// When a datagram of the last batch arrived: [`Datagram::received`].
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn received_at(&self, index: usize) -> Nanos {
         match self.ready[index] {
             Ready::Ring(slot) => {
-                let slot = slot as usize;
-                let stamp = self.ring.stamp(slot);
-                let received = stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, self.taken));
-                Datagram { from: self.ring.from(slot), bytes: self.ring.bytes(slot), received }
+                let stamp = self.ring.stamp(slot as usize);
+                let span = (self.earliest, self.taken);
+                stamp.map_or(self.taken, |stamp| self.clock.from_realtime(stamp, span))
             }
-            Ready::Held { cell, from, received } => Datagram { from, bytes: self.held.bytes(cell), received },
+            Ready::Held { received, .. } => received,
         }
     }
 
@@ -97,10 +124,14 @@ impl Inbox {
     /// Takes the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();
+        if std::mem::take(&mut self.is_drained) {
+            self.earliest = self.taken;
+        }
         self.taken = now;
         let taken = self.ring.receive(fd)?;
+        self.is_drained = taken < self.ring.batch();
         if taken > 0 {
-            self.clock.keep(now);
+            self.keep_clock(now, taken - 1);
         }
         for slot in 0..taken {
             if self.ring.is_cut(slot) {
@@ -118,6 +149,22 @@ impl Inbox {
             self.ready.push(Ready::Held { cell: due.cell, from: due.item.0, received: due.item.1 });
         }
         Ok(self.ready.len())
+    }
+
+    /// Takes the next batch as if all of it came now.
+    pub(super) fn take_at(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
+        (self.taken, self.is_drained) = (now, true);
+        self.take(fd, now)
+    }
+
+    /// Brings the clock up to date, at once if the batch's last stamp cannot be.
+    fn keep_clock(&mut self, now: Nanos, last: usize) {
+        let span = (self.earliest, now);
+        let step = self.clock.keep(now);
+        let step = step.or_else(|| self.clock.doubt(self.ring.stamp(last)?, span));
+        if let Some(by_ns) = step {
+            tracing::warn!("this machine's wall clock was set by {:+.3} s", by_ns as f64 / 1e9);
+        }
     }
 
     /// When the next overtaken datagram is due.
@@ -161,5 +208,30 @@ impl Inbox {
                 self.held.release(cell);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::udp::sys;
+
+    /// The wall clock was set back by an hour, and nobody has compared it since.
+    #[test]
+    fn nothing_came_before_the_socket_was_empty_last_whatever_its_stamp_says() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has free ports");
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).expect("an option");
+        let mut inbox = Inbox::new((64, 4), true, &FaultPlan::none());
+        let empty = sys::monotonic();
+        inbox.clock = Clock::wrong_by(Nanos::from_millis(3_600_000));
+        assert_eq!(inbox.take(socket.as_fd(), empty).expect("it works"), 0);
+        socket.send_to(&[1], socket.local_addr().expect("it is bound")).expect("it works");
+        let now = sys::monotonic();
+        assert_eq!(inbox.take(socket.as_fd(), now).expect("it works"), 1);
+        let received = inbox.datagram(0).received;
+        assert!(empty <= received && received <= now, "{empty:?} to {received:?} to {now:?}");
     }
 }

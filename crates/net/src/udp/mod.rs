@@ -209,14 +209,15 @@ impl Socket {
         }
     }
 
-    /// Takes the next batch without waiting, at a time that the caller says.
+    /// Takes the next batch without waiting, at a time that the caller says, when all of it is said to come.
     ///
     /// # Errors
     /// [`NetError::Socket`] when the socket stops working.
     pub fn receive_at(&mut self, now: Nanos) -> Result<usize, NetError> {
         self.outbox.release(now);
         self.outbox.flush();
-        self.take(now)
+        let taken = self.inbox.take_at(self.outbox.fd(), now);
+        self.taken(taken)
     }
 
     /// The receiving half: what the last batch brought.
@@ -298,7 +299,12 @@ impl Socket {
     }
 
     fn take(&mut self, now: Nanos) -> Result<usize, NetError> {
-        match self.inbox.take(self.outbox.fd(), now) {
+        let taken = self.inbox.take(self.outbox.fd(), now);
+        self.taken(taken)
+    }
+
+    fn taken(&mut self, taken: io::Result<usize>) -> Result<usize, NetError> {
+        match taken {
             Err(why) if sys::is_of_a_peer(&why) => {
                 self.outbox.take_errors();
                 Ok(0)

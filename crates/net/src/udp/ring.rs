@@ -65,6 +65,11 @@ impl ReceiveRing {
         Self { headers, names, controls, bytes, _vectors: vectors, stride, batch, filled: 0, stamps }
     }
 
+    /// So many datagrams a system call.
+    pub(super) const fn batch(&self) -> usize {
+        self.batch
+    }
+
     /// Takes what has arrived, without waiting. Zero when nothing has.
     pub(super) fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
         for header in &mut self.headers[..self.filled] {

@@ -14,6 +14,7 @@ use sluice_wire::{
 
 use super::early::Listener;
 use super::options::WorkerOptions;
+use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Ears, Ended, Runner};
 use super::slots::Slots;
@@ -31,8 +32,6 @@ use processor::{Processor, Way};
 
 /// How long a worker that ends waits for the controller to let it go.
 pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
-/// How often the controller is told the measured capacity.
-const MEASURE_EVERY: Nanos = Nanos::from_millis(1_000);
 /// Switches of former registrations whose late packets are still taken.
 const SWITCHES: usize = 4;
 
@@ -61,7 +60,9 @@ pub(crate) struct Engine<S> {
     served: Served,
     began: Nanos,
     dilation: u32,
-    measure: Option<Measure>,
+    recent: RecentMeter,
+    /// Of what its capacity is measured, if it is; what was served when it was last told.
+    measured: Option<Served>,
     said: RegistrationTold,
 }
 
@@ -77,12 +78,6 @@ struct Busy {
 struct Leaving {
     give_up: Nanos,
     let_go: bool,
-}
-
-/// The capacity as measured since the last report.
-struct Measure {
-    since: Nanos,
-    before: Served,
 }
 
 enum Refused {
@@ -102,7 +97,7 @@ impl<S: Service> Engine<S> {
         let settings = settings(options);
         let clock = Clock::start();
         let began = clock.now();
-        let measure = (options.capacity == 0).then(|| Measure { since: began, before: Served::default() });
+        let measured = (options.capacity == 0).then(Served::default);
         let packet_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
@@ -125,7 +120,8 @@ impl<S: Service> Engine<S> {
             hello,
             stopper,
             began,
-            measure,
+            measured,
+            recent: RecentMeter::new(began),
             said: RegistrationTold::default(),
         }
     }
@@ -186,7 +182,7 @@ impl<S: Service> Engine<S> {
             return Ok(true);
         }
         self.serve();
-        self.tell_capacity(now);
+        self.tell_recent(now);
         Ok(false)
     }
 
@@ -209,7 +205,11 @@ impl<S: Service> Engine<S> {
         let received = busy.is_none().then(|| self.effects.processor.next_received()).flatten();
         let leaving = self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up);
         let early = busy.and_then(|_| self.machine.early_at(&self.settings));
-        [self.machine.deadline(&self.settings), busy, early, received, leaving].into_iter().flatten().min()
+        let recent = self.recent.next_turn();
+        [self.machine.deadline(&self.settings), busy, early, received, leaving, recent]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn take_packets(&mut self) {
@@ -253,9 +253,9 @@ impl<S: Service> Engine<S> {
             match event {
                 RegistrarEvent::Granted(grant) => self.granted(&grant),
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
-                // The registrar's own thread has said so.
-                RegistrarEvent::Lost { .. } => {}
-                RegistrarEvent::Refused { why } => return Refused::Yes(why),
+                RegistrarEvent::Refused { why } if self.switches.is_empty() => return Refused::Yes(why),
+                // The registrar's own thread has said so, and asks again.
+                RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     self.machine.left(self.clock.now(), final_sent);
                     self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);
@@ -307,6 +307,7 @@ impl<S: Service> Engine<S> {
         self.served.failed += u64::from(ended == Ended::Failed);
         self.served.panicked += u64::from(ended == Ended::Panicked);
         self.served.busy = self.served.busy + now.since(started);
+        self.recent.ended(started, now.since(started), self.machine.waited(slot, started));
         let status = ended.status();
         if let Some((telling, sample)) = self.telling.as_mut().zip(self.machine.sample(now, started)) {
             telling.ended(now, &sample);
@@ -414,15 +415,18 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Tells the controller how many tasks a second this worker could serve, once it knows something new.
-    fn tell_capacity(&mut self, now: Nanos) {
-        let Some(measure) = &mut self.measure else { return };
-        if now.since(measure.since) < MEASURE_EVERY {
-            return;
+    /// Tells the controller what this worker did, and how many tasks a second it could serve, once that is
+    /// something new.
+    fn tell_recent(&mut self, now: Nanos) {
+        let Some(recent) = self.recent.turn(now) else { return };
+        if recent != self.hello.recent {
+            self.hello.recent = recent;
+            self.registrar.set_hello_later(self.hello.clone());
         }
-        let tasks = self.served.tasks - measure.before.tasks;
-        let busy = self.served.busy.since(measure.before.busy);
-        *measure = Measure { since: now, before: self.served };
+        let Some(before) = &mut self.measured else { return };
+        let tasks = self.served.tasks - before.tasks;
+        let busy = self.served.busy.since(before.busy);
+        *before = self.served;
         if tasks == 0 || busy == Nanos(0) {
             return;
         }

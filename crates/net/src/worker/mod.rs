@@ -10,6 +10,7 @@ mod engine;
 mod lanes;
 mod options;
 mod pace;
+mod recent;
 mod report;
 mod run;
 mod slots;
@@ -97,6 +98,7 @@ fn engine<S: Service>(
         labels: options.labels.clone(),
         quota: options.quota,
         capacity: options.capacity,
+        recent: sluice_control::RecentWork::default(),
         server: options.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
         rejoins: 0,
         workers: 0,

@@ -40,12 +40,14 @@ pub struct Expectation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The number comes out.
+    /// The number comes out: its whole interval is within the tolerance, or on the side that is stated.
     Agrees,
-    /// The order or the shape comes out, the number does not.
+    /// The order or the shape comes out, whatever the interval leaves open; the number does not, or may not.
     AgreesInShape,
     /// It does not come out.
     Differs,
+    /// What was measured holds values that it is so for, and values that it is not.
+    Undecided,
     /// The paper does not say enough of the set-up to tell.
     SetUpNotKnown,
     /// The points it needs are not in this run.
@@ -86,10 +88,14 @@ pub struct Comparison {
     pub of_b: Estimate,
     /// B less A.
     pub difference: Estimate,
-    /// The difference is more than chance, and more than is allowed for if something is.
+    /// The whole interval of the difference leaves out zero, or, where something is allowed, all of that.
     pub real: bool,
     /// How far apart they may be, as a share of A's value; none if they need not agree.
     pub allowed: Option<f64>,
+    /// Whether they agree, differ, or cannot be told; none if they need not agree. Studies of before this was
+    /// told read as if they need not.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// Where the difference comes from, if that was looked for.
     pub cause: Option<Cause>,
 }
@@ -114,12 +120,53 @@ pub struct Search {
     pub note: String,
 }
 
+impl Verdict {
+    /// All of them, in the order in which they are counted.
+    pub const ALL: [Self; 6] = [
+        Self::Agrees,
+        Self::AgreesInShape,
+        Self::Differs,
+        Self::Undecided,
+        Self::SetUpNotKnown,
+        Self::NotMeasured,
+    ];
+
+    /// As JSON and CSV name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::AgreesInShape => "agrees_in_shape",
+            Self::Differs => "differs",
+            Self::Undecided => "undecided",
+            Self::SetUpNotKnown => "set_up_not_known",
+            Self::NotMeasured => "not_measured",
+        }
+    }
+}
+
+impl Estimate {
+    /// The verdict on a difference that may be at most so much, to either side: the two agree if its whole
+    /// interval is within that, and differ if none of it is. Without an interval nothing is decided.
+    pub fn verdict_within(&self, most: f64) -> Verdict {
+        if !self.has_interval() {
+            Verdict::Undecided
+        } else if self.low >= -most && self.most() <= most {
+            Verdict::Agrees
+        } else if self.low > most || self.most() < -most {
+            Verdict::Differs
+        } else {
+            Verdict::Undecided
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Agrees => "agrees",
             Self::AgreesInShape => "agrees in shape",
             Self::Differs => "differs",
+            Self::Undecided => "undecided",
             Self::SetUpNotKnown => "set-up not known",
             Self::NotMeasured => "not measured",
         })

@@ -78,8 +78,12 @@ pub struct Settings {
     pub seed: u64,
     /// Independent runs a point.
     pub replications: u32,
-    /// Measured tasks, each replication; 0 if it is a time instead, which the warm-up's words say.
+    /// Measured tasks, each replication, of the point with the fewest; 0 if it is a time instead, which the
+    /// warm-up's words say.
     pub tasks: u64,
+    /// Those of the point with the most; 0 in studies of before this was told.
+    #[serde(default)]
+    pub tasks_most: u64,
     /// The warm-up in words, such as `100000 tasks` or `1 s`.
     pub warm_up: String,
     /// How many times slower than the rack that is stood for; none in virtual time.

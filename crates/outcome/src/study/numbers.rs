@@ -28,6 +28,8 @@ pub struct Spread {
     pub p50: Estimate,
     /// Nine tenths are below.
     pub p90: Estimate,
+    /// 95 % are below.
+    pub p95: Estimate,
     /// 99 % are below.
     pub p99: Estimate,
     /// 99.9 % are below.
@@ -105,6 +107,8 @@ pub enum Part {
     P50,
     /// [`Spread::p90`].
     P90,
+    /// [`Spread::p95`].
+    P95,
     /// [`Spread::p99`].
     P99,
     /// [`Spread::p999`].
@@ -186,6 +190,7 @@ impl Spread {
             Part::Mean => self.mean,
             Part::P50 => self.p50,
             Part::P90 => self.p90,
+            Part::P95 => self.p95,
             Part::P99 => self.p99,
             Part::P999 => self.p999,
         }
@@ -234,7 +239,7 @@ impl Measure {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Mean, Self::P50, Self::P90, Self::P99, Self::P999];
+    pub const ALL: [Self; 6] = [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
 
     /// The name that files and flags use.
     pub const fn name(self) -> &'static str {
@@ -242,6 +247,7 @@ impl Part {
             Self::Mean => "mean",
             Self::P50 => "p50",
             Self::P90 => "p90",
+            Self::P95 => "p95",
             Self::P99 => "p99",
             Self::P999 => "p999",
         }

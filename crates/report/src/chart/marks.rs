@@ -72,6 +72,10 @@ pub(crate) enum Swatch {
     Hollow,
     /// The paper's marker.
     Paper,
+    /// A bar.
+    Bar,
+    /// An empty one.
+    HollowBar,
 }
 
 /// Draws a legend's entry. It says nothing that the text beside it does not.
@@ -88,6 +92,11 @@ pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
             Swatch::Hollow => html.lone(line("line faint")),
             Swatch::Marks => {
                 html.lone(tag("path").with("class", "bar").with("d", "M19 1V15M16 1H22M16 15H22"));
+            }
+            Swatch::Bar | Swatch::HollowBar => {
+                let class = if kind == Swatch::Bar { "fill" } else { "fill hollow" };
+                html.lone(tag("path").with("class", class).with("d", "M1 3H37V13H1z"));
+                return;
             }
             Swatch::Paper => {
                 let rays = rays(MIDDLE.0, MIDDLE.1, 6.0);

@@ -5,6 +5,7 @@
 //! and print.
 
 mod axis;
+mod bars;
 mod marks;
 
 use std::fmt::Write;
@@ -16,7 +17,7 @@ use super::look::Look;
 use super::show::{self, Shown};
 use axis::Axis;
 
-pub(crate) use axis::Steps;
+use axis::Steps;
 pub(crate) use marks::{Px, Swatch, swatch};
 
 /// A picture.
@@ -129,8 +130,21 @@ impl Chart {
         self.dots().any(|dot| dot.of.value != 0.0)
     }
 
-    /// Draws it.
-    pub(crate) fn draw(&self, html: &mut Html, steps: Steps) {
+    /// Draws it: as bars if it is of one rate; else as curves, times and slowdowns in both scales, of which
+    /// the style sheet shows one.
+    pub(crate) fn draw(&self, html: &mut Html) {
+        if let Some(rate_per_s) = self.one_rate() {
+            self.draw_bars(html, rate_per_s);
+        } else if matches!(self.unit, Unit::Ns | Unit::Ratio) {
+            for (class, steps) in [("log", Steps::Logarithmic), ("linear", Steps::Linear)] {
+                html.element(tag("div").with("class", class), |html| self.draw_curves(html, steps));
+            }
+        } else {
+            self.draw_curves(html, Steps::Linear);
+        }
+    }
+
+    fn draw_curves(&self, html: &mut Html, steps: Steps) {
         let (frame, shown) = (self.size.frame(), self.shown());
         let (x, y) = self.axes(&frame, steps);
         let drawing = Drawing { chart: self, frame, x, y, shown };

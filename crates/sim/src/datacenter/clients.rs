@@ -50,6 +50,13 @@ pub(super) const fn machine_of(incarnation: Incarnation) -> usize {
     (incarnation.0 & ((1 << MACHINE_BITS) - 1)) as usize
 }
 
+impl Submitter {
+    /// Whether all its tasks have ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.backlog.is_empty() && self.node.machine.outstanding() == 0
+    }
+}
+
 /// A pool's requests, and where each goes.
 #[derive(Debug)]
 pub(super) struct PoolRequests {
@@ -71,6 +78,11 @@ pub(super) struct PoolRequests {
 }
 
 impl PoolRequests {
+    /// Whether more requests will be due.
+    pub(super) const fn has_more(&self) -> bool {
+        self.next.is_some()
+    }
+
     pub(super) fn new(
         clock: ClockId,
         requests: Requests,

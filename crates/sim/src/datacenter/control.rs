@@ -364,6 +364,7 @@ impl Control {
             replay_cells: 1,
             servers: 0,
             counters_start: START,
+            polls_ahead: 0,
             seed: 0,
         }
     }

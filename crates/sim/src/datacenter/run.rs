@@ -33,6 +33,8 @@ use crate::world::{Address, Happens, Mail, PacketId};
 pub(super) const FIRST: Epoch = Epoch(1);
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;
+/// Events between two looks at whether all tasks have ended: there are many machines to ask.
+const EVENTS_BETWEEN_ENDS: u32 = 1 << 6;
 
 /// What a run came to.
 pub(crate) struct PoolEnd<O> {
@@ -210,8 +212,8 @@ impl<O: TaskWatch> Datacenter<O> {
 
     /// Lets so many events happen; says whether the run is over.
     pub(super) fn run(&mut self, events: u32) -> Result<bool, SimError> {
-        for _ in 0..events {
-            if self.is_complete() {
+        for event in 0..events {
+            if self.is_complete() || event.is_multiple_of(EVENTS_BETWEEN_ENDS) && self.has_ended() {
                 return Ok(true);
             }
             if self.below.is_some() {
@@ -221,6 +223,13 @@ impl<O: TaskWatch> Datacenter<O> {
             self.happens(at, what);
         }
         Ok(false)
+    }
+
+    /// Whether no request is due any more and all tasks have ended: looks at queues and intervals go on for
+    /// ever.
+    fn has_ended(&self) -> bool {
+        !self.pools.iter().any(|pool| pool.arrivals.has_more())
+            && self.machines.iter().all(Submitter::is_idle)
     }
 
     /// What happens in the fabric before the datacenter's next event.

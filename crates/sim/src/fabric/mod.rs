@@ -91,7 +91,7 @@ impl FlowRun<'_> {
 
     /// The largest flow of each class.
     fn bounds(&self) -> Vec<u64> {
-        self.flows.sizes().parts().map(|(most, ..)| most).collect()
+        self.flows.sizes().parts().into_iter().map(|(most, ..)| most).collect()
     }
 
     /// The share of its hosts' links that the flows take.

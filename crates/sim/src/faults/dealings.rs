@@ -1,7 +1,7 @@
 //! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
-use sluice_wire::registrations::WorkerRegistration;
+use sluice_host::worker::Worker;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::event::Event;
@@ -74,11 +74,10 @@ impl Rack<'_> {
                 node.grant = Some(grant);
                 node.quota_highest = node.quota_highest.max(grant.quota);
                 self.await_change(worker);
-                // No token of a lane leaves before the room is shared out.
-                let quota = if self.has_cores() { 0 } else { grant.quota };
-                let grant = WorkerRegistration { quota, ..grant };
+                let is_lane = self.has_cores();
                 self.on_worker(worker, |machine, now, settings, out| {
-                    machine.grant(now, settings, grant, out);
+                    let take = if is_lane { Worker::grant_lane } else { Worker::grant };
+                    take(machine, now, settings, grant, out);
                 })?;
                 self.settle_lanes(worker)
             }
@@ -130,6 +129,7 @@ impl Rack<'_> {
             labels: self.scenario.hands.names_of(worker),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
+            recent: sluice_control::RecentWork::default(),
             server: self.servers.name_for(worker),
             rejoins: node.rejoins,
             workers: 0,

@@ -53,12 +53,12 @@ impl Rack<'_> {
             }
             Disaster::SliceMove { worker, slice } => self.move_worker(worker, slice),
             Disaster::SwitchRestart { down_for } => {
-                self.switch.stop();
+                self.switch_goes_down();
                 self.disconnect_brain();
                 self.after(down_for, Event::SwitchBack);
             }
             Disaster::ProcessRestart { down_for } => {
-                self.switch.stop();
+                self.switch_goes_down();
                 self.brain.stop();
                 self.after(down_for, Event::SwitchBack);
                 self.after(down_for, Event::BrainBack);
@@ -91,6 +91,12 @@ impl Rack<'_> {
         } else if self.workers[worker].leaving {
             self.after(Nanos::from_micros(100), Event::WorkerBack(worker));
         }
+    }
+
+    /// Also the controller before loses its connection, until it looks again.
+    fn switch_goes_down(&mut self) {
+        self.switch.stop();
+        self.as_former(Self::disconnect_brain);
     }
 
     pub(super) fn switch_back(&mut self) {

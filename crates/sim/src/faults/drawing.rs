@@ -1,6 +1,7 @@
 //! How a seed's scenario is drawn.
 
 use sluice_host::worker::QUOTA_MAX;
+use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
 
 use super::cores::CoresScenario;
@@ -10,6 +11,7 @@ use super::hosts::Host;
 use super::kind::RackKind;
 use super::labels::Hands;
 use super::limits::{AMPLE, DEADLINE, TYPES};
+use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
 use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
 use super::ways::End;
@@ -64,6 +66,7 @@ impl Scenario {
             ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
+            long: LongTimes::default(),
             disasters: Vec::new(),
             troubles: Vec::new(),
         };
@@ -86,6 +89,12 @@ impl Scenario {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
+        scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
+        // Others promise no order, and need no trickle to show whether they keep it.
+        let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
+        if scenario.long.trickles && is_few && matches!(program.feed(), Feed::Tokens { .. }) {
+            scenario.trickle();
+        }
         scenario
     }
 
@@ -105,6 +114,17 @@ impl Scenario {
         self.quotas.truncate(self.workers);
         self.retry_for = Nanos::from_millis(3);
         self.rates[REPLIES].lose_many();
+    }
+
+    /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
+    /// classes. The network is kind: else so many tasks would be most of those that end unknown.
+    fn trickle(&mut self) {
+        self.service_max = Nanos::from_micros(20);
+        self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
+        self.limit = Some(16);
+        self.replay_cells = 64;
+        self.no_retry = 0;
+        self.rates.fill(Rates::default());
     }
 
     /// Up to five.

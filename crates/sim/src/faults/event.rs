@@ -12,7 +12,8 @@ use super::scenario::{Disaster, Trouble};
 use super::servers::Mishap;
 use crate::world::{Address, Mail};
 
-/// Something that is to happen.
+/// Something that is to happen. What is large and rare lies elsewhere: every packet's event is moved several
+/// times on its way through the agenda, and where workers poll that is what a run takes.
 #[derive(Debug)]
 pub(super) enum Event {
     /// Something comes to a place.
@@ -22,16 +23,16 @@ pub(super) enum Event {
         switch: u32,
         /// The controller's number.
         by: Term,
-        op: TableOp,
+        op: Box<TableOp>,
     },
     OpDone {
         brain: u32,
-        answer: TableAnswer,
+        answer: Box<TableAnswer>,
     },
-    Call(sluice_control::Event),
+    Call(Box<sluice_control::Event>),
     CallAnswered {
         call: CallId,
-        answer: Answer,
+        answer: Box<Answer>,
     },
     BrainWakes(u32),
     Wake(Host),
@@ -83,3 +84,5 @@ pub(super) enum Event {
     Rest,
     Close,
 }
+
+const _: () = assert!(size_of::<Event>() <= 96, "put what is large into a box");

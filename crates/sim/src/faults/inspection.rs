@@ -3,11 +3,14 @@
 
 use sluice_host::worker::Worker;
 use sluice_wire::registrations::WorkerRegistration;
-use sluice_wire::tables::{Feed, SliceState, TableAnswer, TableOp};
+use sluice_wire::tables::{Feed, RingCounts, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
-use super::limits::PROBE_LONGEST;
+use super::limits::{PROBE_LONGEST, START};
 use super::rack::Rack;
+
+/// How far a retrieve pointer may run ahead before it is put right, and how many polls come meanwhile.
+const AHEAD_MAX: u32 = (1 << 16) + 1_024;
 
 /// The rule of the clock: after a tick a machine's deadline is none, or later.
 pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {
@@ -78,8 +81,25 @@ impl Rack<'_> {
                     "promise 6: {waiting} tasks wait in slice {slice}, which has room for {limit}"
                 ));
             }
+            let left = self.slice_state(slice).map_or_else(RingCounts::default, |state| state.tasks_out);
+            self.inspect_pointers(left)?;
         }
         Ok(())
+    }
+
+    /// Promise 6: a pointer that idle polls move on stays near what was added.
+    fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
+        let program = &self.scenario.program;
+        if !matches!(program.feed(), Feed::Polls { .. }) || program.kinds() > 1 {
+            return Ok(());
+        }
+        let most = self.switch.reckoning.tasks + AHEAD_MAX;
+        match left.0.iter().map(|left| left.since(START)).find(|ahead| *ahead > most as i32) {
+            Some(ahead) => {
+                Err(format!("promise 6: a pointer is {ahead} ahead, and no more than {most} came"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Promises 5 and 6: bytes are kept for what is held, and for nothing else; no queue outgrows its ring.

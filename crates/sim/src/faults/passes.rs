@@ -1,5 +1,5 @@
-//! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), and who
-//! goes first (`order`, `labels`).
+//! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), who goes
+//! first (`order`, `labels`), and how old tasks are and how much goes round (`reckoning`).
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
@@ -13,14 +13,15 @@ use super::rack::Rack;
 impl Rack<'_> {
     /// One pass of the switch; `None` if it is down.
     pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
-        let bearer = bearer(&arrival);
-        let before = self.let_in(bearer);
+        let kept_out = bearer(&arrival).filter(|bearer| self.switch.gate.turns_away(*bearer).is_some());
+        let before = kept_out.map(|bearer| self.let_in(bearer));
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
         let queues = order::queues(&**program);
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
+        self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
         }
@@ -30,13 +31,14 @@ impl Rack<'_> {
         } else {
             self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
         }
-        let entered = self.let_in(bearer) != before || dispatched(&verdict).is_some();
+        if let Some((worker, _)) =
+            kept_out.filter(|bearer| Some(self.let_in(*bearer)) != before || dispatched(&verdict).is_some())
+        {
+            return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
+        }
         let gate = &self.switch.gate;
         if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.turns_away(token)) {
             return Err(format!("promise 3: a token of worker {worker} went round, and it is closed"));
-        }
-        if let Some(worker) = bearer.filter(|_| entered).and_then(|bearer| gate.turns_away(bearer)) {
-            return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
         }
         if let Some(worker) = told_counters(&verdict).and_then(|told| gate.turns_away(told)) {
             return Err(format!("promise 3: worker {worker}, which is closed, heard its counters"));
@@ -44,21 +46,20 @@ impl Rack<'_> {
         Ok(Some(verdict))
     }
 
-    /// How many tokens were ever granted to this worker, and how many entered each slice's ring.
-    fn let_in(&mut self, bearer: Option<Bearer>) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
-        let granted = bearer.and_then(|(worker, _)| {
-            match self.switch.program.as_mut()?.table(TableOp::ReadWorker(worker)) {
-                TableAnswer::Worker(state) => Some(state.seen),
-                _ => None,
-            }
-        });
-        let entered = std::array::from_fn(|slice| {
-            let slice = SliceId(slice as u16);
-            match self.switch.program.as_mut()?.table(TableOp::ReadSlice(slice)) {
+    /// How many tokens were ever granted to this worker, and how many entered each slice's ring. It is looked
+    /// at for those alone that are kept out: workers that poll do hardly anything else, and what a poll costs
+    /// is what a run takes.
+    fn let_in(&mut self, (worker, _): Bearer) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
+        let Some(program) = &mut self.switch.program else { return (None, [None; SLICES]) };
+        let granted = match program.table(TableOp::ReadWorker(worker)) {
+            TableAnswer::Worker(state) => Some(state.seen),
+            _ => None,
+        };
+        let entered =
+            std::array::from_fn(|slice| match program.table(TableOp::ReadSlice(SliceId(slice as u16))) {
                 TableAnswer::Slice(state) => Some(state.tokens_in),
                 _ => None,
-            }
-        });
+            });
         (granted, entered)
     }
 }

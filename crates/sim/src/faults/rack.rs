@@ -210,13 +210,13 @@ impl<'t> Rack<'t> {
         match event {
             Event::Mail(to, mail) => self.mail(to, mail)?,
             Event::Op { brain, switch, by, op } => {
-                self.on_line(brain, |rack| rack.table_op(brain, switch, by, op)).unwrap_or(Ok(()))?;
+                self.on_line(brain, |rack| rack.table_op(brain, switch, by, *op)).unwrap_or(Ok(()))?;
             }
             Event::OpDone { brain, answer } => {
-                self.on_line(brain, |rack| rack.table_answered(brain, answer));
+                self.on_line(brain, |rack| rack.table_answered(brain, *answer));
             }
-            Event::Call(call) => self.call_arrives(call),
-            Event::CallAnswered { call, answer } => self.call_answered(call, answer)?,
+            Event::Call(call) => self.call_arrives(*call),
+            Event::CallAnswered { call, answer } => self.call_answered(call, *answer)?,
             Event::BrainWakes(brain) => {
                 self.on_line(brain, |rack| rack.brain_wakes(brain)).unwrap_or(Ok(()))?;
             }
@@ -314,9 +314,9 @@ impl<'t> Rack<'t> {
     }
 
     /// Nothing new was submitted for a while. A task of a client whose retries were spent when the faults
-    /// ended may be sent until its deadline.
+    /// ended may be sent until its deadline, and a broom may have a token in its hand.
     fn rest(&mut self) -> Result<(), String> {
-        if self.oracle.has_open_since_faults() {
+        if self.oracle.has_open_since_faults() || self.switch.reckoning.has_broom() {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }

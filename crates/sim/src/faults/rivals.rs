@@ -66,6 +66,8 @@ impl Rack<'_> {
             && let Some(former) = &mut self.brain.former
         {
             std::mem::swap(&mut self.brain.seat, former);
+            // The switch may have been another, or away, when it looked last.
+            self.connect_brain();
             return;
         }
         self.as_former(Self::connect_brain);

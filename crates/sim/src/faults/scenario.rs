@@ -12,6 +12,7 @@ use super::early::EarlyScenario;
 use super::hosts::Host;
 use super::labels::Hands;
 use super::limits::{AMPLE, FAULTS_END, TYPES};
+use super::long_times::LongTimes;
 use super::network::Rates;
 use super::ways::End;
 
@@ -122,6 +123,7 @@ pub(super) struct Scenario {
     /// Servers that a task is written to at most; zero: all.
     pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
+    pub(super) long: LongTimes,
     pub(super) disasters: Vec<(Nanos, Disaster)>,
     pub(super) troubles: Vec<(Nanos, Trouble)>,
 }

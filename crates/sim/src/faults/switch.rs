@@ -13,6 +13,7 @@ use super::gate::Gate;
 use super::labels::Fairness;
 use super::limits::{SLICES, START, TYPES};
 use super::order::Precedence;
+use super::reckoning::Reckoning;
 use super::scenario::Scenario;
 use super::servers::Servers;
 use super::story::Who;
@@ -32,6 +33,8 @@ pub(super) struct SwitchNode {
     pub(super) order: Precedence,
     /// The same where not all serve all.
     pub(super) fairness: Fairness,
+    /// What came, and what goes round.
+    pub(super) reckoning: Reckoning,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -51,6 +54,7 @@ impl SwitchNode {
             gate: Gate::default(),
             order: Precedence::default(),
             fairness: Fairness::default(),
+            reckoning: Reckoning::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             choice: scenario.program,
@@ -69,6 +73,7 @@ impl SwitchNode {
         self.gate = Gate::default();
         self.order = Precedence::default();
         self.fairness = Fairness::default();
+        self.reckoning = Reckoning::default();
         self.life += 1;
         self.program = Some(in_life(self.life, &self.choice, self.config));
     }
@@ -91,6 +96,7 @@ fn config(scenario: &Scenario) -> Config {
         replay_cells: scenario.replay_cells,
         servers: Servers::count(scenario),
         counters_start: START,
+        polls_ahead: scenario.long.polls_ahead,
         seed: 0,
     }
 }

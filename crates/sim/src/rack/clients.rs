@@ -94,6 +94,12 @@ impl Clients {
         self.next.is_some()
     }
 
+    /// Whether no request is due any more and all tasks have ended.
+    #[inline]
+    pub(super) fn have_ended(&self) -> bool {
+        self.next.is_none() && self.outstanding() == 0 && self.held_back() == 0
+    }
+
     /// The client whose turn it is.
     fn next_in_turn(&mut self) -> usize {
         let client = self.turn;

@@ -127,7 +127,8 @@ impl<O: Observer> Rack<O> {
     fn run(&mut self, events: u32) -> Result<bool, SimError> {
         let is_above = self.stage.below.is_some();
         for _ in 0..events {
-            if self.stage.meter.observer.is_complete() {
+            // Who polls, probes or adapts goes on for ever.
+            if self.stage.meter.observer.is_complete() || self.nodes.clients.have_ended() {
                 return Ok(true);
             }
             if is_above {

@@ -190,6 +190,7 @@ impl RackSetup {
             replay_cells: self.replay_cells(),
             servers: self.servers,
             counters_start: START,
+            polls_ahead: 0,
             seed: self.dice("switch").word(),
         }
     }
@@ -229,6 +230,7 @@ impl RackSetup {
             labels: self.labels_of(worker),
             quota: self.quota,
             capacity: 0,
+            recent: sluice_control::RecentWork::default(),
             server,
             rejoins: 0,
             workers: 0,

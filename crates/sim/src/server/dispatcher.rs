@@ -1,8 +1,10 @@
 //! A dispatcher in software, as Shinjuku's (RingLeader §2.1, §7.1).
 //!
 //! It has a core of its own beside the workers' and does one thing at a time: each request that it hands to
-//! an idle core costs it the same. With preemption it takes a core away from a request that has run for an
-//! interval, if others wait; the request goes to the end of its queue, and the core pays for the switch.
+//! an idle core costs it the same. Each priority has a queue, and the first one that is not empty goes. With
+//! preemption it takes a core away from a request that has run for an interval, if others wait; the request
+//! goes to the end of its queue, and the core pays for the switch. Others wait, too, while a core is idle and
+//! the dispatcher has not come to them yet: whether a core is taken away then is a setting ([`Preempts`]).
 //! Left out is the networking thread: it shares the dispatcher's physical core, and the cost stated is of
 //! both.
 
@@ -11,6 +13,7 @@ use std::collections::VecDeque;
 use sluice_host::orchestrator::PRIORITIES;
 use sluice_wire::Nanos;
 
+use super::orchestration::Preempts;
 use super::ringleader::priorities;
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use crate::stats::Observer;
@@ -20,7 +23,7 @@ use crate::workload::Class;
 #[derive(Debug)]
 pub(super) struct Dispatcher {
     times: CoreTimes,
-    preempts: bool,
+    preempts: Preempts,
     /// The queue of each class.
     queue_of: Vec<usize>,
     /// The most important first.
@@ -32,12 +35,12 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(super) fn new(testbed: &Testbed, classes: &[Class], preempts: bool) -> Self {
+    pub(super) fn new(testbed: &Testbed, classes: &[Class], preempts: Preempts) -> Self {
         let cores = testbed.workers as u16;
         let queue = |priority: u8| PRIORITIES - 1 - usize::from(priority);
         Self {
             times: testbed.cores,
-            preempts: preempts && testbed.cores.yields > Nanos(0),
+            preempts: if testbed.cores.yields > Nanos(0) { preempts } else { Preempts::Never },
             queue_of: priorities(classes).map(queue).collect(),
             queues: Default::default(),
             idle: (0..cores).rev().collect(),
@@ -60,7 +63,8 @@ impl Dispatcher {
     }
 
     fn start<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
-        let most = if self.preempts { self.times.yields } else { Nanos(u64::MAX) };
+        let never = self.preempts == Preempts::Never;
+        let most = if never { Nanos(u64::MAX) } else { self.times.yields };
         let span = run.runs(core, request, (Nanos(0), most));
         self.running[usize::from(core)] = Some((request, span));
     }
@@ -70,13 +74,19 @@ impl Dispatcher {
         if run.ran(request, span) {
             self.idle.push(core);
             self.dispatch(run);
-        } else if self.queues.iter().all(VecDeque::is_empty) {
+        } else if self.goes_on() {
             self.start(core, request, run);
         } else {
             self.push(request, run);
             run.switching.enter(run.now);
             run.after(self.times.switch, ServerEvent::Ready { core });
         }
+    }
+
+    /// Whether a request that has run for an interval keeps its core.
+    fn goes_on(&self) -> bool {
+        let spares = self.preempts == Preempts::WhileNoneIsIdle && !self.idle.is_empty();
+        spares || self.queues.iter().all(VecDeque::is_empty)
     }
 
     fn push<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>) {

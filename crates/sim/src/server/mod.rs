@@ -29,7 +29,7 @@ use crate::testbed::Testbed;
 use crate::workload::{Class, Request};
 use caladan::Caladan;
 use dispatcher::Dispatcher;
-pub use orchestration::{Orchestration, OrchestrationError};
+pub use orchestration::{Orchestration, OrchestrationError, Preempts};
 use ringleader::RingLeader;
 pub(crate) use ringleader::priorities;
 use run::{Orchestrates, ServerRun};

@@ -27,8 +27,8 @@ pub enum Orchestration {
     },
     /// A dispatcher with a core of its own and one queue for each priority.
     Shinjuku {
-        /// Whether it takes a core away from a request that has run for an interval while others wait.
-        preempts: bool,
+        /// When it takes a core away from a request that has run for an interval.
+        preempts: Preempts,
     },
     /// A queue for each core, chosen by chance.
     Rss {
@@ -45,6 +45,17 @@ pub enum Orchestration {
         /// How many.
         orchestrators: u32,
     },
+}
+
+/// When a dispatcher takes a core away from a request that has run for an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preempts {
+    /// It never does.
+    Never,
+    /// While others wait, also if they merely wait for the dispatcher and a core is idle.
+    WhileOthersWait,
+    /// While others wait and no core is idle.
+    WhileNoneIsIdle,
 }
 
 /// Why a text names no orchestration.
@@ -74,7 +85,7 @@ const ALL: [About; 6] = [
     About {
         name: "shinjuku",
         about: "one server: a dispatcher core with one queue, which takes cores away from long requests",
-        arguments: "nopre, it never takes a core away",
+        arguments: "nopre, it never takes a core away; spares, it does not while another core is idle",
         example: "shinjuku",
     },
     About {
@@ -144,9 +155,10 @@ impl Orchestration {
                 Ok,
             ),
             "shinjuku" => match settings {
-                None => Ok(Self::Shinjuku { preempts: true }),
-                Some("nopre") => Ok(Self::Shinjuku { preempts: false }),
-                Some(_) => wrong("write nopre, or nothing"),
+                None => Ok(Self::Shinjuku { preempts: Preempts::WhileOthersWait }),
+                Some("spares") => Ok(Self::Shinjuku { preempts: Preempts::WhileNoneIsIdle }),
+                Some("nopre") => Ok(Self::Shinjuku { preempts: Preempts::Never }),
+                Some(_) => wrong("write nopre, spares, or nothing"),
             },
             "rss" => match settings.map(positive) {
                 None => Ok(Self::Rss { flows: None }),
@@ -209,7 +221,11 @@ impl fmt::Display for Orchestration {
                 }
                 yields.map_or(Ok(()), |after| write!(f, ",yields={}", WholeSpan(after)))
             }
-            Self::Shinjuku { preempts } => f.write_str(if *preempts { "shinjuku" } else { "shinjuku:nopre" }),
+            Self::Shinjuku { preempts } => f.write_str(match preempts {
+                Preempts::Never => "shinjuku:nopre",
+                Preempts::WhileOthersWait => "shinjuku",
+                Preempts::WhileNoneIsIdle => "shinjuku:spares",
+            }),
             Self::Rss { flows: None } => f.write_str("rss"),
             Self::Rss { flows: Some(flows) } => write!(f, "rss:{flows}"),
             Self::Stealing => f.write_str("stealing"),
@@ -235,6 +251,7 @@ mod tests {
             "ringleader:4,global,yields=1us",
             "shinjuku",
             "shinjuku:nopre",
+            "shinjuku:spares",
             "rss",
             "rss:64",
             "stealing",

@@ -41,6 +41,7 @@ const fn name(part: Part) -> &'static str {
         Part::Mean => "the mean",
         Part::P50 => "the median",
         Part::P90 => "p90",
+        Part::P95 => "p95",
         Part::P99 => "p99",
         Part::P999 => "p99.9",
     }

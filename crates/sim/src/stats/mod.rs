@@ -36,6 +36,7 @@ pub use parts::{PARTS, Parts};
 pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, Each, Summary, summarize};
+pub use sustained::{RunPart, sustained_in_parts};
 pub use warmup::Warmup;
 
 pub use sluice_outcome::study::{

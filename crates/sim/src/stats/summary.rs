@@ -54,7 +54,7 @@ pub struct Each {
     pub depths: Vec<Depths>,
     /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; none of a class without
     /// tasks.
-    pub slowdowns: Vec<Option<[f64; 5]>>,
+    pub slowdowns: Vec<Option<[f64; 6]>>,
 }
 
 /// One class of a point.
@@ -99,11 +99,12 @@ impl Each {
     }
 }
 
-fn slowdowns(of: &Distribution) -> Option<[f64; 5]> {
+fn slowdowns(of: &Distribution) -> Option<[f64; 6]> {
     let at = |part| match part {
         Part::Mean => of.mean(),
         Part::P50 => of.quantile(0.5) as f64,
         Part::P90 => of.quantile(0.9) as f64,
+        Part::P95 => of.quantile(0.95) as f64,
         Part::P99 => of.quantile(0.99) as f64,
         Part::P999 => of.quantile(0.999) as f64,
     };

@@ -10,7 +10,8 @@ use super::error::StudyError;
 use super::known::PointId;
 use super::limit::{Wanted, value_of};
 use super::numbers;
-use super::plan::{At, Change, Plan, Quantity, Run};
+use super::plan::{At, Case, Change, Plan, Quantity, Run};
+use crate::files;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::Warmup;
@@ -58,13 +59,13 @@ pub enum Length {
 }
 
 impl Length {
-    /// Measured tasks of each replication (0 if that depends on the rate), and the warm-up, in words.
-    pub fn told(self) -> (u64, String) {
+    /// The warm-up, in words.
+    pub fn told(self) -> String {
         match self {
-            Self::Tasks(tasks, warmup) => (tasks, warmup.to_string()),
+            Self::Tasks(_, warmup) => warmup.to_string(),
             Self::Time { warmup_ns, span_ns } => {
                 let warmup = Warmup::TimeNs(warmup_ns);
-                (0, format!("{warmup}, then {} measured", Warmup::TimeNs(span_ns)))
+                format!("{warmup}, then {} measured", Warmup::TimeNs(span_ns))
             }
         }
     }
@@ -202,6 +203,42 @@ impl Bench {
         }
     }
 
+    /// How many tasks a point's replication measures, and how many it runs before them: no more than its
+    /// trace has, if it has one. A warm-up that is detected is taken to be a tenth of what is measured.
+    pub fn tasks(&self, id: &PointId) -> (u64, u64) {
+        let point = self.point(id);
+        let warm_up = match point.warmup {
+            Warmup::Tasks(tasks) => tasks,
+            Warmup::TimeNs(ns) => (point.rate_per_s * ns as f64 / 1e9) as u64,
+            Warmup::Detect => point.tasks / 10,
+        };
+        match point.workload.trace() {
+            None => (point.tasks, warm_up),
+            Some(trace) => {
+                let all = trace.tasks().len() as u64;
+                (point.tasks.min(all.saturating_sub(warm_up)), warm_up.min(all))
+            }
+        }
+    }
+
+    /// The fewest and the most tasks that a replication of any point measures; none if all are as long in
+    /// time.
+    pub(super) fn tasks_told(&self) -> (u64, u64) {
+        if matches!(self.terms.length, Length::Time { .. }) {
+            return (0, 0);
+        }
+        let of_case = |(case, of): (usize, &Case)| {
+            let rates = of.rates.iter().copied().chain(of.rates.is_empty().then_some(1.0));
+            let first = of.runs.first().cloned();
+            let ids = rates.filter_map(move |rate| {
+                Some(PointId { case, run: first.clone()?, rate: rate as u64, change: None })
+            });
+            ids.map(|id| self.tasks(&id).0).collect::<Vec<u64>>()
+        };
+        let all: Vec<u64> = self.plan.cases.iter().enumerate().flat_map(of_case).collect();
+        (all.iter().copied().min().unwrap_or(0), all.iter().copied().max().unwrap_or(0))
+    }
+
     fn is_steady(&self, case: usize) -> bool {
         self.workload(case).is_steady()
     }
@@ -312,7 +349,7 @@ pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
         _ => {}
     }
     let path = folder.join(name);
-    let text = std::fs::read_to_string(&path).map_err(|why| StudyError::Folder {
+    let text = files::read(&path).map_err(|why| StudyError::Folder {
         path: path.clone(),
         why: format!(
             "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, \

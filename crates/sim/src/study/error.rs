@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use sluice_units::shown;
 use thiserror::Error;
 
 /// Why a study cannot be run.
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// A number, range, rate, metric or limit that cannot be read.
-    #[error("{what} `{text}` {why}")]
+    #[error("{what} `{}` {}", shown(.text), shown(.why))]
     Unreadable {
         /// What it should have been.
         what: &'static str,
@@ -18,7 +19,10 @@ pub enum StudyError {
         why: String,
     },
     /// A plan that cannot be used.
-    #[error("plan {plan}{}: {why}", line.map(|line| format!(" line {line}")).unwrap_or_default())]
+    #[error(
+        "plan {}{}: {}",
+        shown(.plan), line.map(|line| format!(" line {line}")).unwrap_or_default(), shown(.why)
+    )]
     Plan {
         /// Its file or name.
         plan: String,
@@ -28,10 +32,10 @@ pub enum StudyError {
         why: String,
     },
     /// A point that cannot be run.
-    #[error("{0}")]
+    #[error("{}", shown(.0))]
     Point(String),
     /// A folder or file of results that cannot be used.
-    #[error("{path}: {why}", path = path.display())]
+    #[error("{}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Folder {
         /// Which.
         path: PathBuf,

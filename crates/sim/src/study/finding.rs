@@ -7,8 +7,13 @@ use sluice_outcome::study::{Estimate, Unit, Verdict};
 use super::desk::{ClassNumbers, Desk, Figure};
 use super::known::Answer;
 use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
-use super::verdict::{Pairs, excused, is_at_most, of_number, of_order, quotient};
+use super::verdict::{
+    Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
+};
 use crate::stats::mean_of_either_sign;
+
+/// More than so many times as many tasks are no advice.
+const TIMES_MAX: f64 = 1_000.0;
 
 /// A statement's number here, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,17 +96,23 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
         let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
         let mut why = told(&figure, claim.quantity.unit());
         if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {
-            let stands = if *holds { "stands as in the paper" } else { "does not stand as in the paper" };
+            let stands = match holds {
+                Holds::Yes => "stands as in the paper",
+                Holds::No => "does not stand as in the paper",
+                Holds::Open => "cannot be told apart enough",
+            };
             // Writing to a string cannot fail.
             let _ = write!(why, "; {stands} to {others}");
         }
+        let (least, most) = tolerated(paper, paper * share);
+        why += &open(verdict, measured, &[least, most]);
         Finding { measured, verdict, why, off: (figure.estimate.value / paper - 1.0).abs() }
     })
 }
 
 /// Whether the statement's number stands to those of its group as the paper has it, and who these are; none
 /// if it has no group, or the paper's numbers cannot be told apart.
-fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(bool, String)>> {
+fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(Holds, String)>> {
     let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
     let others = plan.claims.iter().filter_map(|other| match &other.relation {
         Relation::Value { who, paper: theirs }
@@ -121,10 +132,11 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
     mine.and(Answer::all(theirs)).map(|(mine, others)| {
         let stands = |(figure, theirs): &(Figure, f64)| {
             let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
-            less.estimate.most() < more.estimate.low
+            Holds::less(&less.estimate, &more.estimate)
         };
         let names: Vec<&str> = others.iter().map(|(figure, _)| figure.by.as_str()).collect();
-        (!others.is_empty()).then(|| (others.iter().all(stands), names.join(", ")))
+        (!others.is_empty())
+            .then(|| (others.iter().map(stands).fold(Holds::Yes, Holds::and), names.join(", ")))
     })
 }
 
@@ -140,13 +152,10 @@ fn pair(
 
 fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
     let measured = quotient(&who.estimate, &over.estimate);
-    let same_side = measured.map(|found| if paper > 1.0 { found.low > 1.0 } else { found.most() < 1.0 });
+    let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
     Finding {
-        measured,
-        verdict: of_number(paper, paper * tolerance.ratio, measured, same_side),
-        why: two(who, over, unit, measured.is_some())
-            + doubt(measured, 1.0, (paper, paper * tolerance.ratio)),
-        off: measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs()),
+        off,
+        ..sided(measured, 1.0, (paper, paper * tolerance.ratio), two(who, over, unit, measured.is_some()))
     }
 }
 
@@ -157,11 +166,18 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
         high: found.high - 1.0,
         ..found
     });
-    let same_side = measured.map(|found| if paper > 0.0 { found.low > 0.0 } else { found.most() < 0.0 });
+    sided(measured, 0.0, (paper, tolerance.change), two(who, over, unit, measured.is_some()))
+}
+
+/// What came out of a number that has a side: that of `none` on which the paper's is.
+fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why: String) -> Finding {
+    let side = measured.map(|found| Holds::on_the_side(&found, none, paper));
+    let verdict = of_number(paper, off_by, measured, side);
+    let (least, most) = tolerated(paper, off_by);
     Finding {
         measured,
-        verdict: of_number(paper, tolerance.change, measured, same_side),
-        why: two(who, over, unit, measured.is_some()) + doubt(measured, 0.0, (paper, tolerance.change)),
+        verdict,
+        why: why + &open(verdict, measured, &[least, most, none]),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
     }
 }
@@ -180,24 +196,18 @@ fn mean_change(
     };
     let samples: Vec<f64> = mine.iter().zip(theirs).map(of_classes).collect();
     let found = mean_of_either_sign(&samples);
-    let same_side = if paper > 0.0 { found.low > 0.0 } else { found.most() < 0.0 };
     let classes = mine.first().map_or(0, Vec::len);
-    Finding {
-        measured: Some(found),
-        verdict: of_number(paper, tolerance.change, Some(found), Some(same_side)),
-        why: format!(
-            "{} over {}, averaged over {classes} classes in each of {} replications{}",
-            who.label,
-            over.label,
-            samples.len(),
-            doubt(Some(found), 0.0, (paper, tolerance.change))
-        ),
-        off: (found.value - paper).abs(),
-    }
+    let why = format!(
+        "{} over {}, averaged over {classes} classes in each of {} replications",
+        who.label,
+        over.label,
+        samples.len()
+    );
+    sided(Some(found), 0.0, (paper, tolerance.change), why)
 }
 
-/// The rate that is worst decides: one that breaks the limit, if there is one. A load that neither sustains
-/// says nothing.
+/// The rate that is worst decides: one that breaks the limit, if there is one; else one that may. A load that
+/// neither sustains says nothing.
 fn at_most(
     claim: &Claim,
     who: &Who,
@@ -219,15 +229,11 @@ fn at_most(
             let keeps = is_at_most(&figure.estimate, other.as_ref(), most);
             Some((at, found.unwrap_or(figure.estimate), keeps))
         };
-        let worst = figures
-            .iter()
-            .enumerate()
-            .filter_map(number)
-            .max_by(|one, other| other.2.cmp(&one.2).then(one.1.value.total_cmp(&other.1.value)));
-        let Some((at, found, keeps)) = worst else {
-            let why = "no rate is sustained".to_owned();
-            return Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY };
-        };
+        let numbers = figures.iter().enumerate().filter_map(number);
+        let worst = numbers.max_by(|one, other| {
+            broken(one.2).cmp(&broken(other.2)).then(one.1.value.total_cmp(&other.1.value))
+        });
+        let Some((at, found, keeps)) = worst else { return not_sustained() };
         let why = match others.get(at) {
             None => told(&figures[at], unit),
             Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
@@ -235,29 +241,45 @@ fn at_most(
         let why =
             if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
         let measured = found.value.is_finite().then_some(found);
-        let verdict = if keeps { Verdict::Agrees } else { Verdict::Differs };
-        Finding { measured, verdict, why, off: (found.value / most - 1.0).max(0.0) }
+        let why = why + &open(keeps.verdict(), measured, &[most]);
+        Finding { measured, verdict: keeps.verdict(), why, off: (found.value / most - 1.0).max(0.0) }
     })
 }
 
-/// As [`at_most`] from the other side, of a number by itself: it is by its value, and the least one decides.
+/// As [`at_most`] from the other side, of a number by itself.
 fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
     desk.figures(claim.case, who, &claim.quantity).map(|figures| {
         let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
-        let worst = sustained.min_by(|one, other| one.estimate.value.total_cmp(&other.estimate.value));
-        let Some(worst) = worst else {
-            let why = "no rate is sustained".to_owned();
-            return Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY };
-        };
-        let value = worst.estimate.value;
-        let why = told(worst, claim.quantity.unit());
+        let keeps = |figure: &Figure| Holds::within(&figure.estimate, (least, f64::INFINITY));
+        let worst = sustained.max_by(|one, other| {
+            broken(keeps(one))
+                .cmp(&broken(keeps(other)))
+                .then(other.estimate.value.total_cmp(&one.estimate.value))
+        });
+        let Some(worst) = worst else { return not_sustained() };
+        let verdict = keeps(worst).verdict();
+        let why = told(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
         Finding {
             measured: Some(worst.estimate),
-            verdict: if value >= least { Verdict::Agrees } else { Verdict::Differs },
+            verdict,
             why: if figures.len() > 1 { format!("of {} rates the least: {why}", figures.len()) } else { why },
-            off: (1.0 - value / least).max(0.0),
+            off: (1.0 - worst.estimate.value / least).max(0.0),
         }
     })
+}
+
+/// How bad it is for a limit.
+const fn broken(keeps: Holds) -> u8 {
+    match keeps {
+        Holds::Yes => 0,
+        Holds::Open => 1,
+        Holds::No => 2,
+    }
+}
+
+fn not_sustained() -> Finding {
+    let why = "no rate is sustained".to_owned();
+    Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
 }
 
 fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Tolerance) -> Answer<Finding> {
@@ -291,23 +313,30 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
 }
 
 fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Finding {
-    let apart = |(one, other): &(Figure, Figure)| {
-        quotient(&one.estimate, &other.estimate).map(|found| (found.value - 1.0).abs())
+    let why =
+        format!("here {}; there {}", two(&here.0, &here.1, unit, true), two(&there.0, &there.1, unit, true));
+    let Some((here, there)) = apart(here).zip(apart(there)).filter(|(here, _)| here.value > 0.0) else {
+        return Finding { measured: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
     };
-    let (measured, holds) = match (apart(here), apart(there)) {
-        (Some(here), Some(there)) if here > 0.0 => (Some(Estimate::exact(there / here)), there < here),
-        _ => (None, false),
+    let verdict = Holds::less(&there, &here).verdict();
+    let times = Estimate {
+        value: there.value / here.value,
+        low: there.low / here.most(),
+        high: if here.low > 0.0 { there.most() / here.low } else { there.value / here.value },
+        open_above: here.low <= 0.0 || there.open_above,
+        ..here
     };
-    Finding {
-        measured,
-        verdict: if holds { Verdict::Agrees } else { Verdict::Differs },
-        why: format!(
-            "here {}; there {}",
-            two(&here.0, &here.1, unit, true),
-            two(&there.0, &there.1, unit, true)
-        ),
-        off: measured.map_or(f64::INFINITY, |found| found.value),
-    }
+    let why = why + &open(verdict, Some(times), &[1.0]);
+    Finding { measured: Some(times), verdict, why, off: times.value }
+}
+
+/// How far the quotient of two numbers is from 1, to either side.
+fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
+    quotient(&one.estimate, &other.estimate).map(|found| {
+        let (low, high) = (found.low - 1.0, found.high - 1.0);
+        let nearest = if low > 0.0 || high < 0.0 { low.abs().min(high.abs()) } else { 0.0 };
+        Estimate { value: (found.value - 1.0).abs(), low: nearest, high: low.abs().max(high.abs()), ..found }
+    })
 }
 
 fn first(figures: Answer<Vec<Figure>>) -> Answer<Figure> {
@@ -329,15 +358,23 @@ fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
     format!("{}, {}{end}", told(who, unit), told(over, unit))
 }
 
-/// What is to be said of a number that may be the paper's and may be none at all: its interval holds both.
-fn doubt(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64)) -> &'static str {
-    let holds =
-        |least: f64, most: f64| measured.is_some_and(|found| found.low <= most && found.most() >= least);
-    let says_something = (paper - none).abs() > off_by.abs();
-    if says_something && holds(none, none) && holds(paper - off_by.abs(), paper + off_by.abs()) {
-        "; too noisy to say: the interval holds the paper's number, and no difference too"
-    } else {
-        ""
+/// What is to be said of a number whose interval cannot say on which side of some bounds it is, and how much
+/// longer a run could; nothing of one whose verdict does not suffer from it.
+fn open(verdict: Verdict, measured: Option<Estimate>, bounds: &[f64]) -> String {
+    let held = |found: &Estimate| bounds.iter().any(|bound| (found.low..=found.most()).contains(bound));
+    let Some(found) = measured.filter(|_| verdict != Verdict::Agrees).filter(held) else {
+        return String::new();
+    };
+    let says = match verdict {
+        Verdict::Undecided => "the interval cannot say",
+        Verdict::Differs => "on which side it is the interval cannot say",
+        _ => "the shape is sure, and whether the number is within the tolerance the interval cannot say",
+    };
+    match times_as_many(&found, bounds) {
+        Some(times) if times < TIMES_MAX => {
+            format!("; {says}: about {:.0} times as many tasks would", times.ceil().max(2.0))
+        }
+        _ => format!("; {says}"),
     }
 }
 
@@ -383,17 +420,44 @@ mod tests {
 
     use super::*;
 
+    fn found(low: f64, high: f64) -> Estimate {
+        Estimate::between(f64::midpoint(low, high), low, high, Method::Replications)
+    }
+
+    fn figure(estimate: Estimate) -> Figure {
+        Figure { estimate, by: "rain:1".into(), rate: None, note: String::new() }
+    }
+
     #[test]
-    fn a_number_that_may_be_the_papers_and_may_be_none_is_called_too_noisy() {
-        let said = |low, high, none, paper, off_by| {
-            let found = Estimate::between(f64::midpoint(low, high), low, high, Method::Replications);
-            !doubt(Some(found), none, (paper, off_by)).is_empty()
+    fn a_number_that_may_be_the_papers_and_may_be_none_is_undecided() {
+        let verdict = |low, high, none, paper, off_by| {
+            sided(Some(found(low, high)), none, (paper, off_by), String::new()).verdict
         };
-        assert!(said(0.04, 6.4, 1.0, 0.24, 0.06), "any quotient");
-        assert!(!said(0.1, 0.9, 1.0, 0.24, 0.06), "less, however much less");
-        assert!(!said(0.9, 1.1, 1.0, 0.24, 0.06), "not the paper's");
-        assert!(said(-0.46, 0.28, 0.0, -0.37, 0.05));
-        assert!(!said(-0.46, 0.28, 0.0, -0.04, 0.05), "the paper's number itself is next to none");
-        assert_eq!(doubt(None, 1.0, (2.0, 0.5)), "");
+        assert_eq!(verdict(0.28, 2.21, 1.0, 0.24, 0.06), Verdict::Undecided, "any quotient");
+        assert_eq!(verdict(0.1, 0.9, 1.0, 0.24, 0.06), Verdict::AgreesInShape, "less, however much less");
+        assert_eq!(verdict(0.9, 1.1, 1.0, 0.24, 0.06), Verdict::Differs, "not the paper's, on either side");
+        assert_eq!(verdict(1.05, 1.1, 1.0, 0.24, 0.06), Verdict::Differs);
+        assert_eq!(verdict(-0.46, 0.28, 0.0, -0.37, 0.05), Verdict::Undecided);
+        assert_eq!(verdict(-0.40, -0.34, 0.0, -0.37, 0.05), Verdict::Agrees);
+    }
+
+    #[test]
+    fn what_is_undecided_says_how_much_longer_a_run_has_to_be() {
+        let of = |low, high| sided(Some(found(low, high)), 0.0, (-0.37, 0.05), String::new()).why;
+        assert_eq!(of(-0.46, 0.28), "; the interval cannot say: about 17 times as many tasks would");
+        assert!(of(-0.5, -0.1).contains("the shape is sure"));
+        assert_eq!(of(-0.40, -0.34), "");
+        assert_eq!(of(0.1, 0.2), "", "it differs, and is sure to");
+    }
+
+    #[test]
+    fn two_numbers_are_nearer_to_each_other_only_if_their_intervals_say_so() {
+        let one = || figure(found(0.99, 1.01));
+        let verdict = |here: Estimate, there: Estimate| {
+            closer(&(figure(here), one()), &(figure(there), one()), Unit::Ratio).verdict
+        };
+        assert_eq!(verdict(found(1.9, 2.1), found(1.1, 1.2)), Verdict::Agrees);
+        assert_eq!(verdict(found(1.1, 1.2), found(1.9, 2.1)), Verdict::Differs);
+        assert_eq!(verdict(found(1.1, 2.2), found(1.1, 1.9)), Verdict::Undecided);
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sluice_system::{Attempt, advice};
 
 use super::error::StudyError;
 
@@ -82,13 +83,11 @@ impl Journal {
     }
 
     fn append<L: Serialize>(&mut self, line: &L) -> Result<(), StudyError> {
-        let mut text = serde_json::to_string(line).map_err(|why| self.broken(&why))?;
+        let broken = |why| StudyError::Broken(format!("{}: {why}; start it again then", self.path.display()));
+        let mut text = serde_json::to_string(line).map_err(|why| broken(why.to_string()))?;
         text.push('\n');
-        self.file.write_all(text.as_bytes()).map_err(|why| self.broken(&why))
-    }
-
-    fn broken(&self, why: &dyn std::fmt::Display) -> StudyError {
-        StudyError::Broken(format!("{}: {why}; free some space and start it again", self.path.display()))
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|why| broken(format!("{why}; {}", advice(Attempt::Write, &why))))
     }
 }
 

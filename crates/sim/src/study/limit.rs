@@ -47,8 +47,8 @@ impl Wanted {
             _ => Err(StudyError::unreadable(
                 "metric",
                 text,
-                "is not known: write p50, p90, p99, p999 or mean, with scheduling_delay_ before it for the \
-                 time to the start of service, response_ for that from the first switch to the end of \
+                "is not known: write p50, p90, p95, p99, p999 or mean, with scheduling_delay_ before it for \
+                 the time to the start of service, response_ for that from the first switch to the end of \
                  service, slowdown_, slowdown_type_mean_ or slowdown_server_ for a slowdown, and CLASS. \
                  before that for one class",
             )),

@@ -42,6 +42,17 @@ pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
     wants
 }
 
+/// The points under causes' changes that statements may want: all of those if none of them agrees. What a
+/// search asks for on its way nobody knows beforehand; its first points are here.
+pub(super) fn of_causes(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
+    let plan = bench.plan();
+    let each = plan.claims.iter().flat_map(|claim| {
+        causes(bench, claim)
+            .flat_map(move |(at, _)| find(plan, claim, Desk::new(bench, known, Some(at))).wants())
+    });
+    each.filter(|id| id.change.is_some()).collect()
+}
+
 /// The points of the plan itself.
 pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
     let cases = bench.plan().cases.iter().enumerate();
@@ -54,9 +65,10 @@ pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
     ids.filter(|id| bench.is_within_reach(id)).collect()
 }
 
-/// Whether a cause is looked for: the number did not come out.
+/// Whether a cause is looked for: the number did not come out. What is undecided has no difference that could
+/// have one.
 pub(super) fn needs_cause(finding: &Finding) -> bool {
-    !matches!(finding.verdict, Verdict::Agrees | Verdict::NotMeasured)
+    !matches!(finding.verdict, Verdict::Agrees | Verdict::Undecided | Verdict::NotMeasured)
 }
 
 /// The causes that a claim may have, with their places in the plan.

@@ -1,5 +1,6 @@
 //! Running a study: rounds of replications over threads, each journaled as it ends.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use super::bench::Bench;
 use super::error::StudyError;
 use super::journal::{Identity, Journal};
 use super::known::{Known, PointId};
-use super::rounds::wanted;
+use super::rounds::{of_causes, wanted};
 use crate::error::SimError;
 use crate::run_jobs;
 use crate::stats::Measured;
@@ -62,8 +63,19 @@ impl<'b> Study<'b> {
 
     /// The replications that the next round runs; none if all is known.
     pub fn round(&self) -> Vec<Job> {
+        self.jobs(wanted(self.bench, &self.known))
+    }
+
+    /// The replications that causes may ask for beside what is known to be wanted: as many if each statement
+    /// needs all of its causes.
+    pub fn of_causes(&self) -> Vec<Job> {
+        self.jobs(of_causes(self.bench, &self.known))
+    }
+
+    /// The replications of some points that are not done.
+    fn jobs(&self, points: BTreeSet<PointId>) -> Vec<Job> {
         let replications = self.bench.plan().replications;
-        let jobs = wanted(self.bench, &self.known)
+        let jobs = points
             .into_iter()
             .flat_map(|id| (0..replications).map(move |replication| Job { id: id.clone(), replication }));
         jobs.filter(|job| !self.known.has(&job.id, job.replication)).collect()

@@ -49,7 +49,7 @@ pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutco
 fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
     let plan = bench.plan();
     let testbed = bench.testbed(0, None);
-    let (tasks, warm_up) = bench.terms().length.told();
+    let (tasks, tasks_most) = bench.tasks_told();
     let mut notes = plan.notes.clone();
     if !plan.source.is_empty() {
         notes.insert(0, plan.source.clone());
@@ -70,7 +70,8 @@ fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
         seed: plan.seed,
         replications: plan.replications,
         tasks,
-        warm_up,
+        tasks_most,
+        warm_up: bench.terms().length.told(),
         dilation: None,
         notes,
     }
@@ -276,6 +277,7 @@ fn comparison(
         difference: found.difference,
         real: found.is_real,
         allowed: None,
+        verdict: None,
         cause: None,
     })
 }

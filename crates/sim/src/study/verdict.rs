@@ -2,35 +2,135 @@
 
 use sluice_outcome::study::{Estimate, HeatMap, Verdict};
 
-/// A number against the paper's: it agrees if its interval meets the tolerance around the paper's number; if
-/// it does not, the shape decides, where there is one.
-pub(super) fn of_number(paper: f64, off_by: f64, measured: Option<Estimate>, shape: Option<bool>) -> Verdict {
-    match measured {
-        Some(found) if found.low <= paper + off_by && found.most() >= paper - off_by => Verdict::Agrees,
-        _ if shape == Some(true) => Verdict::AgreesInShape,
-        _ => Verdict::Differs,
+/// Whether something is so, as far as an interval can say: of every value in it, of none, or of some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// For every value in the interval.
+    Yes,
+    /// For none.
+    No,
+    /// For some: the interval cannot say.
+    Open,
+}
+
+impl Holds {
+    /// Whether a number lies between two bounds.
+    pub(super) fn within(found: &Estimate, (least, most): (f64, f64)) -> Self {
+        if found.low >= least && found.most() <= most {
+            Self::Yes
+        } else if found.low > most || found.most() < least {
+            Self::No
+        } else {
+            Self::Open
+        }
+    }
+
+    /// Whether a number is on the side of `none` on which the paper's is.
+    pub(super) fn on_the_side(found: &Estimate, none: f64, paper: f64) -> Self {
+        let (is_there, is_not) = if paper > none {
+            (found.low > none, found.most() <= none)
+        } else {
+            (found.most() < none, found.low >= none)
+        };
+        match (is_there, is_not) {
+            (true, _) => Self::Yes,
+            (_, true) => Self::No,
+            _ => Self::Open,
+        }
+    }
+
+    /// Whether both hold.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Yes, Self::Yes) => Self::Yes,
+            _ => Self::Open,
+        }
+    }
+
+    /// Whether one number is less than another one.
+    pub(super) fn less(less: &Estimate, more: &Estimate) -> Self {
+        if is_surely_less(less, more) {
+            Self::Yes
+        } else if is_surely_less(more, less) {
+            Self::No
+        } else {
+            Self::Open
+        }
+    }
+
+    /// The verdict on a statement that has no shape beside it.
+    pub(super) const fn verdict(self) -> Verdict {
+        match self {
+            Self::Yes => Verdict::Agrees,
+            Self::No => Verdict::Differs,
+            Self::Open => Verdict::Undecided,
+        }
     }
 }
 
-/// An order against the paper's: it agrees if no pair stands the other way round, it agrees in shape if at
-/// most the share `wrong_max` of the pairs do.
+/// A number against the paper's. It agrees if all of its interval lies within the tolerance, agrees in shape
+/// if all of it has the shape, differs if none of it lies within the tolerance and the shape is not sure, and
+/// is undecided otherwise.
+pub(super) fn of_number(
+    paper: f64,
+    off_by: f64,
+    measured: Option<Estimate>,
+    shape: Option<Holds>,
+) -> Verdict {
+    let Some(found) = measured else { return Verdict::Differs };
+    match (Holds::within(&found, tolerated(paper, off_by)), shape.unwrap_or(Holds::No)) {
+        (Holds::Yes, _) => Verdict::Agrees,
+        (_, Holds::Yes) => Verdict::AgreesInShape,
+        (Holds::No, _) => Verdict::Differs,
+        (Holds::Open, _) => Verdict::Undecided,
+    }
+}
+
+/// The least and the most that is tolerated around the paper's number.
+pub(super) fn tolerated(paper: f64, off_by: f64) -> (f64, f64) {
+    (paper - off_by.abs(), paper + off_by.abs())
+}
+
+/// An order against the paper's: it agrees if all pairs stand so, agrees in shape if at most the share
+/// `wrong_max` of them may stand the other way round, differs if more do, and is undecided otherwise.
 pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
-    match (pairs.all(), pairs.wrong) {
-        (0, _) => Verdict::NotMeasured,
-        (_, 0) if pairs.right > 0 => Verdict::Agrees,
-        (all, wrong) if f64::from(wrong) <= wrong_max * f64::from(all) => Verdict::AgreesInShape,
-        _ => Verdict::Differs,
+    let most = wrong_max * f64::from(pairs.all());
+    match pairs {
+        _ if pairs.all() == 0 => Verdict::NotMeasured,
+        Pairs { tied: 0, wrong: 0, .. } => Verdict::Agrees,
+        Pairs { tied, wrong, .. } if f64::from(tied + wrong) <= most => Verdict::AgreesInShape,
+        Pairs { wrong, .. } if f64::from(wrong) > most => Verdict::Differs,
+        _ => Verdict::Undecided,
     }
 }
 
-/// Whether a number is at most so much, or so many times another one. It is by its value, not by the end of a
-/// wide interval; or, where it may be as large, if it lies inside the other's own interval, since what is not
-/// known of that cannot be asked of it.
-pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> bool {
-    match over {
-        None => found.value <= most,
-        Some(over) => found.value <= most * over.value || most >= 1.0 && found.value <= over.most(),
+/// Whether a number is at most so much, or so many times another one.
+pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> Holds {
+    let Some(over) = over else { return Holds::within(found, (f64::NEG_INFINITY, most)) };
+    if let Some(times) = quotient(found, over) {
+        return Holds::within(&times, (f64::NEG_INFINITY, most));
     }
+    let allowed =
+        Estimate { value: most * over.value, low: most * over.low, high: most * over.high, ..*over };
+    match Holds::less(&allowed, found) {
+        Holds::Yes => Holds::No,
+        Holds::No => Holds::Yes,
+        Holds::Open if found.most() <= allowed.low => Holds::Yes,
+        Holds::Open => Holds::Open,
+    }
+}
+
+/// How many times as many tasks would make an interval so narrow that it leaves out the bounds that it holds;
+/// none if no length would, or if it holds none.
+pub(super) fn times_as_many(found: &Estimate, bounds: &[f64]) -> Option<f64> {
+    let held = bounds.iter().filter(|bound| (found.low..=found.most()).contains(bound));
+    let times = held.map(|bound| {
+        let half = if *bound > found.value { found.most() - found.value } else { found.value - found.low };
+        let share = half / (bound - found.value).abs();
+        share * share
+    });
+    times.reduce(f64::max).filter(|times| times.is_finite())
 }
 
 /// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other:
@@ -70,12 +170,10 @@ pub(super) struct Pairs {
 impl Pairs {
     /// Counts a pair of which the paper says that `less` is less.
     pub(super) fn add(&mut self, less: &Estimate, more: &Estimate) {
-        if less.most() < more.low {
-            self.right += 1;
-        } else if more.most() < less.low {
-            self.wrong += 1;
-        } else {
-            self.tied += 1;
+        match Holds::less(less, more) {
+            Holds::Yes => self.right += 1,
+            Holds::No => self.wrong += 1,
+            Holds::Open => self.tied += 1,
         }
     }
 
@@ -85,13 +183,29 @@ impl Pairs {
     }
 }
 
-/// The quotient of two estimates, as wide as both allow.
+/// Whether the 95 % interval of their difference says so. It is made from both numbers' own intervals as for
+/// numbers that know nothing of each other (MOVER: Zou and Donner, 2008); numbers of the same tasks vary
+/// together, so that their difference is known better. A load that is not sustained is above all that are.
+fn is_surely_less(less: &Estimate, more: &Estimate) -> bool {
+    if less.value.is_infinite() || more.value.is_infinite() {
+        return less.value < more.value;
+    }
+    let chance = libm::hypot(less.most() - less.value, more.value - more.low);
+    more.value - less.value > chance
+}
+
+/// The quotient of two estimates, with its 95 % interval from both of theirs: as for a difference, on the
+/// scale of logarithms.
 pub(super) fn quotient(above: &Estimate, below: &Estimate) -> Option<Estimate> {
-    let sound = below.low > 0.0 && above.high.is_finite() && below.high.is_finite();
+    let sound = below.low > 0.0 && above.low >= 0.0 && above.high.is_finite() && below.high.is_finite();
+    let value = above.value / below.value;
+    let apart = |one: f64, other: f64| if one > other { libm::log(one / other) } else { 0.0 };
+    let down = libm::hypot(apart(above.value, above.low), apart(below.most(), below.value));
+    let up = libm::hypot(apart(above.high, above.value), apart(below.value, below.low));
     sound.then(|| Estimate {
-        value: above.value / below.value,
-        low: above.low / below.most(),
-        high: above.high / below.low,
+        value,
+        low: value * libm::exp(-down),
+        high: if value > 0.0 { value * libm::exp(up) } else { above.high / below.low },
         ..*above
     })
 }
@@ -106,45 +220,97 @@ mod tests {
     }
 
     #[test]
-    fn a_number_agrees_if_its_interval_meets_the_tolerance() {
+    fn a_number_agrees_only_if_all_of_its_interval_is_within_the_tolerance() {
         let verdict = |measured, shape| of_number(100.0, 10.0, measured, shape);
         assert_eq!(verdict(Some(about(109.0, 0.0)), None), Verdict::Agrees);
-        assert_eq!(verdict(Some(about(112.0, 3.0)), None), Verdict::Agrees);
+        assert_eq!(verdict(Some(about(105.0, 4.0)), Some(Holds::No)), Verdict::Agrees);
+        assert_eq!(verdict(Some(about(112.0, 3.0)), None), Verdict::Undecided);
+        assert_eq!(verdict(Some(about(100.0, 90.0)), Some(Holds::Open)), Verdict::Undecided);
+        assert_eq!(verdict(Some(about(112.0, 3.0)), Some(Holds::Yes)), Verdict::AgreesInShape);
         assert_eq!(verdict(Some(about(112.0, 1.0)), None), Verdict::Differs);
-        assert_eq!(verdict(Some(about(50.0, 1.0)), Some(true)), Verdict::AgreesInShape);
-        assert_eq!(verdict(Some(about(50.0, 1.0)), Some(false)), Verdict::Differs);
+        assert_eq!(verdict(Some(about(50.0, 1.0)), Some(Holds::Yes)), Verdict::AgreesInShape);
+        assert_eq!(verdict(Some(about(50.0, 1.0)), Some(Holds::Open)), Verdict::Differs);
+        assert_eq!(verdict(Some(about(50.0, 1.0)), Some(Holds::No)), Verdict::Differs);
         assert_eq!(verdict(None, None), Verdict::Differs);
+        let open = Estimate { open_above: true, ..about(100.0, 1.0) };
+        assert_eq!(verdict(Some(open), None), Verdict::Undecided, "nothing bounds it above");
     }
 
     #[test]
-    fn an_order_agrees_unless_a_pair_stands_the_other_way_round() {
+    fn an_interval_that_holds_the_papers_number_and_no_difference_too_is_undecided() {
+        let found = Estimate::between(0.79, 0.28, 2.21, Method::Replications);
+        let shape = Holds::on_the_side(&found, 1.0, 0.24);
+        assert_eq!(of_number(0.24, 0.06, Some(found), Some(shape)), Verdict::Undecided);
+    }
+
+    /// Wider is what a shorter run finds: it never agrees more.
+    #[test]
+    fn a_wider_interval_never_agrees_more() {
+        let strength = |verdict| match verdict {
+            Verdict::Agrees => 2,
+            Verdict::AgreesInShape => 1,
+            _ => 0,
+        };
+        for value in [0.2, 0.24, 0.3, 0.5, 0.9, 1.0, 1.5] {
+            let verdicts = [0.0, 0.01, 0.05, 0.2, 0.5, 2.0].map(|half| {
+                let found = about(value, half);
+                of_number(0.24, 0.06, Some(found), Some(Holds::on_the_side(&found, 1.0, 0.24)))
+            });
+            for pair in verdicts.windows(2) {
+                let was_open = pair[0] == Verdict::Undecided && pair[1] == Verdict::Differs;
+                assert!(strength(pair[1]) <= strength(pair[0]) && !was_open, "{value}: {verdicts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_agrees_only_if_all_pairs_stand_so() {
         let mut pairs = Pairs::default();
         pairs.add(&about(1.0, 0.1), &about(2.0, 0.1));
-        pairs.add(&about(1.0, 0.1), &about(1.1, 0.1));
         assert_eq!(of_order(pairs, 0.25), Verdict::Agrees);
+        pairs.add(&about(1.0, 0.1), &about(1.1, 0.1));
+        assert_eq!(of_order(pairs, 0.25), Verdict::Undecided);
+        assert_eq!(of_order(pairs, 0.5), Verdict::AgreesInShape);
         pairs.add(&about(3.0, 0.1), &about(2.0, 0.1));
         assert_eq!(pairs, Pairs { right: 1, tied: 1, wrong: 1 });
         assert_eq!(of_order(pairs, 0.25), Verdict::Differs);
-        assert_eq!(of_order(pairs, 0.4), Verdict::AgreesInShape);
+        assert_eq!(of_order(pairs, 0.4), Verdict::Undecided);
+        assert_eq!(of_order(Pairs { right: 0, tied: 3, wrong: 0 }, 0.25), Verdict::Undecided);
         assert_eq!(of_order(Pairs::default(), 0.4), Verdict::NotMeasured);
     }
 
     #[test]
-    fn a_wide_interval_keeps_no_limit_unless_it_is_the_others() {
+    fn a_limit_is_kept_or_broken_by_a_whole_interval() {
         let over = |half| about(100.0, half);
-        assert!(is_at_most(&about(104.0, 0.0), Some(&over(1.0)), 1.05));
-        assert!(!is_at_most(&about(108.0, 50.0), Some(&over(1.0)), 1.05));
-        assert!(is_at_most(&about(108.0, 0.0), Some(&over(9.0)), 1.05));
-        assert!(!is_at_most(&about(88.0, 0.0), Some(&over(9.0)), 0.39), "as much is no part of it");
-        assert!(is_at_most(&about(1.0, 5.0), None, 1.0) && !is_at_most(&about(1.1, 5.0), None, 1.0));
+        assert_eq!(is_at_most(&about(104.0, 0.0), Some(&over(0.5)), 1.05), Holds::Yes);
+        assert_eq!(is_at_most(&about(104.0, 2.0), Some(&over(0.5)), 1.05), Holds::Open);
+        assert_eq!(is_at_most(&about(108.0, 1.0), Some(&over(0.5)), 1.05), Holds::No);
+        assert_eq!(is_at_most(&about(108.0, 50.0), Some(&over(1.0)), 1.05), Holds::Open);
+        assert_eq!(is_at_most(&about(1.0, 0.0), None, 1.0), Holds::Yes);
+        assert_eq!(is_at_most(&about(1.0, 5.0), None, 1.0), Holds::Open);
+        assert_eq!(is_at_most(&about(1.1, 0.05), None, 1.0), Holds::No);
+        let nothing = Estimate::exact(0.0);
+        assert_eq!(is_at_most(&nothing, Some(&nothing), 1.0), Holds::Yes);
+        assert_eq!(is_at_most(&about(2.0, 0.5), Some(&nothing), 1.0), Holds::No);
+        assert_eq!(is_at_most(&Estimate::exact(f64::INFINITY), Some(&over(1.0)), 1.0), Holds::No);
     }
 
     #[test]
     fn a_load_that_cannot_be_sustained_is_worse_than_any_that_can() {
         let mut pairs = Pairs::default();
         pairs.add(&about(1e9, 0.0), &Estimate::exact(f64::INFINITY));
+        pairs.add(&Estimate { open_above: true, ..about(1.0, 0.5) }, &Estimate::exact(f64::INFINITY));
         pairs.add(&Estimate::exact(f64::INFINITY), &Estimate::exact(f64::INFINITY));
-        assert_eq!(pairs, Pairs { right: 1, tied: 1, wrong: 0 });
+        assert_eq!(pairs, Pairs { right: 2, tied: 1, wrong: 0 });
+    }
+
+    #[test]
+    fn a_number_that_is_twice_as_far_from_the_bound_as_it_must_be_needs_a_quarter_of_the_tasks() {
+        assert_eq!(times_as_many(&about(100.0, 10.0), &[105.0]), Some(4.0));
+        assert_eq!(times_as_many(&about(100.0, 10.0), &[105.0, 92.0]), Some(4.0));
+        assert_eq!(times_as_many(&about(100.0, 10.0), &[120.0]), None);
+        let open = Estimate { open_above: true, ..about(100.0, 10.0) };
+        assert_eq!(times_as_many(&open, &[105.0]), None, "nobody knows");
     }
 
     #[test]
@@ -155,10 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_is_as_wide_as_both_allow() {
+    fn a_quotient_is_known_as_well_as_both_together() {
         let found = quotient(&about(10.0, 1.0), &about(5.0, 0.5)).unwrap();
-        assert_eq!((found.low, found.high), (9.0 / 5.5, 11.0 / 4.5));
+        let (down, up) = (
+            libm::hypot(libm::log(10.0 / 9.0), libm::log(1.1)),
+            libm::hypot(libm::log(1.1), libm::log(10.0 / 9.0)),
+        );
+        assert!(
+            (found.low - 2.0 * libm::exp(-down)).abs() < 1e-9
+                && (found.high - 2.0 * libm::exp(up)).abs() < 1e-9
+        );
+        assert!(found.low > 9.0 / 5.5 && found.high < 11.0 / 4.5, "both are seldom off at once: {found:?}");
+        let alone = quotient(&about(10.0, 1.0), &about(5.0, 0.0)).unwrap();
+        assert!((alone.low - 1.8).abs() < 1e-9 && (alone.high - 2.2).abs() < 1e-9);
         assert!(quotient(&Estimate::exact(f64::INFINITY), &about(1.0, 0.0)).is_none());
         assert!(quotient(&about(1.0, 0.0), &about(0.0, 1.0)).is_none());
+        let none = quotient(&Estimate::between(0.0, 0.0, 3.0, Method::Batches), &about(2.0, 0.5)).unwrap();
+        assert_eq!((none.value, none.low, none.high), (0.0, 0.0, 2.0));
     }
 }

@@ -84,6 +84,28 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_where_something_else_belongs_is_told_without_our_types_names() {
+        for (text, line) in [
+            ("name = \"mine\"\nworker = \"fast\"\n", "line 2"),
+            ("links = 5\n", "line 1"),
+            ("[cores]\npcie = 5\n", "line 2"),
+            ("workers = \"many\"\n", "line 1"),
+            ("[cores]\nbatch = 1\n", "line 2"),
+            ("stall = 1\n", "line 1"),
+            ("fabric = \"fat\"\n", "line 1"),
+            ("labels = true\n", "line 1"),
+            ("racks = true\n", "line 1"),
+            ("tiers = true\n", "line 1"),
+            ("background = true\n", "line 1"),
+        ] {
+            let said = complaint(text);
+            let serdes = ["struct", "invalid type", "u32", "map,", "enum", "variant", "sequence"];
+            assert!(said.contains(line), "{said}");
+            assert!(!serdes.iter().any(|word| said.contains(word)), "{said}");
+        }
+    }
+
+    #[test]
     fn a_span_needs_its_unit() {
         let said = complaint("[links]\nclient = \"0.5\"");
         assert!(said.contains("line 2") && said.contains("is not a span"), "{said}");

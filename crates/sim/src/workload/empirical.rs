@@ -3,7 +3,6 @@
 //! The first point's share falls on its value alone. A file holds one point a line,
 //! `MICROSECONDS,CUMULATIVE`, with `#` before remarks.
 
-use std::fs;
 use std::path::Path;
 
 use sluice_wire::Nanos;
@@ -11,6 +10,7 @@ use sluice_wire::Nanos;
 use super::text;
 use super::{SERVICE_MAX, WorkloadError};
 use crate::dice::Dice;
+use crate::files;
 
 /// Points of a cumulative distribution.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl Empirical {
     /// Reads a file of `MICROSECONDS,CUMULATIVE` lines; both columns must grow, and the last must reach 1.
     pub fn read(path: &Path) -> Result<Self, WorkloadError> {
         let file = |source| WorkloadError::File { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(file)?;
+        let text = files::read(path).map_err(file)?;
         let mut points = Vec::new();
         let mut last_line = 1;
         for (i, line) in text.lines().enumerate() {

@@ -1,13 +1,15 @@
 //! What can be wrong with a workload.
 
-use std::io;
 use std::path::PathBuf;
+
+use sluice_system::text::TextError;
+use sluice_units::shown;
 
 /// Why a workload was refused; each message is one line that says what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// No distribution has this name: take the nearest, or one of the list.
-    #[error("service `{text}`: {unknown}")]
+    #[error("service `{}`: {}", shown(.text), shown(.unknown))]
     UnknownDistribution {
         /// The whole service.
         text: String,
@@ -15,7 +17,7 @@ pub enum WorkloadError {
         unknown: String,
     },
     /// A distribution's values make no sense: correct them.
-    #[error("service `{text}`: {why}")]
+    #[error("service `{}`: {}", shown(.text), shown(.why))]
     Service {
         /// The whole service.
         text: String,
@@ -23,7 +25,7 @@ pub enum WorkloadError {
         why: String,
     },
     /// The classes do not fit together, or the text does not parse: correct it.
-    #[error("workload `{text}`: {why}")]
+    #[error("workload `{}`: {}", shown(.text), shown(.why))]
     Workload {
         /// The workload as far as it is known.
         text: String,
@@ -31,7 +33,7 @@ pub enum WorkloadError {
         why: String,
     },
     /// The arrivals do not parse: correct them.
-    #[error("arrivals `{text}`: {why}")]
+    #[error("arrivals `{}`: {}", shown(.text), shown(.why))]
     Arrivals {
         /// The whole of the arrivals.
         text: String,
@@ -39,7 +41,7 @@ pub enum WorkloadError {
         why: String,
     },
     /// A file holds something else than it should: correct it there.
-    #[error("{}:{line}:{column}: {why}", path.display())]
+    #[error("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Content {
         /// The file.
         path: PathBuf,
@@ -50,12 +52,12 @@ pub enum WorkloadError {
         /// What is wrong, and what stands there otherwise.
         why: String,
     },
-    /// A file cannot be read or written: check the path and its rights.
-    #[error("{}: {source}; check the path", path.display())]
+    /// A file is no text, or the system does not give it: do as it says.
+    #[error("{}: {source}", shown(&path.to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Where it is no text, or what the system says.
+        source: TextError,
     },
 }

@@ -8,6 +8,7 @@ use sluice_fabric::FlowSizes;
 
 use super::error::WorkloadError;
 use super::text::unknown;
+use crate::files;
 
 /// What stands before a table's name.
 const FLOWS: &str = "flows:";
@@ -60,8 +61,7 @@ fn read(text: &str, file: &str, folder: &Path) -> Result<FlowSizes, WorkloadErro
     if !path.exists() && !file.contains(['/', '.']) {
         return Err(wrong(format!("{}, or a file of sizes and percentages", unknown("flows", file, NAMES))));
     }
-    let content = std::fs::read_to_string(&path)
-        .map_err(|source| WorkloadError::File { path: path.clone(), source })?;
+    let content = files::read(&path).map_err(|source| WorkloadError::File { path: path.clone(), source })?;
     FlowSizes::parse(&content).map_err(|why| wrong(why.to_string()))
 }
 

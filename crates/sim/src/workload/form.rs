@@ -12,6 +12,7 @@ use sluice_wire::{Nanos, TaskType};
 use super::plan::{Arrivals, Change, Phase, PhasePlan};
 use super::text::{show_span, span, unknown};
 use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError};
+use crate::complaint::toml_complaint;
 
 /// A workload as it is written, before its files are read.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +124,7 @@ impl WorkloadTable {
     pub(super) fn read(text: &str) -> Option<Result<Self, WorkloadError>> {
         let wrong = |why: toml::de::Error| WorkloadError::Workload {
             text: "table".to_owned(),
-            why: why.message().to_owned(),
+            why: toml_complaint(text, &why).1,
         };
         text.contains("[[class]]").then(|| toml::from_str(text).map_err(wrong))
     }

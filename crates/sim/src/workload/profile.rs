@@ -1,12 +1,13 @@
 //! A service profile: how long real operations took on a real machine, as `sluice profile` measured them.
 
-use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::text::{self, unknown};
 use super::{Empirical, SERVICE_MAX, WorkloadError};
+use crate::complaint::toml_complaint;
+use crate::files;
 
 /// Profiles that come with this program, by the names that stand for their files.
 const KNOWN: [(&str, &str); 1] = [("rocksdb", include_str!("../../../../experiments/profiles/rocksdb.toml"))];
@@ -92,7 +93,7 @@ impl Profile {
     /// Reads a profile's file.
     pub fn read(path: &Path) -> Result<Self, WorkloadError> {
         let file = |source| WorkloadError::File { path: path.to_owned(), source };
-        Self::parse(path, &fs::read_to_string(path).map_err(file)?)
+        Self::parse(path, &files::read(path).map_err(file)?)
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, WorkloadError> {
@@ -100,7 +101,7 @@ impl Profile {
             |(line, column), why| WorkloadError::Content { path: path.to_owned(), line, column, why };
         let profile: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            content(text::place(text, at), error.message().trim().replace('\n', "; "))
+            content(text::place(text, at), toml_complaint(text, &error).1)
         })?;
         profile.check().map_err(|why| content((1, 1), why))?;
         Ok(profile)

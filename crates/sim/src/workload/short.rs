@@ -60,7 +60,7 @@ impl Workload {
                 priority: None,
             })
         };
-        let classes = flows.sizes().parts().enumerate().map(class).collect::<Result<_, _>>()?;
+        let classes = flows.sizes().parts().into_iter().enumerate().map(class).collect::<Result<_, _>>()?;
         Self::new(classes, Arrivals::Flows(Arc::new(flows)))
     }
 }

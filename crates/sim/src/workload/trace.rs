@@ -4,16 +4,17 @@
 //! The first column counts from the start, with up to three decimals. Without a service one is drawn from the
 //! class; `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
+use sluice_system::text::{self as system_text, TextError};
 use sluice_wire::Nanos;
 
 use super::cluster::{self, BIG, ClusterEvents};
 use super::made::{self, MADE};
 use super::text::{self, Cell};
 use super::{MEAN_MAX, Request, SERVICE_MAX, WorkloadError};
+use crate::files;
 
 /// A trace that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -279,31 +280,40 @@ fn each_line(
     path: &Path,
     take: impl FnMut(&str) -> Result<(), (usize, String)>,
 ) -> Result<usize, WorkloadError> {
-    let file = |source| WorkloadError::File { path: path.to_owned(), source };
-    each_line_of(BufReader::new(File::open(path).map_err(file)?), path, take)
+    let file = |why: io::Error| WorkloadError::File { path: path.to_owned(), source: why.into() };
+    each_line_of(files::open(path).map_err(file)?, path, take)
 }
 
 fn each_line_of(
-    text: impl BufRead,
+    bytes: impl Read,
     path: &Path,
     mut take: impl FnMut(&str) -> Result<(), (usize, String)>,
 ) -> Result<usize, WorkloadError> {
-    let file = |source| WorkloadError::File { path: path.to_owned(), source };
-    let mut count = 0;
-    for line in text.lines() {
-        let line = line.map_err(file)?;
-        count += 1;
-        if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            continue;
+    let read = system_text::each_line(bytes, |line, row| {
+        if row.trim().is_empty() || row.trim_start().starts_with('#') {
+            return Ok(());
         }
-        take(&line).map_err(|(column, why)| WorkloadError::Content {
-            path: path.to_owned(),
-            line: count,
-            column,
-            why,
-        })?;
+        take(row).map_err(|(column, why)| Unread::Content(line, column, why))
+    });
+    read.map_err(|why| match why {
+        Unread::File(source) => WorkloadError::File { path: path.to_owned(), source },
+        Unread::Content(line, column, why) => {
+            WorkloadError::Content { path: path.to_owned(), line, column, why }
+        }
+    })
+}
+
+/// Why a trace is not read to its end.
+enum Unread {
+    File(TextError),
+    /// Where, and what is wrong.
+    Content(usize, usize, String),
+}
+
+impl From<TextError> for Unread {
+    fn from(why: TextError) -> Self {
+        Self::File(why)
     }
-    Ok(count)
 }
 
 const LINE: &str = "MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]";

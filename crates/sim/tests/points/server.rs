@@ -68,6 +68,30 @@ fn a_switch_that_costs_takes_capacity_from_whoever_switches() {
     }
 }
 
+/// What waits for the dispatcher while a core is idle needs no other core.
+#[test]
+fn a_dispatcher_that_spares_takes_no_core_away_while_another_one_is_idle() {
+    let cores = "yields = \"5us\"\nswitch = \"2us\"\ndispatch = \"1us\"";
+    let [published, spares, never] = ["shinjuku", "shinjuku:spares", "shinjuku:nopre"]
+        .map(|policy| run(&point(policy, BIMODAL, cores, 0.3)).gauges.idle_share.unwrap());
+    assert!(spares > published + 0.002, "{published} and {spares}");
+    assert!(spares <= never, "{spares} and {never}");
+    let busy =
+        |policy| run(&point(policy, BIMODAL, "yields = \"5us\"", 0.9)).classes[0].latency.quantile(0.99);
+    assert!(busy("shinjuku:spares") < busy("shinjuku:nopre") / 2, "it does where none is idle");
+}
+
+/// The feedback goes with the reply, and that is only counted as feedback: the client hears at once.
+#[test]
+fn a_lone_requests_reply_pays_no_pcie() {
+    let p50 = |pcie| {
+        let cores = format!("pcie = \"{pcie}\"");
+        run(&point("ringleader", "const:3us", &cores, 0.01)).classes[0].latency.quantile(0.5)
+    };
+    let longer = p50("10us") - p50("0ns");
+    assert!((9_700..=10_300).contains(&longer), "one way, not two: {longer} ns");
+}
+
 #[test]
 fn jbsrq_does_not_let_long_tasks_keep_urgent_ones_out_of_queues() {
     let cores = "yields = \"5us\"\nswitch = \"1us\"";

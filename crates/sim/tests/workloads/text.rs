@@ -74,6 +74,56 @@ fn workloads_that_make_no_sense_are_refused_with_what_helps() {
     }
 }
 
+/// Whatever it quotes: a message that goes to a terminal or a log is no command, and ends with its line.
+#[test]
+fn what_is_refused_is_told_in_one_line_fit_for_a_terminal() {
+    let junk = "\n\u{1b}[2J\0\u{202e}";
+    let told = |text: &str| {
+        let services = [Service::parse(text).map(drop), Workload::parse(text).map(drop)];
+        let arrivals = Arrivals::parse(text).map(drop);
+        services
+            .into_iter()
+            .chain([arrivals])
+            .filter_map(|read| Some(read.err()?.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let mut refused = 0;
+    for before in [
+        "",
+        "exp:",
+        "exp:1us:",
+        "bimodal:1us:2us:",
+        "multimodal:",
+        "multimodal:1us@",
+        "lognormal:1us:",
+        "pareto:1us:",
+        "uniform:1us:",
+        "keys:1us:",
+        "cdf:",
+        "profile:",
+        "profile:x:",
+        "trace:",
+        "cluster:",
+        "flows:",
+        "get=",
+        "get=0.5@",
+        "exp:1us,",
+        "exp:1us,large=",
+        "exp:1us;",
+        "exp:1us;burst:",
+        "ramp:",
+        "steps:",
+        "steps:1@",
+        "burst:1:",
+    ] {
+        for said in told(&format!("{before}{junk}")) {
+            refused += 1;
+            assert!(!said.contains(|c: char| c.is_control() || c == '\u{202e}'), "{said:?}");
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
 #[test]
 fn a_short_form_is_shown_as_it_was_written() {
     for text in [

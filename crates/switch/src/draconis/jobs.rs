@@ -39,11 +39,14 @@ impl Draconis {
     }
 
     fn enter_first(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
-        if self.front.enters_once(pass, entering.job.first()) {
-            self.add_first(pass, entering)
-        } else {
-            Verdict::Drop(Refusal::Replayed)
+        let EnteringJob { job, .. } = entering;
+        if !self.front.enters_once(pass, job.first()) {
+            return Verdict::Drop(Refusal::Replayed);
         }
+        if !self.front.rounds.have_room() {
+            return with_rest(self.front.no_room(job.first()), job.behind());
+        }
+        self.add_first(pass, entering)
     }
 
     /// A task whose newer try has come meanwhile is passed over.

@@ -5,7 +5,7 @@ use sluice_wire::tables::KINDS_MAX;
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit};
 
 use super::asked::{Settings, Swapping};
-use super::rounds::{CARRIED_SLICES, QueueId, SelfNote, TaskNote};
+use super::rounds::{CARRIED_SLICES, Carrier, QueueId, SelfNote, TaskNote};
 use crate::config::Config;
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
@@ -18,6 +18,9 @@ use crate::settings::ProgramSettings;
 pub(super) const CLEAR: u64 = 0;
 /// A flag that is set, beside where the pointer belongs.
 pub(super) const SET: u64 = 1 << 32;
+/// How far a retrieve pointer may run ahead of an empty queue before the poll that sees it puts it right:
+/// adds tell what is ahead from what is behind up to 2^31 only, and a memo up to 2^19.
+pub(super) const AHEAD_MAX: i32 = 1 << 16;
 
 pub(super) const COLUMNS: [Column; 15] = [
     Column { name: "ticket", stage: 6, bits: 32 },
@@ -51,6 +54,9 @@ pub struct Draconis {
     /// Whether a fix of the retrieve pointer is on its way, and to where.
     pub(super) retrieve_fix: Register<u64>,
     pub(super) entries: Ring<Entry>,
+    /// Where each slice's brooms go on, for they share one way through it: at this ticket where tasks are
+    /// swapped, in this class where there are several. There is none for one queue, whose first task goes.
+    pub(super) broom: Option<Register<u32>>,
     /// Of each queue.
     pub(super) cells: u32,
     /// What is kept where workers serve some tasks only.
@@ -66,6 +72,14 @@ pub(super) struct Entry {
     pub(super) task: WaitingTask,
 }
 
+/// What a retrieve found.
+pub(super) enum Retrieval {
+    Task(Retrieved),
+    Nothing,
+    /// Nothing, again and again: the pointer is to be put back to this ticket.
+    RunsAway(u32),
+}
+
 /// A task that a retrieve found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retrieved {
@@ -75,6 +89,9 @@ pub(super) struct Retrieved {
 }
 
 impl Draconis {
+    /// # Panics
+    /// If there are more slices than a memo can name. Nobody can ask for so many: a rack's plan is refused
+    /// above 64 slices, and a study's workload above 256 classes, of which each slice has one at least.
     pub(super) fn new(settings: Settings, config: Config) -> Self {
         let (columns, sent): (&[Column], u8) =
             if settings.labels { (&SWAPPED_COLUMNS, 10) } else { (&COLUMNS, 7) };
@@ -82,6 +99,7 @@ impl Draconis {
         let mut front = Front::new(Self::NAME, settings.feed(), config, back);
         (front.classes, front.kinds, front.jobs) = (settings.classes(), settings.kinds(), settings.jobs());
         let layout = &mut front.layout;
+        assert!(config.slices <= CARRIED_SLICES, "draconis: a memo names one of {CARRIED_SLICES} slices");
         let (slices, start) = (config.slices as usize, config.counters_start.0);
         let queues = slices * usize::from(settings.classes);
         // What is told apart shares one ring where tasks are swapped.
@@ -92,12 +110,18 @@ impl Draconis {
         // No place holds its first ticket yet.
         let never = Entry { ticket: start.wrapping_sub(1), ..Entry::default() };
         let swaps = settings.labels.then(|| Swaps::new(layout, &config, settings.swapping));
-        let retrieve = Register::new(layout, "retrieve pointer", 2, 32, queues, start);
+        let broom = match (settings.labels, settings.classes) {
+            (true, _) => Some(Register::new(layout, "broom", 5, 32, slices, start)),
+            (false, 1) => None,
+            (false, _) => Some(Register::new(layout, "broom", 1, 32, slices, 0)),
+        };
+        let ahead = start.wrapping_add(config.polls_ahead);
+        let retrieve = Register::new(layout, "retrieve pointer", 2, 32, queues, ahead);
         let add = Register::new(layout, "add pointer", 3, 32, queues, start);
         let add_fix = Register::new(layout, "add flag", 4, 64, queues, CLEAR);
         let retrieve_fix = Register::new(layout, "retrieve flag", 5, 64, queues, CLEAR);
         let entries = Ring::new(layout, "entries", columns, rows, never);
-        Self { front, settings, retrieve, add, add_fix, retrieve_fix, entries, cells, swaps }
+        Self { front, settings, retrieve, add, add_fix, retrieve_fix, entries, broom, cells, swaps }
     }
 
     /// The number of a queue among all slices'.
@@ -114,7 +138,11 @@ impl Draconis {
     #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
     #[inline(always)]
     pub(super) fn poll(&mut self, pass: &mut Pass, now: Nanos, queue: QueueId, granted: Granted) -> Verdict {
-        let Some(found) = self.take(pass, queue) else { return self.found_nothing(pass, queue, granted) };
+        let found = match self.take(pass, queue) {
+            Retrieval::Task(found) => found,
+            Retrieval::Nothing => return self.found_nothing(pass, queue, granted),
+            Retrieval::RunsAway(ticket) => return self.turn_back(pass, queue, granted, ticket),
+        };
         if !self.suits(now, queue.slice, granted, &found.entry) {
             return self.carry(pass, now, queue.slice, granted, &found.entry);
         }
@@ -150,21 +178,35 @@ impl Draconis {
         SelfNote::Poll { worker, generation, class }.go()
     }
 
+    /// The queue's retrieve pointer ran far ahead: it is put back to this ticket before the token goes on.
+    #[cold]
+    fn turn_back(&mut self, pass: &mut Pass, queue: QueueId, granted: Granted, ticket: u32) -> Verdict {
+        self.front.note_granted(pass, granted);
+        let carrier = Carrier::new(queue.slice, granted.worker, granted.generation);
+        SelfNote::FixAndEmpty(carrier.with(queue.class, ticket)).go()
+    }
+
     /// Takes the next task of a queue, if there is one, and says how many are left behind it.
     #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
     #[inline(always)]
-    pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Option<Retrieved> {
+    pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Retrieval {
         let s = self.index(queue);
         let ticket = self.retrieve.update(pass, s, |ticket| ticket.wrapping_add(1));
         let added = self.add.read(pass, s);
-        if self.retrieve_fix.read(pass, s) != CLEAR {
-            return None;
+        let runs_away = !self.settings.as_published && ahead(ticket, added) >= AHEAD_MAX;
+        let starts = |flag: u64| flag == CLEAR && runs_away;
+        let fixing = self.retrieve_fix.branch(pass, s, starts, |_| SET | u64::from(added), |flag| flag);
+        if starts(fixing) {
+            return Retrieval::RunsAway(added);
+        }
+        if fixing != CLEAR {
+            return Retrieval::Nothing;
         }
         let entry = self.entries.read(pass, cell(s, ticket, self.cells));
         let left = ahead(added, ticket).max(1) as u32 - 1;
         let is_there = entry.ticket == ticket;
         let is_believed = self.settings.as_published && ahead(added, ticket) > 0;
-        (is_there || is_believed).then_some(Retrieved { entry, left })
+        if is_there || is_believed { Retrieval::Task(Retrieved { entry, left }) } else { Retrieval::Nothing }
     }
 
     pub(super) fn add(
@@ -302,11 +344,7 @@ pub(super) struct CameAndLeft {
 }
 
 impl Swaps {
-    /// # Panics
-    /// If there are more slices than a memo can name. Nobody can ask for so many: a rack's plan is refused
-    /// above 64 slices, and a study's workload above 256 classes, of which each slice has one at least.
     pub(super) fn new(layout: &mut Layout, config: &Config, swapping: Swapping) -> Self {
-        assert!(config.slices <= CARRIED_SLICES, "draconis: a memo names one of {CARRIED_SLICES} slices");
         let slices = config.slices as usize;
         layout.table("needs of types", 0, 16 + 8, config.types.into());
         layout.table("classes of needs", 0, 16 + 8 + 2, slices << 8);

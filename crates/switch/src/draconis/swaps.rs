@@ -189,31 +189,49 @@ impl Draconis {
         again(task, TaskNote::Carried(carrier.at(carrier.ticket(ticket))))
     }
 
-    /// The retrieve pointer is put right, and the poll answered that found nothing.
+    /// The retrieve pointer is put right, and the poll that found nothing goes on or is answered.
     pub(super) fn fix_and_empty(&mut self, pass: &mut Pass, carrier: Carrier) -> Verdict {
-        let s = self.index(QueueId { slice: carrier.slice, class: 0 });
+        // Where tasks are swapped their classes share a queue.
+        let class = if self.swaps.is_some() { 0 } else { carrier.class };
+        let queue = QueueId { slice: carrier.slice, class };
+        let s = self.index(queue);
         let granted = self.token_of(carrier);
         self.retrieve.update(pass, s, |retrieved| carrier.ticket(retrieved));
         self.retrieve_fix.write(pass, s, CLEAR);
         match granted {
-            Some(granted) => self.front.send_empty(pass, granted),
+            Some(granted) => self.found_nothing(pass, queue, granted),
             None => Verdict::Drop(Refusal::FixDone),
         }
     }
 
     /// A broom looks at one place after the other, and takes out the first task that nobody serves any more.
+    /// All brooms of a slice share one way through its queue, and the next begins where the last one ended.
+    /// While a fix of the retrieve pointer goes round nobody knows where the queue begins, and a broom waits.
     pub(super) fn sweep_in_place(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
         let s = self.index(QueueId { slice: sweep.slice, class: 0 });
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
         let classes = if open { closed } else { u8::MAX };
-        let retrieved = self.retrieve.read(pass, s);
+        let Some(broom) = self.broom.as_mut().filter(|_| classes != 0) else {
+            return Verdict::Drop(Refusal::SweepDone);
+        };
+        let goes_on = memo == SET;
+        let first = self.retrieve.read(pass, s);
         let added = self.add.read(pass, s);
         let failing = self.add_fix.read(pass, s);
         let fixing = self.retrieve_fix.read(pass, s);
-        let first = if fixing == CLEAR { retrieved } else { fixing as u32 };
         let end = if failing == CLEAR { added } else { failing as u32 };
-        let at = if memo == CLEAR { first } else { later(memo as u32, first) };
-        if classes == 0 || ahead(at, end) >= 0 {
+        let waits = |at: u32| ahead(at, first) >= 0 && ahead(at, end) < 0;
+        // Beyond the last place a way ends, and another begins at the first.
+        let anew = first.wrapping_add(u32::from(!goes_on));
+        let stood = broom.branch(pass, sweep.slice.0.into(), waits, |at| at.wrapping_add(1), |_| anew);
+        let again = |memo| {
+            Verdict::Again(Circulating { cargo: Cargo::Sweep(sweep), arrived: Nanos::default(), memo })
+        };
+        if fixing != CLEAR {
+            return again(CLEAR);
+        }
+        let at = if waits(stood) { stood } else { first };
+        if !waits(at) || goes_on && at != stood {
             return Verdict::Drop(Refusal::SweepDone);
         }
         let leaves = |entry: Entry| entry.ticket == at && classes >> entry.class & 1 == 1;
@@ -224,9 +242,7 @@ impl Draconis {
             self.count_left(pass, sweep.slice, entry.class);
             return self.front.sweep_out(&entry.task.submit());
         }
-        let cargo = Cargo::Sweep(sweep);
-        let memo = SET | u64::from(at.wrapping_add(1));
-        Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo })
+        again(SET)
     }
 
     /// The token that a carried task goes with, if its worker is still there.

@@ -9,6 +9,7 @@
 //! and `seen_out`, where the program has room for them behind its queue.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
+mod brooms;
 mod control;
 mod egress;
 mod memory;
@@ -27,6 +28,7 @@ use crate::config::Config;
 use crate::pipeline::{Layout, Pass};
 use crate::program::Verdict;
 use crate::refusal::{Refusal, Refusals};
+use brooms::{Brooms, Rounds};
 use memory::{FrontMemory, replay_word};
 use sources::Tables;
 
@@ -41,6 +43,8 @@ pub(crate) struct Front {
     pub(crate) refusals: Refusals,
     pub(crate) tables: Tables,
     memory: FrontMemory,
+    brooms: Brooms,
+    pub(crate) rounds: Rounds,
     feed: Feed,
     /// Of tasks; the controller is told.
     pub(crate) classes: u8,
@@ -91,6 +95,8 @@ impl Front {
             refusals,
             tables,
             memory,
+            brooms: Brooms::new(&config),
+            rounds: Rounds::new(&config),
             feed,
             classes: 1,
             kinds: 1,
@@ -214,10 +220,19 @@ impl Front {
         if !self.enters_once(pass, submit) {
             return Err(Verdict::Drop(Refusal::Replayed));
         }
-        if !room {
-            return Err(self.reject(submit, RejectReason::NoRoom));
+        if !room || !self.rounds.have_room() {
+            return Err(self.no_room(submit));
         }
         Ok(())
+    }
+
+    /// The driver cannot keep its bytes, or too much goes round.
+    #[cold]
+    pub(crate) fn no_room(&mut self, submit: &Submit) -> Verdict {
+        if !self.rounds.have_room() {
+            self.refusals.add(Refusal::RoundsFull);
+        }
+        self.reject(submit, RejectReason::NoRoom)
     }
 
     /// Whether a task's client is who it says, and knows this life of the switch.

@@ -1,7 +1,7 @@
 //! A scheduler behind the front is a [`Program`].
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
-use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, TaskJob};
+use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, SweepOf, TaskJob};
 
 use super::control;
 use super::scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
@@ -14,8 +14,10 @@ impl<S: Scheduler> Program for S {
     #[inline]
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
         let verdict = arrive(self, now, arrival);
-        if let Verdict::Drop(refusal) = verdict {
-            self.front_mut().refusals.add(refusal);
+        match &verdict {
+            Verdict::Drop(refusal) => self.front_mut().refusals.add(*refusal),
+            Verdict::Again(_) => self.front_mut().rounds.begin(),
+            _ => {}
         }
         verdict
     }
@@ -72,6 +74,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
         }
         Arrival::Wire { from, packet: Packet::Reply(reply), .. } => program.reply(pass, from, &reply),
         Arrival::Round(Circulating { cargo: Cargo::Task(submit), arrived, memo }) => {
+            program.front_mut().rounds.end();
             program.task(pass, now, Entering { submit: &submit, arrived, memo: Some(memo) })
         }
         seldom => arrive_seldom(program, pass, now, seldom),
@@ -81,10 +84,14 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
 /// What comes for some tasks only, or for none.
 #[inline(never)]
 fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arrival: Arrival) -> Verdict {
+    if matches!(arrival, Arrival::Round(_)) {
+        program.front_mut().rounds.end();
+    }
     match arrival {
         Arrival::Wire { from, packet: Packet::Job(job), .. } => job_in(program, pass, now, from, &job),
         Arrival::Wire { from, packet: Packet::Reject(reject), .. } => program.rejected(pass, from, &reject),
         Arrival::Wire { from, packet: Packet::Dispatch(task), room } => {
+            let room = room && program.front().rounds.have_room();
             program.forwarded(pass, now, HandedDown { from, task: &task, room })
         }
         Arrival::Wire { from, packet: Packet::Update(update), .. } => {
@@ -97,9 +104,9 @@ fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arr
             program.job(pass, now, EnteringJob { job: &job, arrived, memo: Some(memo) })
         }
         Arrival::Round(Circulating { cargo: Cargo::Note, memo, .. }) => program.note(pass, now, memo),
-        Arrival::Control(sweep) => sweep_in(program, pass, now, sweep, 0),
+        Arrival::Control(sweep) => sweep_in(program, pass, now, sweep, None),
         Arrival::Round(Circulating { cargo: Cargo::Sweep(sweep), memo, .. }) => {
-            sweep_in(program, pass, now, sweep, memo)
+            sweep_in(program, pass, now, sweep, Some(memo))
         }
         Arrival::Nak { from, server, expected } => match program.engine() {
             Some(engine) => engine.nak(pass, from, server, expected),
@@ -126,11 +133,32 @@ fn job_in<S: Scheduler>(
     }
 }
 
-/// A broom comes, if it is of this life and of a slice that exists.
-fn sweep_in<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-    let config = &program.front().config;
-    if sweep.epoch != config.epoch || sweep.slice.0 >= config.slices {
+/// A broom comes, or comes round with what the program noted, if it is of this life and of a slice that
+/// exists.
+fn sweep_in<S: Scheduler>(
+    program: &mut S,
+    pass: &mut Pass,
+    now: Nanos,
+    sweep: Sweep,
+    memo: Option<u64>,
+) -> Verdict {
+    let front = program.front();
+    if sweep.epoch != front.config.epoch || sweep.slice.0 >= front.config.slices {
         return Verdict::Drop(Refusal::WrongEpoch);
     }
-    program.sweep(pass, now, sweep, memo)
+    let is_second = memo.is_none() && front.brooms.is_about(&sweep);
+    // One for tokens would have to go round with what it took; one for tasks has taken nothing then.
+    if is_second && sweep.of == SweepOf::Tokens {
+        return Verdict::Drop(Refusal::BroomAbout);
+    }
+    let verdict = program.sweep(pass, now, sweep, memo.unwrap_or(0));
+    let goes_on = matches!(verdict, Verdict::Again(Circulating { cargo: Cargo::Sweep(_), .. }));
+    match (is_second, goes_on) {
+        (true, true) => Verdict::Drop(Refusal::BroomAbout),
+        (true, false) => verdict,
+        (false, _) => {
+            program.front_mut().brooms.set(&sweep, goes_on);
+            verdict
+        }
+    }
 }

@@ -220,6 +220,18 @@ impl Selective {
     }
 }
 
+/// The class whose turn it is with this kind, as a bit; none if it is nobody's. What the kind takes first
+/// needs no turn, and where it looks for wishes that is the first class that it meets: the others have
+/// theirs.
+#[inline(always)]
+fn turn_of(serving: &Serving, kind: u8, turn: u8) -> u8 {
+    if turn == 0 {
+        return 0;
+    }
+    let first = if serving.is_wished() { serving.meets(kind).trailing_zeros() as u8 % KINDS } else { 0 };
+    1 << ((first + turn) % KINDS)
+}
+
 impl Scheduler for Selective {
     const NAME: &'static str = Rain::NAME;
 
@@ -238,8 +250,7 @@ impl Scheduler for Selective {
         let turn = tasks::wish(&mut self.turn, pass, self.tokens.of(slice, kind), LAST_TURN);
         let serving = self.serving(slice);
         let serves = serving.serves(kind);
-        let turns = if turn > 0 { serves & 1 << turn } else { 0 };
-        let first = match turns {
+        let first = match serves & turn_of(serving, kind, turn) {
             0 if serving.is_wished() => serving.meets(kind),
             turns => turns,
         };

@@ -46,7 +46,7 @@ pub(super) const fn last_turn(classes: u8) -> u16 {
     (classes as u16 - 1) * TURN - 1
 }
 
-/// The class that a token wishes for: another than the first, now and then.
+/// How far behind the class that goes first the class lies that a token wishes for: zero, but now and then.
 #[inline(always)]
 pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, last: u16) -> u8 {
     let turn = turn.branch(pass, row, |turn| turn < last, |turn| turn + 1, |_| 0);

@@ -183,3 +183,95 @@ fn a_token_says_once_that_nothing_waits() {
     let counters = answer.counters.map(|counters| (counters.seen, counters.sent));
     assert_eq!(counters, Some((Serial(first.seen.0), Serial(first.sent.0))));
 }
+
+/// So many polls in vain and no more leave the pointer ahead: the next one puts it right.
+const AHEAD_MAX: u32 = 1 << 16;
+
+#[test]
+fn a_pointer_that_polls_alone_move_on_stays_near_the_tasks_however_long_a_queue_is_idle() {
+    for (program, queues) in [("draconis", 1), ("draconis:classes=4", 4), ("draconis:labels", 1)] {
+        let mut rack = Rack::of(program, 4, 16);
+        let mut rounds = 0;
+        for poll in 0..3 * AHEAD_MAX + 3 {
+            let mut verdict = rack.token((poll % 4) as u16);
+            while let Verdict::Again(round) = verdict {
+                (verdict, rounds) = (rack.once_more(round), rounds + 1);
+            }
+            empty(verdict);
+            let ahead = rack.state().tasks_out.0.map(|out| out.since(START));
+            assert!(program == "draconis:labels" || ahead.iter().all(|ahead| *ahead <= AHEAD_MAX as i32 + 1));
+        }
+        let fixes = rounds - (3 * AHEAD_MAX + 3) * (queues - 1);
+        assert!(fixes >= 2 * queues && fixes <= 3 * queues, "{program}: {fixes} of {queues}");
+    }
+}
+
+#[test]
+fn tasks_that_come_before_and_after_a_pointer_was_put_back_leave_in_their_order() {
+    for program in ["draconis", "draconis:classes=4", "draconis:labels", "draconis:jobs=5"] {
+        for polls in [0, 1, AHEAD_MAX - 9, AHEAD_MAX - 8, AHEAD_MAX - 1, AHEAD_MAX, AHEAD_MAX + 8] {
+            let mut rack = Rack::polled(program, 4, 16, polls);
+            for worker in [0, 1, 2, 3, 0, 1, 2, 3] {
+                let verdict = rack.token(worker);
+                empty(rack.go_round(verdict));
+            }
+            for _ in 0..5 {
+                let verdict = rack.task();
+                let ends = rack.go_round(verdict);
+                assert!(matches!(ends, Verdict::Parked | Verdict::Drop(Refusal::FixDone)), "{ends:?}");
+            }
+            for task in 0..5 {
+                let verdict = rack.token(task as u16 % 4);
+                let dispatch = dispatched(rack.go_round(verdict));
+                assert_eq!(dispatch.task.sequence, START.plus(task), "{program} after {polls}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_task_that_comes_while_a_pointer_is_being_put_back_is_not_lost() {
+    for program in ["draconis", "draconis:classes=2", "draconis:labels"] {
+        let mut rack = Rack::polled(program, 4, 16, AHEAD_MAX);
+        let turning = circulating(rack.token(0));
+        assert_eq!(rack.task(), Verdict::Parked, "the fix is on its way already");
+        let other = rack.token(1);
+        empty(rack.go_round(other));
+        empty(rack.go_round(Verdict::Again(turning)));
+        assert_eq!(dispatched(rack.token(1)).task.sequence, START);
+        assert_eq!(rack.state().balance, 0);
+    }
+}
+
+#[test]
+fn a_poll_that_puts_a_pointer_back_and_whose_worker_left_meanwhile_is_not_answered() {
+    let mut rack = Rack::polled("draconis", 4, 16, AHEAD_MAX);
+    let turning = circulating(rack.token(0));
+    rack.admit(0, 2);
+    assert_eq!(rack.once_more(turning), Verdict::Drop(Refusal::FixDone));
+    assert_eq!(rack.task(), Verdict::Parked);
+    assert_eq!(dispatched(rack.token(1)).task.sequence, START);
+}
+
+/// As published nothing bounds it.
+#[test]
+fn as_published_a_pointer_runs_ahead_without_bound() {
+    let mut rack = Rack::polled("draconis:as-published", 4, 16, AHEAD_MAX);
+    empty(rack.token(0));
+}
+
+#[test]
+fn a_broom_in_a_closed_slice_whose_pointer_ran_ahead_puts_it_right() {
+    for (program, queues) in [("draconis", 1), ("draconis:classes=2", 2)] {
+        let mut rack = Rack::polled(program, 4, 16, AHEAD_MAX);
+        let row = rack.state().row;
+        rack.set_slice(SliceRow { open: false, ..row });
+        let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+        let mut broom = || {
+            let verdict = rack.control(sweep);
+            rack.go_round(verdict)
+        };
+        (0..queues).for_each(|_| assert_eq!(broom(), Verdict::Drop(Refusal::FixDone), "{program}"));
+        assert_eq!(broom(), Verdict::Drop(Refusal::SweepDone), "{program}");
+    }
+}

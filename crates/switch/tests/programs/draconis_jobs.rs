@@ -215,3 +215,16 @@ fn as_published_a_full_queue_says_nothing_of_what_is_left_of_a_job() {
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::QueueFull));
     assert_eq!(served(&mut rack), [0, 1]);
 }
+
+/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many go round.
+#[test]
+fn while_as_much_goes_round_as_may_tasks_and_jobs_are_refused_and_counted() {
+    let mut rack = Rack::of("draconis:classes=2,jobs=5", 4, 16);
+    let polls: Vec<_> = (0..96).map(|_| circulating(rack.token(0))).collect();
+    assert_eq!(refused(rack.task()).reason, RejectReason::NoRoom);
+    let reject = refused(rack.job(3));
+    assert_eq!((reject.reason, reject.behind), (RejectReason::NoRoom, 2));
+    assert_eq!(rack.program.refusals().of(Refusal::RoundsFull), 2);
+    rack.once_more(polls[0]);
+    circulating(rack.task());
+}

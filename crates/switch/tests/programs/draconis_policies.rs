@@ -296,6 +296,113 @@ fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
     assert_eq!(taken(&mut rack, 0), 2);
 }
 
+/// A rack with so many tasks, every `nth` of a class that is closed then.
+fn closed_class(tasks: u32, nth: u32) -> Rack {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    for task in 0..tasks {
+        assert_eq!(rack.task_with(if task % nth == 0 { GPU } else { ANY }), Verdict::Parked);
+    }
+    let row = rack.state().row;
+    let gpu = row.serving.class_of(GPU).unwrap();
+    rack.set_slice(SliceRow { closed: 1 << gpu, ..row });
+    rack
+}
+
+#[test]
+fn one_broom_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_each() {
+    // Places 0, 4, 8 and 12 are to be swept.
+    let mut rack = closed_class(16, 4);
+    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 0");
+    let about = circulating(rack.control(BROOM));
+    // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked
+    // at.
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
+    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 4");
+    let about = circulating(rack.once_more(about));
+    let tokens = Sweep { of: SweepOf::Tokens, ..BROOM };
+    assert_eq!(rack.control(tokens), Verdict::Drop(Refusal::SweepDone), "brooms for tokens are others");
+    let mut passes = 0;
+    let mut verdict = Verdict::Again(about);
+    while let Verdict::Again(round) = verdict {
+        (verdict, passes) = (rack.once_more(round), passes + 1);
+    }
+    assert!(matches!(verdict, Verdict::Swept { .. }) && passes == 3, "place 8 after {passes}");
+    // None is about any more.
+    circulating(rack.control(BROOM));
+}
+
+#[test]
+fn a_queue_is_swept_in_as_many_passes_as_it_has_places_and_brooms_come() {
+    let mut rack = closed_class(16, 2);
+    let before = rack.passes;
+    let mut swept = 0;
+    for _ in 0..9 {
+        let verdict = rack.control(BROOM);
+        swept += u32::from(matches!(rack.go_round(verdict), Verdict::Swept { .. }));
+    }
+    assert_eq!(swept, 8);
+    assert_eq!(rack.passes - before, 8, "a round for each place that holds another, and for the end");
+    assert_eq!(rack.state().balance, -8);
+}
+
+#[test]
+fn a_broom_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_task() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    (0..3).for_each(|_| assert!(is_empty(&rack.token(0))));
+    let fix = circulating(rack.task_with(GPU));
+    assert_eq!(rack.task_with(GPU), Verdict::Parked);
+    let row = rack.state().row;
+    let gpu = row.serving.class_of(GPU).unwrap();
+    rack.set_slice(SliceRow { closed: 1 << gpu, ..row });
+    let mut broom = circulating(rack.control(BROOM));
+    for _ in 0..3 {
+        broom = circulating(rack.once_more(broom));
+    }
+    assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
+    for task in 0..2 {
+        let verdict = if task == 0 { rack.once_more(broom) } else { rack.control(BROOM) };
+        let Verdict::Swept { packet: Packet::Reject(reject), .. } = rack.go_round(verdict) else {
+            panic!("task {task} was passed: {verdict:?}");
+        };
+        assert_eq!(reject.task.sequence, START.plus(task));
+    }
+    assert_eq!(rack.program.waiting(), 0);
+}
+
+#[test]
+fn a_broom_leaves_alone_what_lies_beyond_an_add_pointer_that_is_taken_back() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    (0..16).for_each(|_| assert_eq!(rack.task_with(ANY), Verdict::Parked));
+    let back = circulating(rack.task_with(ANY));
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { closed: 1 << row.serving.class_of(GPU).unwrap(), ..row });
+    let mut verdict = rack.control(BROOM);
+    let mut looks = 0;
+    while let Verdict::Again(round) = verdict {
+        (verdict, looks) = (rack.once_more(round), looks + 1);
+    }
+    assert_eq!((verdict, looks), (Verdict::Drop(Refusal::SweepDone), 16));
+    assert_eq!(rejected(rack.once_more(back)), RejectReason::QueueFull);
+}
+
+#[test]
+fn brooms_of_a_closed_slice_go_on_in_the_class_where_the_last_one_stood() {
+    let mut rack = Rack::of("draconis:classes=4", 4, 16);
+    (0..8).for_each(|task| assert_eq!(of_class(&mut rack, task, 3), Verdict::Parked));
+    let row = rack.state().row;
+    rack.set_slice(SliceRow { open: false, ..row });
+    let mut about = circulating(rack.control(BROOM));
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout), "one is about");
+    (0..2).for_each(|_| about = circulating(rack.once_more(about)));
+    assert!(matches!(rack.once_more(about), Verdict::Swept { .. }));
+    for _ in 0..7 {
+        assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "in one pass");
+    }
+    let verdict = rack.control(BROOM);
+    assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
+}
+
 #[test]
 fn a_task_waits_for_its_node_then_for_its_rack_and_then_for_nobody() {
     let wait = |rack: &mut Rack, span: Nanos| rack.now = rack.now + span;

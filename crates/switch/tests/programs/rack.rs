@@ -41,15 +41,20 @@ impl Rack {
 
     /// As [`Rack::new`], with room for four servers to write tasks ahead to.
     pub(crate) fn with_servers(program: &str, workers: u16) -> Self {
-        Self::made(program, workers, 16, 4)
+        Self::made(program, workers, 16, 4, 0)
     }
 
     /// As [`Rack::new`], with another program.
     pub(crate) fn of(program: &str, workers: u16, limit: u32) -> Self {
-        Self::made(program, workers, limit, 0)
+        Self::made(program, workers, limit, 0, 0)
     }
 
-    fn made(program: &str, workers: u16, limit: u32, servers: u16) -> Self {
+    /// As [`Rack::of`], after so many polls in vain.
+    pub(crate) fn polled(program: &str, workers: u16, limit: u32, polls: u32) -> Self {
+        Self::made(program, workers, limit, 0, polls)
+    }
+
+    fn made(program: &str, workers: u16, limit: u32, servers: u16, polls_ahead: u32) -> Self {
         let mut program = Choice::parse(program).unwrap().build(Config {
             workers: 8,
             clients: 4,
@@ -60,6 +65,7 @@ impl Rack {
             replay_cells: REPLAY_CELLS,
             servers,
             counters_start: START,
+            polls_ahead,
             ..Config::full(EPOCH)
         });
         let slice = SliceRow { open: true, limit, retry_after: Nanos(500), ..SliceRow::default() };

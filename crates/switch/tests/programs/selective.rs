@@ -259,6 +259,31 @@ fn who_meets_a_wish_comes_first_and_nobody_waits_for_it() {
     assert_eq!(served, [SSD, GPU, GPU]);
 }
 
+/// In slices of every two, three or four classes, whichever kind a worker is: the classes that it does not
+/// meet, one task each, while what it meets never runs empty.
+#[test]
+fn no_wish_starves_while_others_come_one_at_a_time() {
+    let sets = [BOTH, GPU, SSD, ANY];
+    for wishes in [&sets[..2], &sets[2..], &sets[1..], &sets] {
+        for has in sets {
+            let serving = Serving::of(wishes, &[has, BOTH]).unwrap().wished();
+            let mut rack = rack_of(serving, &[has]);
+            let met: Vec<Labels> = wishes.iter().copied().filter(|wish| has.have(*wish)).collect();
+            for wish in wishes {
+                assert_eq!(rack.task_with(*wish), Verdict::Parked);
+            }
+            let mut waits = wishes.to_vec();
+            for _ in 0..3 * TURN {
+                let taken = Labels(dispatched(token(&mut rack, 0)).constraints);
+                waits.retain(|wish| *wish != taken);
+                let steady = met.first().or(wishes.first()).copied().unwrap();
+                assert_eq!(rack.task_with(steady), Verdict::Parked);
+            }
+            assert_eq!(waits, [], "{has:?} of {wishes:?}");
+        }
+    }
+}
+
 #[test]
 fn a_token_that_finds_nobody_at_all_parks_next_also_where_it_would_first_look_for_wishes() {
     let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
@@ -291,6 +316,25 @@ fn a_task_waits_for_its_wish_as_many_passes_as_it_may_and_then_takes_anybody() {
         assert_eq!(taker(rack.task_with(GPU)), 0);
         assert_eq!(rack.once_more(asked), Verdict::Parked, "with nobody there it waits with the others");
     }
+}
+
+/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many go round.
+#[test]
+fn while_as_much_goes_round_as_may_a_task_is_refused_and_counted() {
+    let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
+    let mut rack = Rack::waiting(serving, &[0, 1], 16, 64);
+    token(&mut rack, 0);
+    let mut asking: VecDeque<_> = (0..96).map(|_| circulating(rack.task_with(SSD))).collect();
+    for _ in 0..10 {
+        assert_eq!(rejected(rack.task_with(SSD)), RejectReason::NoRoom);
+        let asked = asking.pop_front().unwrap();
+        asking.push_back(circulating(rack.once_more(asked)));
+    }
+    assert_eq!(rack.program.refusals().of(Refusal::RoundsFull), 10);
+    let asked = Verdict::Again(asking.pop_front().unwrap());
+    assert_eq!(taker(rack.go_round(asked)), 0);
+    token(&mut rack, 0);
+    circulating(rack.task_with(SSD));
 }
 
 /// What may happen to a slice.

@@ -1,5 +1,6 @@
 //! `sluice doctor`: what this machine can do, and what to do about the rest.
 
+mod certificates;
 mod check;
 mod xdp;
 
@@ -9,6 +10,7 @@ use std::{fs, thread};
 
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
+use sluice_ground::shared_memory::{IN_MEMORY, leftovers};
 use sluice_ground::{print, rocksdb};
 use sluice_hub::state::StateFolder;
 use sluice_net::first::{FirstPacket, LINK_MTU_MIN};
@@ -31,8 +33,9 @@ const LINK_MTU_GOOD: u16 = 1_500;
 pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     let mut checks = vec![kernel(), cores(), buffer("rmem_max"), buffer("wmem_max")];
     checks.extend(interfaces());
-    checks.extend([rocksdb(), terminal(), state(&args.state)]);
+    checks.extend([rocksdb(), terminal(), state(&args.state), shared_memory(Path::new(IN_MEMORY))]);
     checks.extend(xdp::checks());
+    checks.extend(certificates::checks(args));
     if args.json {
         print::line(to_json(&checks))?;
     } else {
@@ -156,9 +159,41 @@ fn terminal() -> Check {
     }
 }
 
+/// What racks that were killed left behind.
+fn shared_memory(memory: &Path) -> Check {
+    let what = "shared memory";
+    let left = leftovers(memory);
+    if left.is_empty() {
+        return Check::ok(what, "nothing is left of dead racks");
+    }
+    let found: Vec<String> = left.iter().map(ToString::to_string).collect();
+    let paths: Vec<String> = left.iter().map(|left| left.path().display().to_string()).collect();
+    let next = format!("the next `sluice up` removes it, or you do: rm -r {}", paths.join(" "));
+    Check::warn(what, found.join("; "), next)
+}
+
 fn state(path: &Path) -> Check {
     match StateFolder::open(path) {
         Ok(_) => Check::ok("state folder", path.display().to_string()),
         Err(why) => Check::fail("state folder", path.display().to_string(), why.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_ground::shared_memory::folder_name;
+
+    use super::*;
+
+    #[test]
+    fn what_a_killed_rack_left_in_shared_memory_is_a_warning_with_its_place() {
+        let memory = tempfile::tempdir().expect("a folder");
+        assert_eq!(shared_memory(memory.path()).health, Health::Ok);
+        let left = memory.path().join(folder_name(7));
+        fs::create_dir(&left).expect("made");
+        let found = shared_memory(memory.path());
+        let path = left.display().to_string();
+        assert!(found.health == Health::Warn && found.found.contains(&path), "{}", found.found);
+        assert!(found.next.contains(&format!("rm -r {path}")), "{}", found.next);
     }
 }

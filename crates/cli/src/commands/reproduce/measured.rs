@@ -14,6 +14,7 @@ use sluice_outcome::study::{
 };
 use sluice_sim::stats::estimate;
 use sluice_sim::study::growth;
+use sluice_sim::toml_complaint;
 
 /// Where the databases lie: one for each size of items.
 const DATABASES: &str = "out/rocksdb-by-size";
@@ -74,7 +75,11 @@ enum Setting {
 impl Plan {
     /// Reads a plan that comes with this program.
     pub(super) fn parse(file: &str, text: &str) -> Outcome<Self> {
-        toml::from_str(text).map_err(|why| Failure::bad_input(format!("{file}: {}", why.message())))
+        toml::from_str(text).map_err(|why| {
+            let (line, why) = toml_complaint(text, &why);
+            let place = line.map_or_else(String::new, |line| format!(" line {line}"));
+            Failure::bad_input(format!("{file}{place}: {why}"))
+        })
     }
 
     /// How many numbers it measures.
@@ -168,6 +173,7 @@ impl Plan {
             seed: self.seed,
             replications: self.replications,
             tasks: self.samples,
+            tasks_most: self.samples,
             warm_up: "a fifth as many".into(),
             dilation: None,
             notes: self.notes.clone(),

@@ -19,6 +19,7 @@ use sluice_report::table::Table;
 use sluice_sim::stats::Warmup;
 use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
 use sluice_sim::study::plan::Plan;
+use sluice_system::text;
 
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
         return follow(args, &found);
     }
     let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     let several = found.len() > 1;
     let mut ran = Vec::new();
     for (found, ready) in found.iter().zip(&ready) {
@@ -103,7 +104,7 @@ fn names(asked: &[String]) -> Vec<String> {
 /// Live, beside the simulator.
 fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
     let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     for one in found {
         let Figure::Simulated(plan) = &one.plan else {
             let name = one.called();
@@ -223,9 +224,8 @@ fn find(name: &str) -> Outcome<Found> {
         let unknown = sluice_units::unknown("plan", name, &known);
         return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
     }
-    let text = std::fs::read_to_string(path).map_err(|why| {
-        Failure::bad_input(format!("plan {name} cannot be read: {why}; give the path of a plan"))
-    })?;
+    let text =
+        text::read(path).map_err(|why| Failure::bad_input(format!("plan {name} cannot be read: {why}")))?;
     if PlanKind::of(&text) == Some(PlanKind::Rack) {
         return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
     }
@@ -335,18 +335,30 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     Ok(())
 }
 
-/// A number that differs needs a cause that somebody can run again.
+/// A number that differs needs a cause that somebody can run again, and one that is undecided a longer run.
 fn verdict(outcomes: &[StudyOutcome]) -> Outcome<()> {
-    let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
-    let unexplained = all.filter(|row| row.verdict == Verdict::Differs && row.cause.is_none());
-    let ids: Vec<&str> = unexplained.map(|row| row.id.as_str()).collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let why = format!(
-        "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it again",
-        ids.len(),
-        ids.join(", ")
-    );
-    Err(Failure::new(Kind::GateFailed, why).with_result_shown())
+    let of = |verdict| {
+        let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
+        let ids = all.filter(|row| row.verdict == verdict && row.cause.is_none()).map(|row| row.id.as_str());
+        ids.collect::<Vec<_>>()
+    };
+    let (unexplained, undecided) = (of(Verdict::Differs), of(Verdict::Undecided));
+    let differ = (!unexplained.is_empty()).then(|| {
+        format!(
+            "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it \
+             again",
+            unexplained.len(),
+            unexplained.join(", ")
+        )
+    });
+    let open = (!undecided.is_empty()).then(|| {
+        format!(
+            "{} are undecided, because their intervals hold both answers: {}; more --tasks narrow them",
+            undecided.len(),
+            undecided.join(", ")
+        )
+    });
+    let kind = if differ.is_some() { Kind::GateFailed } else { Kind::Undecided };
+    let whys: Vec<String> = [differ, open].into_iter().flatten().collect();
+    if whys.is_empty() { Ok(()) } else { Err(Failure::new(kind, whys.join("; ")).with_result_shown()) }
 }

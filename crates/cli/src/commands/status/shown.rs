@@ -1,11 +1,14 @@
 //! How a rack stands, for people and as JSON.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 use sluice_control::write_labels;
-use sluice_ground::ask::{link, phase};
-use sluice_ground::plan::Types;
-use sluice_net::rpc::v1::{ClassStatus, Counter, SliceStatus, StatusResponse};
-use sluice_report::table::{Table, time};
+use sluice_ground::ask::{link, phase, types_of};
+use sluice_ground::peers;
+use sluice_net::rpc::told_of_end;
+use sluice_net::rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
+use sluice_report::table::{Table, digits, time};
 
 /// All of it, for people.
 pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
@@ -21,7 +24,17 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let others = [workers, servers(status), clients(status), counters];
     let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
     let tables: Vec<String> = tables.map(Table::to_string).collect();
-    format!("{head}\n\n{}", tables.join("\n"))
+    format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
+}
+
+/// Certificates that end within two weeks or have ended, a line each.
+fn ending(status: &StatusResponse) -> String {
+    let line = |end: &CertificateEnd| {
+        let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
+        let told = at.and_then(told_of_end).unwrap_or_else(|| "ends".to_owned());
+        format!("{} {told}: put a new one in its place; it is read by itself\n", end.certificate)
+    };
+    status.ending.iter().map(line).collect()
 }
 
 /// The rack in a line.
@@ -44,9 +57,25 @@ pub(super) fn line(status: &StatusResponse) -> String {
         ) + &refused(slice)
     });
     let slices: String = slices.collect();
+    let apart = peers::apart(status);
+    let differing = status.workers.iter().zip(apart).filter_map(|(worker, apart)| {
+        Some(format!("; {} differs from its peers: {}", or_unknown(&worker.name), apart?))
+    });
+    let differing: String = differing.collect();
     let clients = status.clients.len();
     let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
-    format!("switch {}, epoch {}{slices}; {clients}", link(switch.link()), switch.epoch)
+    format!("switch {}, epoch {}{slices}; {clients}{differing}", link(switch.link()), switch.epoch)
+}
+
+/// A line for each worker that is not as its peers are.
+fn differing(status: &StatusResponse) -> String {
+    let all = status.workers.iter().zip(peers::apart(status));
+    let lines = all.filter_map(|(worker, apart)| {
+        let (apart, name) = (apart?, or_unknown(&worker.name));
+        let (peers, s) = (apart.peers, if apart.peers == 1 { "" } else { "s" });
+        Some(format!("! {name} differs from its {peers} peer{s}: {apart}\n"))
+    });
+    lines.collect()
 }
 
 /// What of a slice is refused because nobody serves it; empty if nothing is.
@@ -59,7 +88,7 @@ fn refused(slice: &SliceStatus) -> String {
 fn slices(status: &StatusResponse) -> Table {
     let mut table =
         Table::new(["slice", "types", "takes tasks", "workers", "quotas", "may wait", "balance", "stale"]);
-    let known = Types::ours();
+    let known = types_of(status);
     for slice in &status.slices {
         let types: Vec<String> = slice.types.iter().map(|number| known.shown(*number)).collect();
         table.row([
@@ -79,7 +108,7 @@ fn slices(status: &StatusResponse) -> Table {
 /// What the tasks of each slice need, and who has it.
 fn classes(status: &StatusResponse) -> Table {
     let mut table = Table::new(["slice", "needs", "types", "workers with it"]);
-    let known = Types::ours();
+    let known = types_of(status);
     for slice in &status.slices {
         for class in &slice.classes {
             let types: Vec<String> = class.types.iter().map(|number| known.shown(*number)).collect();
@@ -99,24 +128,42 @@ fn classes(status: &StatusResponse) -> Table {
 fn workers(status: &StatusResponse) -> Table {
     let is_labelled = status.workers.iter().any(|worker| !worker.labels.is_empty());
     let is_spine = status.workers.iter().any(|worker| worker.workers > 0);
-    let cells = |[labels, stands_for]: [String; 2], others: [String; 9]| {
+    let cells = |[labels, stands_for]: [String; 2], others: [String; 12]| {
         let [name, slice, phase, others @ ..] = others;
         let more = is_labelled.then_some(labels).into_iter().chain(is_spine.then_some(stands_for));
         [name, slice, phase].into_iter().chain(more).chain(others)
     };
     // A narrow terminal cuts off what stands last.
     let who = if is_spine { "leaf" } else { "worker" };
-    let headings = [who, "slice", "phase", "quota", "tasks/s", "at", "renewed ago", "index", "generation"];
+    let headings = [
+        who,
+        "slice",
+        "phase",
+        "quota",
+        "tasks/s",
+        "service",
+        "waits",
+        "could serve/s",
+        "at",
+        "renewed ago",
+        "index",
+        "generation",
+    ];
     let mut table = Table::new(cells(["labels", "workers"].map(str::to_owned), headings.map(str::to_owned)));
-    let mut workers: Vec<_> = status.workers.iter().collect();
-    workers.sort_by_key(|worker| &worker.name);
-    for worker in workers {
+    let mut workers: Vec<_> = status.workers.iter().zip(peers::apart(status)).collect();
+    workers.sort_by_key(|(worker, _)| &worker.name);
+    for (worker, apart) in workers {
+        let recent = worker.recent.unwrap_or_default();
+        let mean = |ns: u64| if recent.tasks > 0 { time(ns as f64) } else { "-".to_owned() };
         let others = [
-            or_unknown(&worker.name),
+            format!("{}{}", or_unknown(&worker.name), if apart.is_some() { " !" } else { "" }),
             slice_name(status, worker.slice),
             phase(worker.phase()).to_owned(),
             worker.quota.to_string(),
-            worker.tasks_per_second.to_string(),
+            peers::rate(&recent).map_or_else(|| "?".to_owned(), digits),
+            mean(recent.service_ns),
+            mean(recent.wait_ns),
+            known_or(worker.tasks_per_second),
             worker.at.clone(),
             time(worker.renewed_ago_ns as f64),
             worker.worker.to_string(),
@@ -170,6 +217,10 @@ fn counted(what: &str, counters: &[Counter]) -> Table {
     table
 }
 
+fn known_or(number: u32) -> String {
+    if number == 0 { "?".to_owned() } else { number.to_string() }
+}
+
 fn or_unknown(name: &str) -> String {
     if name.is_empty() { "?".to_owned() } else { name.to_owned() }
 }
@@ -194,12 +245,14 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
             "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
         })
     });
-    let workers = status.workers.iter().map(|worker| {
+    let workers = status.workers.iter().zip(peers::apart(status)).map(|(worker, apart)| {
         json!({
             "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
             "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
             "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
             "labels": worker.labels, "workers": worker.workers,
+            "recent": worker.recent.as_ref().filter(|recent| recent.span_ns > 0).map(recent_json),
+            "differs": apart.map(|apart| apart.to_string()),
         })
     });
     let clients = status.clients.iter().map(|client| {
@@ -218,6 +271,7 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
             "renewed_ago_ns": server.renewed_ago_ns,
         })
     });
+    let types = status.type_names.iter().map(|of| json!({ "type": of.task_type, "name": of.name }));
     json!({
         "schema": "sluice.status.v1",
         "switch": {
@@ -229,6 +283,18 @@ pub(super) fn to_json(status: &StatusResponse) -> Value {
         "clients": clients.collect::<Vec<_>>(),
         "servers": servers.collect::<Vec<_>>(),
         "refused": counters_json(&status.refused),
+        "ending": status.ending.iter().map(|end| {
+            json!({ "certificate": end.certificate, "unix_s": end.unix_s })
+        }).collect::<Vec<_>>(),
+        "types": types.collect::<Vec<_>>(),
+    })
+}
+
+fn recent_json(recent: &RecentWork) -> Value {
+    let mean = |ns: u64| (recent.tasks > 0).then_some(ns);
+    json!({
+        "span_ns": recent.span_ns, "tasks": recent.tasks, "tasks_per_s": peers::rate(recent),
+        "service_ns": mean(recent.service_ns), "wait_ns": mean(recent.wait_ns),
     })
 }
 
@@ -241,6 +307,14 @@ mod tests {
     use sluice_net::rpc::v1::{LinkState, SwitchStatus};
 
     use super::*;
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_told_of_before_the_tables() {
+        let ending = vec![CertificateEnd { certificate: "certificate switch.pem".to_owned(), unix_s: 0 }];
+        let told = text("here", &StatusResponse { ending, ..StatusResponse::default() });
+        let lines: Vec<&str> = told.lines().take(3).collect();
+        assert!(lines[1].starts_with("certificate switch.pem ended ") && lines[2].is_empty(), "{told}");
+    }
 
     #[test]
     fn a_line_says_which_slices_are_open_and_what_waits_in_them() {

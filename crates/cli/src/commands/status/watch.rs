@@ -24,7 +24,6 @@ pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     let began = Instant::now();
     let shown = Shown::fitting(args.json);
-    let every = args.every.max(LOOK_EVERY);
     let mut first = true;
     while !stop.is_asked() {
         let looked = Instant::now();
@@ -33,7 +32,7 @@ pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
         if !shown.show(began.elapsed(), &look)? {
             break;
         }
-        while !stop.is_asked() && looked.elapsed() < every {
+        while !stop.is_asked() && looked.elapsed() < args.every {
             if shown.key(LOOK_EVERY) == Some('q') {
                 stop.ask();
             }

@@ -22,7 +22,7 @@ use sluice_hub::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_kernel::KernelError;
 use sluice_net::faults::FaultPlan;
 use sluice_net::first::FirstPacket;
-use sluice_net::program::{CONTROLLER_DEFAULT, log};
+use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
 use sluice_net::registrar::Controllers;
 use sluice_net::udp::Waiting;
 use sluice_report::table::Table;
@@ -62,6 +62,7 @@ impl Driver {
 pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
+    read_anew_on_hangup()?;
     log(args.output.quiet);
     let plan = plan(args)?;
     if args.detach {

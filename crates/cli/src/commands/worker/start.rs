@@ -8,12 +8,13 @@ use std::process::Command;
 use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::print;
 use sluice_net::program::{WorkerArgs, log, serve_on_cores};
+use sluice_system::{Attempt, advice};
 
 /// Becomes a program of the user's. It only comes back if that fails.
 pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
     let why = Command::new(program).args(args).exec();
-    let program = program.display();
-    Err(Failure::bad_input(format!("{program} cannot be run: {why}; give the path of an executable")))
+    let (program, helps) = (program.display(), advice(Attempt::Program, &why));
+    Err(Failure::bad_input(format!("{program} cannot be run: {why}; {helps}")))
 }
 
 /// Serves one of our services that needs no program of its own.

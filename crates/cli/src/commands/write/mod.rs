@@ -33,7 +33,7 @@ const AROUND_BYTES: usize = 14 + 20 + 8 + 4 + 20;
 
 /// Sends, or takes what others send.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on_signals_and_hangup()?;
     if let Some(at) = args.listen {
         return take::until_stopped(at, args.output.json, &stop);
     }

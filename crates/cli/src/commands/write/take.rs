@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::{env, fs, panic, process};
+use std::{env, fs, panic};
 
 use serde::Serialize;
 use serde_json::json;
 use sluice_ground::fail::{Failure, Outcome};
 use sluice_ground::print;
+use sluice_ground::seed::random_bits;
 use sluice_ground::stop::Stop;
 use sluice_host::rdma::{PairSpec, RoceRefusal};
 use sluice_net::clock::monotonic;
@@ -89,7 +90,7 @@ pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outco
 /// Memory for one WRITE, and a pair for each flow that there may be.
 fn open(at: SocketAddr) -> Outcome<Receiver> {
     let mut receiver = Receiver::bind(at, &SocketOptions::default())?;
-    let path = env::temp_dir().join(format!("sluice-write-{}-{}", process::id(), receiver.local().port()));
+    let path = env::temp_dir().join(format!("sluice-write-{:016x}", random_bits()?));
     let memory = SharedMemory::create(&path, MAX_WRITE_BYTES)?;
     // Nobody else is to find it.
     fs::remove_file(&path).ok();

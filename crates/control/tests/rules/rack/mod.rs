@@ -83,6 +83,7 @@ pub(crate) fn worker(name: &str, life: u64) -> WorkerHello {
         labels: Vec::new(),
         quota: 2,
         capacity: 0,
+        recent: sluice_control::RecentWork::default(),
         server: String::new(),
         rejoins: 0,
         workers: 0,

@@ -57,6 +57,7 @@ pub(crate) fn config(workers: u16, tokens_per_slice: u32) -> Config {
         replay_cells: 16,
         servers: 2,
         counters_start: Serial(u32::MAX - 8),
+        polls_ahead: 0,
         seed: 0,
     }
 }

@@ -1,21 +1,28 @@
 //! What servers and callers show each other, and whom they believe.
 
+mod ending;
 mod pem;
 mod pinned;
+mod renewed;
 pub mod why;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use super::caller::Caller;
 use crate::NetError;
-use pem::Pem;
+pub use ending::{ENDS_SOON, end_of, told_of_end};
+pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
+pub use renewed::read_anew;
+pub(crate) use renewed::{OfFiles, Renewed};
 
 /// gRPC is HTTP/2.
 const ALPN_H2: &[u8] = b"h2";
@@ -69,7 +76,7 @@ impl ServerTls {
     /// # Errors
     /// [`NetError::Tls`] for a certificate or key that is none, and for two that do not go together.
     pub fn config(&self) -> Result<Arc<ServerConfig>, NetError> {
-        let (chain, key) = (self.certificate.certificates()?, self.key.key()?);
+        let (chain, key) = (self.certificate.own_certificates()?, self.key.key()?);
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
@@ -83,7 +90,56 @@ impl ServerTls {
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|why| self.key.wrong(why::of(&why)))?;
         config.alpn_protocols.push(ALPN_H2.to_vec());
+        // Whoever connects again shows its certificate again: it may have ended meanwhile.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
+    }
+
+    /// What holds now, whenever that is asked: files are read anew when they change.
+    ///
+    /// # Errors
+    /// As [`ServerTls::config`].
+    pub fn renewed(&self) -> Result<RenewedTls, NetError> {
+        Renewed::new(self.clone()).map(RenewedTls)
+    }
+}
+
+impl OfFiles for ServerTls {
+    type Made = (Arc<ServerConfig>, Ends);
+
+    fn files(&mut self) -> Vec<&mut Pem> {
+        [&mut self.certificate, &mut self.key].into_iter().chain(&mut self.clients).collect()
+    }
+
+    fn make(&self) -> Result<Self::Made, NetError> {
+        let all = [&self.certificate].into_iter().chain(&self.clients);
+        Ok((self.config()?, all.filter_map(ends).collect()))
+    }
+}
+
+/// Certificates by what they are called, each with its end.
+pub type Ends = Vec<(String, SystemTime)>;
+
+/// Nothing for an authority of the first version of X.509, which may be believed and cannot be read here.
+fn ends(pem: &Pem) -> Option<(String, SystemTime)> {
+    let end = ending::first_end(&pem.certificates().ok()?)?;
+    Some((pem.what().to_owned(), end))
+}
+
+/// What a server shows and whom it lets in, as its files say now.
+#[derive(Debug)]
+pub struct RenewedTls(Renewed<ServerTls>);
+
+impl RenewedTls {
+    /// As TLS takes it.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.0.now().1.0
+    }
+
+    /// When the certificates end.
+    pub fn ends(&self) -> Ends {
+        self.0.now().1.1
     }
 }
 
@@ -136,6 +192,22 @@ impl ClientTls {
         self
     }
 
+    /// When the certificates end that are shown and believed.
+    ///
+    /// # Errors
+    /// [`NetError::Tls`] for one that is none.
+    pub fn ends(&self) -> Result<Ends, NetError> {
+        let shown = self.identity.iter().map(|(certificate, _)| certificate);
+        let all: Vec<&Pem> = [&self.authority].into_iter().chain(shown).collect();
+        all.iter().try_for_each(|pem| pem.certificates().map(drop))?;
+        Ok(all.into_iter().filter_map(ends).collect())
+    }
+
+    pub(super) fn files(&mut self) -> Vec<&mut Pem> {
+        let shown = self.identity.iter_mut().flat_map(|(certificate, key)| [certificate, key]);
+        [&mut self.authority].into_iter().chain(shown).collect()
+    }
+
     /// Whom the certificate that is shown names.
     pub(super) fn name(&self) -> Result<Option<String>, NetError> {
         let Some((certificate, _)) = &self.identity else { return Ok(None) };
@@ -152,7 +224,7 @@ impl ClientTls {
             config = config.domain_name(name);
         }
         if let Some((certificate, key)) = &self.identity {
-            certificate.certificates()?;
+            certificate.own_certificates()?;
             key.key()?;
             config = config.identity(Identity::from_pem(certificate.text(), key.text()));
         }
@@ -208,5 +280,16 @@ mod tests {
             ClientTls::new(certificate.as_bytes()).showing(certificate.as_bytes(), others.as_bytes());
         let why = caller.over(Endpoint::from_static("https://127.0.0.1:1")).unwrap_err().to_string();
         assert!(why.contains("does not belong to the certificate"), "{why}");
+    }
+
+    /// As `openssl x509 -req -signkey` makes one that is given no extensions.
+    #[test]
+    fn a_certificate_of_version_1_is_told_as_the_certificate_that_it_is() {
+        let both = include_bytes!("pem/version-1.pem");
+        let why = ServerTls::new(both, both).config().unwrap_err().to_string();
+        assert!(why.contains("certificate: is of X.509 version 1") && !why.contains("key"), "{why}");
+        let caller = ClientTls::new(both).showing(both, both);
+        let why = caller.over(Endpoint::from_static("https://127.0.0.1:1")).unwrap_err().to_string();
+        assert!(why.contains("certificate: is of X.509 version 1") && !why.contains("key"), "{why}");
     }
 }

@@ -3,29 +3,57 @@
 use std::fs;
 use std::path::Path;
 
+use sluice_system::{Attempt, advice};
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use webpki::EndEntityCert;
+
 use crate::NetError;
+
+/// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
+pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one \
+    of version 3 (openssl req -x509 -addext subjectAltName=…, or openssl x509 -req -extfile)";
 
 /// Text that should hold certificates or a key, and what it is called.
 #[derive(Clone)]
-pub(super) struct Pem {
+pub(crate) struct Pem {
     what: String,
     text: Vec<u8>,
+    /// The file that it came from, if it came from one.
+    path: Option<Box<Path>>,
 }
 
 impl Pem {
     pub(super) fn given(what: &str, text: &[u8]) -> Self {
-        Self { what: what.to_owned(), text: text.to_vec() }
+        Self { what: what.to_owned(), text: text.to_vec(), path: None }
     }
 
     pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
         let what = format!("{what} {}", path.display());
-        match fs::read(path) {
-            Ok(text) => Ok(Self { what, text }),
-            Err(why) => Err(NetError::Tls { what, why: format!("{why}; give the path of a PEM file") }),
-        }
+        let mut read = Self { what, text: Vec::new(), path: Some(path.into()) };
+        read.read_again()?;
+        Ok(read)
+    }
+
+    /// What its file holds now; says whether that is new.
+    pub(super) fn read_again(&mut self) -> Result<bool, NetError> {
+        let Some(path) = &self.path else { return Ok(false) };
+        let text = fs::read(path).map_err(|why| {
+            let helps = advice(Attempt::Read, &why);
+            self.wrong(format!("{why}; {helps}"))
+        })?;
+        let is_new = self.text != text;
+        self.text = text;
+        Ok(is_new)
+    }
+
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub(super) fn what(&self) -> &str {
+        &self.what
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -42,6 +70,21 @@ impl Pem {
                 "PEM with a certificate is needed (-----BEGIN CERTIFICATE-----), and it holds {found}: give the file \
                  that openssl wrote with -out"
             )));
+        }
+        Ok(certificates)
+    }
+
+    /// The same of who shows them: the first is its own.
+    pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+        let certificates = self.certificates()?;
+        match EndEntityCert::try_from(&certificates[0]) {
+            Ok(_) => {}
+            Err(webpki::Error::UnsupportedCertVersion) => return Err(self.wrong(VERSION_1)),
+            Err(what) => {
+                return Err(
+                    self.wrong(format!("it is no certificate that can be read ({what}): make another"))
+                );
+            }
         }
         Ok(certificates)
     }

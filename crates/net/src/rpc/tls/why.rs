@@ -5,6 +5,7 @@ use std::io;
 
 use tokio_rustls::rustls::{self, CertificateError};
 
+use super::pem::VERSION_1;
 use super::pinned::is_authority_as_end;
 
 const DAY_S: u64 = 24 * 60 * 60;
@@ -90,6 +91,7 @@ fn certificate(error: &CertificateError, authority: &str) -> String {
             format!("its certificate begins to be valid in {days} days: set the clocks right")
         }
         CertificateError::Expired => "its certificate has expired: make a new one".to_owned(),
+        CertificateError::Other(other) if is_of_version_1(other) => format!("its certificate {VERSION_1}"),
         CertificateError::Other(_) if is_authority_as_end(error) => format!(
             "its certificate is an authority's (CA:TRUE), and not the one that was given ({authority}): give that very \
              file, or let the authority sign a certificate for it"
@@ -101,6 +103,10 @@ fn certificate(error: &CertificateError, authority: &str) -> String {
         }
         other => format!("its certificate cannot be used ({other}): make another"),
     }
+}
+
+fn is_of_version_1(error: &rustls::OtherError) -> bool {
+    matches!(error.0.downcast_ref(), Some(webpki::Error::UnsupportedCertVersion))
 }
 
 /// What stands in `DnsName("…")` or `IpAddress(…)`.

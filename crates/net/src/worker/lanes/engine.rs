@@ -45,6 +45,8 @@ pub(super) struct LanesEngine {
     actions: Vec<Action>,
     runs: Vec<(usize, WantedRun)>,
     stopper: Stopper,
+    /// Why a lane was refused that never was registered: the server ends once it has answered what it holds.
+    refused: Option<String>,
     name: String,
     dilation: u32,
     cores: usize,
@@ -113,6 +115,7 @@ impl LanesEngine {
             places: vec![None; places],
             actions: Vec::new(),
             runs: Vec::new(),
+            refused: None,
             name: options.worker.name.clone(),
             dilation: options.worker.dilation.max(1),
             cores: options.cores,
@@ -143,6 +146,9 @@ impl LanesEngine {
         };
         self.socket.flush();
         let drained = self.end_cores(drained)?;
+        if let Some(why) = self.refused {
+            return Err(NetError::Refused { why });
+        }
         let ran = self.clock.now().since(self.began);
         let of = (self.name.as_str(), self.dilation, self.cores);
         let served = Served { batch: self.behind.dispatcher.batch_time(), ..self.served };
@@ -155,7 +161,7 @@ impl LanesEngine {
         self.socket.receive(wait)?;
         self.take_packets();
         self.take_refusals();
-        self.take_registrations()?;
+        self.take_registrations();
         let now = self.clock.now();
         self.start_runs(now);
         self.behind.dispatcher.tick(now);
@@ -223,22 +229,19 @@ impl LanesEngine {
         }
     }
 
-    fn take_registrations(&mut self) -> Result<(), NetError> {
+    fn take_registrations(&mut self) {
         let now = self.clock.now();
         for index in 0..self.lanes.len() {
             let (lane, machine) = (&mut self.lanes[index], self.machines.lane(index));
             let times = (now, self.dilation);
             let why = lane.take_registrations(machine, &mut self.settings, times, &mut self.actions);
-            if let Some(why) = why {
-                return Err(NetError::Refused { why });
-            }
+            self.refused = self.refused.take().or(why);
             lane.rejoin_if_pair_failed(machine);
             if lane.effects.slots.wants_grant(now) {
                 lane.registrar.renew_now();
             }
             self.perform(index, now);
         }
-        Ok(())
     }
 
     /// Gives the dispatcher what the lanes want run.
@@ -287,6 +290,8 @@ impl LanesEngine {
             let lane = &mut lanes[index];
             let (ended, reply) = answer(lane, table, request.place);
             let took = request.ended.since(request.began);
+            let waited = machines.lane(index).waited(slot, request.began);
+            lane.recent.ended(request.began, took, waited);
             let service = &mut services[lane.service];
             (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
             served.tasks += 1;
@@ -339,6 +344,7 @@ impl LanesEngine {
         if !self.is_pool {
             self.name_overdue(now);
         }
+        self.lanes.iter_mut().for_each(|lane| lane.tell_recent(now));
         if self.measures {
             self.tell_capacity();
         }
@@ -384,9 +390,9 @@ impl LanesEngine {
     /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
-            StopOrder::Nothing => None,
+            StopOrder::Nothing if self.refused.is_none() => None,
             StopOrder::Abort => Some(false),
-            StopOrder::Drain => {
+            StopOrder::Nothing | StopOrder::Drain => {
                 let mut all_gone = true;
                 for (index, lane) in self.lanes.iter_mut().enumerate() {
                     all_gone &= lane.leave(self.machines.lane(index), &self.settings, now);

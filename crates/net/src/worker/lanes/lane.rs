@@ -10,6 +10,7 @@ use crate::udp::Outbox;
 use crate::worker::engine::{
     Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
 };
+use crate::worker::recent::RecentMeter;
 
 /// A lane.
 pub(super) struct ServerLane {
@@ -18,6 +19,7 @@ pub(super) struct ServerLane {
     pub(super) effects: Effects,
     pub(super) registrar: WorkerRegistrar,
     pub(super) hello: WorkerHello,
+    pub(super) recent: RecentMeter,
     /// The newest first.
     pub(super) switches: Vec<Endpoint>,
     said: RegistrationTold,
@@ -35,6 +37,7 @@ impl ServerLane {
         hello: WorkerHello,
         registrar: WorkerRegistrar,
         service: usize,
+        now: Nanos,
     ) -> Self {
         let worker = &options.worker;
         let packet_max = worker.datagram_max.saturating_sub(HEADER_BYTES);
@@ -43,13 +46,14 @@ impl ServerLane {
             effects: Effects::new(&settings(worker), worker, hello.at, packet_max),
             registrar,
             hello,
+            recent: RecentMeter::new(now),
             switches: Vec::new(),
             said: RegistrationTold::default(),
             leaving: None,
         }
     }
 
-    /// Hears what the controller said; gives its reason if it refuses this lane.
+    /// Hears what the controller said; gives its reason if it refuses this lane, which never was registered.
     pub(super) fn take_registrations(
         &mut self,
         machine: &mut Worker,
@@ -66,15 +70,12 @@ impl ServerLane {
                     self.effects.ranked = false;
                     settings.retry_horizon = grant.retry_horizon;
                     settings.transit = grant.transit;
-                    // No token leaves before the room is shared out.
-                    let mut registration = dilated(&grant, dilation);
-                    registration.quota = 0;
-                    machine.grant(now, settings, registration, actions);
+                    machine.grant_lane(now, settings, dilated(&grant, dilation), actions);
                 }
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
-                // The registrar's own thread has said so.
-                RegistrarEvent::Lost { .. } => {}
-                RegistrarEvent::Refused { why } => return Some(why),
+                RegistrarEvent::Refused { why } if self.switches.is_empty() => return Some(why),
+                // The registrar's own thread has said so, and asks again.
+                RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     machine.left(now, final_sent);
                     self.leaving.iter_mut().for_each(|leaving| leaving.let_go = true);
@@ -131,6 +132,15 @@ impl ServerLane {
     /// When leaving is given up.
     pub(super) fn gives_up(&self) -> Option<Nanos> {
         self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
+    }
+
+    /// Tells the controller what the lane did, if that is something new.
+    pub(super) fn tell_recent(&mut self, now: Nanos) {
+        let Some(recent) = self.recent.turn(now).filter(|recent| *recent != self.hello.recent) else {
+            return;
+        };
+        self.hello.recent = recent;
+        self.registrar.set_hello_later(self.hello.clone());
     }
 
     /// Tells the controller another capacity, if it is much another.

@@ -37,6 +37,7 @@ use super::options::bind;
 use super::report::WorkerReport;
 use super::stopper::Stopper;
 use crate::NetError;
+use crate::clock::Clock;
 use crate::clock::monotonic;
 use crate::pin::settle_thread;
 use crate::registrar::WorkerRegistrar;
@@ -97,8 +98,9 @@ impl LaneServer {
     /// Takes packets on this thread until it is stopped and has finished what it holds.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have a lane, [`NetError::Pin`] when the core is not
-    /// to be had, [`NetError::Cores`] when a thread of cores has ended, and what ends the socket.
+    /// [`NetError::Refused`] when the controller will not have a lane, once what the others hold is answered,
+    /// [`NetError::Pin`] when the core is not to be had, [`NetError::Cores`] when a thread of cores has
+    /// ended, and what ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         settle_thread(self.pin)?;
         self.engine.run()
@@ -119,7 +121,7 @@ fn lanes(
 ) -> Result<Vec<ServerLane>, NetError> {
     let worker = &options.worker;
     let at = crate::identity::reachable(socket.local())?;
-    let each = options.lanes();
+    let (each, now) = (options.lanes(), Clock::start().now());
     let of = options.services.iter().enumerate();
     let places = of.flat_map(|(service, of)| (1..=each).map(move |number| (service, of, number)));
     places
@@ -133,6 +135,7 @@ fn lanes(
                 labels: worker.labels.clone(),
                 quota: QUOTA_MAX,
                 capacity: worker.capacity / each as u32,
+                recent: sluice_control::RecentWork::default(),
                 server: worker.memory.as_ref().map_or_else(String::new, |memory| memory.server.clone()),
                 rejoins: 0,
                 workers: 0,
@@ -141,7 +144,7 @@ fn lanes(
             let bell = socket.waker();
             let line =
                 WorkerRegistrar::worker(worker.controller.clone(), hello.clone(), move || bell.wake())?;
-            Ok(ServerLane::new(options, hello, line, service))
+            Ok(ServerLane::new(options, hello, line, service, now))
         })
         .collect()
 }

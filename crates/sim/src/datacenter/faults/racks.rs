@@ -125,6 +125,7 @@ impl Leads {
             labels: Vec::new(),
             quota: datacenter.control.quota_of_workers(),
             capacity: 0,
+            recent: sluice_control::RecentWork::default(),
             server: String::new(),
             rejoins: 0,
             workers: 0,

@@ -47,13 +47,13 @@ impl Rack<'_> {
     pub(in crate::faults) fn call(&mut self, told: Told) {
         let [at, _] = self.arrivals(CALLS);
         if let Some(at) = at {
-            self.remind(at + CALL_WAY, Event::Call(told));
+            self.remind(at + CALL_WAY, Event::Call(Box::new(told)));
         }
     }
 
     pub(in crate::faults) fn call_arrives(&mut self, told: Told) {
         if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::Call(told));
+            self.remind(self.brain.stalled_until, Event::Call(Box::new(told)));
             return;
         }
         if self.is_told() {
@@ -73,7 +73,7 @@ impl Rack<'_> {
         {
             let thaws = self.dealings(host).frozen_until;
             if self.world.now < thaws {
-                self.remind(thaws, Event::CallAnswered { call, answer });
+                self.remind(thaws, Event::CallAnswered { call, answer: Box::new(answer) });
                 return Ok(());
             }
         }
@@ -93,7 +93,7 @@ impl Rack<'_> {
             return;
         }
         if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::OpDone { brain, answer });
+            self.remind(self.brain.stalled_until, Event::OpDone { brain, answer: Box::new(answer) });
             return;
         }
         self.tell_brain(Told::TableAnswered(answer));
@@ -102,7 +102,7 @@ impl Rack<'_> {
     pub(in crate::faults) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
         self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.world.now + way);
-        self.remind(self.brain.seat.answers_until, Event::OpDone { brain, answer });
+        self.remind(self.brain.seat.answers_until, Event::OpDone { brain, answer: Box::new(answer) });
     }
 
     pub(in crate::faults) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
@@ -158,7 +158,8 @@ impl Rack<'_> {
                     self.brain.seat.ops_until = self.brain.seat.ops_until.max(self.world.now + way);
                     let (brain, switch) = (self.brain.seat.life, self.switch.life);
                     let by = self.brain.seat.controller.as_ref().map_or(Term(0), Controller::term);
-                    self.remind(self.brain.seat.ops_until, Event::Op { brain, switch, by, op });
+                    let op = Event::Op { brain, switch, by, op: Box::new(op) };
+                    self.remind(self.brain.seat.ops_until, op);
                 }
                 Action::Answer { call, answer } => {
                     let caller = self.brain.calls.get(&call).map(|(host, _)| story::host(*host));
@@ -167,7 +168,7 @@ impl Rack<'_> {
                     let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
                     if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))
                     {
-                        self.remind(at + CALL_WAY, Event::CallAnswered { call, answer });
+                        self.remind(at + CALL_WAY, Event::CallAnswered { call, answer: Box::new(answer) });
                     }
                 }
                 Action::SetDepth { worker, depth } => self.set_depth(worker, depth),

@@ -79,11 +79,11 @@ impl Rack<'_> {
         true
     }
 
-    /// When the pass that comes to the queue now looked at the clock. On a switch with many CPUs that is now
-    /// and then before another looked that got there first.
+    /// When the pass that comes to the queue now looked at the clock, which may be hours ahead of the hosts'.
+    /// On a switch with many CPUs that is now and then before another looked that got there first.
     fn looked(&mut self) -> Nanos {
         let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
-        self.world.now.since(on_its_way)
+        self.world.now.since(on_its_way) + self.scenario.long.ahead(self.world.now)
     }
 
     /// What a packet's bytes consist of, or where they were kept if the switch keeps any; and whether there

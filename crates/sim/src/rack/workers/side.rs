@@ -1,7 +1,7 @@
 //! What happens to the workers of a curve (`nodes::worker`): what their cores' work takes, and what is
 //! counted. Of what a core does only the end of a service is an event of its own.
 
-use sluice_host::worker::Action;
+use sluice_host::worker::{Action, Worker};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 
@@ -17,13 +17,10 @@ const NEVER: Nanos = Nanos(u64::MAX);
 
 impl<O: Observer> Staged<'_, O> {
     /// The worker learns of a registration; it sends what tokens it may.
-    pub(in crate::rack) fn grant_worker(&mut self, worker: u32, mut grant: WorkerRegistration) {
-        // A lane's tokens follow the room of its cores.
-        if self.has_cores() {
-            grant.quota = 0;
-        }
+    pub(in crate::rack) fn grant_worker(&mut self, worker: u32, grant: WorkerRegistration) {
+        let take = if self.has_cores() { Worker::grant_lane } else { Worker::grant };
         let Ok(()) = self.on_worker(worker as usize, |machine, now, settings, out| {
-            machine.grant(now, settings, grant, out);
+            take(machine, now, settings, grant, out);
         });
         self.settle_cores(worker as usize);
     }

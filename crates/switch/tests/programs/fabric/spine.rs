@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sluice_switch::horus::{Average, HorusError, IDLE_SELECTED, IdleRack};
-use sluice_wire::{Epoch, MeanQueue, RejectReason};
+use sluice_wire::{Attempt, Epoch, MeanQueue, Reject, RejectReason};
 
 use super::*;
 use crate::rack::{circulating, rejected};
@@ -110,6 +110,28 @@ fn a_leafs_word_counts_if_it_is_of_this_life_and_generation_and_comes_from_there
     assert_eq!(refused(here, Update { pool: SliceId(0), ..told }), Refusal::UnknownSource);
     fabric.row(1, GENERATION, false);
     assert_eq!(self::refused(fabric.tell(here, told)), Refusal::Closed);
+}
+
+#[test]
+fn what_nobody_below_the_spine_sent_reaches_no_client() {
+    let mut fabric = Fabric::new(&[2, 2]);
+    let reply = Packet::Reply(Reply { client: CLIENT, ..Reply::default() });
+    let task = submit(START).task;
+    let reject = Packet::Reject(Reject {
+        epoch: EPOCH,
+        client: CLIENT,
+        task,
+        attempt: Attempt(1),
+        task_type: GET,
+        reason: RejectReason::NoWorkers,
+        behind: 0,
+        retry_after_ns: 0,
+    });
+    for packet in [reply, reject] {
+        let mut pass = |from| fabric.spine.pass(Nanos(0), Arrival::Wire { from, packet, room: true });
+        assert_eq!(refused(pass(at(999))), Refusal::UnknownSource);
+        assert!(matches!(pass(leaf_at(1)), Verdict::Send { to, .. } if to == at(200)));
+    }
 }
 
 #[test]

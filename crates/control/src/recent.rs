@@ -1,0 +1,62 @@
+//! What a worker did over the last seconds, as it says with each renewal; a leaf says it of its pool.
+
+use sluice_wire::Nanos;
+
+/// Tasks that ended over the last seconds, and what they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecentWork {
+    /// How long these seconds are; 0 where nothing is known.
+    pub span: Nanos,
+    /// How many tasks ended.
+    pub tasks: u32,
+    /// What a task's service took on average.
+    pub service: Nanos,
+    /// How much services differ (their standard deviation).
+    pub deviation: Nanos,
+    /// How long a task waited at the worker on average, from its packet's arrival to its service.
+    pub wait: Nanos,
+}
+
+impl RecentWork {
+    /// What both did in the same seconds.
+    #[must_use]
+    pub fn beside(self, other: Self) -> Self {
+        let tasks = self.tasks.saturating_add(other.tasks);
+        let mean = |of: fn(&Self) -> Nanos| {
+            let sum = |work: &Self| u128::from(of(work).0) * u128::from(work.tasks);
+            let all = sum(&self) + sum(&other);
+            Nanos(u64::try_from(all / u128::from(tasks.max(1))).unwrap_or(u64::MAX))
+        };
+        Self {
+            span: self.span.max(other.span),
+            tasks,
+            service: mean(|work| work.service),
+            deviation: self.deviation.max(other.deviation),
+            wait: mean(|work| work.wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_workers_are_told_as_one_by_how_many_tasks_each_had() {
+        let work = |tasks, service_us, wait_us| RecentWork {
+            span: Nanos::from_millis(5_000),
+            tasks,
+            service: Nanos::from_micros(service_us),
+            deviation: Nanos::from_micros(service_us / 2),
+            wait: Nanos::from_micros(wait_us),
+        };
+        let both = work(300, 10, 4).beside(work(100, 50, 0));
+        assert_eq!(
+            (both.tasks, both.service, both.wait),
+            (400, Nanos::from_micros(20), Nanos::from_micros(3))
+        );
+        assert_eq!((both.span, both.deviation), (Nanos::from_millis(5_000), Nanos::from_micros(25)));
+        assert_eq!(RecentWork::default().beside(work(1, 8, 2)), work(1, 8, 2));
+        assert_eq!(RecentWork::default().beside(RecentWork::default()), RecentWork::default());
+    }
+}

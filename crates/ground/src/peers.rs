@@ -1,0 +1,229 @@
+//! Which workers differ from their peers, those that share a slice and have the same labels: whose services
+//! take longer, where tasks wait, who gets few.
+//!
+//! Only the worker that is worse is named, and only where it is more than chance: tasks differ in what they
+//! take, and a moment in which the machine was busy says nothing of a worker.
+
+use std::fmt;
+
+use sluice_net::rpc::v1::{RecentWork, StatusResponse, WorkerPhase, WorkerStatus};
+use sluice_report::table::{digits, time};
+
+/// The fewest tasks that a mean is believed from.
+const TASKS_MIN: f64 = 5.0;
+/// How many standard errors are more than chance.
+const ERRORS_MIN: f64 = 4.0;
+/// By what factor a mean service has to be longer.
+const SERVICE_FACTOR: f64 = 1.5;
+/// From this factor on, a few services that took very long are enough: a worker that is stopped now and then.
+const STALLED_FACTOR: f64 = 3.0;
+/// By what factor waits have to be longer.
+const WAIT_FACTOR: f64 = 3.0;
+/// How many tasks more have to wait, or run, at any time: what is rare or short makes no difference.
+const TASKS_MORE: f64 = 0.2;
+/// The share of its peers' tasks that is few.
+const FEW: f64 = 0.5;
+
+/// In what a worker differs from its peers: what it has, and the median of theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Apart {
+    /// How many peers it has.
+    pub peers: usize,
+    /// The mean service, ns.
+    pub service: Option<(f64, f64)>,
+    /// The mean wait at the worker, ns.
+    pub wait: Option<(f64, f64)>,
+    /// Tasks a second.
+    pub rate: Option<(f64, f64)>,
+}
+
+impl fmt::Display for Apart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span =
+            |what: &str, (own, others): (f64, f64)| format!("{what} {} against {}", time(own), time(others));
+        let service = self.service.map(|both| span("a service takes", both));
+        let wait = self.wait.map(|both| span("a task waits there", both));
+        let rate = self.rate.map(|(own, others)| {
+            format!("it gets {} tasks a second against {}", digits(own), digits(others))
+        });
+        f.write_str(&[service, wait, rate].into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// For each worker of a status, in its order.
+pub fn apart(status: &StatusResponse) -> Vec<Option<Apart>> {
+    let of = |(at, worker): (usize, &WorkerStatus)| {
+        let own = Work::of(worker)?;
+        let is_peer = |(other, them): &(usize, &WorkerStatus)| {
+            *other != at
+                && (them.slice, &them.labels) == (worker.slice, &worker.labels)
+                && (them.workers > 0) == (worker.workers > 0)
+        };
+        let peers = status.workers.iter().enumerate().filter(is_peer);
+        compared(&own, &peers.filter_map(|(_, peer)| Work::of(peer)).collect::<Vec<_>>())
+    };
+    status.workers.iter().enumerate().map(of).collect()
+}
+
+/// How many tasks a second these are, if that is known.
+pub fn rate(recent: &RecentWork) -> Option<f64> {
+    (recent.span_ns > 0).then(|| f64::from(recent.tasks) * 1e9 / recent.span_ns as f64)
+}
+
+/// What a worker that takes tasks did over the last seconds; of a leaf, one of its workers on average.
+struct Work {
+    tasks: f64,
+    span_ns: f64,
+    service_ns: f64,
+    deviation_ns: f64,
+    wait_ns: f64,
+}
+
+impl Work {
+    fn of(worker: &WorkerStatus) -> Option<Self> {
+        let recent = worker.recent.as_ref().filter(|recent| recent.span_ns > 0)?;
+        (worker.phase() == WorkerPhase::Open).then(|| Self {
+            tasks: f64::from(recent.tasks) / f64::from(worker.workers.max(1)),
+            span_ns: recent.span_ns as f64,
+            service_ns: recent.service_ns as f64,
+            deviation_ns: recent.deviation_ns as f64,
+            wait_ns: recent.wait_ns as f64,
+        })
+    }
+
+    fn per_s(&self) -> f64 {
+        self.tasks * 1e9 / self.span_ns
+    }
+
+    /// How many tasks are in what takes each so long, at any time on average.
+    fn at_once(&self, each_ns: f64) -> f64 {
+        self.tasks * each_ns / self.span_ns
+    }
+}
+
+fn compared(own: &Work, peers: &[Work]) -> Option<Apart> {
+    let median = |of: fn(&Work) -> f64, among: &[&Work]| {
+        let mut all: Vec<f64> = among.iter().map(|work| of(work)).collect();
+        all.sort_by(f64::total_cmp);
+        // Of two in the middle the larger: a worker has to be worse than both.
+        all.get(all.len() / 2).copied()
+    };
+    let all: Vec<&Work> = peers.iter().collect();
+    let known: Vec<&Work> = peers.iter().filter(|work| work.tasks >= TASKS_MIN).collect();
+    let is_known = own.tasks >= TASKS_MIN;
+    let service = median(|work| work.service_ns, &known).filter(|others| is_known && is_slow(own, *others));
+    let wait = median(|work| work.wait_ns, &known).filter(|others| {
+        let more = own.at_once(own.wait_ns - others);
+        is_known && own.wait_ns >= WAIT_FACTOR * others && more >= TASKS_MORE
+    });
+    let rate = median(Work::per_s, &all).filter(|others| {
+        let expected = others * own.span_ns / 1e9;
+        own.tasks <= FEW * expected && expected - own.tasks > ERRORS_MIN * expected.sqrt()
+    });
+    let apart = Apart {
+        peers: peers.len(),
+        service: service.map(|others| (own.service_ns, others)),
+        wait: wait.map(|others| (own.wait_ns, others)),
+        rate: rate.map(|others| (own.per_s(), others)),
+    };
+    (apart != Apart { peers: peers.len(), ..Apart::default() }).then_some(apart)
+}
+
+fn is_slow(own: &Work, others_ns: f64) -> bool {
+    let more_ns = own.service_ns - others_ns;
+    let is_beyond_chance = more_ns >= ERRORS_MIN * own.deviation_ns / own.tasks.sqrt();
+    let is_stalled = own.service_ns >= STALLED_FACTOR * others_ns && own.at_once(more_ns) >= TASKS_MORE;
+    own.service_ns >= SERVICE_FACTOR * others_ns && (is_beyond_chance || is_stalled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+
+    /// Five seconds of a worker.
+    fn worker(name: &str, tasks: u32, service_ns: u64, deviation_ns: u64, wait_ns: u64) -> WorkerStatus {
+        let recent = RecentWork { span_ns: 5_000 * MS, tasks, service_ns, deviation_ns, wait_ns };
+        WorkerStatus {
+            name: name.to_owned(),
+            phase: WorkerPhase::Open.into(),
+            recent: Some(recent),
+            ..WorkerStatus::default()
+        }
+    }
+
+    fn found(workers: Vec<WorkerStatus>) -> Vec<Option<Apart>> {
+        apart(&StatusResponse { workers, ..StatusResponse::default() })
+    }
+
+    fn usual(name: &str) -> WorkerStatus {
+        worker(name, 500, MS, MS, 30 * US)
+    }
+
+    #[test]
+    fn a_slow_worker_is_named_with_what_its_peers_take() {
+        let slow = worker("slow", 490, 4 * MS, 4 * MS, 40 * US);
+        let found = found(vec![usual("a"), slow, usual("b"), usual("c")]);
+        let apart = found[1].expect("it is slow");
+        assert_eq!(apart, Apart { peers: 3, service: Some((4e6, 1e6)), ..Apart::default() });
+        assert_eq!(apart.to_string(), "a service takes 4.00 ms against 1.00 ms");
+        assert_eq!([found[0], found[2], found[3]], [None; 3], "its peers are as they were");
+    }
+
+    #[test]
+    fn one_that_is_stopped_now_and_then_is_named_by_waits_services_or_what_it_gets() {
+        // Stopped for 600 of 800 ms: between tasks, or in the middle of some.
+        let between = worker("between", 480, MS, MS, 4 * MS);
+        let within = worker("within", 480, 5 * MS, 50 * MS, 40 * US);
+        let starved = worker("starved", 120, MS, MS, 30 * US);
+        let workers = vec![usual("a"), between, usual("b"), within, usual("c"), starved, usual("d")];
+        let found = found(workers);
+        assert_eq!(found[1].and_then(|apart| apart.wait), Some((4e6, 30e3)));
+        assert_eq!(found[3].and_then(|apart| apart.service), Some((5e6, 1e6)));
+        assert_eq!(found[5].and_then(|apart| apart.rate), Some((24.0, 100.0)));
+        assert_eq!(found.iter().flatten().count(), 3);
+    }
+
+    #[test]
+    fn what_chance_makes_is_no_difference() {
+        // A few long services, a moment of waiting, a task or two less.
+        let few = worker("few", 6, 3 * MS, 4 * MS, 0);
+        let moment = worker("moment", 480, MS, MS, 500 * US);
+        let less = worker("less", 440, MS, MS, 30 * US);
+        assert_eq!(found(vec![usual("a"), few.clone(), usual("b")])[1].and_then(|apart| apart.service), None);
+        assert_eq!(found(vec![usual("a"), moment, usual("b"), less]), [None; 4]);
+        assert_eq!(found(vec![worker("a", 6, MS, MS, 0), few]), [None; 2]);
+    }
+
+    #[test]
+    fn only_who_shares_a_slice_and_labels_and_takes_tasks_is_a_peer() {
+        let slow = worker("slow", 500, 9 * MS, MS, 0);
+        let other_slice = WorkerStatus { slice: 1, ..usual("other") };
+        let other_labels = WorkerStatus { labels: vec!["gpu".to_owned()], ..usual("gpu") };
+        let leaving = WorkerStatus { phase: WorkerPhase::Leaving.into(), ..usual("leaving") };
+        let unknown = WorkerStatus { recent: None, ..usual("unknown") };
+        assert_eq!(found(vec![slow.clone(), other_slice, other_labels, leaving, unknown]), [None; 5]);
+        let with_one = found(vec![slow, usual("a")]);
+        assert!(with_one[0].is_some_and(|apart| apart.peers == 1) && with_one[1].is_none(), "{with_one:?}");
+    }
+
+    #[test]
+    fn a_leaf_is_held_against_others_by_what_one_of_its_workers_does() {
+        let leaf = |name: &str, workers: u32, each: u32| WorkerStatus {
+            workers,
+            ..worker(name, workers * each, MS, MS, 0)
+        };
+        assert_eq!(found(vec![leaf("a", 2, 500), leaf("b", 22, 500), leaf("c", 5, 500)]), [None; 3]);
+        let found = found(vec![leaf("a", 2, 500), leaf("b", 22, 50), leaf("c", 5, 500)]);
+        assert_eq!(found[1].and_then(|apart| apart.rate), Some((10.0, 100.0)));
+    }
+
+    #[test]
+    fn rest_is_no_difference() {
+        let idle = |name: &str| worker(name, 0, 0, 0, 0);
+        assert_eq!(found(vec![idle("a"), idle("b"), idle("c")]), [None; 3]);
+        assert_eq!(rate(&RecentWork::default()), None);
+    }
+}

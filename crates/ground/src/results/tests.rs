@@ -1,0 +1,168 @@
+//! What a run's gates say of tallies that are made by hand.
+
+use std::time::Duration;
+
+use sluice_wire::Nanos;
+
+use super::*;
+use crate::load::{Ended, Ending};
+use crate::plan::{Arrivals, FAILED_MAX};
+
+/// Ten seconds are measured, from the first one on.
+const MEASURED: (u64, u64) = (1, 11);
+
+fn load() -> LoadPlan {
+    let [warm_up, length] = [MEASURED.0, MEASURED.1 - MEASURED.0].map(Duration::from_secs);
+    LoadPlan {
+        arrivals: Arrivals::Constant(100.0),
+        mix: vec![("hold".to_owned(), 1.0)],
+        requests: Vec::new(),
+        warm_up,
+        length,
+        deadline: Duration::from_secs(20),
+        retry: true,
+        behind_max: Duration::from_millis(10),
+        failed_max: FAILED_MAX,
+    }
+}
+
+/// A hundred tasks a second, which end as `end` says of each one's number.
+fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
+    let measured = Nanos::from_millis(MEASURED.0 * 1_000)..Nanos::from_millis(MEASURED.1 * 1_000);
+    let mut tally = Tally::new(["hold".to_owned()], Some(100.0), measured);
+    for number in 0..MEASURED.1 * 100 {
+        let due = Nanos::from_millis(number * 10);
+        tally.due(0, due, Nanos(0));
+        let (at, ending) = end(number);
+        let complaint = matches!(ending, Ending::Reply { failed: true, .. }).then(|| format!("no {number}"));
+        tally.ended(&Ended { kind: 0, due, at, attempts: 1, worker: None, ending, complaint });
+    }
+    tally
+}
+
+fn result(tally: &Tally, load: &LoadPlan, aborted: bool) -> RunResult {
+    with_faults(tally, load, aborted, Vec::new())
+}
+
+fn with_faults(tally: &Tally, load: &LoadPlan, aborted: bool, events: Vec<EventResult>) -> RunResult {
+    let label = Label {
+        name: "by hand".to_owned(),
+        policy: "rain".to_owned(),
+        seed: 1,
+        dilation: 1,
+        io: None,
+        faults: None,
+        workers: None,
+    };
+    let run = Run {
+        label,
+        load,
+        aborted,
+        abort_reason: None,
+        events,
+        started: UNIX_EPOCH,
+        slices: Vec::new(),
+        leaf_trips: Vec::new(),
+        depths: Vec::new(),
+        decisions: Vec::new(),
+    };
+    run.result(tally)
+}
+
+fn missed(result: &RunResult) -> Vec<&str> {
+    result.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.name).collect()
+}
+
+fn reply(failed: bool) -> Ending {
+    let (switch_wait, worker_wait, service) = (Nanos(0), Nanos(0), Nanos::from_millis(1));
+    Ending::Reply { failed, switch_wait, worker_wait, service }
+}
+
+/// A millisecond after it was due.
+fn in_time(number: u64) -> Nanos {
+    Nanos::from_millis(number * 10 + 1)
+}
+
+#[test]
+fn a_run_whose_tasks_are_all_answered_in_time_passes_every_gate() {
+    let found = result(&tally(|number| (in_time(number), reply(false))), &load(), false);
+    assert_eq!(missed(&found), Vec::<&str>::new(), "{:?}", found.gates);
+    assert!((found.replied_per_s - 100.0).abs() < 0.2, "{}", found.replied_per_s);
+    assert!(found.sustained.holds && found.sustained.why.is_empty());
+    assert!(verdict(&found).is_ok());
+}
+
+#[test]
+fn failed_services_are_a_missed_gate_with_the_first_reason_unless_the_plan_has_them() {
+    let tally = tally(|number| (in_time(number), reply(number % 50 == 10)));
+    let found = result(&tally, &load(), false);
+    assert_eq!(missed(&found), ["few_failed"]);
+    assert!(found.gates[4].says.contains("2.00 % of the replies failed (at most 1 % may)"));
+    assert_eq!(found.tasks.first_failure.as_deref(), Some("no 110"));
+    assert!(verdict(&found).is_err_and(|why| why.is(Kind::GateFailed)));
+    let lenient = LoadPlan { failed_max: 0.02, ..load() };
+    assert_eq!(missed(&result(&tally, &lenient, false)), Vec::<&str>::new());
+    let strict = LoadPlan { failed_max: 0.0, ..load() };
+    assert_eq!(missed(&result(&tally, &strict, false)), ["few_failed"]);
+}
+
+#[test]
+fn a_load_of_twice_what_is_answered_in_time_is_not_kept_up_though_all_is_answered_in_the_end() {
+    let late = |number: u64| (Nanos::from_millis(number * 20 + 1), reply(false));
+    let found = result(&tally(late), &load(), false);
+    assert_eq!(missed(&found), ["kept_up"]);
+    assert!(
+        found.gates[6].says.starts_with("the load was not kept up: throughput is 50"),
+        "{:?}",
+        found.gates
+    );
+    assert!((found.replied_per_s - 50.0).abs() < 1.0, "{}", found.replied_per_s);
+    assert_eq!(found.tasks.replied, 1_000, "all the same");
+}
+
+#[test]
+fn what_a_fault_holds_up_is_no_overload_and_what_it_leaves_too_small_is() {
+    let event = |returned_at_s| EventResult {
+        at_s: 3.0,
+        what: "kill -9 switch".to_owned(),
+        planned: true,
+        returned_at_s,
+        felt: None,
+    };
+    // From 3 s on half of what is due is answered in time: until 9 s, or to the end.
+    for (until, returned_at_s, kept_up) in [(900, Some(8.0), true), (1_100, None, false)] {
+        let held = |number: u64| (300..until).contains(&number) && number.is_multiple_of(2);
+        let at = |number: u64| if held(number) { Nanos::from_millis(20_000) } else { in_time(number) };
+        let tally = tally(|number| (at(number), reply(false)));
+        let found = with_faults(&tally, &load(), false, vec![event(returned_at_s)]);
+        assert_eq!(found.sustained.holds, kept_up, "back at {returned_at_s:?}: {}", found.sustained.why);
+    }
+}
+
+#[test]
+fn nothing_measured_is_a_missed_gate_and_has_no_times() {
+    let measured = Nanos::from_millis(1_000)..Nanos::from_millis(11_000);
+    let tally = Tally::new(["hold".to_owned()], None, measured);
+    let found = result(&tally, &load(), false);
+    assert_eq!(missed(&found), ["something_measured"]);
+    assert!(found.sustained.why.contains("no task was due"), "{}", found.sustained.why);
+    let of = &found.types[0];
+    let times = [of.latency_ns, of.scheduling_delay_ns, of.slowdown, of.slowdown_type_mean, of.service_ns];
+    assert!(times.iter().all(Option::is_none), "{times:?}");
+    assert_eq!((found.sender.behind_p99_ns, found.sender.pushed_back_max_ns), (None, None));
+}
+
+#[test]
+fn a_wall_clock_that_was_set_marks_the_run() {
+    let mut tally = tally(|number| (in_time(number), reply(false)));
+    tally.clock_steps.push(sluice_outcome::run::ClockStep { at_s: 3.5, by_s: -3_600.0 });
+    let table = run::summary(&result(&tally, &load(), false));
+    assert!(table.contains("CLOCK SET: this machine's wall clock went back by 3600 s at 3.50 s"), "{table}");
+}
+
+#[test]
+fn a_run_that_was_stopped_is_told_so_also_with_a_missed_gate() {
+    let nothing = Tally::new(["hold".to_owned()], None, Nanos(0)..Nanos(1));
+    let why = verdict(&result(&nothing, &load(), true)).expect_err("it was stopped");
+    assert!(why.is(Kind::Aborted) && why.to_string().contains("does not hold"), "{why}");
+}

@@ -1,0 +1,145 @@
+//! What a worker did over the last seconds, as it tells the controller: how many tasks ended, what their
+//! services took, and how long they waited here.
+
+use sluice_control::RecentWork;
+use sluice_wire::Nanos;
+
+/// How often it is told.
+pub(super) const TELL_EVERY: Nanos = Nanos::from_millis(1_000);
+/// How many of these stretches are told of.
+const STRETCHES: usize = 5;
+
+/// Counts what ends.
+pub(super) struct RecentMeter {
+    /// When the present stretch began.
+    since: Nanos,
+    now: Stretch,
+    /// Those before it, in no order.
+    past: [Stretch; STRETCHES],
+    /// The oldest of them.
+    next: usize,
+}
+
+/// What ended in a stretch of time.
+#[derive(Clone, Copy, Default)]
+struct Stretch {
+    span_ns: u64,
+    tasks: u32,
+    service_ns: f64,
+    /// Services, squared and added up.
+    squares: f64,
+    wait_ns: f64,
+}
+
+impl RecentMeter {
+    pub(super) fn new(now: Nanos) -> Self {
+        Self { since: now, now: Stretch::default(), past: [Stretch::default(); STRETCHES], next: 0 }
+    }
+
+    /// A task ended whose service began at `started` and took so long, after it had waited here.
+    pub(super) fn ended(&mut self, started: Nanos, service: Nanos, wait: Nanos) {
+        let came = started - wait;
+        if self.now.tasks == 0 && came.since(self.since) > TELL_EVERY.times(STRETCHES as u64) {
+            // It rested, and nobody looked at the clock.
+            self.past = [Stretch { span_ns: TELL_EVERY.0, ..Stretch::default() }; STRETCHES];
+            self.since = came;
+        }
+        self.now.tasks = self.now.tasks.saturating_add(1);
+        self.now.service_ns += service.0 as f64;
+        self.now.squares += service.0 as f64 * service.0 as f64;
+        self.now.wait_ns += wait.0 as f64;
+    }
+
+    /// When there will be something new to tell, if there will be without a task.
+    pub(super) fn next_turn(&self) -> Option<Nanos> {
+        let some = self.now.tasks > 0 || self.past.iter().any(|stretch| stretch.tasks > 0);
+        some.then(|| self.since + TELL_EVERY)
+    }
+
+    /// What is to be told now, if it is time.
+    pub(super) fn turn(&mut self, now: Nanos) -> Option<RecentWork> {
+        let span = now.since(self.since);
+        if span < TELL_EVERY {
+            return None;
+        }
+        self.past[self.next] = Stretch { span_ns: span.0, ..self.now };
+        self.next = (self.next + 1) % STRETCHES;
+        (self.since, self.now) = (now, Stretch::default());
+        Some(self.told())
+    }
+
+    fn told(&self) -> RecentWork {
+        let mut all = Stretch::default();
+        for stretch in &self.past {
+            all.span_ns += stretch.span_ns;
+            all.tasks = all.tasks.saturating_add(stretch.tasks);
+            all.service_ns += stretch.service_ns;
+            all.squares += stretch.squares;
+            all.wait_ns += stretch.wait_ns;
+        }
+        let tasks = f64::from(all.tasks.max(1));
+        let mean_ns = all.service_ns / tasks;
+        RecentWork {
+            span: Nanos(all.span_ns),
+            tasks: all.tasks,
+            service: Nanos(mean_ns as u64),
+            deviation: Nanos((all.squares / tasks - mean_ns * mean_ns).max(0.0).sqrt() as u64),
+            wait: Nanos((all.wait_ns / tasks) as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn after(meter: &mut RecentMeter, ms: u64) -> Option<RecentWork> {
+        meter.turn(Nanos(ms * MS))
+    }
+
+    #[test]
+    fn the_last_five_seconds_are_told_once_a_second() {
+        let mut meter = RecentMeter::new(Nanos(0));
+        assert_eq!(meter.next_turn(), None, "there is nothing to tell");
+        for task in 0..10 {
+            let started = Nanos(task * 100 * MS);
+            let service = Nanos(if task % 2 == 0 { 10 * MS } else { 30 * MS });
+            meter.ended(started, service, Nanos(2 * MS));
+        }
+        assert_eq!((after(&mut meter, 999), meter.next_turn()), (None, Some(Nanos(1_000 * MS))));
+        let told = after(&mut meter, 1_000).expect("a second is over");
+        assert_eq!((told.span, told.tasks), (Nanos(1_000 * MS), 10));
+        assert_eq!(
+            (told.service, told.deviation, told.wait),
+            (Nanos(20 * MS), Nanos(10 * MS), Nanos(2 * MS))
+        );
+        for second in 2..=5 {
+            let told = after(&mut meter, second * 1_000).expect("another is");
+            assert_eq!((told.span, told.tasks), (Nanos(second * 1_000 * MS), 10));
+        }
+        let told = after(&mut meter, 6_000).expect("it fell out");
+        assert_eq!(
+            (told, meter.next_turn()),
+            (RecentWork { span: Nanos(5_000 * MS), ..RecentWork::default() }, None)
+        );
+    }
+
+    #[test]
+    fn a_long_rest_before_a_task_is_not_taken_for_the_seconds_that_are_told() {
+        let mut meter = RecentMeter::new(Nanos(0));
+        let hour = 3_600_000;
+        meter.ended(Nanos(hour * MS), Nanos(MS), Nanos(0));
+        let told = after(&mut meter, hour + 1_000).expect("a second after it");
+        assert_eq!((told.span, told.tasks), (Nanos(5_000 * MS), 1));
+    }
+
+    #[test]
+    fn a_long_service_counts_with_all_its_time() {
+        let mut meter = RecentMeter::new(Nanos(0));
+        meter.ended(Nanos(0), Nanos(20_000 * MS), Nanos(0));
+        let told = after(&mut meter, 20_000).expect("long over");
+        assert_eq!((told.span, told.tasks, told.service), (Nanos(20_000 * MS), 1, Nanos(20_000 * MS)));
+    }
+}

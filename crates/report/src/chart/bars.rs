@@ -1,0 +1,243 @@
+//! A picture of one rate: a bar for each series, with its name and its number, and the interval across its
+//! end. A curve of one point would be a heap of markers in the middle of an empty frame.
+
+use sluice_outcome::study::Estimate;
+
+use super::marks::{self, Px};
+use super::{Chart, Curve, Dot, PaperMarks, Size, text};
+use crate::html::{Html, tag};
+use crate::show;
+
+/// A stated number at a rate this near to the measured one stands beside it.
+const SAME_RATE: f64 = 0.005;
+/// Free at both sides.
+const EDGE: f64 = 2.0;
+
+impl Chart {
+    /// The rate, if all that is drawn was measured at one.
+    pub(crate) fn one_rate(&self) -> Option<f64> {
+        let mut rates = self.dots().map(|dot| dot.rate_per_s);
+        let first = rates.next()?;
+        rates.all(|rate| rate.total_cmp(&first).is_eq()).then_some(first)
+    }
+
+    /// Draws it as bars.
+    pub(super) fn draw_bars(&self, html: &mut Html, rate_per_s: f64) {
+        let rows: Vec<Row<'_>> = self.rows(rate_per_s);
+        let lines = Lines::of(self.size);
+        let width = self.size.frame().width;
+        let height = lines.top + lines.row * rows.len() as f64;
+        let svg = tag("svg")
+            .with("class", self.size.class())
+            .with("viewBox", format_args!("0 0 {} {}", Px(width), Px(height)));
+        let name = format!("{} at {}, as bars. {}", self.caption(), show::rate(rate_per_s), self.in_words());
+        html.element(svg.with("role", "img").with("aria-label", name), |html| {
+            if self.size == Size::Main {
+                text(
+                    html,
+                    "start",
+                    EDGE,
+                    11.0,
+                    format_args!("{} at {}", self.caption(), show::rate(rate_per_s)),
+                );
+            }
+            let bars = Bars { chart: self, lines, width, most: most(&rows) };
+            for (place, row) in rows.iter().enumerate() {
+                bars.row(html, row, bars.lines.top + bars.lines.row * place as f64);
+            }
+        });
+        html.line();
+    }
+
+    /// A row for each series, and one for each stated number that stands beside none of them.
+    fn rows(&self, rate_per_s: f64) -> Vec<Row<'_>> {
+        let is_here = |rate: f64| (rate / rate_per_s - 1.0).abs() < SAME_RATE;
+        let stated = |paper: &PaperMarks| {
+            let here = paper.dots.iter().filter(|(rate, _)| is_here(*rate));
+            here.map(|(_, value)| *value).collect::<Vec<f64>>()
+        };
+        let of_curve = |curve: &&Curve, paper: &&PaperMarks| paper.look == curve.look;
+        let series = self.curves.iter().filter_map(|curve| {
+            let beside = self.paper.iter().filter(|paper| of_curve(&curve, paper));
+            Some(Row::Series { curve, dot: curve.dots.first()?, stated: beside.flat_map(stated).collect() })
+        });
+        let alone =
+            self.paper.iter().filter(|paper| !self.curves.iter().any(|curve| of_curve(&curve, paper)));
+        let alone = alone.map(|paper| Row::Stated { paper, values: stated(paper) });
+        series.chain(alone.filter(|row| !row.stated().is_empty())).collect()
+    }
+}
+
+/// What a row shows.
+enum Row<'c> {
+    /// A series, and what is stated of it.
+    Series { curve: &'c Curve, dot: &'c Dot, stated: Vec<f64> },
+    /// What is stated of nobody here.
+    Stated { paper: &'c PaperMarks, values: Vec<f64> },
+}
+
+impl Row<'_> {
+    fn stated(&self) -> &[f64] {
+        match self {
+            Self::Series { stated, .. } => stated,
+            Self::Stated { values, .. } => values,
+        }
+    }
+}
+
+/// Where things stand in a row, from its top.
+struct Lines {
+    /// What is free above the first row.
+    top: f64,
+    row: f64,
+    /// The foot of the text.
+    text: f64,
+    bar: f64,
+    bar_high: f64,
+}
+
+impl Lines {
+    const fn of(size: Size) -> Self {
+        match size {
+            Size::Main => Self { top: 20.0, row: 38.0, text: 14.0, bar: 19.0, bar_high: 11.0 },
+            Size::Small => Self { top: 2.0, row: 29.0, text: 10.0, bar: 14.0, bar_high: 8.0 },
+        }
+    }
+}
+
+/// The largest number that has to be seen: of loads that are kept up, if any is.
+fn most(rows: &[Row<'_>]) -> f64 {
+    let of = |wants_kept: bool| {
+        let values = rows.iter().flat_map(|row| {
+            let dot = match row {
+                Row::Series { dot, .. } if dot.holds || !wants_kept => Some(end(&dot.of)),
+                _ => None,
+            };
+            dot.into_iter().chain(row.stated().iter().copied())
+        });
+        values.fold(0.0, f64::max)
+    };
+    let kept = of(true);
+    if kept > 0.0 { kept } else { of(false).max(f64::MIN_POSITIVE) }
+}
+
+/// Where a number's interval ends, as far as it is bounded.
+const fn end(of: &Estimate) -> f64 {
+    if of.open_above { of.value } else { of.high }
+}
+
+struct Bars<'c> {
+    chart: &'c Chart,
+    lines: Lines,
+    width: f64,
+    most: f64,
+}
+
+impl Bars<'_> {
+    /// Where a value lies; what is larger than all that has to be seen ends with the picture.
+    fn x(&self, value: f64) -> f64 {
+        EDGE + (self.width - 2.0 * EDGE) * (value / self.most).clamp(0.0, 1.0)
+    }
+
+    fn row(&self, html: &mut Html, row: &Row<'_>, top: f64) {
+        let foot = top + self.lines.text;
+        let unit = self.chart.unit;
+        let (label, says, look) = match row {
+            Row::Series { curve, dot, .. } => {
+                let lost = if dot.holds { "" } else { ", not sustained" };
+                (&curve.label, format!("{}{lost}", show::estimate(&dot.of, unit)), curve.look)
+            }
+            Row::Stated { paper, values } => {
+                let values: Vec<String> = values.iter().map(|value| show::quantity(*value, unit)).collect();
+                (&paper.label, values.join(", "), paper.look)
+            }
+        };
+        text(html, "start", EDGE, foot, label);
+        text(html, "end", self.width - EDGE, foot, says);
+        let (y, high) = (top + self.lines.bar, self.lines.bar_high);
+        if let Row::Series { dot, .. } = row {
+            let hollow = if dot.holds { "" } else { " hollow" };
+            let outline =
+                format!("M{} {}H{}v{}H{}z", Px(EDGE), Px(y), Px(self.x(dot.of.value)), Px(high), Px(EDGE));
+            html.lone(
+                tag("path").with("class", format_args!("fill{hollow} {}", look.class())).with("d", outline),
+            );
+            if dot.holds && dot.of.has_interval() {
+                html.lone(tag("path").with("class", "whisker").with("d", self.whisker(&dot.of, y, high)));
+            }
+        }
+        for value in row.stated() {
+            let rays = marks::rays(self.x(*value), y + high / 2.0, high * 0.7);
+            html.lone(tag("path").with("class", "halo").with("d", &rays));
+            html.lone(tag("path").with("class", format_args!("rays {}", look.class())).with("d", rays));
+        }
+    }
+
+    /// The interval: a line with caps, open where nothing bounds it.
+    fn whisker(&self, of: &Estimate, y: f64, high: f64) -> String {
+        let (from, middle) = (self.x(of.low), y + high / 2.0);
+        let to = if of.open_above { self.width - EDGE } else { self.x(of.high) };
+        let cap = |x: f64| format!("M{} {}v{}", Px(x), Px(y + 1.0), Px(high - 2.0));
+        let caps = if of.open_above { cap(from) } else { cap(from) + &cap(to) };
+        format!("M{} {}H{}{caps}", Px(from), Px(middle), Px(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_outcome::study::{Method, Unit};
+
+    use super::super::Style;
+    use super::*;
+    use crate::look::Look;
+
+    fn chart(rates: &[f64]) -> Chart {
+        let curve = |(place, rate): (usize, &f64)| Curve {
+            label: format!("policy {place}"),
+            look: Look::NEUTRAL,
+            style: Style::Line,
+            dots: vec![Dot {
+                rate_per_s: *rate,
+                of: Estimate::between(10.0, 8.0, 12.0, Method::Replications),
+                holds: true,
+            }],
+        };
+        Chart {
+            title: "p99 latency".to_owned(),
+            unit: Unit::Ratio,
+            curves: rates.iter().enumerate().map(curve).collect(),
+            paper: Vec::new(),
+            capacity_per_s: 1.0,
+            size: Size::Main,
+        }
+    }
+
+    fn drawn(chart: &Chart) -> String {
+        let mut html = Html::new();
+        chart.draw_bars(&mut html, 5.0);
+        html.into_string()
+    }
+
+    #[test]
+    fn a_study_of_one_rate_is_drawn_as_bars_and_one_of_several_is_not() {
+        assert_eq!(chart(&[5.0, 5.0]).one_rate(), Some(5.0));
+        assert_eq!(chart(&[5.0, 6.0]).one_rate(), None);
+        assert_eq!(chart(&[]).one_rate(), None);
+    }
+
+    #[test]
+    fn each_series_has_a_bar_its_name_and_its_number() {
+        let html = drawn(&chart(&[5.0, 5.0]));
+        assert_eq!(html.matches("class=\"fill").count(), 2, "{html}");
+        assert!(html.contains("policy 1") && html.contains("10.0 (8.00–12.0)"), "{html}");
+    }
+
+    #[test]
+    fn a_bar_ends_where_its_value_lies_and_the_longest_interval_with_the_picture() {
+        let chart = chart(&[5.0]);
+        let bars =
+            Bars { chart: &chart, lines: Lines::of(Size::Main), width: 104.0, most: most(&chart.rows(5.0)) };
+        assert!((bars.x(12.0) - 102.0).abs() < 1e-9 && (bars.x(6.0) - 52.0).abs() < 1e-9);
+        assert!((bars.x(1e9) - 102.0).abs() < 1e-9, "what collapses ends with the picture");
+    }
+}

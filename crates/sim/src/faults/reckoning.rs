@@ -1,0 +1,116 @@
+//! What is reckoned beside the switch's passes: how old each task is that leaves (2), how much goes round,
+//! and how far a pointer runs ahead of what came (6).
+
+use std::collections::HashMap;
+
+use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
+use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskId, TaskJob};
+
+use super::limits::SLICES;
+
+/// Times in the switch are cut to whole ticks, and spans rounded up.
+const SLACK: u32 = 2;
+/// Tasks that may go round in a slice, as many as may wait; a worker's tokens; fixes and brooms of a slice.
+const ROUNDS_OF_SLICE: u32 = 32 + 16;
+const ROUNDS_OF_WORKER: u32 = 16;
+
+/// One life of the switch.
+#[derive(Debug, Default)]
+pub(super) struct Reckoning {
+    /// When tries came that may be in the switch, and how old they were.
+    came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
+    /// How many tasks ever came.
+    pub(super) tasks: u32,
+    going_round: u32,
+    /// Brooms that go round each slice, for tokens and for tasks.
+    brooms: [[u32; 2]; SLICES],
+}
+
+impl Reckoning {
+    /// What a pass made of what came at this time, with so many rows for workers.
+    pub(super) fn check(
+        &mut self,
+        now: Nanos,
+        arrival: &Arrival,
+        verdict: &Verdict,
+        worker_rows: u16,
+    ) -> Result<(), String> {
+        self.comes(now, arrival, verdict);
+        if let Verdict::Again(circulating) = verdict {
+            self.goes_round(circulating)?;
+        }
+        let most = SLICES as u32 * ROUNDS_OF_SLICE + u32::from(worker_rows) * ROUNDS_OF_WORKER;
+        if self.going_round > most {
+            let going = self.going_round;
+            return Err(format!("promise 6: {going} packets go round in a switch with room for {most}"));
+        }
+        match verdict {
+            Verdict::Send { packet: Packet::Dispatch(task), .. } => self.leaves(now, task),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a broom goes round.
+    pub(super) fn has_broom(&self) -> bool {
+        self.brooms.as_flattened().iter().any(|brooms| *brooms > 0)
+    }
+
+    fn comes(&mut self, now: Nanos, arrival: &Arrival, verdict: &Verdict) {
+        let is_refused = match verdict {
+            Verdict::Drop(_) => true,
+            Verdict::Send { packet, .. } => matches!(packet, Packet::Reject(_) | Packet::Notice(_)),
+            _ => false,
+        };
+        match arrival {
+            Arrival::Round(circulating) => {
+                self.going_round -= 1;
+                if let Some(brooms) = self.brooms_of(circulating) {
+                    *brooms -= 1;
+                }
+            }
+            Arrival::Wire { packet: Packet::Submit(task), .. } => self.enters(now, task, is_refused),
+            Arrival::Wire { packet: Packet::Job(job), .. } => {
+                let each = std::iter::successors(Some(*job), TaskJob::rest);
+                each.for_each(|job| self.enters(now, job.first(), is_refused));
+            }
+            _ => {}
+        }
+    }
+
+    fn enters(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
+        self.tasks += 1;
+        if !is_refused {
+            self.came.insert((task.task, task.attempt), (now, task.age));
+        }
+    }
+
+    /// Promise 2: who runs a task hears of all its time.
+    fn leaves(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
+        let Some((at, age)) = self.came.remove(&(task.task, task.attempt)) else { return Ok(()) };
+        let least = age.plus(now.since(at));
+        if task.age.0.saturating_add(SLACK) >= least.0 {
+            return Ok(());
+        }
+        let (told, least) = (task.age.0, least.0);
+        Err(format!("promise 2: task {} is said to be {told} units old, and is {least}", task.task))
+    }
+
+    /// Promise 6: one broom of a sort goes round a slice, however often the controller sends some.
+    fn goes_round(&mut self, circulating: &Circulating) -> Result<(), String> {
+        self.going_round += 1;
+        match self.brooms_of(circulating) {
+            Some(brooms) if *brooms > 0 => Err("promise 6: two brooms of a sort go round a slice".to_owned()),
+            Some(brooms) => {
+                *brooms += 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn brooms_of(&mut self, circulating: &Circulating) -> Option<&mut u32> {
+        let Cargo::Sweep(sweep) = &circulating.cargo else { return None };
+        let sort = usize::from(sweep.of == SweepOf::Tasks);
+        Some(&mut self.brooms[usize::from(sweep.slice.0)][sort])
+    }
+}
