@@ -25,9 +25,12 @@ use crate::faults::{Broken, Many, Tally, run_each};
 use crate::policy::Policy;
 use above::Above;
 use desk::RENEW;
+use knowledge::Renewals;
 use oracle::HopOracle;
 use racks::Leads;
-use scenario::{AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END};
+use scenario::{
+    AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END, UNDER_WAY,
+};
 
 /// One run of a system, from its seed to the closing of the books.
 ///
@@ -39,7 +42,7 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
     let mut datacenter = Datacenter::led(Runs::Datacenter(system), watched);
     let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
-    let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario };
+    let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario, rested: false };
     trial.renew();
     trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
 }
@@ -58,6 +61,7 @@ enum Step {
     Renew,
     FaultsEnd,
     SubmitEnd,
+    Rests,
     Quiet,
     End,
 }
@@ -69,6 +73,8 @@ struct Trial<'t> {
     leads: Leads,
     above: Above,
     scenario: &'t HopScenario,
+    /// Whether no worker had anything to do when that was looked at last.
+    rested: bool,
 }
 
 impl Trial<'_> {
@@ -87,15 +93,30 @@ impl Trial<'_> {
                 Step::Renew => self.renew(),
                 Step::FaultsEnd => self.datacenter.world.network.weather = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
-                Step::Quiet | Step::End => {
-                    let wrong = |spine| knowledge::wrong(self.system, spine);
-                    let wrong = self.datacenter.spines.iter().find_map(wrong);
-                    wrong.map_or(Ok(()), |what| Err((at, what)))?;
-                }
+                Step::Rests => self.rested = self.rests(),
+                Step::Quiet => self.looks_at_spines(Renewals::None).map_err(|what| (at, what))?,
+                Step::End => self.looks_at_spines(Renewals::Many).map_err(|what| (at, what))?,
             }
         }
         let oracle = &self.datacenter.pools[0].meter.observer;
         oracle.close().map_err(|what| (END, what))
+    }
+
+    /// Whether no worker has anything to do.
+    fn rests(&self) -> bool {
+        let now = self.datacenter.world.now;
+        self.datacenter.workers.cores.iter().all(|core| core.is_idle(now))
+    }
+
+    /// What spines know of their racks, if nothing is under way: workers have rested all the time that a word
+    /// takes, and no client has asked for anything.
+    fn looks_at_spines(&mut self, since: Renewals) -> Result<(), String> {
+        let oracle = &self.datacenter.pools[0].meter.observer;
+        let is_quiet = oracle.has_seen_nothing_for(self.datacenter.world.now, UNDER_WAY);
+        if !(self.rested && is_quiet && self.rests()) {
+            return Ok(());
+        }
+        knowledge::wrong(self.system, &mut self.datacenter, since).map_or(Ok(()), Err)
     }
 
     fn renew(&mut self) {
@@ -113,7 +134,9 @@ impl Trial<'_> {
         let ends = [
             (FAULTS_END, Step::FaultsEnd),
             (SUBMIT_END, Step::SubmitEnd),
+            (QUIET - UNDER_WAY, Step::Rests),
             (QUIET, Step::Quiet),
+            (END - UNDER_WAY, Step::Rests),
             (END, Step::End),
         ];
         let mut steps: Vec<_> = turns.chain(leads).chain(above).chain(renewals).chain(ends).collect();

@@ -154,6 +154,11 @@ impl Horus {
         self.uplink.as_ref().map(|uplink| uplink.average(pool))
     }
 
+    /// How many entries a pool's list of idle workers has; with none it takes all for busy.
+    pub fn idle_entries(&self, pool: SliceId) -> u16 {
+        self.idle.entries(pool.0)
+    }
+
     /// How many tasks the leaf takes to be before a pool's workers, all together.
     pub fn known_tasks(&self, pool: SliceId) -> u32 {
         let workers =

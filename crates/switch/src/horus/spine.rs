@@ -155,6 +155,11 @@ impl Spine {
         self.racks.of(pool)
     }
 
+    /// Whether a pool's list of idle racks has this leaf's.
+    pub fn takes_for_idle(&self, pool: SliceId, leaf: WorkerId) -> bool {
+        self.idle.is_listed(pool.0, leaf.0)
+    }
+
     /// How many entries a pool's list of idle racks has.
     pub fn idle_racks(&self, pool: SliceId) -> u16 {
         self.idle.entries(pool.0)

@@ -82,8 +82,16 @@ impl RainLeaf {
 
     /// Workers of a pool that would serve a task at once.
     fn idle(&self, pool: SliceId) -> u16 {
-        let parked = self.rain.memory.balance.peek(pool.0.into()).max(0);
-        saturated(self.rain.memory.tokens.first(pool).unwrap_or(parked.unsigned_abs()))
+        let balance = self.rain.memory.balance.peek(pool.0.into());
+        let first = self.rain.memory.tokens.first(pool).unwrap_or(balance.max(0).unsigned_abs());
+        self.idle_of(pool, first, self.held(pool, balance))
+    }
+
+    /// The same where so many tokens of the first rank are parked. Where no task is left all workers would,
+    /// also one whose token of the first rank was lost: what it repeated may be parked behind another rank.
+    fn idle_of(&self, pool: SliceId, first: u32, tasks: u32) -> u16 {
+        let at_least = if tasks == 0 { self.seats.of(pool) } else { 0 };
+        saturated(first).max(at_least)
     }
 
     /// Tasks that wait here or are at workers, tokens and tasks on their way counted with these.
@@ -100,7 +108,8 @@ impl RainLeaf {
             Seen::Task(thought) => (thought, false),
             Seen::Token => (Thought::Unknown, true),
         };
-        self.uplink.stands(pass, pool, RackStand { idle: saturated(first), tasks, thought }, carries_load);
+        let idle = self.idle_of(pool, first, tasks);
+        self.uplink.stands(pass, pool, RackStand { idle, tasks, thought }, carries_load);
     }
 
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {

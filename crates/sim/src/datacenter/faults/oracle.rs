@@ -34,17 +34,24 @@ pub(super) struct HopOracle {
     /// Tasks that are tried first from then on find everything as it should be.
     settled: Nanos,
     now: Nanos,
+    /// When a task was tried, begun or answered last.
+    last: Nanos,
     /// The first promise that broke.
     pub(super) broken: Option<String>,
 }
 
 impl HopOracle {
     pub(super) fn new(settled: Nanos) -> Self {
-        Self { fates: HashMap::new(), settled, now: Nanos(0), broken: None }
+        Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), broken: None }
     }
 
     pub(super) const fn goes_on(&mut self, now: Nanos) {
         self.now = now;
+    }
+
+    /// Whether no task was tried, begun or answered for so long.
+    pub(super) fn has_seen_nothing_for(&self, now: Nanos, span: Nanos) -> bool {
+        now.since(self.last) >= span
     }
 
     /// The books are closed: each task has ended.
@@ -71,6 +78,7 @@ impl HopOracle {
 impl TaskWatch for HopOracle {
     fn tried(&mut self, submit: &Submit) {
         let now = self.now;
+        self.last = now;
         let fate =
             self.fates.entry(submit.task).or_insert_with(|| Fate { first_tried: now, ..Fate::default() });
         let (is_new, ending) = (!fate.tries.contains(&submit.attempt.0), fate.ending);
@@ -83,6 +91,7 @@ impl TaskWatch for HopOracle {
     }
 
     fn started(&mut self, worker: (usize, u32), task: TaskId) {
+        self.last = self.now;
         let Some(fate) = self.fates.get_mut(&task) else {
             return self.breaks(format!("task {task} came out of nowhere"));
         };
@@ -99,6 +108,7 @@ impl TaskWatch for HopOracle {
     }
 
     fn ended(&mut self, _: Nanos, task: TaskId, how: &Outcome) {
+        self.last = self.now;
         let settled = self.settled;
         let ending = match how {
             Outcome::Reply(_) => Ending::Replied,

@@ -21,6 +21,8 @@ pub(super) const LAST_RENEWAL: Nanos = Nanos::from_micros(54_750);
 /// When the last task has long been answered, and spines are looked at. They are again at the end, when racks
 /// have been idle for as many renewals as half a minute has.
 pub(super) const QUIET: Nanos = Nanos::from_micros(55_490);
+/// No packet of an idle datacenter is under way for longer.
+pub(super) const UNDER_WAY: Nanos = Nanos::from_micros(100);
 /// When the books are closed: past every deadline.
 pub(super) const END: Nanos = Nanos::from_millis(90);
 /// How long a task may take before its client calls it unknown.

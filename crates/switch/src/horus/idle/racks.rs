@@ -161,6 +161,14 @@ impl IdleRacks {
         }
     }
 
+    /// The control software's look: whether a rack has an entry.
+    pub(crate) fn is_listed(&self, pool: u16, node: u16) -> bool {
+        match &self.0 {
+            RackList::Exact(exact) => exact.words.peek(exact.cell(pool, node)) & ENTRY != 0,
+            RackList::AsPublished(printed) => printed.index.peek(printed.cell(pool, node)) != NONE,
+        }
+    }
+
     /// The control software's look: how many entries a pool has.
     pub(crate) fn entries(&self, pool: u16) -> u16 {
         match &self.0 {
