@@ -17,7 +17,7 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
     let args: Vec<&str> = flags.split_whitespace().collect();
     let output = sluice(folder.path(), &args);
     // A machine that is busy with other tests may well be too late to agree.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let study = json(&output);
     assert_eq!(study["complete"], true);
     assert_eq!(study["settings"]["dilation"], 500);
@@ -53,7 +53,7 @@ fn a_sweep_of_workers_that_differ_gives_tasks_to_those_that_have_what_they_need(
     let flags = "up --policy rain:1,labels --sweep 0.3 --dilate 500 --length 200ms --replications 2 \
                  --workload plain=0.8@exp:10us+model=0.2@exp:10us --testbed mine.toml --json --out swept";
     let output = sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     for of in json(&output)["panels"][0]["series"].as_array().expect("a list") {
         let point = &of["points"][0];
         assert_eq!(point["counts"]["sent"], point["counts"]["replied"], "{}", of["label"]);
@@ -74,7 +74,7 @@ fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
         sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>())
     };
     let output = sweep("dc-horus:idle-rack=random,dc-rain:2");
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let study = json(&output);
     let series = study["panels"][0]["series"].as_array().expect("a list");
     assert_eq!(series.len(), 4, "simulated and live");
@@ -96,7 +96,7 @@ fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
 fn runs_again(folder: &Path, command: &str, (out, file): (&str, &str)) {
     let words = format!("{command} {out}/{file} --out again --json");
     let output = sluice(folder, &words.split_whitespace().collect::<Vec<_>>());
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let read = |out: &str, file: &str| fs::read_to_string(folder.join(out).join(file)).expect("it is there");
     assert_eq!(
         read("again", file),
@@ -118,7 +118,7 @@ fn what_a_sweep_keeps_runs_it_again_on_the_same_tasks_and_the_same_testbed() {
     let flags = "up --policy rain:1,early --sweep 0.1..0.2/0.1 --dilate 500 --length 100ms --replications 2 \
                  --seed 7 --workload get=0.9@const:8us+scan=0.1@const:107us --testbed mine.toml --out swept";
     let output = sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     // What counts is what ran, not what has become of its testbed since.
     fs::remove_file(folder.path().join("mine.toml")).expect("it was there");
     runs_again(folder.path(), "up --sweep", ("swept", "sweep.toml"));
@@ -198,8 +198,8 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
                  --policy rain:1,advise,rain:adaptive --json --out out";
     let args: Vec<&str> = flags.split_whitespace().collect();
     let output = sluice(folder.path(), &args);
-    // A machine that is busy with other tests may well be too late to lie inside.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    // A machine that is busy with other tests may well be too late to lie inside, or to say.
+    assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let answer = json(&output);
     let followed = answer["followed"].as_array().expect("a list");
     let ran: Vec<_> = followed.iter().map(|one| (&one["case"], &one["policy"])).collect();

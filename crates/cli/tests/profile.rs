@@ -70,7 +70,7 @@ fn what_cannot_be_measured_or_written_is_refused_before_the_run() {
         (vec!["profile", "rocksdb", "--scan", "x"], "invalid value 'x' for '--scan [<KEYS>]'"),
         (vec!["profile", "rocksdb", "--samples", "0"], "0 is not in 100..=10000000"),
         (vec!["profile", "rocksdb", "--out", "."], "profile . is a folder; name a file with --out"),
-        (vec!["profile", "rocksdb", "--out", "file/a.toml"], "profile file/a.toml cannot be written"),
+        (vec!["profile", "rocksdb", "--out", "file/a.toml"], "profile file/a.toml (--out) cannot be written"),
     ] {
         let output = sluice(folder.path(), &args);
         let told = stderr(&output);

@@ -18,8 +18,8 @@ const GENERATION: Generation = Generation(5);
 const SLICE: SliceId = SliceId(0);
 const STILL: Duration = Duration::from_millis(300);
 const BEFORE: Nanos = Nanos::from_millis(50);
-/// What an age is rounded to, twice.
-const ROUNDED: Duration = Duration::from_micros(40);
+/// What an age above 0.13 s is rounded up to while its task waits, and twice what packets round it to.
+const ROUNDED: Duration = Duration::from_micros(34_400);
 
 /// A switch that takes a step when it is told to, a worker and a client.
 struct Rack {

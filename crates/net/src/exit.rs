@@ -51,10 +51,7 @@ impl Kind {
             Self::Aborted => {
                 "stopped before its end by Ctrl-C, SIGTERM or a closed terminal; what was done is kept"
             }
-            Self::Undecided => {
-                "undecided: the run is complete, printed and kept, and too short to say whether it holds \
-                 what it must"
-            }
+            Self::Undecided => "undecided: the run is complete, printed and kept, but too short to decide",
         }
     }
 

@@ -34,8 +34,8 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     if takes == 0 || room >= takes && may_be_ours(&folder) { folder } else { plan.state.join("memory") }
 }
 
-/// Whether we may have a folder there. One that somebody else made, or that would be on a file system that only
-/// reads, we may not.
+/// Whether we may have a folder there: not one that somebody else made, and not on a file system that only
+/// reads.
 fn may_be_ours(folder: &Path) -> bool {
     let made = DirBuilder::new().mode(0o700).create(folder);
     let there = || {

@@ -10,6 +10,7 @@ use sluice_ground::fail::{Failure, Kind, Outcome};
 use sluice_ground::print;
 use sluice_ground::stop::Stop;
 use sluice_sim::faults::{self, Line, Many, RackKind};
+use sluice_system::{Attempt, advice};
 
 use crate::args::{FaultRuns, FaultRunsOf, ReplayFault};
 
@@ -161,9 +162,9 @@ impl<'p> Places<'p> {
         let lines: Vec<_> = self.next.iter().map(|(of, next)| format!("{next} {of}\n")).collect();
         let beside = self.path.with_added_extension("new");
         let written = fs::write(&beside, lines.concat()).and_then(|()| fs::rename(&beside, self.path));
-        let path = self.path.display();
         written.map_err(|why| {
-            Failure::broken(format!("{path}: how far the runs came cannot be kept: {why}; free some space"))
+            let (path, helps) = (self.path.display(), advice(Attempt::Write, &why));
+            Failure::broken(format!("{path}: how far the runs came cannot be kept: {why}; {helps}"))
         })
     }
 }

@@ -142,7 +142,10 @@ mod tests {
         save(folder.path(), "a", "old").expect("there is room");
         let files = [("a", "new"), ("no/such/folder", "b")].map(|(name, text)| (name.to_owned(), text));
         let why = save_all(folder.path(), &files).expect_err("there is no such folder").to_string();
-        assert!(why.contains("no/such/folder cannot be written") && why.contains("free some space"), "{why}");
+        assert!(
+            why.contains("no/such/folder cannot be written") && why.contains("make the folder first"),
+            "{why}"
+        );
         assert_eq!(there("a").as_deref(), Some("old"));
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
         save_all(folder.path(), &files[..1]).expect("there is room");
