@@ -136,8 +136,8 @@ fn what_the_network_loses_is_tried_again() {
 }
 
 /// As printed nothing takes back what a spine has counted up while a rack's mean stays where it is. A rack
-/// whose word that it is idle was lost then looks worse than any: tasks wait elsewhere for so long that clients
-/// send them again. Ours are sent again where a packet of theirs was lost, and hardly else.
+/// whose word that it is idle was lost then looks worse than any: tasks wait elsewhere for so long that
+/// clients send them again. Ours are sent again where a packet of theirs was lost, and hardly else.
 #[test]
 fn a_spine_that_is_told_only_what_moved_has_tasks_sent_again_under_loss_and_ours_has_not() {
     let [printed, ours] = ["dc-horus:as-published", "dc-horus"].map(under_loss);
