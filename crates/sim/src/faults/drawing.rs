@@ -117,8 +117,8 @@ impl Scenario {
     }
 
     /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
-    /// classes. The network is kind, and workers keep replies until they are fetched: else so many tasks would
-    /// be most of those that end unknown.
+    /// classes. The network is kind, and workers keep replies until they are fetched: else so many tasks
+    /// would be most of those that end unknown.
     fn trickle(&mut self) {
         self.service_max = Nanos::from_micros(20);
         self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);

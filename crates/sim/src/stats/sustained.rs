@@ -9,10 +9,10 @@
 //!   the first,
 //!   and more of them by more than 99 % chance (the same test), or
 //! - **tasks are passed over**: arrivals find more than ten tasks that wait while workers are idle (those
-//!   that wait, times the share of workers that serve nobody), and in an eighth of some run four times as
-//!   many as in its middle eighths, or in all of a run four times as many as if each task were sent to a
-//!   worker drawn at random. A policy that spreads badly has such tasks always, and as many; one that forgets a
-//!   worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
+//!   that wait, times the share of workers that serve nobody). In an eighth of some run they are four times
+//!   as many as in its middle eighths, or in all of a run four times as many as if each task were sent to a
+//!   worker drawn at random. A policy that spreads badly has such tasks always, and as many; one that forgets
+//!   a worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
 //!
 //! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth
 //! in each, or in each every quarter must find more than the one before, and the last twice as many as the
