@@ -36,7 +36,7 @@ const LONG_LINES: &[(&str, usize)] = &[
     ("crates/hub", 14),
     ("crates/kernel", 16),
     ("crates/live", 14),
-    ("crates/net", 26),
+    ("crates/net", 25),
     ("crates/report", 5),
     ("crates/rocksdb", 1),
     ("crates/sim", 13),

@@ -111,6 +111,7 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
         warmup,
         parts: PARTS,
         way_home: ask.testbed.way_home(),
+        passed_over_at_random: None,
     });
     let ended = |played: &Played| Nanos(played.ended.0 / u64::from(ask.dilation));
     let mut endings: Vec<(Nanos, usize)> =

@@ -149,7 +149,14 @@ impl Point {
             warmup: self.warmup,
             parts: self.parts(),
             way_home: self.testbed.way_home(),
+            passed_over_at_random: Some(self.passed_over_at_random()),
         }
+    }
+
+    /// Of workers that each serve a stream of their own (M/G/1) at a load of ρ, the share 1 − ρ is idle, and
+    /// ρ²(1 + c²)/2(1 − ρ) tasks wait at each: the product is at most (1 + c²)/2 a worker, whatever the load.
+    fn passed_over_at_random(&self) -> f64 {
+        f64::from(self.testbed.workers) * (1.0 + self.workload.squared_variation()) / 2.0
     }
 
     /// What follows a plan has parts that differ for other reasons than chance.

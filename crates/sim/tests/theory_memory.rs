@@ -25,6 +25,7 @@ fn allocations(reference: Reference, tasks: u64) -> u64 {
         warmup: Warmup::Detect,
         parts: 0,
         way_home: Nanos(0),
+        passed_over_at_random: None,
     };
     let run = || {
         ideal.run(

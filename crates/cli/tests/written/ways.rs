@@ -41,6 +41,7 @@ pub(crate) const CONTROLLER: &str = "127.0.0.1:7400";
 /// A busy machine misses gates, and so does a figure of a thousand tasks, which may decide nothing either.
 const GATES: &[i32] = &[0, 3, 5];
 const WELL: &[i32] = &[0];
+const BREAKS: &[i32] = &[3];
 
 /// The files that lines read from an earlier run, and a short run that leaves one in its folder.
 pub(crate) const LEAVES: [(&str, &str); 4] = [
@@ -84,6 +85,8 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         return Some(Way::Together);
     }
     Some(match line.verb() {
+        // A promise breaks where nothing is healed, as the page says.
+        "fault-runs" if line.words.iter().any(|word| word.ends_with(",as-published")) => Way::Alone(BREAKS),
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
         | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
         "reproduce" if line.has("--list") => Way::Alone(WELL),

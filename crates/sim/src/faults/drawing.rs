@@ -10,7 +10,7 @@ use super::early::EarlyScenario;
 use super::hosts::Host;
 use super::kind::RackKind;
 use super::labels::Hands;
-use super::limits::{AMPLE, DEADLINE, TYPES};
+use super::limits::{AMPLE, DEADLINE, REPLIES_AMPLE, TYPES};
 use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
 use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
@@ -54,7 +54,7 @@ impl Scenario {
             retry_for: if dice.chance(100) { Nanos::from_millis(dice.pick(&[3, 8])) } else { DEADLINE },
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[AMPLE, AMPLE, if kind.has_cores { AMPLE } else { 3 }]),
-            replies_max: dice.pick(&[4_096, 4_096, 16, 2]),
+            replies_max: dice.pick(&[REPLIES_AMPLE, REPLIES_AMPLE, 16, 2]),
             hands: Hands::default(),
             serves: draw_served(&mut Dice::named(seed, "types", 0), kind, workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
@@ -117,13 +117,15 @@ impl Scenario {
     }
 
     /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
-    /// classes. The network is kind: else so many tasks would be most of those that end unknown.
+    /// classes. The network is kind, and workers keep replies until they are fetched: else so many tasks
+    /// would be most of those that end unknown.
     fn trickle(&mut self) {
         self.service_max = Nanos::from_micros(20);
         self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
         self.limit = Some(16);
         self.replay_cells = 64;
         self.no_retry = 0;
+        self.replies_max = REPLIES_AMPLE;
         self.rates.fill(Rates::default());
     }
 

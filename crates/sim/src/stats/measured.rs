@@ -160,6 +160,9 @@ pub struct Backlog {
     /// that served nobody. Zeros where nobody looked.
     #[serde(default)]
     pub passed_over: [f64; EIGHTHS],
+    /// As many at most would be if tasks were sent to workers drawn at random.
+    #[serde(default)]
+    pub at_random: Option<f64>,
     /// When the measured span began.
     pub at_open: u64,
     /// When it ended.

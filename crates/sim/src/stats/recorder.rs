@@ -30,6 +30,9 @@ pub struct Recording {
     /// From the end of a service to its reply's arrival when nothing is in the way: what is neither service
     /// nor scheduling delay.
     pub way_home: Nanos,
+    /// How many tasks would wait, times the share of workers that serve nobody, if each were sent to a worker
+    /// drawn at random, at most; `None` where that is no measure.
+    pub passed_over_at_random: Option<f64>,
 }
 
 /// A task that was replied to.
@@ -246,6 +249,7 @@ impl Recorder {
             // What changes with time by its plan, or as its trace does, has spells of its own.
             self.backlog.passed_over = [0.0; EIGHTHS];
         }
+        self.backlog.at_random = self.recording.passed_over_at_random;
         let of_tasks = self.counts;
         let failed = of_tasks.refused + of_tasks.unknown + of_tasks.pushed_back;
         let counts = Counts {
@@ -415,7 +419,14 @@ mod tests {
     const MEAN_NS: f64 = 1_000.0;
 
     fn recording(tasks: u64, warmup: Warmup) -> Recording {
-        Recording { mean_services_ns: vec![MEAN_NS], tasks, warmup, parts: 0, way_home: Nanos(20) }
+        Recording {
+            mean_services_ns: vec![MEAN_NS],
+            tasks,
+            warmup,
+            parts: 0,
+            way_home: Nanos(20),
+            passed_over_at_random: None,
+        }
     }
 
     /// Tasks due every 10 ns that take 100 ns each, until the recorder is complete.

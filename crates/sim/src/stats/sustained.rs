@@ -8,10 +8,11 @@
 //! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of
 //!   the first,
 //!   and more of them by more than 99 % chance (the same test), or
-//! - **tasks are passed over**: in an eighth of some run, arrivals find more than ten tasks that wait while
-//!   workers are idle (those that wait, times the share of workers that serve nobody), and four times as many
-//!   as in its middle eighths. A policy that spreads badly has such tasks always, and as many; one that
-//!   forgets a worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
+//! - **tasks are passed over**: arrivals find more than ten tasks that wait while workers are idle (those
+//!   that wait, times the share of workers that serve nobody). In an eighth of some run they are four times
+//!   as many as in its middle eighths, or in all of a run four times as many as if each task were sent to a
+//!   worker drawn at random. A policy that spreads badly has such tasks always, and as many; one that forgets
+//!   a worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
 //!
 //! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth
 //! in each, or in each every quarter must find more than the one before, and the last twice as many as the
@@ -34,7 +35,7 @@ const GROWTH_MIN: f64 = 1.25;
 const GROWTH_MIN_OF_FEW: f64 = 2.0;
 /// Outstanding tasks below which no backlog is worth a word.
 const BACKLOG_MIN: f64 = 10.0;
-/// How much more is passed over in a spell than otherwise.
+/// How much more is passed over in a spell than otherwise, and always than by workers drawn at random.
 const SPELL_MIN: f64 = 4.0;
 
 /// What the replications say.
@@ -117,6 +118,16 @@ fn growth(measured: &[Measured]) -> Option<String> {
 }
 
 fn spells(measured: &[Measured]) -> Option<String> {
+    let always = |one: &Measured| {
+        let (passed_over, at_random) = (mean(&one.backlog.passed_over), one.backlog.at_random?);
+        (passed_over > BACKLOG_MIN && passed_over > SPELL_MIN * at_random).then_some(passed_over)
+    };
+    if let Some(passed_over) = measured.iter().filter_map(always).max_by(f64::total_cmp) {
+        return Some(format!(
+            "tasks wait while workers are idle: {passed_over:.0} of them, far more than if each were sent to \
+             a worker drawn at random"
+        ));
+    }
     let spell = |one: &Measured| {
         let mut eighths = one.backlog.passed_over;
         eighths.sort_by(f64::total_cmp);
@@ -263,6 +274,12 @@ mod tests {
             assert!(!holds && why.starts_with("tasks wait while workers are idle: 13 of them"), "{why}");
             all[replications - 1].backlog.passed_over[5] = 9.0;
             assert!(sustained(&all).holds, "few");
+            all[0].backlog.passed_over = [100.0; EIGHTHS];
+            all[0].backlog.at_random = Some(30.0);
+            assert!(sustained(&all).holds, "a policy that spreads badly");
+            all[0].backlog.at_random = Some(20.0);
+            let Sustained { holds, why } = sustained(&all);
+            assert!(!holds && why.starts_with("tasks wait while workers are idle: 100 of them"), "{why}");
         }
     }
 

@@ -214,6 +214,7 @@ impl Cell {
             warmup: Warmup::Detect,
             parts: PARTS,
             way_home: Nanos(0),
+            passed_over_at_random: None,
         };
         let rack =
             Ideal { reference: Reference::Central, workers: self.workers as usize, distance: Nanos(0) };

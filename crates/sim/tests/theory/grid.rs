@@ -100,6 +100,7 @@ impl Cell {
             warmup: Warmup::Tasks(tasks / 10),
             parts: PARTS,
             way_home: Nanos(0),
+            passed_over_at_random: None,
         };
         let workers = self.workers as usize;
         let replicate = |replication| {

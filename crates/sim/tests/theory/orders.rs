@@ -93,6 +93,7 @@ fn replications(policy: &str, workload: &str) -> Vec<Measured> {
         warmup: Warmup::Tasks(20_000),
         parts: PARTS,
         way_home: Nanos(0),
+        passed_over_at_random: None,
     };
     let replicate = |replication| {
         let recorder = Recorder::new(recording.clone());
