@@ -20,6 +20,9 @@ mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/net/src/faults.rs"]
 pub mod faults;
+#[allow(dead_code, reason = "only the parser is called")]
+#[path = "../../crates/ground/src/file_name.rs"]
+mod file_name;
 #[allow(dead_code, reason = "only the limits are needed")]
 #[path = "../../crates/net/src/first.rs"]
 pub mod first;
