@@ -4,9 +4,9 @@
 //! Each folder is locked by the process that runs its rack, and the kernel lets go of the lock with that
 //! process. So a folder of this user's that nobody holds is left over.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -42,7 +42,7 @@ pub struct HeldMemory {
 }
 
 impl HeldMemory {
-    /// Makes a folder and holds it, once what dead racks left is removed.
+    /// Makes a folder that only this user can read, and holds it, once what dead racks left is removed.
     pub fn take(path: PathBuf) -> Outcome<Self> {
         for left in leftovers(Path::new(IN_MEMORY)) {
             if left.remove().is_ok() {
@@ -54,7 +54,7 @@ impl HeldMemory {
             Failure::bad_input(format!("shared memory {path} cannot be made: {why}; remove it, or make room"))
         };
         loop {
-            fs::create_dir_all(&path).map_err(failed)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed)?;
             let Ok(folder) = File::open(&path) else { return Ok(Self { path, _folder: None }) };
             let is_held = folder.lock().is_ok();
             // Another start may have taken it for left over and removed it just now.
@@ -156,6 +156,11 @@ mod tests {
         fs::write(at(&dead).join("ring-0"), [1; 8_192]).expect("there is room");
         fs::write(at("sluice-0000000000000001"), "a file").expect("there is room");
         let held = HeldMemory::take(at(&alive)).expect("nobody has it");
+        assert_eq!(
+            fs::metadata(held.path()).expect("a folder").mode() & 0o777,
+            0o700,
+            "others read no tasks"
+        );
         let left = leftovers(memory.path());
         let paths: Vec<_> = left.iter().map(|left| left.path.clone()).collect();
         assert_eq!(paths, [at(&dead), at(&swept)]);
