@@ -55,6 +55,9 @@ pub struct ServerGrant {
     pub renew_every: Nanos,
     /// Whether the switch computes no iCRC, whatever the server asked for.
     pub without_icrc: bool,
+    /// The reliable pair that the server offers, if the switch wrote to it before and holds its row no more:
+    /// the pair's numbers have gone on, and only a new pair gets a row.
+    pub spent_pair: Option<Qpn>,
 }
 
 /// A ring that a slice needs on each of its servers.

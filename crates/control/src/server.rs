@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use sluice_wire::tables::{RingRow, ServerRow};
-use sluice_wire::{Endpoint, Nanos, Psn, SliceId};
+use sluice_wire::{Endpoint, Nanos, Psn, Qpn, SliceId};
 
 use crate::registration::{Holder, Registration};
 use crate::rings::{RingOffer, RingPlace, ServerHello};
@@ -19,6 +19,8 @@ pub(crate) struct Server {
     pub(crate) wanted: Option<(ServerRows, Psn)>,
     /// Its rows in the switch.
     pub(crate) written: Option<ServerRows>,
+    /// The pair that the switch has written to last, or may have.
+    pub(crate) used: Option<Qpn>,
 }
 
 /// What stands in the switch of a server.
@@ -41,13 +43,16 @@ impl Holder for Server {
 impl Server {
     pub(crate) fn new(now: Nanos, hello: &ServerHello) -> Self {
         let registration = Registration::new(Some(hello.name.clone()), hello.life, now);
-        Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None }
+        // A server offers rings once it was registered: in a time that nobody remembers here.
+        let used = (!hello.rings.is_empty()).then_some(hello.qpn);
+        Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None, used }
     }
 
     /// Rows that were read back; their server has not been heard yet.
     pub(crate) fn read_back(now: Nanos, rows: ServerRows) -> Self {
         let registration = Registration::new(None, 0, now);
-        Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows) }
+        let used = Some(rows.row.qpn);
+        Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows), used }
     }
 
     pub(crate) fn hear(&mut self, now: Nanos, hello: &ServerHello) {
@@ -57,6 +62,19 @@ impl Server {
         let ServerHello { at, qpn, reliable, icrc, .. } = *hello;
         let rows = ServerRows { row: ServerRow { at, qpn, reliable, icrc }, rings: hello.rings.clone() };
         self.wanted = (!rows.rings.is_empty()).then_some((rows, hello.first));
+    }
+
+    /// The pair that it offers, if that cannot have a row: a row counts a reliable pair's WRITEs from its
+    /// first number on, and WRITEs that came before have taken the pair further.
+    pub(crate) fn spent_pair(&self) -> Option<Qpn> {
+        let row = self.wanted.as_ref()?.0.row;
+        let stands = self.written.as_ref().is_some_and(|rows| rows.row == row);
+        (row.reliable && self.used == Some(row.qpn) && !stands).then_some(row.qpn)
+    }
+
+    /// The rings that stand beside this row in the switch, which stays: with it the next WRITE's number.
+    pub(crate) fn take_rings_beside(&mut self, row: &ServerRow) -> Option<Vec<RingOffer>> {
+        self.written.take_if(|rows| rows.row == *row).map(|rows| rows.rings)
     }
 
     /// Its ring for a slice, once it is in the switch.

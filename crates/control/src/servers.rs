@@ -233,10 +233,22 @@ impl Controller {
             return;
         }
         let name = server.registration.shown();
-        self.withdraw_server(index, out);
         let id = ServerId(index);
-        self.ledger.ask(TableOp::SetServer(id, Some((rows.row, first))), Expect::Done, out);
-        for RingOffer { slice, row } in &rows.rings {
+        if server.spent_pair().is_some() {
+            self.withdraw_server(index, out);
+            return;
+        }
+        server.used = Some(rows.row.qpn);
+        let kept = server.take_rings_beside(&rows.row);
+        if kept.is_none() {
+            self.withdraw_server(index, out);
+            self.ledger.ask(TableOp::SetServer(id, Some((rows.row, first))), Expect::Done, out);
+        }
+        let kept = kept.unwrap_or_default();
+        for RingOffer { slice, .. } in kept.iter().filter(|ring| !rows.rings.contains(ring)) {
+            self.ledger.ask(TableOp::SetRing(*slice, id, None), Expect::Done, out);
+        }
+        for RingOffer { slice, row } in rows.rings.iter().filter(|ring| !kept.contains(ring)) {
             self.ledger.ask(TableOp::SetRing(*slice, id, Some(*row)), Expect::Done, out);
         }
         let bytes =
@@ -276,6 +288,7 @@ impl Controller {
             lease: self.plan.lease,
             renew_every: self.plan.renew_every,
             without_icrc: self.has_plain_writes(),
+            spent_pair: self.servers.get(id.0).and_then(Server::spent_pair),
         }
     }
 

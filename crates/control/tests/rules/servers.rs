@@ -4,7 +4,7 @@ use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, Rack, address, plan, server, with_rings, worker};
 use sluice_control::{Answer, Event, Note, Refusal, RingPlace, ServerGrant, ServerHello, Waiting};
 use sluice_wire::tables::{ServerState, TableOp};
-use sluice_wire::{Nanos, SLOT_HEAD_BYTES, ServerId, SliceId};
+use sluice_wire::{Nanos, Qpn, SLOT_HEAD_BYTES, ServerId, SliceId};
 
 fn ask(rack: &mut Rack, hello: &ServerHello) -> Answer {
     let call = rack.server_hello(hello);
@@ -81,6 +81,51 @@ fn a_server_that_dies_or_leaves_is_taken_out_of_the_switch() {
     rack.flush();
     assert_eq!(rack.answers[&call], Answer::Left { final_sent: None });
     assert!(servers(&mut rack) == 0);
+}
+
+/// A reliable pair's numbers go on from WRITE to WRITE, and a new row counts from the pair's first number.
+#[test]
+fn a_reliable_pair_that_was_written_to_gets_no_second_row() {
+    let reliable = ServerHello { reliable: true, ..server("s", 1) };
+    let lost: [fn(&mut Rack); 3] = [
+        |rack| rack.run(LEASE + Nanos::from_millis(10)),
+        Rack::restart_switch,
+        |rack| {
+            rack.switch.table(TableOp::SetServer(ServerId(0), None));
+            rack.restart_controller(0);
+        },
+    ];
+    for lose in lost {
+        let mut rack = Rack::up();
+        let hello = joined(&mut rack, &reliable);
+        assert_eq!(granted(&mut rack, &hello).spent_pair, None, "its row stands");
+        lose(&mut rack);
+        rack.flush();
+        assert_eq!(granted(&mut rack, &hello).spent_pair, Some(hello.qpn));
+        assert_eq!(servers(&mut rack), 0);
+        let anew = ServerHello { qpn: Qpn(hello.qpn.0 + 1), ..hello };
+        let grant = granted(&mut rack, &anew);
+        assert_eq!(grant.spent_pair, None);
+        assert_eq!(rack.switch.server(grant.server).row.map(|row| row.qpn), Some(anew.qpn));
+    }
+}
+
+#[test]
+fn a_server_that_lays_its_memory_out_anew_keeps_its_row() {
+    let mut rack = Rack::up();
+    let mut hello = joined(&mut rack, &ServerHello { reliable: true, ..server("s", 1) });
+    rack.switch.written.clear();
+    hello.rings[1].row.address += 4_096;
+    hello.rings.remove(0);
+    assert_eq!(granted(&mut rack, &hello).spent_pair, None);
+    assert_eq!(
+        rack.switch.written,
+        [
+            TableOp::SetRing(SliceId(0), ServerId(0), None),
+            TableOp::SetRing(SliceId(1), ServerId(0), None),
+            TableOp::SetRing(SliceId(1), ServerId(0), Some(hello.rings[0].row)),
+        ]
+    );
 }
 
 #[test]

@@ -80,6 +80,7 @@ impl From<&ServerGrant> for v1::ServerGrant {
             lease_ns: grant.lease.0,
             renew_every_ns: grant.renew_every.0,
             without_icrc: grant.without_icrc,
+            spent_pair: grant.spent_pair.map(|pair| pair.0),
         }
     }
 }
@@ -100,6 +101,7 @@ impl TryFrom<v1::ServerGrant> for ServerGrant {
             lease: Nanos(message.lease_ns),
             renew_every: Nanos(message.renew_every_ns),
             without_icrc: message.without_icrc,
+            spent_pair: message.spent_pair.map(Qpn),
         })
     }
 }

@@ -240,7 +240,8 @@ impl Server {
             switch: grant.switch,
             icrc: self.hello.icrc && !grant.without_icrc,
         };
-        let is_new = self.connected.is_none_or(|known| known.is_outdated_by(&to, self.hello.reliable));
+        let is_outdated = |known: WriterEnd| known.is_outdated_by(&to, self.hello.reliable);
+        let is_new = grant.spent_pair == Some(self.hello.qpn) || self.connected.is_none_or(is_outdated);
         if is_new {
             self.connect(to)?;
         }

@@ -124,7 +124,8 @@ impl Rack<'_> {
         let ServerGrant { server: id, epoch, switch, without_icrc, .. } = *grant;
         let to = WriterEnd { server: id, epoch, switch, icrc: !without_icrc };
         node.row = Some(id);
-        let is_new = node.connected.is_none_or(|known| known.is_outdated_by(&to, *reliable));
+        let is_outdated = |known: WriterEnd| known.is_outdated_by(&to, *reliable);
+        let is_new = grant.spent_pair == Some(node.qpn) || node.connected.is_none_or(is_outdated);
         if is_new {
             node.connect(to, *reliable, first(dice));
         }
