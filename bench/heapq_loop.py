@@ -1,4 +1,4 @@
-"""The model of crates/sim/benches/central.rs as a plain loop over heapq: one queue, 64 workers, Exp(10 us), load 0.8.
+"""The model of crates/sim/sim/benches/central.rs as a plain loop over heapq: one queue, 64 workers, Exp(10 us), load 0.8.
 
 Prints requests per second of processor time and the 99th percentile, as one line of JSON.
 """

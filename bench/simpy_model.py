@@ -1,4 +1,4 @@
-"""The model of crates/sim/benches/central.rs on simpy: one queue, 64 workers, Exp(10 us), load 0.8.
+"""The model of crates/sim/sim/benches/central.rs on simpy: one queue, 64 workers, Exp(10 us), load 0.8.
 
 Written as simpy's users write it: a process a task, workers as a resource. Prints requests per second of processor time
 and the 99th percentile, as one line of JSON.

@@ -42,7 +42,7 @@ def found(binary, folder, crowd):
     command = [binary, "many_at_once"] if crowd else [binary]
     try:
         ran = subprocess.run(
-            command, cwd=ROOT / "crates" / "net", env=environment, capture_output=True, text=True, timeout=60
+            command, cwd=ROOT / "crates" / "run" / "net", env=environment, capture_output=True, text=True, timeout=60
         )
     except subprocess.TimeoutExpired:
         return "it does not end within a minute"

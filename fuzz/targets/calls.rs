@@ -28,7 +28,7 @@ use rpc::fields::{name, number, present};
 use rpc::v1;
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
-#[path = "../../crates/net/src/rpc"]
+#[path = "../../crates/run/net/src/rpc"]
 mod rpc {
     #[allow(dead_code, reason = "only what hosts send is read")]
     pub(crate) mod fields;
@@ -51,7 +51,7 @@ mod rpc {
     }
 }
 
-#[path = "../../crates/net/src/agent"]
+#[path = "../../crates/run/net/src/agent"]
 mod agent {
     #[allow(dead_code, unreachable_pub, reason = "only what agents send is read")]
     pub(crate) mod said;

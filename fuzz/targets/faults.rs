@@ -5,10 +5,10 @@ use libfuzzer_sys::fuzz_target;
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/net/src/error.rs"]
+#[path = "../../crates/run/net/src/error.rs"]
 mod error;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/net/src/faults.rs"]
+#[path = "../../crates/run/net/src/faults.rs"]
 mod faults;
 
 use error::NetError;

@@ -2,41 +2,41 @@
 //! same plan.
 #![no_main]
 
-extern crate self as sluice_apps;
+extern crate self as sluice_services;
 extern crate self as sluice_net;
 
 use libfuzzer_sys::fuzz_target;
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the errors are needed")]
-#[path = "../../crates/net/src/error.rs"]
+#[path = "../../crates/run/net/src/error.rs"]
 mod error;
 #[allow(dead_code, reason = "only the kinds of failure are needed")]
-#[path = "../../crates/net/src/exit.rs"]
+#[path = "../../crates/run/net/src/exit.rs"]
 pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/fail/mod.rs"]
+#[path = "../../crates/cli/sluice/support/src/fail/mod.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/net/src/faults.rs"]
+#[path = "../../crates/run/net/src/faults.rs"]
 pub mod faults;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/file_name.rs"]
+#[path = "../../crates/cli/sluice/support/src/file_name.rs"]
 mod file_name;
 #[allow(dead_code, reason = "only the limits are needed")]
-#[path = "../../crates/net/src/first.rs"]
+#[path = "../../crates/run/net/src/first.rs"]
 pub mod first;
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/plan/mod.rs"]
+#[path = "../../crates/cli/sluice/support/src/plan/mod.rs"]
 mod plan;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/print.rs"]
+#[path = "../../crates/cli/sluice/support/src/print.rs"]
 mod print;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/net/src/served.rs"]
+#[path = "../../crates/run/net/src/served.rs"]
 pub mod served;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/ground/src/units.rs"]
+#[path = "../../crates/cli/sluice/support/src/units.rs"]
 mod units;
 
 use error::NetError;

@@ -8,13 +8,13 @@ use libfuzzer_sys::fuzz_target;
 
 // The files themselves: the crates would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the parsers are called")]
-#[path = "../../crates/apps/src/rocks/codec.rs"]
+#[path = "../../crates/run/services/src/rocks/codec.rs"]
 mod codec;
 #[allow(dead_code, reason = "only the errors are needed")]
-#[path = "../../crates/net/src/service.rs"]
+#[path = "../../crates/run/net/src/service.rs"]
 pub mod service;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/apps/src/span.rs"]
+#[path = "../../crates/run/services/src/span.rs"]
 mod span;
 
 /// The longest reply that a service may be asked for here.

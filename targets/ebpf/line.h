@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits in a slice, by rank, in one word; and a rendezvous that asks it. No switch uses it yet: `ranked.bpf.c`
- * measures it. `crates/rendezvous` is the same in Rust, access by access, and says why it holds.
+ * measures it. `crates/check/rendezvous` is the same in Rust, access by access, and says why it holds.
  *
  * Each rank of tokens has a ring, and so have the tasks. An arrival that waits is counted in the word, one that takes is
  * counted out, each by one exchange of it; then it takes its number in the ring that the word told. There the n-th that

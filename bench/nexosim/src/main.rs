@@ -1,4 +1,4 @@
-//! The model of `crates/sim/benches/central.rs` on nexosim: one queue, 64 workers, Exp(10 µs), load 0.8,
+//! The model of `crates/sim/sim/benches/central.rs` on nexosim: one queue, 64 workers, Exp(10 µs), load 0.8,
 //! single-threaded.
 //!
 //! It draws the same tasks and fills the same histogram. A task costs two events, one that it comes and one

@@ -1,0 +1,70 @@
+//! What can keep a measurement from being made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sluice_net::NetError;
+use sluice_switchd::HubError;
+
+/// Why there is no figure. A missed bound is not an error.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BenchError {
+    /// The command line makes no sense.
+    #[error(
+        "no arguments measures everything, decisions a part; --bless writes the table of instruction counts"
+    )]
+    Usage,
+    /// No such case.
+    #[error("there is no case `{0}` to count")]
+    Case(String),
+    /// A file or folder cannot be read or written.
+    #[error("{path}: {why}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// There is nowhere to print.
+    #[error("what was measured cannot be written to stdout: {0}; make room there, or send it somewhere else")]
+    Print(io::Error),
+    /// A program cannot be started, or ended badly.
+    #[error("{program}: {why}")]
+    Program {
+        /// Which.
+        program: String,
+        /// What happened.
+        why: String,
+    },
+    /// What a program printed is not what it should print.
+    #[error("{program} printed something else than its figures: {why}")]
+    Output {
+        /// Which.
+        program: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The golden table cannot be understood.
+    #[error("instructions.json: {0}; write it anew with make bench BLESS=1")]
+    Golden(serde_json::Error),
+    /// The switch under test does not run.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// Its hosts do not.
+    #[error(transparent)]
+    Net(#[from] NetError),
+}
+
+impl BenchError {
+    pub(crate) fn file(path: &Path, why: io::Error) -> Self {
+        Self::File { path: path.to_owned(), why }
+    }
+
+    pub(crate) fn program(program: &str, why: &impl ToString) -> Self {
+        Self::Program { program: program.to_owned(), why: why.to_string() }
+    }
+
+    pub(crate) fn output(program: &str, why: &impl ToString) -> Self {
+        Self::Output { program: program.to_owned(), why: why.to_string() }
+    }
+}

@@ -1,0 +1,8 @@
+//! Where the repository is.
+
+use std::path::Path;
+
+/// The repository's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
+}

@@ -1,0 +1,27 @@
+//! Makes the vectors in `targets/vectors` anew, of random walks that cover the most:
+//! `cargo run -p sluice-conformance --example walks`.
+
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
+use sluice_conformance::cover::cover;
+use sluice_conformance::explore::{explore, explore_hours, explore_servers};
+
+fn main() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../targets/vectors");
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            fs::remove_file(path)?;
+        }
+    }
+    let walks = cover("walk", explore, 0..400, 200);
+    let walks = walks.into_iter().chain(cover("servers", explore_servers, 0..100, 200));
+    let hours = cover("hours", explore_hours, 0..100, 200);
+    let walks = walks.chain(hours.into_iter().filter(|walk| walk.about.contains("after hours")));
+    for vector in walks {
+        fs::write(folder.join(format!("{}.json", vector.name)), vector.to_text())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Circles of files inside a crate: each imports, through the others, itself.
+//!
+//! Whoever reads one file of a circle has to know all of them. A file imports what its `use` lines name, and
+//! what stands in its code as a path from `crate`, `super` or a module of its own. A thing that is handed on
+//! (`pub use`) is imported from the file that declares it. Not seen: unit tests, and methods, which are
+//! called without saying where they stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::code::{Use, code_outside_tests, declared, paths, split_uses, without_comments, words};
+use crate::files::File;
+
+/// How often a thing may be handed on before we stop following it.
+const HANDS_MAX: usize = 8;
+
+/// The circles among a crate's files, each as its modules' names.
+pub fn circles(files: &[File]) -> Vec<BTreeSet<String>> {
+    let modules = Modules::read(files);
+    let reached: Vec<BTreeSet<usize>> = (0..modules.all.len()).map(|from| modules.reached(from)).collect();
+    let mut found = BTreeSet::new();
+    for (at, behind) in reached.iter().enumerate().filter(|(at, behind)| behind.contains(at)) {
+        let circle = behind.iter().filter(|other| reached[**other].contains(&at));
+        found.insert(circle.map(|other| modules.all[*other].shown()).collect());
+    }
+    found.into_iter().collect()
+}
+
+/// A path of names from the crate's root.
+type Names = Vec<String>;
+
+#[derive(Debug)]
+struct Module {
+    path: Names,
+    /// The names that `use` brings in, and where from; `None`: another crate.
+    brought: BTreeMap<String, Option<Names>>,
+    /// The modules whose every name `use` brings in.
+    globs: Vec<Names>,
+    /// The names of what it declares itself.
+    declared: BTreeSet<String>,
+    /// The paths to what its code names.
+    named: Vec<Names>,
+}
+
+impl Module {
+    fn read(path: Names, text: &str, known: &BTreeMap<Names, usize>) -> Self {
+        let code = without_comments(code_outside_tests(text));
+        let (uses, rest) = split_uses(&code);
+        let (words, inline) = (words(&rest), paths(&rest));
+        let declared = declared(&rest);
+        let mut module =
+            Self { path, brought: BTreeMap::new(), globs: Vec::new(), declared, named: Vec::new() };
+        module.named = inline.into_iter().filter_map(|path| module.absolute(path, known)).collect();
+        for Use { is_public, name, path } in uses {
+            let path = module.absolute(path, known);
+            let only_handed_on = is_public && !words.contains(name.as_str());
+            module.named.extend(path.clone().filter(|_| !only_handed_on));
+            if name == "*" {
+                module.globs.extend(path.map(|mut path| {
+                    path.pop();
+                    path
+                }));
+            } else {
+                module.brought.insert(name, path);
+            }
+        }
+        module
+    }
+
+    /// A path as it is from the crate's root; `None` if it leads to another crate.
+    fn absolute(&self, mut path: Names, known: &BTreeMap<Names, usize>) -> Option<Names> {
+        let mut base = self.path.clone();
+        match path.first()?.as_str() {
+            "crate" => base.clear(),
+            "self" | "super" => {}
+            child => {
+                base.push(child.to_owned());
+                known.get(&base)?;
+                base.pop();
+                return Some([base, path].concat());
+            }
+        }
+        while path.first().is_some_and(|name| ["crate", "self", "super"].contains(&name.as_str())) {
+            if path.remove(0) == "super" {
+                base.pop();
+            }
+        }
+        (!path.is_empty()).then(|| [base, path].concat())
+    }
+
+    fn shown(&self) -> String {
+        if self.path.is_empty() { "the root".to_owned() } else { self.path.join("::") }
+    }
+}
+
+#[derive(Debug)]
+struct Modules {
+    all: Vec<Module>,
+    by_path: BTreeMap<Names, usize>,
+    imports: Vec<BTreeSet<usize>>,
+}
+
+impl Modules {
+    fn read(files: &[File]) -> Self {
+        let files: BTreeMap<Names, &File> =
+            files.iter().map(|file| (module_path(&file.name), file)).collect();
+        let by_path: BTreeMap<Names, usize> = files.keys().cloned().zip(0..).collect();
+        let read = |(path, file): (Names, &File)| Module::read(path, &file.text, &by_path);
+        let all: Vec<Module> = files.into_iter().map(read).collect();
+        let mut modules = Self { all, by_path, imports: Vec::new() };
+        modules.imports = (0..modules.all.len()).map(|at| modules.imported_by(at)).collect();
+        modules
+    }
+
+    fn imported_by(&self, at: usize) -> BTreeSet<usize> {
+        let declared = self.all[at].named.iter().filter_map(|path| self.file_of(path, HANDS_MAX));
+        declared.filter(|other| *other != at).collect()
+    }
+
+    /// The file that declares what a path leads to; `None` if that is another crate's.
+    fn file_of(&self, path: &[String], hands: usize) -> Option<usize> {
+        let file = |depth: usize| Some((depth, *self.by_path.get(&path[..depth])?));
+        let (depth, at) = (0..=path.len()).rev().find_map(file)?;
+        let module = &self.all[at];
+        let Some(name) = path.get(depth).filter(|name| hands > 0 && !module.declared.contains(*name)) else {
+            return Some(at);
+        };
+        match module.brought.get(name) {
+            Some(Some(from)) => self.file_of(from, hands - 1),
+            Some(None) => None,
+            None => {
+                let mut globs = module.globs.iter().filter_map(|from| self.by_path.get(from).copied());
+                Some(globs.find(|other| self.all[*other].declared.contains(name)).unwrap_or(at))
+            }
+        }
+    }
+
+    fn reached(&self, from: usize) -> BTreeSet<usize> {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(next) = open.pop() {
+            open.extend(self.imports[next].iter().filter(|other| reached.insert(**other)));
+        }
+        reached
+    }
+}
+
+/// `crates/core/host/src/worker/mod.rs` is `worker`; a library's or program's first file is the root.
+fn module_path(file: &str) -> Names {
+    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside).trim_end_matches(".rs");
+    let inside = inside.strip_suffix("/mod").unwrap_or(inside);
+    if ["lib", "main"].contains(&inside) {
+        return Names::new();
+    }
+    inside.split('/').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        let file = |(name, text): &(&str, &str)| File {
+            name: format!("crates/one/src/{name}.rs"),
+            text: (*text).to_owned(),
+        };
+        let files: Vec<File> = files.iter().map(file).collect();
+        circles(&files).into_iter().map(|circle| circle.into_iter().collect()).collect()
+    }
+
+    #[test]
+    fn files_that_import_each_other_are_a_circle() {
+        let files = [("lib", "mod a;\nmod b;"), ("a", "use crate::b::{B, c};"), ("b", "use super::a::A;")];
+        assert_eq!(found(&files), [["a", "b"]]);
+    }
+
+    #[test]
+    fn a_circle_closes_over_paths_in_the_code_and_over_other_files() {
+        let files = [
+            ("a/mod", "mod b;\nfn f() { b::g(); }"),
+            ("a/b", "use crate::c;"),
+            ("c", "fn f() -> crate::a::A {}"),
+            ("d", "use crate::a::A;"),
+        ];
+        assert_eq!(found(&files), [["a", "a::b", "c"]]);
+    }
+
+    #[test]
+    fn what_is_handed_on_is_imported_from_where_it_stands() {
+        let handing = [("lib", "mod a;\npub use a::a;\npub use b::B;"), ("a", "use crate::B;"), ("b", "")];
+        assert_eq!(found(&handing), [[""; 0]; 0]);
+        let all = [("lib", "pub use b::*;\nuse a::A;"), ("a", "use crate::B;"), ("b", "pub struct B;")];
+        assert_eq!(found(&all), [[""; 0]; 0]);
+        let using = [("lib", "pub use a::A;\nfn f(a: A) {}"), ("a", "use crate::f;"), ("b", "")];
+        assert_eq!(found(&using), [["a", "the root"]]);
+    }
+
+    #[test]
+    fn comments_unit_tests_and_other_crates_do_not_count() {
+        let tests = "#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}";
+        let a = format!("use other::b::B;\n/// See [`crate::b::B`].\nfn f() {{}}\n{tests}");
+        assert_eq!(found(&[("a", &a), ("b", "use crate::a::A;")]), [[""; 0]; 0]);
+    }
+}

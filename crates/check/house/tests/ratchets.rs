@@ -1,0 +1,98 @@
+//! What there is too much of, and may only become less: circles of files, names that stand for several
+//! things, and long lines. Who makes it less lowers the number here, so that it stays so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sluice_house::{circles, crates, rust_files, visible_types};
+
+/// rustfmt breaks code at this width, but neither comments nor strings.
+const COLUMNS_MAX: usize = 110;
+
+/// How many files of a crate stand in circles.
+const IN_CIRCLES: &[(&str, usize)] = &[];
+
+/// The names that stand for several types, and in how many files.
+const SHARED_NAMES: &str = "
+    Action 3, Answer 4, Arrival 2, Arrivals 2, Asker 2, At 2, Axis 2, Calls 2, Case 2, Cell 3,
+    Change 3, Class 2, Client 4, Clock 3, Command 3, Controller 2, Counted 2,
+    Counts 2, Decision 2, Desk 2, Ended 4, Ending 2, Endpoint 2, Engine 2, Event 3, Fate 3, Faults 2,
+    Gate 3, Hold 2, Job 2, Kind 3, Known 2, Layout 3, Life 2, Limit 2, Line 3, Lines 3, Link 3, Network 2,
+    Note 3, Numbers 2, Outcome 4, Pace 2, Packet 2, Part 2, Parts 3, Pick 2, Place 4, Plan 4, Plane 2,
+    Point 2, Profile 2, Progress 2, Queue 2, Rack 2, Ran 3, Range 2, Rates 3, RdmaPlan 2, Refusal 2,
+    Renewal 2, Replay 2, Report 3, Request 3, Ring 3, Rule 2, Run 2, Runner 2, Seat 4, Seats 2, Section 2,
+    Sender 2, Server 4, Servers 4, Service 3, Settings 6, Shape 2, Shown 3, Slice 2, SlicePlan 2,
+    Slots 2, Source 4, Spread 2, Step 6, Sweep 2, SwitchNode 2, Table 2, Tally 3, Target 2,
+    Task 5, Telling 2, Times 2, Token 2, Told 2, Trace 2, Turn 2, Up 2, Verdict 3, View 4, Waiting 2, Way 3,
+    Who 4, Window 2, Worker 5
+";
+
+/// How many lines of a folder are too long.
+const LONG_LINES: &[(&str, usize)] = &[
+    ("crates/run/services", 4),
+    ("crates/cli/sluice", 14),
+    ("crates/core/control", 18),
+    ("crates/cli/support", 8),
+    ("crates/core/host", 12),
+    ("crates/run/switchd", 14),
+    ("crates/run/kernel", 16),
+    ("crates/lab/live", 14),
+    ("crates/run/net", 25),
+    ("crates/lab/report", 5),
+    ("crates/run/rocksdb", 1),
+    ("crates/sim/sim", 13),
+    ("crates/check/conformance", 1),
+    ("crates/core/wire", 8),
+    ("fuzz/targets", 1),
+];
+
+#[test]
+fn circles_of_files_become_fewer() {
+    let circles = crates().into_iter().map(|(name, files)| (name, circles(&files)));
+    let circles: BTreeMap<_, _> = circles.filter(|(_, circles)| !circles.is_empty()).collect();
+    let counts =
+        circles.iter().map(|(name, circles)| (name.clone(), circles.iter().map(BTreeSet::len).sum()));
+    let help = "a type that two files need goes to a file below both";
+    assert_only_less("IN_CIRCLES", IN_CIRCLES, &counts.collect(), &format!("{help}\n{circles:#?}"));
+}
+
+#[test]
+fn names_that_stand_for_several_things_become_fewer() {
+    let files: Vec<_> = crates().into_values().flatten().collect();
+    let shared = visible_types(&files).into_iter().filter(|(_, files)| files.len() > 1);
+    let shared: BTreeMap<_, _> = shared.collect();
+    let stated: Vec<(&str, usize)> = SHARED_NAMES
+        .split(',')
+        .filter_map(|item| item.trim().rsplit_once(' '))
+        .map(|(name, times)| (name, times.parse().expect("a number of files")))
+        .collect();
+    let counts = shared.iter().map(|(name, files)| (name.clone(), files.len())).collect();
+    let new = shared.iter().filter(|(name, files)| stated.iter().all(|s| s.0 != **name || s.1 < files.len()));
+    let new: BTreeMap<_, _> = new.collect();
+    assert_only_less("SHARED_NAMES", &stated, &counts, &format!("call it what it is\n{new:#?}"));
+}
+
+#[test]
+fn lines_that_are_too_long_become_fewer() {
+    let mut counts = BTreeMap::<String, usize>::new();
+    for file in rust_files() {
+        let parts = if file.name.starts_with("crates/") { 3 } else { 2 };
+        let folder = file.name.split('/').take(parts).collect::<Vec<_>>().join("/");
+        let long = file.text.lines().filter(|line| line.chars().count() > COLUMNS_MAX).count();
+        *counts.entry(folder).or_default() += long;
+    }
+    counts.retain(|_, long| *long > 0);
+    let help = format!("at most {COLUMNS_MAX} columns; rustfmt leaves comments and strings as they are");
+    assert_only_less("LONG_LINES", LONG_LINES, &counts, &help);
+}
+
+/// Holds what is counted to what is stated, in both directions.
+fn assert_only_less(list: &str, stated: &[(&str, usize)], counted: &BTreeMap<String, usize>, help: &str) {
+    let stated: BTreeMap<String, usize> = stated.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    let of = |counts: &BTreeMap<String, usize>, name: &String| counts.get(name).copied().unwrap_or(0);
+    let more = counted.iter().filter(|(name, n)| **n > of(&stated, name));
+    let more: Vec<_> = more.map(|(name, n)| format!("{name}: {n}, not {}", of(&stated, name))).collect();
+    assert!(more.is_empty(), "more than {list} states: {}\n{help}", more.join(", "));
+    let less = stated.iter().filter(|(name, n)| **n > of(counted, name));
+    let less: Vec<_> = less.map(|(name, n)| format!("{name}: {}, not {n}", of(counted, name))).collect();
+    assert!(less.is_empty(), "well done: now lower {list} to {}", less.join(", "));
+}

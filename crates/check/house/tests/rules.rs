@@ -1,0 +1,219 @@
+//! What every file of the house keeps to. A failure names the file and the line.
+
+use std::fs;
+
+use sluice_house::{code_outside_tests, files, root, rust_files};
+
+const FILE_LINES_MAX: usize = 800;
+const FUNCTION_LINES_MAX: usize = 70;
+
+#[test]
+fn no_file_is_longer_than_its_reader_can_hold() {
+    let long = rust_files()
+        .filter(|file| file.text.lines().count() > FILE_LINES_MAX)
+        .map(|file| format!("{}: {} lines, at most {FILE_LINES_MAX}", file.name, file.text.lines().count()));
+    assert_none(long);
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen() {
+    let long = rust_files().flat_map(|file| {
+        let lengths = function_lengths(&file.text).into_iter();
+        let long = lengths.filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
+        long.map(|(at, lines)| format!("{}:{at}: {lines} lines, at most {FUNCTION_LINES_MAX}", file.name))
+            .collect::<Vec<_>>()
+    });
+    assert_none(long);
+}
+
+#[test]
+fn instructions_that_a_plan_tells_are_those_of_the_bench() {
+    let read =
+        |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let golden = read("crates/check/bench/instructions.json");
+    let plan = read("experiments/draconis-policies.toml");
+    for (policy, told) in [("draconis", "742"), ("draconis:classes=4", "1,254"), ("draconis:labels", "922")] {
+        let counted = format!("\"waiting {policy}\": {}.0", told.replace(',', ""));
+        assert!(golden.contains(&counted), "instructions.json has another number for {policy} than {told}");
+        assert!(
+            plan.contains(&format!("{told} ")) && plan.contains(policy),
+            "{told} for {policy} in the plan"
+        );
+    }
+}
+
+/// A newcomer finds an arrival, a packet and a promise from there alone.
+#[test]
+fn the_architecture_says_where_to_look_and_it_is_there() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, where_to_look) = architecture.split_once("**Where to look**").expect("such a list");
+    let (where_to_look, _) = where_to_look.split_once("\n\n**").expect("more behind it");
+    let files: Vec<_> = rust_files().collect();
+    let spans: Vec<&str> = where_to_look.split('`').skip(1).step_by(2).collect();
+    let missing = spans.iter().enumerate().filter(|(at, span)| {
+        let is_in = |path: &str| files.iter().any(|file| file.name.contains(path));
+        match span.split_once("::") {
+            Some((_, name)) => {
+                let begins = [format!("fn {name}("), format!("fn {name}<")];
+                let beside = spans.get(at + 1).copied().unwrap_or_default();
+                let is_there = |text: &str| begins.iter().any(|begin| text.contains(begin));
+                !files.iter().any(|file| file.name == beside && is_there(&file.text))
+            }
+            None if span.starts_with("crates/") => !is_in(span),
+            None => span.contains(".rs") && !is_in(&format!("/{span}")),
+        }
+    });
+    assert_none(missing.map(|(_, span)| format!("ARCHITECTURE.md: `{span}`")));
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let words = [["to", "do!"], ["TO", "DO"], ["unimple", "mented!"], ["FIX", "ME"], ["db", "g!"]];
+    let words = words.map(|halves| halves.concat());
+    assert_none(lines_where(|line| words.iter().any(|word| line.contains(word))));
+}
+
+#[test]
+fn errors_are_sentences_and_show_nothing_as_code_does() {
+    let shown = rust_files().filter(|file| file.name.contains("/src/")).flat_map(|file| {
+        let errors = file.text.match_indices("#[error(").map(|(at, _)| (at, &file.text[at..]));
+        let errors = errors.map(|(at, text)| (at, text.split(")]").next().unwrap_or(text)));
+        let bad = errors.filter(|(_, text)| text.contains(":?}"));
+        bad.map(|(at, _)| {
+            let line = file.text[..at].lines().count() + 1;
+            format!(
+                "{}:{line}: `:?` in an error; put `{{}}` in backquotes and .escape_debug() behind",
+                file.name
+            )
+        })
+        .collect::<Vec<_>>()
+    });
+    assert_none(shown);
+}
+
+/// Beside an error of the operating system only that table says what to do, since it goes by the number.
+#[test]
+fn advice_on_what_the_system_refuses_stands_in_one_table() {
+    let supposing =
+        ["free port", "ulimit -u", "ulimit -n", "free some", "this user can", "takes root", "check the path"];
+    let is_elsewhere = |line: &str| {
+        ["{why}", "{source}", "{0}"].iter().any(|error| line.contains(error))
+            && supposing.iter().any(|words| line.contains(words))
+    };
+    assert_none(lines_where(is_elsewhere).filter(|line| line.contains("/src/")));
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    let homes =
+        [["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["/wo", "rk/"]].map(|halves| halves.concat());
+    assert_none(lines_where(|line| homes.iter().any(|home| names_path(line, home))));
+}
+
+#[test]
+fn each_program_prints_in_one_place() {
+    // These macros panic where nobody reads any more, or the disk is full.
+    let macros = ["print", "println", "eprint", "eprintln"].map(|name| format!("{name}!("));
+    let streams = ["stdout()", "stderr()"].map(|name| format!("io::{name}.lock()"));
+    let is_call = |line: &str| {
+        let found = macros.iter().filter_map(|name| line.find(name.as_str()));
+        let mut before = found.map(|at| line[..at].chars().next_back());
+        before.any(|c| !c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '"'))
+            || streams.iter().any(|stream| line.contains(stream.as_str()))
+    };
+    let elsewhere = rust_files().filter(|file| prints(&file.name)).flat_map(|file| {
+        let lines = file.text.lines().enumerate().filter(|(_, line)| is_call(line));
+        lines
+            .map(|(at, _)| format!("{}:{}: use the program's `print`", file.name, at + 1))
+            .collect::<Vec<_>>()
+    });
+    assert_none(elsewhere);
+}
+
+/// Whether a file is part of a program that people run, and not where that prints.
+fn prints(name: &str) -> bool {
+    let programs = ["crates/cli/", "crates/lab/live/", "crates/check/bench/"];
+    let is_program = name.contains("/src/") && programs.iter().any(|folder| name.starts_with(folder))
+        || name.contains("/examples/");
+    is_program && !name.ends_with("/src/print.rs")
+}
+
+#[test]
+fn only_what_speaks_to_the_kernel_may_be_unsafe() {
+    let speaks = ["crates/run/net/src/lib.rs", "crates/run/kernel/src/lib.rs"];
+    let lax = rust_files()
+        .filter(|file| file.name.ends_with("/src/lib.rs") && !speaks.contains(&file.name.as_str()))
+        .filter(|file| !file.text.contains("\n#![forbid(unsafe_code)]\n"))
+        .map(|file| format!("{}: no `#![forbid(unsafe_code)]`", file.name));
+    assert_none(lax);
+}
+
+#[test]
+fn the_state_machines_do_without_std() {
+    for name in ["wire", "switch", "host", "control"] {
+        let path = root().join(format!("crates/core/{name}/src/lib.rs"));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\n#![no_std]\n"), "{name}: no `#![no_std]`");
+        let with_std = rust_files()
+            .filter(|file| file.name.starts_with(&format!("crates/core/{name}/src/")))
+            .filter(|file| code_outside_tests(&file.text).contains("extern crate std"));
+        assert_none(with_std.map(|file| file.name));
+    }
+}
+
+#[test]
+fn a_functions_length_is_counted_from_its_first_line_to_its_last() {
+    let text =
+        "impl A {\n    pub const fn a(\n        b: u8,\n    ) {\n        c();\n    }\n    fn d() {}\n}\n";
+    assert_eq!(function_lengths(text), [(2, 5), (7, 1)]);
+}
+
+fn assert_none(found: impl Iterator<Item = String>) {
+    let found = found.collect::<Vec<_>>();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+fn lines_where(bad: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+    files().into_iter().flat_map(move |file| {
+        let lines = file.text.lines().enumerate().filter(|(_, line)| bad(line));
+        lines.map(|(at, line)| format!("{}:{}: {}", file.name, at + 1, line.trim())).collect::<Vec<_>>()
+    })
+}
+
+/// Whether `line` holds `path` at the start of an absolute path.
+fn names_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "._-*}/".contains(c))
+    })
+}
+
+/// The first line and the number of lines of each function, in code as rustfmt leaves it: a function ends at
+/// the first closing brace that stands as deep as its first line.
+fn function_lengths(text: &str) -> Vec<(usize, usize)> {
+    let lines = text.lines().collect::<Vec<_>>();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| starts_function(line)) {
+        let depth = line.len() - line.trim_start().len();
+        let ends = |line: &str| {
+            line.len() > depth
+                && line[..depth].trim().is_empty()
+                && (line[depth..].starts_with('}') || line.ends_with(';') && !line[depth..].starts_with(' '))
+        };
+        let more = if line.ends_with('}') || line.ends_with(';') {
+            0
+        } else {
+            lines[at + 1..].iter().position(|line| ends(line)).map_or(0, |behind| behind + 1)
+        };
+        found.push((at + 1, more + 1));
+    }
+    found
+}
+
+fn starts_function(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let qualifier = |word: &&str| {
+        matches!(*word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"C\"") || word.starts_with("pub(")
+    };
+    words.find(|word| !qualifier(word)) == Some("fn")
+}

@@ -1,0 +1,153 @@
+//! A rack's switch that only forwards, where its leaf runs on a server of the rack: what is for the leaf
+//! takes the way to that server, and what it sends comes back here. How long a packet was away is measured.
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use sluice_net::detour;
+use sluice_outcome::run::LeafTrip;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::results::quantiles;
+use sluice_wire::{Packet, TaskId, parse};
+
+/// How often the thread looks whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Packets that are known to be away; one more, and those before are forgotten.
+const AWAY_MAX: usize = 4_096;
+/// The longest way that is told as it was, ns.
+const TRIP_MAX_NS: u64 = 60_000_000_000;
+/// The longest datagram that UDP carries.
+const DATAGRAM_MAX: usize = 1 << 16;
+
+/// The forwarding of one rack: a thread, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    at: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ends: AtomicBool,
+    /// Where the leaf's process listens, once it does.
+    leaf: Mutex<Option<SocketAddr>>,
+    /// How long packets were away, in ns.
+    trips: Mutex<Histogram<u64>>,
+}
+
+impl Forwarding {
+    /// Forwards there.
+    pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
+        let broken = |why| Failure::broken(format!("a rack's forwarding: {why}"));
+        let socket = UdpSocket::bind(at).map_err(broken)?;
+        socket.set_read_timeout(Some(LOOK_EVERY)).map_err(broken)?;
+        let at = socket.local_addr().map_err(broken)?;
+        let shared = Arc::new(Shared {
+            ends: AtomicBool::new(false),
+            leaf: Mutex::new(None),
+            trips: Mutex::new(Histogram::new_with_max(TRIP_MAX_NS, 3).expect("three digits are legal")),
+        });
+        let mut forwarder = Forwarder { socket, shared: Arc::clone(&shared), away: HashMap::new() };
+        let spawned = thread::Builder::new().name("forwarding".to_owned()).spawn(move || forwarder.run());
+        Ok(Self { at, shared, thread: Some(spawned.map_err(broken)?) })
+    }
+
+    /// What the rack's hosts and its spine take for the leaf.
+    pub(super) const fn at(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// The leaf's process listens there.
+    pub(super) fn lead_to(&self, leaf: Option<SocketAddr>) {
+        *locked(&self.shared.leaf) = leaf;
+    }
+
+    /// What packets' way to the leaf of this rack and back came to.
+    pub(super) fn trip(&self, rack: u16) -> LeafTrip {
+        let trips = locked(&self.shared.trips);
+        LeafTrip { rack, packets: trips.len(), trip_ns: quantiles(&trips, 1.0) }
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What it panicked of stands on stderr.
+            thread.join().ok();
+        }
+    }
+}
+
+/// What tells a packet on its way out as one that came in: a task goes down under its name, and its reply up.
+type TripName = (bool, TaskId);
+
+struct Forwarder {
+    socket: UdpSocket,
+    shared: Arc<Shared>,
+    away: HashMap<TripName, Instant>,
+}
+
+impl Forwarder {
+    fn run(&mut self) {
+        let mut bytes = vec![0; DATAGRAM_MAX];
+        while !self.shared.ends.load(Ordering::Relaxed) {
+            // What lies before a packet on its way to the leaf has room in front of it.
+            let received = self.socket.recv_from(&mut bytes[detour::HEAD_BYTES..]);
+            // Else nothing came meanwhile, or a leaf that is dead refused what was sent to it.
+            if let Ok((length, from)) = received {
+                self.forward(&mut bytes[..detour::HEAD_BYTES + length], from);
+            }
+        }
+    }
+
+    fn forward(&mut self, bytes: &mut [u8], from: SocketAddr) {
+        let leaf = *locked(&self.shared.leaf);
+        let Some(leaf) = leaf else { return };
+        let packet = &bytes[detour::HEAD_BYTES..];
+        if from == leaf {
+            let Some((to, packet)) = detour::take(packet) else { return };
+            self.came_back(packet);
+            // A datagram that cannot be sent is lost, as any may be.
+            self.socket.send_to(packet, SocketAddr::from(to)).ok();
+            return;
+        }
+        self.goes_away(packet);
+        let length = packet.len();
+        let sent = detour::put(from.into(), bytes, |_| length);
+        self.socket.send_to(&bytes[..sent], leaf).ok();
+    }
+
+    fn goes_away(&mut self, packet: &[u8]) {
+        if self.away.len() == AWAY_MAX {
+            self.away.clear();
+        }
+        if let Some(known) = known(packet) {
+            self.away.insert(known, Instant::now());
+        }
+    }
+
+    fn came_back(&mut self, packet: &[u8]) {
+        let Some(went) = known(packet).and_then(|known| self.away.remove(&known)) else { return };
+        let trip_ns = u64::try_from(went.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        locked(&self.shared.trips).saturating_record(trip_ns);
+    }
+}
+
+fn known(packet: &[u8]) -> Option<TripName> {
+    match parse(packet).ok()?.0 {
+        Packet::Dispatch(down) => Some((false, down.task)),
+        Packet::Reply(up) => Some((true, up.task)),
+        _ => None,
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,267 @@
+//! A whole rack on this machine, its load in this process, its faults on schedule: `sluice up`.
+//!
+//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until
+//! something ought to be ready: it asks.
+#![forbid(unsafe_code)]
+
+mod child;
+mod forwarding;
+mod network;
+pub mod parent;
+mod processes;
+mod script;
+mod servers;
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sluice_net::ClientOptions;
+use sluice_net::client::SpineClients;
+use sluice_net::clock::Clock;
+use sluice_net::faults::FaultPlan;
+use sluice_outcome::run::RunResult;
+use sluice_services::rocks;
+use sluice_support::ask::Reporter;
+use sluice_support::board::{Board, NoteKind};
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::{Io, Output};
+use sluice_support::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
+use sluice_support::plan::{LoadPlan, Plan, ServicePlan};
+use sluice_support::print;
+use sluice_support::results::kept::{HeldFolder, Keeper};
+use sluice_support::results::{self, Label, Run, files};
+use sluice_support::rocksdb;
+use sluice_support::running::Told;
+use sluice_support::stop::Stop;
+use sluice_support::view::{Heading, Shown, View};
+use sluice_wire::{Nanos, TaskType};
+
+use network::Network;
+use processes::{Files, Processes};
+use script::{Script, Step};
+
+/// How often processes and schedule are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// How a plan is run.
+pub struct Up<'u> {
+    /// Who keeps the plan beside the results.
+    pub keeper: &'u Keeper,
+    /// How results are told.
+    pub output: &'u Output,
+}
+
+/// Runs a plan, which it keeps beside the results: all processes read it there. Gives what its load came to,
+/// if it has one.
+///
+/// # Errors
+/// What was wrong with it, died, or did not hold.
+pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
+    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let logs = plan.out.join("logs");
+    files::make(&logs)?;
+    if let Some(folder) = &plan.rdma.pcap {
+        files::make(folder)?;
+    }
+    let _held = HeldFolder::take(&plan.out)?;
+    clear(&logs);
+    files::clear(&plan.out);
+    let plan_file = args.keeper.keep(plan)?;
+    let source =
+        plan.load.as_ref().map(|load| Source::new(load, plan.seed, plan.rocksdb.keys)).transpose()?;
+    let network = Network::of(plan)?;
+    load_data(plan, shown, stop)?;
+    let program = std::env::current_exe().map_err(|why| Failure::broken(format!("who am I? {why}")))?;
+    let board = Board::default();
+    board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
+    let files = Files { program, plan: plan_file, logs };
+    if shown == Shown::Screen {
+        // The screen is drawn once the rack is ready.
+        print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
+    }
+    let mut processes = Processes::start(plan, files, network)?;
+    processes.wait_until_ready(stop)?;
+    let (workers, controller) = (plan.workers.len(), processes.known_controller()?);
+    let ready = match workers {
+        0 => "the rack is ready for workers".to_owned(),
+        workers => format!("{workers} workers are ready"),
+    };
+    board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
+    let reporter = Reporter::start(processes.controllers()?, board.clone())?;
+    // Nobody outside reaches a controller in a namespace.
+    let all = processes::listed(&processes.known_controllers()?);
+    let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));
+    let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
+    let view = View::start(shown, heading, board.clone(), stop.clone());
+    let done = match plan.load.as_ref().zip(source) {
+        Some((load, source)) => run_load(plan, load, source, &mut processes, &board, stop).map(Some),
+        None => idle(&mut processes, &board, stop).map(|()| None),
+    };
+    drop(told);
+    drop(reporter);
+    drop(view);
+    if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
+        print::aside(done);
+    }
+    processes.end();
+    let Some(Measured { result, tally, ended }) = done? else { return Ok(None) };
+    results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
+    Ok(Some(result))
+}
+
+/// What a load came to, and what ended it before its time, if something did but a signal.
+struct Measured {
+    result: RunResult,
+    tally: Tally,
+    ended: Outcome<()>,
+}
+
+/// Logs of an earlier run must not be taken for this one's.
+fn clear(logs: &Path) {
+    let Ok(entries) = std::fs::read_dir(logs) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == "log") {
+            // What cannot be removed is appended to.
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Makes sure that the workers find their data: once, before any of them starts.
+fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
+    if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours(rocks::NAME.to_owned())) {
+        return Ok(());
+    }
+    rocksdb::load(&plan.rocksdb, matches!(shown, Shown::Nothing), stop)
+}
+
+fn title(plan: &Plan) -> String {
+    let (name, policy, workers) = (&plan.name, &plan.policy, plan.workers.len());
+    let dilated = if plan.dilation > 1 { format!(", dilated x {}", plan.dilation) } else { String::new() };
+    let faults = plan.faults.as_ref().map_or_else(String::new, |faults| format!(", faults {faults}"));
+    let io = if plan.switch.io == Io::Xdp { " in XDP" } else { "" };
+    format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
+}
+
+/// Without a load a rack runs until it is stopped.
+fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
+    board.begin("the rack was ready");
+    let (mut script, start) = (Script::new(&[]), Clock::start().now());
+    while !stop.is_asked() {
+        supervise(processes, &mut script, start, board)?;
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// Runs the load on a thread of its own, and the plan's faults on this one: children die with the thread that
+/// started them. Whatever ends it, what was measured until then is given.
+fn run_load(
+    plan: &Plan,
+    load: &LoadPlan,
+    source: Source,
+    processes: &mut Processes<'_>,
+    board: &Board,
+    stop: &Stop,
+) -> Outcome<Measured> {
+    let client =
+        SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
+    let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
+    let started = SystemTime::now();
+    let mut target = LoadTarget::new(client, types.collect());
+    let start = target.start();
+    board.begin("the load began");
+    let mut script = Script::new(&plan.events);
+    let (ran, supervised) = thread::scope(|scope| {
+        let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
+        let mut supervised = Ok(());
+        while !running.is_finished() {
+            if supervised.is_ok() {
+                supervised = supervise(processes, &mut script, start, board);
+                if supervised.is_err() {
+                    stop.ask();
+                }
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        let ran = running.join().map_err(|_| Failure::broken("the load's thread panicked; see above"));
+        ran.map(|ran| (ran, supervised))
+    })?;
+    let LoadRun { tally, ended } = ran;
+    let ended = supervised.and(ended);
+    let abort_reason = ended.as_ref().err().map(ToString::to_string);
+    let closed = target.into_client().close().map(drop).map_err(Failure::from);
+    let decided = board.decided().clone();
+    // Agents tell the wall clock: of what they tell from the future it was set.
+    let lasted = since(start);
+    let (mut depths, mut decisions) = (decided.depths(unix_ns(started), 1), decided.kept(unix_ns(started)));
+    depths.retain(|row| Duration::from_nanos(row.at_ns) <= lasted);
+    decisions.retain(|decision| decision.at_s <= lasted.as_secs_f64());
+    let run = Run {
+        label: Label { io: Some(plan.switch.io), ..Label::of(plan) },
+        load,
+        aborted: stop.is_asked() || ended.is_err(),
+        abort_reason,
+        events: script.results(&tally.timeline, tally.measured_time().end),
+        started,
+        slices: plan.slices.iter().map(|slice| slice.name.clone()).collect(),
+        leaf_trips: processes.leaf_trips(),
+        depths,
+        decisions,
+    };
+    let ended = ended.and(closed);
+    // Where nothing was answered there is nothing to tell but why.
+    let ended = if tally.everything().replied == 0 { Ok(ended?) } else { ended };
+    Ok(Measured { result: run.result(&tally), tally, ended })
+}
+
+fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
+    let faults = plan.socket_faults().map(|text| text.parse()).transpose()?;
+    Ok(ClientOptions {
+        name: "load".to_owned(),
+        listen: processes.network().host(plan, None),
+        retry: plan.load.as_ref().is_none_or(|load| load.retry),
+        datagram_max: plan.first_packet().datagram_max,
+        dilation: plan.dilation,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, "load", rates)),
+        ..ClientOptions::new(processes.controller()?.url())?
+    })
+}
+
+/// One look at processes and schedule. What died outside the plan is started again, unless that does not
+/// help.
+fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, board: &Board) -> Outcome<()> {
+    while let Some((target, why)) = processes.take_dead() {
+        board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
+        if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
+            let again = "it dies again and again, so that it was not started once more; see its log";
+            return Err(why.and(&Failure::broken(again)));
+        }
+    }
+    while let Some((event, step)) = script.next(since(start)) {
+        let now = since(start);
+        match &step {
+            Step::Kill(target) => {
+                processes.kill(target);
+                board.note(NoteKind::Kill, format!("killed {target} with -9"));
+            }
+            // Else it came back on its own account.
+            Step::Start(target) if processes.is_started(target) => {}
+            Step::Start(target) => {
+                processes.start_again(target)?;
+                board.note(NoteKind::Back, format!("started {target} again"));
+            }
+        }
+        script.did(event, &step, now);
+    }
+    Ok(())
+}
+
+fn unix_ns(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn since(start: Nanos) -> Duration {
+    Duration::from_nanos(Clock::start().now().since(start).0)
+}

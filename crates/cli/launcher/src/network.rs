@@ -1,0 +1,190 @@
+//! Where the processes of a rack live: on this machine's loopback, or in network namespaces around a switch
+//! in the kernel.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use sluice_kernel::spaces::{HOSTS_MAX, LinkFaults, MTU_BYTES, RackSpaces, Space, mounts_of_its_own};
+use sluice_net::faults::Rates;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::Io;
+use sluice_support::plan::{Plan, WorkerPlan};
+use sluice_wire::roce;
+
+use super::servers;
+
+/// A rack's network. Its namespaces are gone when this and all processes in them are.
+pub(super) enum Network {
+    /// All on the loopback of this machine.
+    Loopback {
+        /// Its address, of the switch's family.
+        home: IpAddr,
+        /// Where servers listen.
+        servers: Vec<SocketAddr>,
+    },
+    /// Each in a namespace: the client first, then each server with its workers, or each worker.
+    Spaces {
+        /// The namespaces and what joins them.
+        rack: RackSpaces,
+        /// What the links do to packets.
+        faults: Vec<LinkFaults>,
+    },
+}
+
+/// Who lives somewhere.
+#[derive(Clone, Copy)]
+pub(super) enum Who<'p> {
+    /// The switch, and a controller that stands apart.
+    Switch,
+    /// A server, by its place in the plan.
+    Server(usize),
+    /// A worker.
+    Worker(&'p WorkerPlan),
+}
+
+impl Network {
+    /// The network that a plan's rack needs. The calling thread, and all that it starts from now on, is where
+    /// its client lives.
+    pub(super) fn of(plan: &Plan) -> Outcome<Self> {
+        if plan.switch.io == Io::Udp {
+            let over_v6 = plan.switch.listen.is_some_and(|at| at.is_ipv6());
+            let home = if over_v6 { Ipv6Addr::LOCALHOST.into() } else { IpAddr::from(Ipv4Addr::LOCALHOST) };
+            return Ok(Self::Loopback { home, servers: servers::addresses(plan.servers().len(), home)? });
+        }
+        check(plan)?;
+        mounts_of_its_own()?;
+        let rack = RackSpaces::new(1 + homes(plan))?;
+        let faults = link_faults(plan, &rack)?;
+        rack.hosts()[0].space.enter()?;
+        Ok(Self::Spaces { rack, faults })
+    }
+
+    /// Runs `work`, which starts a process, where `who` lives.
+    pub(super) fn within<T>(&self, plan: &Plan, who: Who<'_>, work: impl FnOnce() -> T) -> Outcome<T> {
+        match self {
+            Self::Loopback { .. } => Ok(work()),
+            Self::Spaces { rack, .. } => Ok(space(rack, plan, who).within(work)?),
+        }
+    }
+
+    /// Where a process of the switch's listens: as the plan or an earlier start says, else on a port that the
+    /// kernel chooses.
+    pub(super) fn listen(&self, known: Option<SocketAddr>) -> SocketAddr {
+        let port = known.map_or(0, |at| at.port());
+        match self {
+            Self::Loopback { home, .. } => known.unwrap_or_else(|| (*home, 0).into()),
+            Self::Spaces { rack, .. } => (four(&rack.switch_addresses()), port).into(),
+        }
+    }
+
+    /// Where a worker, or without one the client, listens.
+    pub(super) fn host(&self, plan: &Plan, worker: Option<&WorkerPlan>) -> SocketAddr {
+        let ip = match self {
+            Self::Loopback { home, .. } => *home,
+            Self::Spaces { rack, .. } => {
+                let place = worker.map_or(0, |worker| 1 + home(plan, worker));
+                four(&rack.hosts()[place].addresses())
+            }
+        };
+        (ip, 0).into()
+    }
+
+    /// Where a server listens.
+    pub(super) fn server(&self, place: usize) -> SocketAddr {
+        match self {
+            Self::Loopback { servers, .. } => servers[place],
+            Self::Spaces { rack, .. } => (four(&rack.hosts()[1 + place].addresses()), roce::PORT).into(),
+        }
+    }
+
+    /// What the switch is told of its links.
+    pub(super) fn switch_args(&self) -> Vec<String> {
+        let Self::Spaces { rack, .. } = self else { return Vec::new() };
+        rack.links().flat_map(|link| ["--interface".to_owned(), link.to_owned()]).collect()
+    }
+
+    /// What a process that answers calls is told: nobody else reaches a namespace.
+    pub(super) fn control_args(&self) -> Option<String> {
+        matches!(self, Self::Spaces { .. }).then(|| "--own-network".to_owned())
+    }
+
+    /// How many frames the links lost, doubled and reordered; `None` if they do not.
+    pub(super) fn link_faults_done(&self) -> Option<String> {
+        let Self::Spaces { faults, .. } = self else { return None };
+        let counts: Vec<_> = faults.iter().filter_map(|faults| faults.counts().ok()).collect();
+        let sum = |count: fn(&sluice_net::faults::FaultCounts) -> u64| counts.iter().map(count).sum::<u64>();
+        (!counts.is_empty()).then(|| {
+            let (lost, doubled, held) =
+                (sum(|counts| counts.lost), sum(|counts| counts.doubled), sum(|counts| counts.held));
+            format!("the links lost {lost} frames, doubled {doubled} and reordered {held}")
+        })
+    }
+}
+
+/// Refuses what a rack in the kernel cannot do, before anything is built.
+fn check(plan: &Plan) -> Outcome<()> {
+    let no = |what: &str| Err(Failure::bad_input(format!("--io xdp {what}")));
+    if !rustix::process::geteuid().is_root() {
+        return no("takes root, for namespaces, links and the program: run it with sudo, or leave --io out");
+    }
+    if !plan.program().runs_in_kernel() {
+        return no(
+            "schedules by rain only, without ranks, classes or labels: leave the policy out, or leave \
+             --io out",
+        );
+    }
+    if plan.switch.testbed_delays {
+        return no("cannot hold packets for testbed_delays: leave them out, or leave --io out");
+    }
+    if plan.rdma.reliable && !plan.servers().is_empty() {
+        return no("writes by unreliable pairs only: leave `transport` out of [rdma], or leave --io out");
+    }
+    if u32::from(plan.rdma.link_mtu) > MTU_BYTES {
+        return no(&format!("has links of {MTU_BYTES} B: lower `link_mtu` in [rdma], or leave --io out"));
+    }
+    if homes(plan) >= HOSTS_MAX {
+        let most = HOSTS_MAX - 1;
+        return no(&format!(
+            "has namespaces for {most} hosts: set `servers` in [rdma], so that workers share them"
+        ));
+    }
+    Ok(())
+}
+
+/// How many namespaces servers and workers need.
+fn homes(plan: &Plan) -> usize {
+    let servers = plan.servers().len();
+    if servers > 0 { servers } else { plan.workers.len() }
+}
+
+/// Whose namespace a worker lives in, among those behind the client's: its server's, or its own.
+fn home(plan: &Plan, worker: &WorkerPlan) -> usize {
+    let server = plan.server_of(worker);
+    let at_server = server.and_then(|name| plan.servers().iter().position(|known| *known == name));
+    let own = || plan.workers.iter().position(|known| known.name == worker.name);
+    // Workers are the plan's.
+    at_server.or_else(own).unwrap_or(0)
+}
+
+fn space<'r>(rack: &'r RackSpaces, plan: &Plan, who: Who<'_>) -> &'r Space {
+    match who {
+        Who::Switch => rack.switch(),
+        Who::Server(place) => &rack.hosts()[1 + place].space,
+        Who::Worker(worker) => &rack.hosts()[1 + home(plan, worker)].space,
+    }
+}
+
+fn link_faults(plan: &Plan, rack: &RackSpaces) -> Outcome<Vec<LinkFaults>> {
+    let Some(text) = &plan.faults else { return Ok(Vec::new()) };
+    let rates: Rates = text.parse()?;
+    if rates.delay != Rates::default().delay {
+        let why = "links hold a frame until the next one comes: leave `delay` out";
+        return Err(Failure::bad_input(format!("faults `{text}` with --io xdp: {why}")));
+    }
+    let attach = |host| Ok(LinkFaults::attach(host, rates, plan.seed)?);
+    rack.hosts().iter().map(attach).collect()
+}
+
+fn four(addresses: &[IpAddr]) -> IpAddr {
+    // Every space has one.
+    addresses.iter().copied().find(IpAddr::is_ipv4).unwrap_or(Ipv4Addr::UNSPECIFIED.into())
+}

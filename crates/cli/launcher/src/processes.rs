@@ -1,0 +1,490 @@
+//! The processes of a rack, or of racks below spines: switch, other spines, leaves, controller if it stands
+//! apart, servers, workers.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use sluice_net::rpc::Remote;
+use sluice_outcome::run::LeafTrip;
+use sluice_support::ask::{Asker, rack_now};
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::plan::{Plan, Target, WorkerPlan};
+use sluice_support::shared_memory::HeldMemory;
+use sluice_support::stop::Stop;
+
+use super::child::Child;
+use super::forwarding::Forwarding;
+use super::network::{Network, Who};
+use super::servers;
+
+/// How long a rack may take to be ready.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+/// How long processes may take to finish what they hold.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// All processes of a rack. Dropping it kills them, and then removes their memory.
+pub(super) struct Processes<'p> {
+    plan: &'p Plan,
+    files: Files,
+    network: Network,
+    switch: Option<Child>,
+    controller: Option<Child>,
+    /// The spines behind the first one, which is `switch`.
+    spines: Vec<FabricProcess>,
+    leaves: Vec<FabricProcess>,
+    /// Where leaves run on servers of their racks, what these racks' switches do.
+    forwardings: Vec<Forwarding>,
+    servers: Vec<Option<Child>>,
+    /// Where the servers keep their memory, if there are any.
+    memory: Option<HeldMemory>,
+    /// How often each server was started.
+    starts: Vec<u32>,
+    workers: Vec<Option<Child>>,
+    at: Addresses,
+}
+
+/// Which files the processes use.
+pub(super) struct Files {
+    /// This executable.
+    pub(super) program: PathBuf,
+    /// The plan, from which each process reads what is not its own alone.
+    pub(super) plan: PathBuf,
+    /// Where their logs go.
+    pub(super) logs: PathBuf,
+}
+
+/// Where the rack listens; the same again after a restart.
+#[derive(Debug, Default)]
+struct Addresses {
+    switch: Option<SocketAddr>,
+    /// The controller, or the tables if the controller stands apart.
+    beside_switch: Option<SocketAddr>,
+    /// The first spine's, if there are several; of one that stands apart from them, for each.
+    controllers: Vec<SocketAddr>,
+}
+
+/// A rack's leaf or another spine, and where it listens, the same again after a restart.
+#[derive(Debug, Default)]
+struct FabricProcess {
+    child: Option<Child>,
+    switch: Option<SocketAddr>,
+    control: Option<SocketAddr>,
+}
+
+/// What a switch or a controller says of itself when it listens.
+#[derive(Debug, Deserialize)]
+struct Listening {
+    switch: Option<SocketAddr>,
+    control: SocketAddr,
+    #[serde(default)]
+    controls: Vec<SocketAddr>,
+}
+
+impl<'p> Processes<'p> {
+    /// Starts all of them, each where it lives in the network.
+    pub(super) fn start(plan: &'p Plan, files: Files, network: Network) -> Outcome<Self> {
+        let at = Addresses {
+            switch: plan.switch.listen,
+            beside_switch: if plan.switch.controller_apart { None } else { plan.switch.control },
+            controllers: plan.switch.control.into_iter().collect(),
+        };
+        let workers = plan.workers.iter().map(|_| None).collect();
+        let servers: Vec<_> = plan.servers().iter().map(|_| None).collect();
+        let racks = plan.racks.map_or(0, |racks| racks.count);
+        let leaves = (0..racks).map(|_| FabricProcess::default()).collect();
+        let spines = (1..plan.spines()).map(|_| FabricProcess::default()).collect();
+        let forwardings = (0..racks).filter(|_| plan.leaves_are_on_servers());
+        let forwardings =
+            forwardings.map(|_| Forwarding::start(network.listen(None))).collect::<Outcome<_>>()?;
+        let starts = vec![0; servers.len()];
+        let has_servers = !servers.is_empty();
+        let memory = has_servers.then(|| HeldMemory::take(servers::memory_folder(plan))).transpose()?;
+        let mut rack = Self {
+            plan,
+            files,
+            network,
+            switch: None,
+            controller: None,
+            spines,
+            leaves,
+            forwardings,
+            servers,
+            memory,
+            starts,
+            workers,
+            at,
+        };
+        rack.start_again(&Target::Switch)?;
+        for spine in 2..=plan.spines() {
+            rack.start_again(&Target::Spine(spine))?;
+        }
+        if plan.switch.controller_apart {
+            rack.start_again(&Target::Controller)?;
+        }
+        for leaf in 1..=racks {
+            rack.start_again(&Target::Leaf(leaf))?;
+        }
+        for server in plan.servers() {
+            rack.start_again(&Target::Server(server))?;
+        }
+        for worker in &plan.workers {
+            rack.start_again(&Target::Worker(worker.name.clone()))?;
+        }
+        Ok(rack)
+    }
+
+    /// Where they live.
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Where the controller is asked; the first spine's, if there are several.
+    pub(super) fn controller(&self) -> Outcome<Remote> {
+        Ok(Remote::new(&self.known_controller()?.to_string(), None)?)
+    }
+
+    /// Where clients register: with the controller, or with that of each spine.
+    pub(super) fn controllers(&self) -> Outcome<Vec<Remote>> {
+        let remote = |at: SocketAddr| Ok(Remote::new(&at.to_string(), None)?);
+        self.known_controllers()?.into_iter().map(remote).collect()
+    }
+
+    /// Their addresses.
+    pub(super) fn known_controllers(&self) -> Outcome<Vec<SocketAddr>> {
+        (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine)).collect()
+    }
+
+    fn controller_of_spine(&self, spine: u16) -> Outcome<SocketAddr> {
+        if self.plan.switch.controller_apart {
+            let known = self.at.controllers.get(usize::from(spine) - 1);
+            return known.copied().ok_or_else(not_started);
+        }
+        let Some(behind) = usize::from(spine).checked_sub(2) else { return self.known_controller() };
+        let control = self.spines.get(behind).and_then(|spine| spine.control);
+        control.ok_or_else(|| Failure::broken(format!("spine {spine} has not started")))
+    }
+
+    /// The controllers above a rack's leaf, its own spine's first; one that stands apart knows the others.
+    fn controllers_of(&self, rack: u16) -> Outcome<Vec<SocketAddr>> {
+        let mut spines = self.plan.spines_of(rack);
+        spines.truncate(if self.plan.switch.controller_apart { 1 } else { spines.len() });
+        spines.into_iter().map(|spine| self.controller_of_spine(spine)).collect()
+    }
+
+    /// Starts one process, for the first time or again.
+    pub(super) fn start_again(&mut self, target: &Target) -> Outcome<()> {
+        match target {
+            Target::Switch | Target::Spine(1) => self.start_switch(),
+            Target::Spine(spine) => self.start_spine(*spine),
+            Target::Controller => self.start_controller(),
+            Target::Worker(name) => self.start_worker(name),
+            Target::Server(name) => self.start_server(name),
+            Target::Leaf(rack) => self.start_leaf(*rack),
+        }
+    }
+
+    /// Kills one process with -9.
+    pub(super) fn kill(&mut self, target: &Target) {
+        if let Some(mut child) = self.child(target).and_then(Option::take) {
+            child.kill();
+        }
+    }
+
+    /// Whether one was started and not killed since.
+    pub(super) fn is_started(&mut self, target: &Target) -> bool {
+        self.child(target).is_some_and(|child| child.is_some())
+    }
+
+    /// A process that has ended by itself, if there is one, and its complaint; it is away from now on.
+    pub(super) fn take_dead(&mut self) -> Option<(Target, Failure)> {
+        // That is looked for often, and who it was seldom.
+        if !self.all().any(Child::has_ended) {
+            return None;
+        }
+        self.targets().into_iter().find_map(|target| {
+            let mut child = self.child(&target)?.take_if(Child::has_ended)?;
+            Some((target, child.complaint()))
+        })
+    }
+
+    /// All that there are, each under the name that plans kill it by.
+    fn targets(&self) -> Vec<Target> {
+        let spines = (2..=self.plan.spines()).map(Target::Spine);
+        let leaves = (1..).take(self.leaves.len()).map(Target::Leaf);
+        let servers = self.plan.servers().into_iter().map(Target::Server);
+        let workers = self.plan.workers.iter().map(|worker| Target::Worker(worker.name.clone()));
+        let first = [Target::Switch, Target::Controller].into_iter();
+        first.chain(spines).chain(leaves).chain(servers).chain(workers).collect()
+    }
+
+    fn child(&mut self, target: &Target) -> Option<&mut Option<Child>> {
+        match target {
+            Target::Switch | Target::Spine(1) => Some(&mut self.switch),
+            Target::Spine(spine) => self.spine(*spine).map(|spine| &mut spine.child),
+            Target::Controller => Some(&mut self.controller),
+            Target::Worker(name) => self.place(name).map(|place| &mut self.workers[place]),
+            Target::Server(name) => self.place_of_server(name).map(|place| &mut self.servers[place]),
+            Target::Leaf(rack) => self.leaf(*rack).map(|leaf| &mut leaf.child),
+        }
+    }
+
+    /// What packets' way to leaves on servers and back came to so far.
+    pub(super) fn leaf_trips(&self) -> Vec<LeafTrip> {
+        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.trip(rack)).collect()
+    }
+
+    /// Whether all that should run do.
+    pub(super) fn check(&mut self) -> Outcome<()> {
+        self.all().try_for_each(Child::check)
+    }
+
+    /// Waits until the switch has all workers and servers and serves all slices: by asking, again and again.
+    pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
+        let askers = self.controllers()?.into_iter().map(Asker::new).collect::<Outcome<Vec<_>>>()?;
+        let patience = Instant::now() + READY_PATIENCE;
+        loop {
+            self.check()?;
+            if stop.is_asked() {
+                return Err(Failure::new(Kind::Aborted, "stopped before the rack was ready"));
+            }
+            let (open, written) =
+                askers.iter().map(joined).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+            let all: usize = self.plan.workers.iter().map(WorkerPlan::all_lanes).sum();
+            if open >= all && written >= self.servers.len() {
+                return Ok(());
+            }
+            if Instant::now() > patience {
+                let logs = self.files.logs.display();
+                let s = READY_PATIENCE.as_secs();
+                return Err(Failure::broken(format!(
+                    "only {open} of {all} workers and {written} of {} servers joined in {s} s; see {logs}",
+                    self.servers.len()
+                )));
+            }
+            thread::sleep(ASK_EVERY);
+        }
+    }
+
+    /// Ends all of them: first the workers, which finish what they hold, then what they need for that.
+    pub(super) fn end(mut self) {
+        let patience = Instant::now() + END_PATIENCE;
+        end_all(self.workers.iter_mut().flatten(), patience);
+        end_all(self.servers.iter_mut().flatten(), patience);
+        end_all(self.leaves.iter_mut().filter_map(|leaf| leaf.child.as_mut()), patience);
+        end_all(self.spines.iter_mut().filter_map(|spine| spine.child.as_mut()), patience);
+        end_all(self.controller.iter_mut().chain(&mut self.switch), patience);
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Child> {
+        let hosts = self.servers.iter_mut().chain(&mut self.workers).flatten();
+        let leaves = self.spines.iter_mut().chain(&mut self.leaves).filter_map(|one| one.child.as_mut());
+        self.switch.iter_mut().chain(&mut self.controller).chain(leaves).chain(hosts)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.plan.workers.iter().position(|worker| worker.name == name)
+    }
+
+    fn leaf(&mut self, rack: u16) -> Option<&mut FabricProcess> {
+        self.leaves.get_mut(usize::from(rack).checked_sub(1)?)
+    }
+
+    fn spine(&mut self, spine: u16) -> Option<&mut FabricProcess> {
+        self.spines.get_mut(usize::from(spine).checked_sub(2)?)
+    }
+
+    fn place_of_server(&self, name: &str) -> Option<usize> {
+        self.plan.servers().iter().position(|known| known == name)
+    }
+
+    fn start_switch(&mut self) -> Outcome<()> {
+        let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--listen".to_owned(), self.network.listen(self.at.switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(self.at.beside_switch).to_string()]);
+        args.extend(self.plan.racks.map(|_| "--spine".to_owned()));
+        args.extend(self.network.switch_args().into_iter().chain(self.network.control_args()));
+        let (child, listening) = self.start_listener("switch", args)?;
+        self.at.switch = listening.switch;
+        self.at.beside_switch = Some(listening.control);
+        if !self.plan.switch.controller_apart {
+            self.at.controllers = vec![listening.control];
+        }
+        self.switch = Some(child);
+        Ok(())
+    }
+
+    fn start_controller(&mut self) -> Outcome<()> {
+        let spines = self.spines.iter().map(|spine| spine.control);
+        let tables: Vec<_> = [self.at.beside_switch].into_iter().chain(spines).collect();
+        let listens = |known| self.network.listen(known);
+        let controls = (0..tables.len()).map(|at| listens(self.at.controllers.get(at).copied()));
+        let controls = listed(&controls.collect::<Vec<_>>());
+        let tables = listed(&tables.into_iter().map(listens).collect::<Vec<_>>());
+        let mut args = vec!["controller".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--tables".to_owned(), tables, "--control".to_owned(), controls]);
+        args.extend(self.network.control_args());
+        let (child, listening) = self.start_listener("controller", args)?;
+        self.at.controllers = listening.controls;
+        self.controller = Some(child);
+        Ok(())
+    }
+
+    fn start_leaf(&mut self, rack: u16) -> Outcome<()> {
+        let above = listed(&self.controllers_of(rack)?);
+        let mut role = vec!["--leaf".to_owned(), rack.to_string(), "--above".to_owned(), above];
+        let none = || Failure::broken(format!("there is no rack {rack}"));
+        let known = self.leaf(rack).ok_or_else(none)?;
+        let at = (known.switch, known.control);
+        let forwarding = self.forwardings.get(usize::from(rack) - 1);
+        role.extend(forwarding.iter().flat_map(|is| ["--behind".to_owned(), is.at().to_string()]));
+        let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
+        if let Some(forwarding) = forwarding {
+            forwarding.lead_to(started.switch);
+        }
+        self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
+    }
+
+    fn start_spine(&mut self, spine: u16) -> Outcome<()> {
+        let none = || Failure::broken(format!("there is no spine {spine}"));
+        let known = self.spine(spine).ok_or_else(none)?;
+        let at = (known.switch, known.control);
+        let started = self.start_in_fabric(&format!("spine {spine}"), [format!("--spine={spine}")], at)?;
+        self.spine(spine).map(|spine| *spine = started).ok_or_else(none)
+    }
+
+    /// Starts a leaf or another spine, where it was before.
+    fn start_in_fabric(
+        &self,
+        name: &str,
+        role: impl IntoIterator<Item = String>,
+        (switch, control): (Option<SocketAddr>, Option<SocketAddr>),
+    ) -> Outcome<FabricProcess> {
+        let mut args = vec!["switch".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(role);
+        args.extend(["--listen".to_owned(), self.network.listen(switch).to_string()]);
+        args.extend(["--control".to_owned(), self.network.listen(control).to_string()]);
+        let (child, listening) = self.start_listener(name, args)?;
+        Ok(FabricProcess { child: Some(child), switch: listening.switch, control: Some(listening.control) })
+    }
+
+    /// Where a worker registers: with its rack's controller.
+    fn controller_of(&self, worker: &WorkerPlan) -> Outcome<SocketAddr> {
+        let Some(rack) = self.plan.rack_of(worker) else { return self.known_controller() };
+        let leaf = self.leaves.get(usize::from(rack) - 1).and_then(|leaf| leaf.control);
+        leaf.ok_or_else(|| Failure::broken(format!("the leaf of rack {rack} has not started")))
+    }
+
+    /// Starts a process that says on stdout where it listens.
+    fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
+        let mut child = self.start_child(name, Who::Switch, args)?;
+        let line = child.first_line()?;
+        match serde_json::from_str(&line) {
+            Ok(listening) => Ok((child, listening)),
+            // With `--json` that is its complaint, which it has also made on stderr.
+            Err(_) => Err(child.complaint()),
+        }
+    }
+
+    fn start_server(&mut self, name: &str) -> Outcome<()> {
+        let place = self.place_of_server(name);
+        let place = place.ok_or_else(|| Failure::broken(format!("there is no server {name}")))?;
+        let mut args = vec!["server".to_owned(), path(&self.files.plan), "--json".to_owned()];
+        args.extend(["--controller".to_owned(), self.known_controller()?.to_string()]);
+        args.extend(["--name".to_owned(), name.to_owned()]);
+        args.extend(["--listen".to_owned(), self.network.server(place).to_string()]);
+        args.extend(["--memory".to_owned(), path(&self.memory_of(name)?)]);
+        self.starts[place] += 1;
+        if let Some(folder) = &self.plan.rdma.pcap {
+            let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
+            args.extend(["--pcap".to_owned(), path(&file)]);
+        }
+        self.servers[place] = Some(self.start_child(name, Who::Server(place), args)?);
+        Ok(())
+    }
+
+    fn memory_of(&self, server: &str) -> Outcome<PathBuf> {
+        let none = || Failure::broken(format!("there is no memory for server {server}"));
+        self.memory.as_ref().map(|memory| memory.path().join(server)).ok_or_else(none)
+    }
+
+    /// Its address.
+    pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
+        self.at.controllers.first().copied().ok_or_else(not_started)
+    }
+
+    fn start_worker(&mut self, name: &str) -> Outcome<()> {
+        let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
+        let worker = &self.plan.workers[place];
+        let args = self.worker_args(worker)?;
+        let child = self.start_child(&format!("worker {name}"), Who::Worker(worker), args)?;
+        self.workers[place] = Some(child);
+        Ok(())
+    }
+
+    fn start_child(&self, name: &str, who: Who<'_>, mut args: Vec<String>) -> Outcome<Child> {
+        args.extend(["--parent".to_owned(), std::process::id().to_string()]);
+        let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
+        self.network.within(self.plan, who, start)?
+    }
+
+    fn worker_args(&self, worker: &WorkerPlan) -> Outcome<Vec<String>> {
+        let mut args = vec!["worker".to_owned(), "--plan".to_owned(), path(&self.files.plan)];
+        args.extend(["--name".to_owned(), worker.name.clone()]);
+        args.extend(["--controller".to_owned(), self.controller_of(worker)?.to_string()]);
+        args.extend(["--listen".to_owned(), self.network.host(self.plan, Some(worker)).to_string()]);
+        if let Some(server) = self.plan.server_of(worker) {
+            let memory = self.memory_of(&server)?;
+            args.extend(["--server".to_owned(), server, "--memory".to_owned(), path(&memory)]);
+        }
+        Ok(args)
+    }
+}
+
+impl Drop for Processes<'_> {
+    fn drop(&mut self) {
+        for child in self.all() {
+            child.kill();
+        }
+    }
+}
+
+/// How many workers a controller's switch has, and how many servers have rings.
+fn joined(asker: &Asker) -> (usize, usize) {
+    asker.status().map_or((0, 0), |status| {
+        let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
+        let rack = rack_now(&status);
+        let open = rack.workers.iter().filter(|worker| worker.phase == "open");
+        let open = open.map(|worker| worker.stands_for.max(1) as usize).sum::<usize>();
+        if rack.is_up() { (open, written) } else { (0, 0) }
+    })
+}
+
+fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant) {
+    let mut children: Vec<&mut Child> = children.collect();
+    for child in &children {
+        child.ask_to_end();
+    }
+    for child in &mut children {
+        if !child.has_ended_by(patience) {
+            child.kill();
+        }
+    }
+}
+
+fn not_started() -> Failure {
+    Failure::broken("the controller has not started")
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Addresses as a flag has them: with commas between.
+pub(super) fn listed(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,680 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use sluice_host::pacer::{Alpha, GapShare};
+use sluice_live::args::{LiveArgs, Versus};
+use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
+use sluice_services::rocks::RocksArgs;
+use sluice_services::rocks::measure::MeasureArgs;
+use sluice_sim::faults::Only;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::{Io, Output};
+use sluice_support::running::RackArgs;
+use sluice_support::{print, units};
+use sluice_switch::registry::Choice;
+
+use crate::{study, words};
+
+/// Schedules microsecond-scale tasks inside the network: a task meets a worker's token in the switch.
+#[derive(Debug, Parser)]
+#[command(name = "sluice", version, max_term_width = 110, after_help = words::of_all())]
+pub(crate) struct Sluice {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a whole rack on this machine: switch, workers, a load, and the faults of its plan.
+    #[command(after_help = words::UP)]
+    Up(Up),
+    /// Run a switch, with the controller in it.
+    #[command(after_help = words::SWITCH)]
+    Switch(Switch),
+    /// Run a controller on its own, for a switch that was started with --controller-apart.
+    #[command(after_help = words::CONTROLLER)]
+    Controller(Controller),
+    /// Run a worker of one of our services, or of a program of yours.
+    #[command(after_help = words::WORKER)]
+    Worker(Worker),
+    /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside
+    /// it.
+    #[command(after_help = words::SERVER)]
+    Server(Server),
+    /// Send a load to a rack and measure what comes of it.
+    #[command(after_help = words::LOAD)]
+    Load(Load),
+    /// Write over RDMA (RoCEv2) at a rate, as a host that makes pauses between flowlets (HF²T), and look at
+    /// the gaps; or take what another one writes.
+    #[command(after_help = words::WRITE)]
+    Write(WriteArgs),
+    /// Show how a rack stands: its switch, slices, workers, servers and clients.
+    #[command(after_help = words::STATUS)]
+    Status(Status),
+    /// Move a worker to another slice (a queue in the switch, with its types and workers) while it runs.
+    #[command(after_help = words::MOVE)]
+    Move(Move),
+    /// Send a type of tasks to another slice (a queue in the switch) while the rack runs.
+    #[command(after_help = words::MAP)]
+    Map(Map),
+    /// Compare Rain with what stands in front of services today (nginx, shared addresses), on the same tasks.
+    #[command(after_help = words::VERSUS)]
+    Versus(Versus),
+    /// Say what this machine can do, and what to do about the rest.
+    #[command(after_help = words::DOCTOR)]
+    Doctor(Doctor),
+    /// List the policies (schedulers) with what they do and what they take.
+    #[command(after_help = words::POLICIES)]
+    Policies(Policies),
+    /// Show how much of a switch's stages and memory a scheduler takes.
+    #[command(after_help = words::RESOURCES)]
+    Resources(Resources),
+    /// Measure how long a real service takes here, as a workload for the simulator.
+    #[command(after_help = words::PROFILE)]
+    Profile(Profile),
+    /// Simulate one policy under a load.
+    #[command(after_help = words::SIM)]
+    Sim(study::args::Curves),
+    /// Simulate several policies under several loads, each on the same tasks.
+    #[command(after_help = words::SWEEP)]
+    Sweep(study::args::Curves),
+    /// Simulate two policies on the same tasks, and say whether they really differ.
+    #[command(after_help = words::COMPARE)]
+    Compare(study::args::Curves),
+    /// Find the highest rate at which policies keep a limit.
+    #[command(after_help = words::THROUGHPUT)]
+    Throughput(study::args::Throughput),
+    /// Run the papers' figures, and hold their numbers against ours.
+    #[command(after_help = words::REPRODUCE)]
+    Reproduce(study::args::Reproduce),
+    /// Make the page and the tables of a study anew from its JSON.
+    #[command(after_help = words::REPORT)]
+    Report(Report),
+    /// Tell what happens in one fault run, packet by packet.
+    #[command(after_help = words::REPLAY_FAULT)]
+    ReplayFault(ReplayFault),
+    /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
+    #[command(after_help = words::FAULT_RUNS)]
+    FaultRuns(FaultRuns),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// The plan [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where results go, instead of the plan's folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Tasks per second, instead of the plan's.
+    #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
+    pub(crate) rate: Option<f64>,
+    /// How long to measure, instead of the plan's.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) length: Option<Duration>,
+    /// Stretch all times by this factor, service too, instead of the plan's: this machine's own delays then
+    /// weigh less.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) dilate: Option<u32>,
+    /// Lose, double and reorder these shares of the packets in every socket, instead of the plan's:
+    /// loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Where packets are switched, instead of the plan's: on a socket of the switch's process, or in the
+    /// kernel, on links between network namespaces (takes root).
+    #[arg(long, value_name = "WHERE", conflicts_with = "sweep")]
+    pub(crate) io: Option<Io>,
+    /// Split the workers over this many racks, each with a switch of its own (a leaf), below a spine to which
+    /// all tasks go; the policy is then dc-horus.
+    #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
+    pub(crate) racks: Option<u16>,
+    /// With --racks, how many spines there are: each has a block of racks, and stands in for those that are
+    /// gone.
+    #[arg(long, value_name = "COUNT", conflicts_with = "sweep")]
+    pub(crate) spines: Option<u16>,
+    /// Write what the switch writes into servers' memory into captures for Wireshark (RoCE), in this folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "sweep")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Run the plan a second time, on plain pools of threads over one queue each in place of its servers of
+    /// many cores, and hold the p99 of the most important tasks to theirs.
+    #[arg(long, conflicts_with = "sweep")]
+    pub(crate) beside_pool: bool,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Switch {
+    /// The plan whose switch and slices these are [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where packets come in, instead of the plan's address.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else
+    /// 127.0.0.1:7400].
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address)]
+    pub(crate) control: Option<SocketAddr>,
+    /// The folder for what must outlive the switch, instead of the plan's.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) state: Option<PathBuf>,
+    /// All times multiplied, instead of the plan's factor.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
+    /// The scheduler instead of the plan's, such as rain:2 (Rain, at most two tasks at a worker), r2p2:2 or
+    /// racksched:2,tracked; `sluice policies` lists all.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Vec<String>,
+    /// Where packets are switched, instead of the plan's: on a socket of this process, or in the kernel, on
+    /// its links.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) io: Option<Io>,
+    /// With xdp: an interface that carries the program; give it again for more.
+    #[arg(long = "interface", value_name = "NAME")]
+    pub(crate) interfaces: Vec<String>,
+    /// With xdp: let the kernel's stack carry the program even where a driver could; slower, for drivers that
+    /// do it wrong.
+    #[arg(long)]
+    pub(crate) generic: bool,
+    /// With xdp: where its maps and links are pinned [default: /sys/fs/bpf/sluice/ and the plan's name].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) pins: Option<PathBuf>,
+    /// With xdp: take the program off its links, with all that waits in it, and end.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Faults in its socket, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Leave the controller to a process of its own, of several spines to one for all; the control address
+    /// then serves the tables.
+    #[arg(long, conflicts_with = "leaf")]
+    pub(crate) controller_apart: bool,
+    /// Be the spine of the plan's racks, or with a number that one of several.
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(conflicts_with = "leaf")]
+    pub(crate) spine: Option<u16>,
+    /// Be the leaf of the plan's rack of this number, which registers with the spine's controller; it is
+    /// called rack-NUMBER there.
+    #[arg(long, value_name = "NUMBER", requires = "above")]
+    pub(crate) leaf: Option<u16>,
+    /// Where the spine's controller is, for a leaf; behind it, with commas between, those of other spines,
+    /// which stand in for it. A controller of its own above all spines needs one address only.
+    #[arg(long, value_name = "ADDRESS", requires = "leaf", value_delimiter = ',')]
+    pub(crate) above: Vec<String>,
+    /// For a leaf on a server of its rack: the rack's switch, which forwards all of its packets.
+    #[arg(long, hide = true, value_name = "ADDRESS", requires = "leaf", value_parser = units::address)]
+    pub(crate) behind: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Who may call what is served.
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// PEM files of a certificate and its key: needed, with --client-ca, to serve other machines.
+    #[arg(long = "tls", value_names = ["CERTIFICATE", "KEY"], num_args = 2)]
+    pub(crate) certificate: Option<Vec<PathBuf>>,
+    /// PEM file of the authority of those who may call; what each may do, its certificate says.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// The network has nobody but this rack: what is served needs no TLS.
+    #[arg(long, hide = true)]
+    pub(crate) own_network: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Controller {
+    /// The plan whose slices these are [default: the demo].
+    pub(crate) plan: Option<PathBuf>,
+    /// Where the switch is asked: the control address of one that was started with --controller-apart; of
+    /// several spines that of each, with commas between.
+    #[arg(long, value_name = "ADDRESS", required = true, value_delimiter = ',')]
+    pub(crate) tables: Vec<String>,
+    /// Where the controller is asked, instead of the plan's address [default: the plan's, else
+    /// 127.0.0.1:7400]; above several spines once for each, with commas between [default: any port but for
+    /// the first].
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, value_delimiter = ',')]
+    pub(crate) control: Vec<SocketAddr>,
+    /// All times multiplied, instead of the plan's factor.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
+    /// The scheduler instead of the plan's: what the switch was told.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Vec<String>,
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    /// What to serve: rocksdb, spin or hold.
+    #[arg(required_unless_present_any = ["exec", "plan"])]
+    pub(crate) service: Option<String>,
+    /// Be what this plan says of the worker called --name; other flags say the rest, and what is different.
+    #[arg(long, value_name = "FILE", requires = "name",
+          conflicts_with_all = ["service", "exec", "db", "keys", "item_bytes", "cache_mib"])]
+    pub(crate) plan: Option<PathBuf>,
+    /// A program to become instead; what follows `--` is handed to it.
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "service")]
+    pub(crate) exec: Option<PathBuf>,
+    /// Where RocksDB keeps its data, and how much of it there is.
+    #[command(flatten)]
+    pub(crate) data: RocksArgs,
+    #[command(flatten)]
+    pub(crate) common: WorkerArgs,
+    /// The program's arguments.
+    #[arg(last = true, requires = "exec")]
+    pub(crate) args: Vec<OsString>,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Server {
+    /// The rack's plan: what it says of rdma, its scheduler, dilation, faults and seed [default: what a plan
+    /// has that says nothing].
+    pub(crate) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) controller: ControllerArgs,
+    /// The server's name, unlike all others [default: server-PID-CHANCE].
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Where RDMA writes come in: an address of its own, which the switch can reach.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4791")]
+    pub(crate) listen: SocketAddr,
+    /// The folder of the memory that its workers share, best one in memory such as /dev/shm/sluice.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) memory: PathBuf,
+    /// How many bytes one write into its memory may bring (the RDMA MTU), instead of the plan's [default:
+    /// 2048].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) mtu: Option<usize>,
+    /// Acknowledge each write (a reliable connection, RC); otherwise none is (UC).
+    #[arg(long)]
+    pub(crate) reliable: bool,
+    /// Do not check the writes' checksum (RoCE's iCRC).
+    #[arg(long)]
+    pub(crate) no_icrc: bool,
+    /// Slots of each ring, instead of what the slices need; refused unless the rack's plan has `tiny_slots`.
+    #[arg(long, value_name = "SLOTS", hide = true)]
+    pub(crate) tiny_slots: Option<u32>,
+    /// The rack's scheduler, instead of the plan's [default: rain]; with rain:adaptive an agent finds how
+    /// many tasks each worker here may hold at once.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// The factor by which the rack's times are stretched, instead of the plan's [default: 1].
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
+    /// The switch holds packets back for as long as in the paper's rack: let the agent reckon with that.
+    #[arg(long)]
+    pub(crate) testbed_delays: bool,
+    /// Write every RoCE packet that comes and goes into this file, for tshark or Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Keep the thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Faults to inject, instead of the plan's, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Seeds the faults, instead of the plan's [default: 1].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// End when the process of this number, our parent, does.
+    #[arg(long, hide = true)]
+    pub(crate) parent: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// A plan whose load this is; flags go before it.
+    pub(crate) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rack: RackArgs,
+    /// Where tasks leave and replies come in: an address that the switch and the workers can reach.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// How long to look for the rack.
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span)]
+    pub(crate) patience: Duration,
+    /// Tasks per second.
+    #[arg(long, value_name = "TASKS/S", value_parser = units::rate, allow_negative_numbers = true)]
+    pub(crate) rate: Option<f64>,
+    /// At random moments, or at even distances.
+    #[arg(long, value_name = "HOW", default_value = "poisson")]
+    pub(crate) arrivals: ArrivalsArg,
+    /// A file of MICROSECONDS,TYPE lines that says what to send when.
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Which types, with their shares, such as get=0.9,scan=0.1.
+    #[arg(long, value_name = "SHARES")]
+    pub(crate) mix: Option<String>,
+    /// How long to send before anything is measured.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) warm_up: Option<Duration>,
+    /// How long to measure.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) length: Option<Duration>,
+    /// When a task's outcome is Unknown.
+    #[arg(long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) deadline: Option<Duration>,
+    /// Whether tasks are tried again: `budget` (within a tenth of the sends) or `never`.
+    #[arg(long, value_name = "WHEN", value_parser = units::retry)]
+    pub(crate) retry: Option<bool>,
+    /// Seeds the load and the injected faults.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Times of the network, multiplied: as the rack was started.
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dilate: Option<u32>,
+    /// Faults in this client's socket, such as loss=0.01,dup=0.01,reorder=0.05.
+    #[arg(long, value_name = "RATES")]
+    pub(crate) faults: Option<String>,
+    /// Keep the packet thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Write JSON, CSV and .hgrm files into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// A rack is not asked more often how it stands.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(50);
+
+/// The most flows of `sluice write`: the end that takes them has so many pairs.
+pub(crate) const FLOWS_MAX: u16 = 64;
+
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    /// Who takes the writes [default: this command itself, over the loopback].
+    #[arg(value_parser = units::address)]
+    pub(crate) to: Option<SocketAddr>,
+    /// Send nothing: take what others write to this address of this machine, until Ctrl-C.
+    #[arg(long, value_name = "ADDRESS", value_parser = units::address, conflicts_with = "to")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// How many flows: queue pairs, each with a port of its own, by which switches tell flows apart.
+    #[arg(long, value_name = "COUNT", default_value_t = 4,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(FLOWS_MAX)))]
+    pub(crate) flows: u16,
+    /// WRITEs per second, of all flows together.
+    #[arg(long, value_name = "WRITES/S", value_parser = units::rate, default_value = "20k",
+          allow_negative_numbers = true)]
+    pub(crate) rate: f64,
+    /// At random moments, or at even distances.
+    #[arg(long, value_name = "HOW", default_value = "poisson")]
+    pub(crate) arrivals: ArrivalsArg,
+    /// How many bytes each brings.
+    #[arg(long, value_name = "BYTES", default_value_t = 1024,
+          value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) bytes: u16,
+    /// For how long.
+    #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = units::span)]
+    pub(crate) length: Duration,
+    /// The pause that makes a flowlet at the switch: a held frame leaves when its gap is as long.
+    #[arg(long, value_name = "SPAN", default_value = "1ms", value_parser = units::span)]
+    pub(crate) threshold: Duration,
+    /// Which percentile of the host's gaps is T, from 97.5 to 99.
+    #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = percentile)]
+    pub(crate) percentile: GapShare,
+    /// After how many gaps T is known; none before is made longer.
+    #[arg(long, value_name = "GAPS", default_value_t = 10_000)]
+    pub(crate) training: u32,
+    /// How T follows the flowlet's length: the bounds of short and long ones, or `none`.
+    #[arg(long, value_name = "BOUNDS", default_value = "20/80", value_parser = alpha)]
+    pub(crate) alpha: AlphaArg,
+    /// Hold nothing.
+    #[arg(long)]
+    pub(crate) unpaced: bool,
+    /// Where frames wait for their time.
+    #[arg(long, value_name = "HOW", default_value = "spin")]
+    pub(crate) wait: WaitArg,
+    /// Look at the gaps on this network's links, too (takes root).
+    #[arg(long)]
+    pub(crate) on_link: bool,
+    /// Keep the thread on this core.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) pin: Option<usize>,
+    /// Seeds the moments.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Where a sender's frames wait for their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WaitArg {
+    /// In the outbox, whose thread looks at the clock without a pause.
+    Spin,
+    /// In the outbox, whose thread sleeps meanwhile.
+    Sleep,
+    /// In the kernel's fair queue (fq), with the times at which they leave.
+    Kernel,
+}
+
+/// α's bounds, if T follows the flowlet's length.
+pub(crate) type AlphaArg = Option<Alpha>;
+
+/// Reads a percentile of gaps.
+fn percentile(text: &str) -> Result<GapShare, String> {
+    GapShare::read(text).ok_or_else(|| format!("`{text}` is no percentage: write 97.5 to 99"))
+}
+
+/// Reads how often a rack is looked at.
+fn look_every(text: &str) -> Result<Duration, String> {
+    let every = units::span(text)?;
+    let least = LOOK_EVERY_MIN.as_millis();
+    if every >= LOOK_EVERY_MIN {
+        Ok(every)
+    } else {
+        Err(format!("`{text}` is shorter than {least}ms: write {least}ms or more"))
+    }
+}
+
+/// Reads α's bounds.
+fn alpha(text: &str) -> Result<AlphaArg, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    Alpha::read(text).map(Some).ok_or_else(|| format!("`{text}` is no pair of bounds: write 20/80, or none"))
+}
+
+/// How a load's tasks are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ArrivalsArg {
+    /// At random moments.
+    Poisson,
+    /// At even distances.
+    Constant,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Ask again and again, until q or Ctrl-C: the screen is drawn anew, and without a terminal each look is
+    /// a line.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// How often, with --watch.
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = look_every, requires = "watch")]
+    pub(crate) every: Duration,
+    #[command(flatten)]
+    pub(crate) rack: RackArgs,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The worker's name.
+    pub(crate) worker: String,
+    /// The slice that it is to serve.
+    pub(crate) slice: String,
+    #[command(flatten)]
+    pub(crate) rack: RackArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// The type: its number, or the name of one of ours.
+    #[arg(value_name = "TYPE")]
+    pub(crate) task_type: String,
+    /// The slice that is to take it; without one its tasks are refused.
+    pub(crate) slice: Option<String>,
+    #[command(flatten)]
+    pub(crate) rack: RackArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// The state folder to try.
+    #[arg(long, value_name = "FOLDER", default_value = "out/state")]
+    pub(crate) state: PathBuf,
+    /// The certificates of callers that run here, to see when they end.
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    /// Those of a switch or controller.
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Policies {
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resources {
+    /// The scheduler, such as rain; without one, a line for each.
+    pub(crate) program: Option<String>,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The study.json of a run.
+    pub(crate) study: PathBuf,
+    /// Where page and CSV go, instead of beside the JSON.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// What to measure: rocksdb.
+    pub(crate) service: String,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+    /// The profile's file.
+    #[arg(long, value_name = "FILE", default_value = "out/profile-rocksdb.toml")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFault {
+    /// The run's seed, as `sluice fault-runs` names it.
+    pub(crate) seed: u64,
+    /// Tell only what worker:2, client:0, server:1, switch or controller does or suffers, or what becomes of
+    /// task:0.17; and what happens to all.
+    #[arg(long, value_name = "WHO", value_parser = str::parse::<Only>)]
+    pub(crate) only: Option<Only>,
+    #[command(flatten)]
+    pub(crate) runs: FaultRunsOf,
+}
+
+/// What the switch of a fault run runs.
+#[derive(Debug, Args)]
+pub(crate) struct FaultRunsOf {
+    /// What the switch runs. Workers' quotas and early tokens are drawn by the seed, whatever this says of
+    /// them.
+    #[arg(long, value_name = "POLICY", value_parser = str::parse::<Choice>, default_value = "rain")]
+    pub(crate) policy: Choice,
+    /// Workers are the lanes of servers of many cores, which live and die together.
+    #[arg(long)]
+    pub(crate) cores: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FaultRuns {
+    /// The first seed; each seed is one run.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) from: u64,
+    /// How many runs [default: until Ctrl-C].
+    #[arg(long)]
+    pub(crate) count: Option<u64>,
+    /// Begin with the seed that this file names for the policy, and write into it how far the runs came; at
+    /// --from if it names none. A seed that broke a promise is met again until it keeps all.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runs: FaultRunsOf,
+    /// Print JSON on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads the command line; `None` when it asked for help, which has then been given.
+pub(crate) fn read() -> Outcome<Option<Sluice>> {
+    match Sluice::try_parse() {
+        Ok(sluice) => Ok(Some(sluice)),
+        Err(why) if why.use_stderr() && why.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::bad_input(one_line(&why)))
+        }
+        Err(why) => {
+            let printed = why.print().and_then(|()| io::stdout().flush());
+            // Help that nobody asked for goes to stderr: it is no result.
+            if why.use_stderr() { Ok(None) } else { print::judged(printed).map(|()| None) }
+        }
+    }
+}
+
+/// Whether JSON was asked for, for when the command line cannot be read.
+pub(crate) fn json_was_asked() -> bool {
+    std::env::args_os().any(|arg| arg == "--json")
+}
+
+/// What, why and what next, without the pages of usage.
+pub(crate) fn one_line(why: &clap::Error) -> String {
+    let rendered = why.render().to_string();
+    let text = rendered.lines().take_while(|line| !line.starts_with("Usage:"));
+    let text: Vec<&str> = text.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = text.join("; ");
+    let line = line.trim_start_matches("error: ");
+    line.replace("; For more information, try '--help'.", "") + "; see --help"
+}

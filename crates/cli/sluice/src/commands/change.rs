@@ -1,0 +1,41 @@
+//! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is
+//! lost: what waits stays where it is, and a slice that takes tasks keeps a worker.
+
+use sluice_net::rpc::v1::{MoveWorkerRequest, SetTypeRequest};
+use sluice_support::ask::{Asker, types_of};
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::print;
+
+use crate::args::{Map, Move};
+
+/// Moves a worker; done once the switch feeds it from there.
+pub(crate) fn moves(args: &Move) -> Outcome<()> {
+    let asker = Asker::new(args.rack.remote()?)?;
+    let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
+    asker.ask(async |mut controller| controller.move_worker(request.clone()).await.map(|_| ()))?;
+    print::line(format_args!("worker {} serves slice {}", args.worker, args.slice))
+}
+
+/// Maps a type. A slice that has no workers takes it, too: they may come later.
+pub(crate) fn map(args: &Map) -> Outcome<()> {
+    let asker = Asker::new(args.rack.remote()?)?;
+    let status = asker.status()?;
+    let mut types = types_of(&status);
+    let name = types.called(&args.task_type).map_err(Failure::bad_input)?;
+    let task_type = types.number(&name).unwrap_or_default().into();
+    let request = SetTypeRequest { task_type, slice: args.slice.clone() };
+    asker.ask(async |mut controller| controller.set_type(request.clone()).await.map(|_| ()))?;
+    if let Some(slice) = status.slices.iter().find(|slice| Some(&slice.name) == args.slice.as_ref())
+        && slice.workers == 0
+    {
+        print::aside(format_args!(
+            "slice {0} has no workers, so that tasks of type {1} are refused until one joins it: start one \
+             with --slice {0}, or `sluice move WORKER {0}`",
+            slice.name, args.task_type
+        ));
+    }
+    match &args.slice {
+        Some(slice) => print::line(format_args!("tasks of type {} go to slice {slice}", args.task_type)),
+        None => print::line(format_args!("tasks of type {} are refused", args.task_type)),
+    }
+}

@@ -1,0 +1,22 @@
+//! `sluice compare`: two policies on the same tasks, and whether they really differ.
+
+use sluice_support::fail::{Failure, Outcome};
+
+use crate::study::Asked;
+use crate::study::args::Curves;
+
+/// Runs both and shows what came of it.
+pub(crate) fn run(args: &Curves) -> Outcome<()> {
+    if args.setting.length.replications < 2 {
+        return Err(Failure::bad_input("a comparison needs at least 2 replications: give --replications 5"));
+    }
+    let asked = Asked {
+        command: "compare",
+        policies: args.policies.exactly::<2>("compare")?.into(),
+        offered: Some(&args.offered),
+        setting: &args.setting,
+        slo: None,
+        compared: true,
+    };
+    asked.run(&args.how)
+}

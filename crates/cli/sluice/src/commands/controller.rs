@@ -1,0 +1,115 @@
+//! `sluice controller`: the controller in a process of its own, beside a switch that serves its tables, or
+//! above several spines that do.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+
+use serde_json::json;
+use sluice_launcher::parent;
+use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::plan::{Changes, Plan, SwitchRole};
+use sluice_support::policies;
+use sluice_support::print;
+use sluice_support::running::Told;
+use sluice_support::seed::random_seed;
+use sluice_support::stop::Stop;
+use sluice_support::units;
+use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_above, start_controller};
+use sluice_switchd::rpc::RpcServer;
+use sluice_wire::Endpoint;
+
+use super::{LOOK_EVERY, control_plan, guard, reached_at};
+use crate::args::Controller;
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Controller) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    let stop = Stop::on_signals()?;
+    read_anew_on_hangup()?;
+    log(args.output.quiet);
+    let plan = plan(args)?;
+    let servers = start(args, &plan)?;
+    say(args, &servers)?;
+    let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
+    let alone = args.parent.is_none();
+    let _told = alone.then(|| Told::running(&plan.name, &reached.join(",")));
+    while !stop.is_asked() && servers.iter().all(RpcServer::is_running) {
+        thread::sleep(LOOK_EVERY);
+    }
+    if stop.is_asked() { Ok(()) } else { Err(Failure::broken("the controller's thread ended; see above")) }
+}
+
+/// The plan, with what the flags say instead.
+fn plan(args: &Controller) -> Outcome<Plan> {
+    Plan::load(args.plan.as_deref())?.with(&Changes {
+        policy: policies::at_most_one("controller", &args.policy)?,
+        dilation: args.dilate,
+        control: args.control.first().copied(),
+        ..Changes::default()
+    })
+}
+
+/// The controller of the rack, or the one above its spines.
+fn start(args: &Controller, plan: &Plan) -> Outcome<Vec<RpcServer>> {
+    let switches = usize::from(plan.spines().max(1));
+    check(args, plan, switches)?;
+    let options = (0..switches).map(|switch| options(args, plan, switch)).collect::<Outcome<Vec<_>>>()?;
+    if plan.racks.is_some() {
+        return Ok(start_above(options, plan.pods())?);
+    }
+    Ok(options.into_iter().map(start_controller).collect::<Result<_, _>>()?)
+}
+
+/// Each switch has its tables, and an address at most at which it is asked.
+fn check(args: &Controller, plan: &Plan, switches: usize) -> Outcome<()> {
+    let (tables, controls) = (args.tables.len(), args.control.len());
+    let (flag, given) = match () {
+        () if tables != switches => ("--tables", tables),
+        () if controls > switches => ("--control", controls),
+        () => return Ok(()),
+    };
+    let what = if plan.racks.is_some() { "spines" } else { "switches" };
+    Err(Failure::bad_input(format!(
+        "{flag} has {given} addresses, and the {what} of plan {} are {switches}: give one for each, with \
+         commas between",
+        plan.name
+    )))
+}
+
+/// What the controller of one switch is told; the switch itself says where it is.
+fn options(args: &Controller, plan: &Plan, switch: usize) -> Outcome<ControllerOptions> {
+    let at = match (args.control.get(switch), switch) {
+        (Some(at), _) => *at,
+        (None, 0) => match plan.switch.control {
+            Some(at) => at,
+            None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
+        },
+        (None, _) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    };
+    let role = plan.racks.map_or(SwitchRole::Alone, |_| SwitchRole::Spine(switch as u16 + 1));
+    Ok(ControllerOptions {
+        at,
+        guard: guard(&args.guard)?,
+        plan: control_plan(plan, Endpoint::default(), role),
+        seed: random_seed()?,
+        switch: SwitchLink::There(args.tls.remote(&args.tables[switch])?),
+    })
+}
+
+/// Says where it is asked: of several spines, for each of them.
+fn say(args: &Controller, servers: &[RpcServer]) -> Outcome<()> {
+    let controls: Vec<_> = servers.iter().map(RpcServer::local).collect();
+    if args.output.json {
+        let (schema, control) = ("sluice.listening.v1", controls[0]);
+        print::line(json!({ "schema": schema, "control": control, "controls": controls }))?;
+    } else if !args.output.quiet {
+        let controls: Vec<_> = controls.iter().map(ToString::to_string).collect();
+        print::aside(format_args!(
+            "controller on {}, switch tables at {}; Ctrl-C ends it",
+            controls.join(","),
+            args.tables.join(",")
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! `sluice load`: a load against a rack that runs already.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use sluice_net::ClientOptions;
+use sluice_net::client::{SpineClients, deadline_default};
+use sluice_net::faults::FaultPlan;
+use sluice_net::rpc::Remote;
+use sluice_services::rocks::RocksArgs;
+use sluice_support::board::Board;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::load::{self, LoadRun, Source, Target};
+use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
+use sluice_support::results::{self, Label, Run, files};
+use sluice_support::stop::Stop;
+use sluice_support::units;
+use sluice_support::view::{Heading, Shown, View};
+use sluice_wire::TaskType;
+
+use crate::args::{ArrivalsArg, Load};
+
+/// What is sent, and how the result is labelled.
+struct What {
+    load: LoadPlan,
+    label: Label,
+    /// What names of the mix mean, as far as that is known here.
+    types: Types,
+    keys: u64,
+    out: Option<PathBuf>,
+}
+
+impl What {
+    /// Knows each type of the mix by its name, and says their numbers.
+    fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
+        self.load.mix = units::named_mix(self.load.mix.clone(), &mut self.types)
+            .map_err(|why| format!("the mix: {why}"))?;
+        let numbers = self.load.mix.iter().filter_map(|(name, _)| self.types.number(name));
+        Ok(numbers.map(TaskType).collect())
+    }
+
+    fn source(&self) -> Outcome<Source> {
+        Source::new(&self.load, self.label.seed, self.keys)
+    }
+}
+
+/// Sends the load, waits for its outcomes, and prints the result.
+pub(crate) fn run(args: &Load) -> Outcome<()> {
+    let stop = Stop::on_signals_and_hangup()?;
+    let mut what = what(args)?;
+    // A name that only the rack knows is asked for there.
+    let named = what.name_types();
+    let known =
+        named.as_ref().ok().map(|types| what.source().map(|source| (types.clone(), source))).transpose()?;
+    if let Some(out) = &what.out {
+        files::make(out)?;
+        files::clear(out);
+    }
+    let controllers = args.rack.remotes()?;
+    let urls: Vec<&str> = controllers.iter().map(Remote::url).collect();
+    let place = format!("controller at {}", urls.join(", "));
+    let options = options(args, controllers[0].clone(), &what.label, what.load.retry)?;
+    let client =
+        SpineClients::connect(&options, &controllers, what.label.seed).map_err(|why| match &named {
+            Ok(_) => Failure::from(why),
+            Err(unknown) => {
+                Failure::bad_input(format!("{unknown}; no rack was there to be asked for names: {why}"))
+            }
+        })?;
+    let (types, source) = if let Some(known) = known {
+        known
+    } else {
+        let names = client.type_names().into_iter().map(|(number, name)| (number.0, name));
+        what.types = Types::of_rack(names);
+        (what.name_types().map_err(Failure::bad_input)?, what.source()?)
+    };
+    let board = Board::default();
+    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let started = SystemTime::now();
+    let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
+    let view = View::start(shown, heading, board.clone(), stop.clone());
+    let mut target = Target::new(client, types);
+    board.begin("the load began");
+    let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
+    drop(view);
+    let closed = target.into_client().close().map(drop).map_err(Failure::from);
+    let run = Run {
+        label: what.label,
+        load: &what.load,
+        aborted: stop.is_asked() || ended.is_err(),
+        abort_reason: ended.as_ref().err().map(ToString::to_string),
+        events: Vec::new(),
+        started,
+        slices: Vec::new(),
+        leaf_trips: Vec::new(),
+        depths: Vec::new(),
+        decisions: Vec::new(),
+    };
+    let ended = ended.and(closed);
+    if tally.everything().replied == 0 && ended.is_err() {
+        return ended;
+    }
+    results::tell(&run.result(&tally), &tally, what.out.as_deref(), args.output.json, ended)
+}
+
+/// The plan's load, or the defaults, with what the flags say instead.
+fn what(args: &Load) -> Outcome<What> {
+    let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
+    let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
+    let given = plan.as_ref().and_then(|plan| plan.load.clone());
+    let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
+    let mix = match (&args.mix, &given) {
+        (Some(text), _) => units::mix(text).map_err(|why| Failure::bad_input(format!("the mix: {why}")))?,
+        (None, Some(load)) => load.mix.clone(),
+        (None, None) => {
+            return Err(Failure::bad_input(
+                "what shall it send? give --mix, such as get=0.9,scan=0.1, or a plan",
+            ));
+        }
+    };
+    let load = LoadPlan {
+        arrivals: arrivals(args, given.as_ref())?,
+        mix,
+        requests: given.as_ref().map_or_else(Vec::new, |load| load.requests.clone()),
+        warm_up: or(args.warm_up, given.as_ref().map(|load| load.warm_up), Duration::from_secs(1)),
+        length: or(args.length, given.as_ref().map(|load| load.length), Duration::from_secs(10)),
+        deadline: or(args.deadline, given.as_ref().map(|load| load.deadline), deadline_default(dilation)),
+        retry: args.retry.or(given.as_ref().map(|load| load.retry)).unwrap_or(true),
+        behind_max: given.as_ref().map_or(Duration::from_millis(10), |load| load.behind_max),
+        failed_max: given.as_ref().map_or(FAILED_MAX, |load| load.failed_max),
+    };
+    for (flag, span) in [("--length", load.length), ("--deadline", load.deadline)] {
+        if span.is_zero() {
+            return Err(Failure::bad_input(format!("{flag} is zero; give tasks some time, such as 1s")));
+        }
+    }
+    let mut label = plan.as_ref().map_or_else(plain_label, Label::of);
+    label.workers = None;
+    label.seed = args.seed.unwrap_or(label.seed);
+    label.dilation = args.dilate.unwrap_or(label.dilation);
+    label.faults = args.faults.clone().or(label.faults);
+    // Requests name keys up to this one.
+    let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
+    Ok(What { load, label, types, keys, out: args.out.clone() })
+}
+
+fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
+    flag.or(plan).unwrap_or(default)
+}
+
+fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
+    match (&args.trace, args.rate, given) {
+        (Some(path), _, _) => Ok(Arrivals::Trace(path.clone())),
+        (None, Some(rate), _) if args.arrivals == ArrivalsArg::Constant => Ok(Arrivals::Constant(rate)),
+        (None, Some(rate), _) => Ok(Arrivals::Poisson(rate)),
+        (None, None, Some(load)) => Ok(load.arrivals.clone()),
+        (None, None, None) => {
+            Err(Failure::bad_input("how much shall it send? give --rate, --trace, or a plan with a [load]"))
+        }
+    }
+}
+
+fn plain_label() -> Label {
+    Label {
+        name: "load".to_owned(),
+        policy: "rain".to_owned(),
+        seed: 1,
+        dilation: 1,
+        io: None,
+        faults: None,
+        workers: None,
+    }
+}
+
+fn options(args: &Load, controller: Remote, label: &Label, retry: bool) -> Outcome<ClientOptions> {
+    let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
+    Ok(ClientOptions {
+        retry,
+        dilation: label.dilation,
+        pin: args.pin,
+        patience: args.patience,
+        faults: faults.map_or_else(FaultPlan::none, |rates| FaultPlan::both(label.seed, "load", rates)),
+        listen: args.listen,
+        name: controller.own_name("load"),
+        ..ClientOptions::of(controller)
+    })
+}

@@ -1,0 +1,22 @@
+//! `sluice report`: the page and the tables of a study that was run before.
+
+use std::path::Path;
+
+use sluice_report as report;
+use sluice_support::fail::Outcome;
+use sluice_support::print;
+use sluice_support::results::studies;
+use sluice_support::view;
+
+use crate::args::Report;
+
+/// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
+pub(crate) fn run(args: &Report) -> Outcome<()> {
+    let study = studies::read(&args.study)?;
+    match &args.out {
+        Some(folder) => studies::write(folder, &study)?,
+        None => studies::show_again(args.study.parent().unwrap_or(Path::new("")), &study)?,
+    }
+    print::text(report::summary(&study, view::columns()))?;
+    Ok(())
+}

@@ -1,0 +1,364 @@
+//! `sluice reproduce`: the paper's figures, its numbers beside ours, with a verdict each.
+
+mod measured;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use sluice_outcome::study::{StudyOutcome, Verdict};
+use sluice_report as report;
+use sluice_report::table::Table;
+use sluice_sim::stats::Warmup;
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::plan::Plan;
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::figures::PLANS;
+use sluice_support::plan::Kind as PlanKind;
+use sluice_support::print;
+use sluice_support::results::{files, studies};
+use sluice_support::stop::Stop;
+use sluice_support::view;
+use sluice_system::text;
+
+use crate::study::args::Reproduce;
+use crate::study::{Job, Ran, run as run_study, show};
+
+/// What stands for all of Rain's plans, and for all there are.
+const RAIN: &str = "rain";
+const ALL: &str = "all";
+
+/// A mean of fewer operations says nothing.
+const SAMPLES_MIN: u64 = 20;
+/// As long as the paper's points: 1 s and 10 s, a fifth of it in each of five replications.
+const PAPER_REPLICATIONS: u32 = 5;
+const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
+
+/// A plan and where it was found.
+struct Found {
+    plan: Figure,
+    file: String,
+    folder: PathBuf,
+}
+
+/// A figure's plan.
+enum Figure {
+    /// It is simulated.
+    Simulated(Box<Plan>),
+    /// It is measured on this machine.
+    Measured(Box<measured::Plan>),
+}
+
+/// A figure that can be run.
+enum Ready {
+    Simulated(Box<Bench>),
+    Measured(Box<measured::Plan>),
+}
+
+/// Runs the plans, one after the other.
+pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
+    if args.list {
+        return list(args.how.output.json);
+    }
+    let names = names(&args.plans);
+    let found = names.iter().map(|name| find(name)).collect::<Outcome<Vec<_>>>()?;
+    if args.follow.live {
+        return follow(args, &found);
+    }
+    let ready = found.iter().map(|found| ready(args, found)).collect::<Outcome<Vec<_>>>()?;
+    let stop = Stop::on_signals_and_hangup()?;
+    let several = found.len() > 1;
+    let mut ran = Vec::new();
+    for (found, ready) in found.iter().zip(&ready) {
+        let out = folder(args, found.plan.name(), several);
+        let one = run_one(args, found, ready, out.clone(), &stop)?;
+        if !several {
+            show(&one, &args.how, &out)?;
+        }
+        let stopped = one.stopped;
+        ran.push(one);
+        if stopped {
+            break;
+        }
+    }
+    if several {
+        show_all(args, &ran)?;
+    }
+    let outcomes: Vec<StudyOutcome> = ran.into_iter().map(|ran| ran.outcome).collect();
+    verdict(&outcomes)
+}
+
+/// The plans that are asked for; `rain` stands for those of its figures, `all` for all.
+fn names(asked: &[String]) -> Vec<String> {
+    let known = |begins: &str| {
+        let fits = PLANS.iter().filter(|(name, _)| name.starts_with(begins));
+        fits.map(|(name, _)| (*name).to_owned()).collect()
+    };
+    match asked {
+        [one] if one == ALL => known(""),
+        [one] if one == RAIN => known("rain-"),
+        _ => asked.to_vec(),
+    }
+}
+
+/// Live, beside the simulator.
+fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
+    let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
+    let stop = Stop::on_signals_and_hangup()?;
+    for one in found {
+        let Figure::Simulated(plan) = &one.plan else {
+            let name = one.called();
+            return Err(Failure::bad_input(format!("{name} is measured here already: leave --live out")));
+        };
+        let out = folder(args, one.plan.name(), found.len() > 1).join("live");
+        sluice_live::follow::run(&args.follow, plan, (&one.folder, &out), quiet, json, &stop)?;
+    }
+    Ok(())
+}
+
+fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &Stop) -> Outcome<Ran> {
+    match ready {
+        Ready::Simulated(bench) => run_study(&job(args, found, bench, out), stop),
+        Ready::Measured(plan) => {
+            files::make(&out)?;
+            let quiet = args.how.output.quiet || args.how.output.json;
+            let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.called())])?;
+            studies::write(&out, &outcome)?;
+            Ok(Ran { outcome, stopped: false })
+        }
+    }
+}
+
+fn list(json: bool) -> Outcome<()> {
+    let plans = PLANS.iter().map(|(name, _)| find(name)).collect::<Outcome<Vec<_>>>()?;
+    let rows: Vec<Listed> = plans.iter().map(|found| found.plan.listed()).collect();
+    if json {
+        print::line(json!({ "schema": "sluice.plans.v1", "plans": rows }))?;
+        return Ok(());
+    }
+    let mut table =
+        Table::new(["plan", "points", "tasks a point", "statements", "what it is about", "source"]);
+    for row in rows {
+        table.row([
+            row.name,
+            row.points.to_string(),
+            row.tasks.to_string(),
+            row.claims.to_string(),
+            row.title,
+            row.source,
+        ]);
+    }
+    print::text(table)?;
+    Ok(())
+}
+
+/// A plan in the list.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    title: String,
+    source: String,
+    points: usize,
+    tasks: u64,
+    replications: u32,
+    claims: usize,
+}
+
+impl Figure {
+    fn parse(file: &str, text: &str) -> Outcome<Self> {
+        // What is no TOML at all is for the simulated plan's parser to complain of.
+        if toml::from_str::<toml::Table>(text).is_ok_and(|plan| plan.contains_key("measure")) {
+            return Ok(Self::Measured(Box::new(measured::Plan::parse(file, text)?)));
+        }
+        Ok(Self::Simulated(Box::new(Plan::parse(file, text)?)))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Simulated(plan) => &plan.name,
+            Self::Measured(plan) => &plan.name,
+        }
+    }
+
+    fn listed(&self) -> Listed {
+        match self {
+            Self::Simulated(plan) => Listed {
+                name: plan.name.clone(),
+                title: plan.title.clone(),
+                source: plan.source.clone(),
+                points: plan.cases.iter().map(|case| case.rates.len() * case.runs.len()).sum(),
+                tasks: plan.tasks,
+                replications: plan.replications,
+                claims: plan.claims.len(),
+            },
+            Self::Measured(plan) => Listed {
+                name: plan.name.clone(),
+                title: plan.title.clone(),
+                source: plan.source.clone(),
+                points: plan.points(),
+                tasks: plan.samples * u64::from(plan.replications),
+                replications: plan.replications,
+                claims: plan.claims(),
+            },
+        }
+    }
+}
+
+impl Found {
+    /// What `sluice reproduce` finds it by.
+    fn called(&self) -> &str {
+        if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
+    }
+}
+
+/// A plan by its name, or in a file.
+fn find(name: &str) -> Outcome<Found> {
+    if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
+        let file = format!("experiments/{name}.toml");
+        return Ok(Found { plan: Figure::parse(&file, text)?, file, folder: PathBuf::new() });
+    }
+    let path = Path::new(name);
+    if path.extension().is_none_or(|ending| ending != "toml") {
+        let mut known = PLANS.map(|(known, _)| known).to_vec();
+        known.extend([RAIN, ALL]);
+        let unknown = sluice_units::unknown("plan", name, &known);
+        return Err(Failure::bad_input(format!("{unknown}; or give the path of a .toml file")));
+    }
+    let text =
+        text::read(path).map_err(|why| Failure::bad_input(format!("plan {name} cannot be read: {why}")))?;
+    if PlanKind::of(&text) == Some(PlanKind::Rack) {
+        return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
+    }
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    Ok(Found { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
+}
+
+/// The plan with what the flags say instead.
+fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
+    match &found.plan {
+        Figure::Simulated(plan) => bench(args, found, plan).map(|bench| Ready::Simulated(Box::new(bench))),
+        Figure::Measured(_) if args.cause.is_some() || args.paper_length => {
+            let name = found.called();
+            Err(Failure::bad_input(format!(
+                "{name} is measured, not simulated: leave --cause and --paper-length out, or name another plan"
+            )))
+        }
+        Figure::Measured(plan) => {
+            let mut plan = plan.clone();
+            plan.samples = samples(args, found)?.unwrap_or(plan.samples);
+            plan.seed = args.seed.unwrap_or(plan.seed);
+            plan.replications = args.replications.unwrap_or(plan.replications);
+            Ok(Ready::Measured(plan))
+        }
+    }
+}
+
+/// How many operations to measure, if the flags say so.
+fn samples(args: &Reproduce, found: &Found) -> Outcome<Option<u64>> {
+    match args.tasks {
+        Some(tasks) if tasks < SAMPLES_MIN => Err(Failure::bad_input(format!(
+            "--tasks {tasks} is too few for {}, which is measured: give at least {SAMPLES_MIN}",
+            found.called()
+        ))),
+        tasks => Ok(tasks),
+    }
+}
+
+fn bench(args: &Reproduce, found: &Found, plan: &Plan) -> Outcome<Bench> {
+    let mut plan = plan.clone();
+    if let Some(cause) = &args.cause {
+        plan = plan.only_cause(cause)?;
+    }
+    plan.tasks = args.tasks.unwrap_or(plan.tasks);
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.replications = args.replications.unwrap_or(plan.replications);
+    let mut length = Length::Tasks(plan.tasks.div_ceil(plan.replications.into()), Warmup::Detect);
+    if args.paper_length {
+        plan.replications = PAPER_REPLICATIONS;
+        length = PAPER_LENGTH;
+    }
+    let terms = Terms { length, overload: Overload::LeftOut, folder: found.folder.clone() };
+    Ok(Bench::new(plan, terms)?)
+}
+
+fn job<'a>(args: &'a Reproduce, found: &Found, bench: &'a Bench, out: PathBuf) -> Job<'a> {
+    let name = found.called();
+    let mut commands = vec![format!("sluice reproduce {name}{}", flags(args))];
+    commands.extend(
+        bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),
+    );
+    Job { bench, how: &args.how, out, own: false, plan: Some(found.file.clone()), commands }
+}
+
+/// The flags that decide results.
+fn flags(args: &Reproduce) -> String {
+    let tasks = args.tasks.map(|tasks| format!(" --tasks {tasks}"));
+    let replications = args.replications.map(|replications| format!(" --replications {replications}"));
+    let seed = args.seed.map(|seed| format!(" --seed {seed}"));
+    let paper = args.paper_length.then(|| " --paper-length".to_owned());
+    let cause = args.cause.as_ref().map(|cause| format!(" --cause {cause}"));
+    [tasks, replications, seed, paper, cause].into_iter().flatten().collect()
+}
+
+/// Each plan's own folder; below the one that was given, if there are several plans.
+fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
+    let mut own = name.to_owned();
+    if args.paper_length {
+        own += "-paper-length";
+    }
+    if let Some(cause) = &args.cause {
+        own += "-";
+        own += cause;
+    }
+    match (&args.how.out, several) {
+        (Some(out), false) => out.clone(),
+        (Some(out), true) => out.join(own),
+        (None, _) => Path::new("out").join(own),
+    }
+}
+
+fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
+    if args.how.output.json {
+        let studies: Vec<_> = ran.iter().map(|ran| json!(ran.outcome)).collect();
+        print::line(json!({ "schema": "sluice.studies.v1", "studies": studies }))?;
+    } else {
+        let is_rain = args.plans.len() == 1 && args.plans[0] == RAIN;
+        for ran in ran.iter().filter(|_| !is_rain) {
+            print::line(report::summary(&ran.outcome, view::columns()))?;
+        }
+        print::line(report::verdicts(ran.iter().map(|ran| &ran.outcome)))?;
+    }
+    if ran.iter().any(|ran| ran.stopped) {
+        let why = "stopped; what was done is kept, and the same command goes on from there";
+        return Err(Failure::new(Kind::Aborted, why).with_result_shown());
+    }
+    Ok(())
+}
+
+/// A number that differs needs a cause that somebody can run again, and one that is undecided a longer run.
+fn verdict(outcomes: &[StudyOutcome]) -> Outcome<()> {
+    let of = |verdict| {
+        let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);
+        let ids = all.filter(|row| row.verdict == verdict && row.cause.is_none()).map(|row| row.id.as_str());
+        ids.collect::<Vec<_>>()
+    };
+    let (unexplained, undecided) = (of(Verdict::Differs), of(Verdict::Undecided));
+    let differ = (!unexplained.is_empty()).then(|| {
+        format!(
+            "{} differ from the paper, and no cause was shown: {}; add a [[cause]] to the plan and run it \
+             again",
+            unexplained.len(),
+            unexplained.join(", ")
+        )
+    });
+    let open = (!undecided.is_empty()).then(|| {
+        format!(
+            "{} are undecided, because their intervals hold both answers: {}; more --tasks narrow them",
+            undecided.len(),
+            undecided.join(", ")
+        )
+    });
+    let kind = if differ.is_some() { Kind::GateFailed } else { Kind::Undecided };
+    let whys: Vec<String> = [differ, open].into_iter().flatten().collect();
+    if whys.is_empty() { Ok(()) } else { Err(Failure::new(kind, whys.join("; ")).with_result_shown()) }
+}

@@ -1,0 +1,164 @@
+//! `sluice resources`: what a scheduler's program takes of the switch, beside what its paper says.
+
+use serde_json::json;
+use sluice_report::table::Table;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::print;
+use sluice_switch::horus::{FabricReading, Horus, Spine};
+use sluice_switch::pipeline::{Layout, STAGES};
+use sluice_switch::rain::RainLeaf;
+use sluice_switch::registry::{Choice, Published};
+use sluice_switch::{Config, Program};
+use sluice_wire::Epoch;
+
+use crate::args::Resources;
+
+/// SRAM blocks in all stages.
+const BLOCKS: u32 = 960;
+/// Stateful units in all stages.
+const UNITS: u32 = 48;
+
+/// A fabric's switches, which are no policies of a rack.
+const OF_FABRIC: [&str; 3] = ["horus-leaf", "rain-leaf", "horus-spine"];
+/// Spines above a leaf: those of a pod.
+const SPINES: u16 = 24;
+/// Tokens of each worker of a rack of Rain.
+const TOKENS: u8 = 2;
+/// Leaves below a spine, and pools: those of a pod that serves 1,024.
+const LEAVES: u16 = 64;
+const POOLS: u16 = 1_024;
+
+/// Servers whose rings the RDMA engine's tables hold.
+const SERVERS: u16 = 64;
+
+/// Prints the accounting of one program, or a line for each.
+pub(crate) fn run(args: &Resources) -> Outcome<()> {
+    let Some(asked) = &args.program else { return list(args.json) };
+    let (program, paper) = if let Some(program) = of_fabric(asked)? {
+        (program, None)
+    } else {
+        let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
+        if choice.software().is_some() {
+            return Err(Failure::bad_input(format!(
+                "`{asked}` is a program of a server and takes nothing of a switch; \
+                 `sluice resources` lists those that do"
+            )));
+        }
+        (full(&choice), choice.published())
+    };
+    if args.json {
+        print::line(to_json(&*program, paper.as_ref()))?;
+    } else {
+        print::line(format_args!("{}\n{}", stages(program.layout()), totals(&*program, paper.as_ref())))?;
+    }
+    Ok(())
+}
+
+/// The program at its full size.
+fn full(choice: &Choice) -> Box<dyn Program> {
+    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
+}
+
+/// One of a fabric's switches, if that is asked for.
+fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
+    let (reading, full) = (FabricReading::default(), Config::full(Epoch(1)));
+    Ok(match asked {
+        "horus-leaf" => Some(Box::new(Horus::in_fabric(reading, full, SPINES))),
+        "rain-leaf" => Some(Box::new(RainLeaf::in_fabric(TOKENS, reading, full, SPINES))),
+        "horus-spine" => {
+            let config = Config { workers: LEAVES, slices: POOLS, types: POOLS, ..full };
+            Some(Box::new(Spine::new(reading, config).map_err(Failure::bad_input)?))
+        }
+        _ => None,
+    })
+}
+
+/// What there is to ask for.
+fn list(json: bool) -> Outcome<()> {
+    let known = Choice::all().map(|known| {
+        let choice = Choice::parse(known.name).map_err(Failure::bad_input)?;
+        Ok((known.name, choice))
+    });
+    let known = known.collect::<Outcome<Vec<_>>>()?;
+    let on_switches = known.iter().filter(|(_, choice)| choice.software().is_none());
+    let racks = on_switches.map(|(name, choice)| Ok((*name, full(choice))));
+    let fabrics = OF_FABRIC.into_iter().filter_map(|name| match of_fabric(name) {
+        Ok(program) => program.map(|program| Ok((name, program))),
+        Err(why) => Some(Err(why)),
+    });
+    let programs = racks.chain(fabrics).collect::<Outcome<Vec<_>>>()?;
+    if json {
+        let rows = programs
+            .iter()
+            .map(|(name, program)| json!({ "program": name, "here": figures(program.layout()) }));
+        return print::line(
+            json!({ "schema": "sluice.all-resources.v1", "programs": rows.collect::<Vec<_>>() }),
+        );
+    }
+    let mut table = Table::new(["program", "stages", "SRAM", "stateful units", "tasks that can wait"]);
+    for (name, program) in &programs {
+        let (layout, totals) = (program.layout(), program.layout().totals());
+        table.row([
+            (*name).to_owned(),
+            format!("{} of {STAGES}", totals.stages),
+            share(totals.sram),
+            format!("{} of {UNITS}", totals.units),
+            layout.entries().to_string(),
+        ]);
+    }
+    print::line(table)?;
+    print::line("sluice resources PROGRAM shows one of them stage by stage, such as sluice resources rain")
+}
+
+fn figures(layout: &Layout) -> serde_json::Value {
+    let totals = layout.totals();
+    json!({
+        "stages": totals.stages, "sram_share": totals.sram, "stateful_units": totals.units,
+        "entries": layout.entries(),
+    })
+}
+
+fn stages(layout: &Layout) -> Table {
+    let mut table = Table::new(["stage", "SRAM blocks of 80", "units of 4", "what lives there"]);
+    for (i, stage) in layout.stages().iter().enumerate() {
+        table.row([i.to_string(), stage.blocks.to_string(), stage.units.to_string(), stage.names.join(", ")]);
+    }
+    table
+}
+
+fn totals(program: &dyn Program, paper: Option<&Published>) -> Table {
+    let totals = program.layout().totals();
+    let mut table = Table::new([program.layout().program(), "here", "the paper", "the chip has"]);
+    let says = |of: fn(&Published) -> String| paper.map_or_else(|| "-".to_owned(), of);
+    let mut row = |name: &str, here: String, paper: String, chip: String| {
+        table.row([name.to_owned(), here, paper, chip]);
+    };
+    row("stages", totals.stages.to_string(), says(|paper| paper.stages.to_string()), STAGES.to_string());
+    row("SRAM", share(totals.sram), says(|paper| share(paper.sram)), format!("{BLOCKS} blocks"));
+    row("stateful units", totals.units.to_string(), "-".to_owned(), UNITS.to_string());
+    row("TCAM", "none".to_owned(), says(|_| "none".to_owned()), String::new());
+    let entries = program.layout().entries().to_string();
+    row("tasks that can wait", entries, says(|paper| paper.entries.to_string()), String::new());
+    table
+}
+
+fn share(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn to_json(program: &dyn Program, paper: Option<&Published>) -> serde_json::Value {
+    let layout = program.layout();
+    let stages = layout.stages().iter().map(
+        |stage| json!({ "holds": stage.names, "sram_blocks": stage.blocks, "stateful_units": stage.units }),
+    );
+    json!({
+        "schema": "sluice.resources.v1",
+        "program": layout.program(),
+        "stages": stages.collect::<Vec<_>>(),
+        "here": figures(layout),
+        "paper": paper.map(
+            |paper| json!({ "stages": paper.stages, "sram_share": paper.sram, "entries": paper.entries }),
+        ),
+        "chip": { "stages": STAGES, "sram_blocks": BLOCKS, "stateful_units": UNITS },
+    })
+}

@@ -1,0 +1,109 @@
+//! `sluice server`: a machine's registered memory, into which the switch writes tasks ahead.
+
+use std::thread;
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use sluice_launcher::parent;
+use sluice_net::agent::{AgentOptions, LINES, LINES_FILE, Lines, RunningAgent, start_agent};
+use sluice_net::faults::FaultPlan;
+use sluice_net::program::{log, read_anew_on_hangup};
+use sluice_net::rdma::Mtu;
+use sluice_net::server::{Server, ServerOptions, ServerStopper};
+use sluice_sim::agents;
+use sluice_sim::testbed::Testbed;
+use sluice_support::adaptation;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::plan::{Changes, Plan};
+use sluice_support::policies;
+use sluice_support::print;
+
+use crate::args::Server as Args;
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Args) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    log(args.output.quiet);
+    let plan = plan(args)?;
+    let options = options(args, &plan)?;
+    let server = Server::new(&options)?;
+    let _agent = agent(&plan, &options)?;
+    stop_on_signals(server.stopper())?;
+    read_anew_on_hangup()?;
+    if args.output.json {
+        print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
+    }
+    let report = server.run()?;
+    print::aside(&report);
+    if args.output.json {
+        print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
+    }
+    Ok(())
+}
+
+/// The plan, or one that says nothing, with what the flags say instead.
+fn plan(args: &Args) -> Outcome<Plan> {
+    let given = args.plan.as_deref().map_or_else(|| Ok(Plan::empty()), |path| Plan::load(Some(path)))?;
+    let mut plan = given.with(&Changes {
+        policy: policies::at_most_one("server", &args.policy)?,
+        dilation: args.dilate,
+        faults: args.faults.clone(),
+        ..Changes::default()
+    })?;
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.switch.testbed_delays |= args.testbed_delays;
+    if let Some(bytes) = args.mtu {
+        plan.rdma.mtu = Mtu::of_bytes(bytes).ok_or_else(|| {
+            let why = "it is one of 256, 512, 1024, 2048 and 4096";
+            Failure::bad_input(format!("an RDMA MTU of {bytes} bytes: {why}"))
+        })?;
+    }
+    plan.rdma.reliable |= args.reliable;
+    plan.rdma.icrc &= !args.no_icrc;
+    plan.rdma.tiny_slots = args.tiny_slots.or(plan.rdma.tiny_slots);
+    Ok(plan)
+}
+
+fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
+    let mut options = ServerOptions::of(args.controller.remote()?, args.memory.clone());
+    if let Some(name) = &args.name {
+        options.name.clone_from(name);
+    }
+    options.listen = args.listen;
+    options.mtu = plan.rdma.mtu;
+    options.reliable = plan.rdma.reliable;
+    options.icrc = plan.rdma.icrc;
+    options.slots = plan.rdma.tiny_slots;
+    options.pcap.clone_from(&args.pcap);
+    options.pin = args.pin;
+    if let Some(faults) = plan.socket_faults() {
+        options.faults = FaultPlan::both(plan.seed, &options.name, faults.parse()?);
+    }
+    Ok(options)
+}
+
+/// The agent that finds the workers' depths, if the policy asks for one.
+fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
+    let Some(adaptive) = plan.program().adaptive() else { return Ok(None) };
+    let way = if plan.switch.testbed_delays {
+        agents::way(&Testbed::rain())
+    } else {
+        adaptation::way_of_loopback(plan.dilation)
+    };
+    let options = AgentOptions {
+        controller: server.controller.clone(),
+        server: server.name.clone(),
+        lines: Lines::make(&server.memory.join(LINES_FILE), LINES)?,
+        settings: adaptation::settings(adaptive, way, plan.dilation),
+        begins: None,
+    };
+    Ok(Some(start_agent(options)?))
+}
+
+fn stop_on_signals(stopper: ServerStopper) -> Outcome<()> {
+    let failed = |why| Failure::broken(format!("cannot listen for signals: {why}"));
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
+    thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! One look at a rack, or at several spines, of which some may be dead.
+
+use serde_json::{Value, json};
+use sluice_net::rpc::Remote;
+use sluice_net::rpc::v1::{LinkState, StatusResponse};
+use sluice_support::ask::Asker;
+use sluice_support::fail::{Failure, Outcome};
+
+use super::shown;
+
+/// Who is asked: a rack's controller, or that of each spine.
+pub(super) struct Askers(Vec<(String, Asker)>);
+
+/// What each said.
+pub(super) struct StatusLook(Vec<Seen>);
+
+struct Seen {
+    controller: String,
+    said: Outcome<StatusResponse>,
+}
+
+impl Askers {
+    pub(super) fn of(controllers: Vec<Remote>) -> Outcome<Self> {
+        let asker = |remote: Remote| Ok((remote.url().to_owned(), Asker::new(remote)?));
+        Ok(Self(controllers.into_iter().map(asker).collect::<Outcome<_>>()?))
+    }
+
+    /// Asks all of them.
+    pub(super) fn look(&self) -> StatusLook {
+        let ask = |(controller, asker): &(String, Asker)| Seen {
+            controller: controller.clone(),
+            said: asker.status(),
+        };
+        StatusLook(self.0.iter().map(ask).collect())
+    }
+
+    /// The same, where one at least has to answer.
+    pub(super) fn first_look(&self) -> Outcome<StatusLook> {
+        let StatusLook(mut seen) = self.look();
+        if seen.iter().all(|seen| seen.said.is_err()) {
+            seen.swap_remove(0).said?;
+        }
+        Ok(StatusLook(seen))
+    }
+}
+
+impl StatusLook {
+    /// All of it, for people.
+    pub(super) fn text(&self) -> String {
+        let [only] = &self.0[..] else {
+            let parts = self.numbered().map(|(spine, seen)| format!("spine {spine}: {}", seen.text()));
+            let dead = self.0.iter().filter(|seen| seen.why_dead().is_some()).count();
+            let head = format!("{} spines, {dead} of them dead\n\n", self.0.len());
+            return head + &parts.collect::<Vec<_>>().join("\n");
+        };
+        only.said
+            .as_ref()
+            .map_or_else(|why| format!("{why}\n"), |status| shown::text(&only.controller, status))
+    }
+
+    /// Whether all have answered.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.iter().all(|seen| seen.said.is_ok())
+    }
+
+    /// A line for each.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |seen: &Seen| seen.said.as_ref().map_or_else(Failure::to_string, shown::line);
+        match &self.0[..] {
+            [only] => vec![line(only)],
+            _ => self
+                .numbered()
+                .map(|(spine, seen)| match seen.why_dead() {
+                    Some(why) => format!("spine {spine}: dead: {why}"),
+                    None => format!("spine {spine}: {}", line(seen)),
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let [only] = &self.0[..] else {
+            let spines = self.numbered().map(|(spine, seen)| seen.to_json(spine));
+            return json!({ "schema": "sluice.statuses.v1", "spines": spines.collect::<Vec<_>>() });
+        };
+        only.said.as_ref().map_or_else(Failure::to_json, shown::to_json)
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (usize, &Seen)> {
+        (1..).zip(&self.0)
+    }
+}
+
+impl Seen {
+    /// Why a spine counts as dead, if it does: nobody answers for it, or who does cannot reach it.
+    fn why_dead(&self) -> Option<String> {
+        let status = match &self.said {
+            Ok(status) => status,
+            Err(why) => return Some(why.to_string()),
+        };
+        let is_down = status.switch.as_ref().is_none_or(|switch| switch.link() == LinkState::Down);
+        is_down.then(|| format!("its controller at {} cannot reach it", self.controller))
+    }
+
+    fn text(&self) -> String {
+        match (self.why_dead(), &self.said) {
+            (None, Ok(status)) => shown::text(&self.controller, status),
+            (why, _) => format!("dead: {}\n", why.unwrap_or_default()),
+        }
+    }
+
+    fn to_json(&self, spine: usize) -> Value {
+        let (why_dead, status) = (self.why_dead(), self.said.as_ref().ok().map(shown::to_json));
+        json!({ "spine": spine, "controller": self.controller, "why_dead": why_dead, "status": status })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_net::rpc::v1::{SwitchStatus, WorkerStatus};
+
+    use super::*;
+
+    fn seen(link: LinkState, leaf: &str) -> Seen {
+        let switch = SwitchStatus { epoch: 7, link: link.into(), ..SwitchStatus::default() };
+        let worker = WorkerStatus { name: leaf.to_owned(), workers: 3, ..WorkerStatus::default() };
+        let status =
+            StatusResponse { switch: Some(switch), workers: vec![worker], ..StatusResponse::default() };
+        Seen { controller: "http://127.0.0.1:7400".to_owned(), said: Ok(status) }
+    }
+
+    fn silent() -> Seen {
+        Seen {
+            controller: "http://127.0.0.1:7401".to_owned(),
+            said: Err(Failure::bad_input("nobody answers")),
+        }
+    }
+
+    #[test]
+    fn several_spines_are_told_by_their_numbers_and_the_dead_with_why() {
+        let up = || seen(LinkState::Up, "rack-1/get");
+        let look = StatusLook(vec![up(), silent(), seen(LinkState::Down, "rack-3/get")]);
+        let text = look.text();
+        for part in [
+            "3 spines, 2 of them dead",
+            "spine 1: controller http://127.0.0.1:7400; switch  up",
+            "rack-1/get",
+            "spine 2: dead: nobody answers",
+            "spine 3: dead: its controller at http://127.0.0.1:7400 cannot reach it",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("rack-3/get"), "who is there is not known: {text}");
+        let lines = look.lines();
+        assert!(lines[0].starts_with("spine 1: switch up, epoch 7"), "{lines:?}");
+        assert_eq!(lines[1], "spine 2: dead: nobody answers");
+    }
+
+    #[test]
+    fn one_that_is_asked_alone_has_no_number() {
+        let text = StatusLook(vec![seen(LinkState::Down, "w")]).text();
+        assert!(
+            text.starts_with("controller http://127.0.0.1:7400; switch  down") && text.contains('w'),
+            "{text}"
+        );
+        assert_eq!(StatusLook(vec![silent()]).lines(), ["nobody answers"]);
+    }
+}

@@ -1,0 +1,22 @@
+//! `sluice status`: how a rack stands, as its controller says, or each of several spines; once, or again and
+//! again.
+
+mod look;
+mod shown;
+mod watch;
+
+use sluice_support::fail::Outcome;
+use sluice_support::print;
+
+use crate::args::Status;
+use look::Askers;
+
+/// Asks and prints the answer.
+pub(crate) fn run(args: &Status) -> Outcome<()> {
+    let askers = Askers::of(args.rack.remotes()?)?;
+    if args.watch {
+        return watch::run(args, &askers);
+    }
+    let look = askers.first_look()?;
+    if args.json { print::line(look.to_json()) } else { print::text(look.text()) }
+}

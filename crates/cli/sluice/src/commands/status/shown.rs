@@ -1,0 +1,358 @@
+//! How a rack stands, for people and as JSON.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use sluice_control::write_labels;
+use sluice_net::rpc::told_of_end;
+use sluice_net::rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
+use sluice_report::table::{Table, digits, time};
+use sluice_support::ask::{link, phase, types_of};
+use sluice_support::peers;
+
+/// All of it, for people.
+pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
+    let switch = status.switch.clone().unwrap_or_default();
+    let (at, link, epoch) = (&switch.at, link(switch.link()), switch.epoch);
+    let head = format!("controller {controller}; switch {at} {link}, epoch {epoch}");
+    let counters = counted("the switch counted", &switch.counters);
+    let refused = status.refused.iter().any(|counter| counter.value > 0);
+    let refused = refused.then(|| counted("calls refused for", &status.refused));
+    let is_labelled = status.slices.iter().any(|slice| !slice.classes.is_empty());
+    let classes = is_labelled.then(|| classes(status));
+    let [slices, workers] = [slices(status), workers(status)];
+    let others = [workers, servers(status), clients(status), counters];
+    let tables = [&slices].into_iter().chain(&classes).chain(&others).chain(&refused);
+    let tables: Vec<String> = tables.map(Table::to_string).collect();
+    format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
+}
+
+/// Certificates that end within two weeks or have ended, a line each.
+fn ending(status: &StatusResponse) -> String {
+    let line = |end: &CertificateEnd| {
+        let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
+        let told = at.and_then(told_of_end).unwrap_or_else(|| "ends".to_owned());
+        format!("{} {told}: put a new one in its place; it is read by itself\n", end.certificate)
+    };
+    status.ending.iter().map(line).collect()
+}
+
+/// The rack in a line.
+pub(super) fn line(status: &StatusResponse) -> String {
+    let switch = status.switch.clone().unwrap_or_default();
+    let slices = status.slices.iter().map(|slice| {
+        let balance = slice.balance.map_or_else(
+            || "balance ?".to_owned(),
+            |balance| match balance {
+                0.. => format!("{balance} tokens parked"),
+                waiting => format!("{} tasks wait", waiting.unsigned_abs()),
+            },
+        );
+        format!(
+            "; {} {}, {} worker{}, {balance}",
+            slice.name,
+            if slice.open { "open" } else { "closed" },
+            slice.workers,
+            if slice.workers == 1 { "" } else { "s" }
+        ) + &refused(slice)
+    });
+    let slices: String = slices.collect();
+    let apart = peers::apart(status);
+    let differing = status.workers.iter().zip(apart).filter_map(|(worker, apart)| {
+        Some(format!("; {} differs from its peers: {}", or_unknown(&worker.name), apart?))
+    });
+    let differing: String = differing.collect();
+    let clients = status.clients.len();
+    let clients = if clients == 1 { "1 client".to_owned() } else { format!("{clients} clients") };
+    format!("switch {}, epoch {}{slices}; {clients}{differing}", link(switch.link()), switch.epoch)
+}
+
+/// A line for each worker that is not as its peers are.
+fn differing(status: &StatusResponse) -> String {
+    let all = status.workers.iter().zip(peers::apart(status));
+    let lines = all.filter_map(|(worker, apart)| {
+        let (apart, name) = (apart?, or_unknown(&worker.name));
+        let (peers, s) = (apart.peers, if apart.peers == 1 { "" } else { "s" });
+        Some(format!("! {name} differs from its {peers} peer{s}: {apart}\n"))
+    });
+    lines.collect()
+}
+
+/// What of a slice is refused because nobody serves it; empty if nothing is.
+fn refused(slice: &SliceStatus) -> String {
+    let refused = slice.classes.iter().filter(|class| class.refused);
+    let needs: Vec<String> = refused.map(|class| write_labels(&class.needs)).collect();
+    if needs.is_empty() { String::new() } else { format!(", nobody for {}", needs.join(", ")) }
+}
+
+fn slices(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["slice", "types", "takes tasks", "workers", "quotas", "may wait", "balance", "stale"]);
+    let known = types_of(status);
+    for slice in &status.slices {
+        let types: Vec<String> = slice.types.iter().map(|number| known.shown(*number)).collect();
+        table.row([
+            slice.name.clone(),
+            types.join(", "),
+            if slice.open { "yes" } else { "no" }.to_owned(),
+            slice.workers.to_string(),
+            slice.quotas.to_string(),
+            slice.limit.to_string(),
+            slice.balance.map_or_else(|| "?".to_owned(), |balance| format!("{balance:+}")),
+            slice.stale_tokens.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What the tasks of each slice need, and who has it.
+fn classes(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["slice", "needs", "types", "workers with it"]);
+    let known = types_of(status);
+    for slice in &status.slices {
+        for class in &slice.classes {
+            let types: Vec<String> = class.types.iter().map(|number| known.shown(*number)).collect();
+            let wish = if slice.wished && !class.needs.is_empty() { " (a wish)" } else { "" };
+            let refused = if class.refused { ": its tasks are refused" } else { "" };
+            table.row([
+                slice.name.clone(),
+                format!("{}{wish}", write_labels(&class.needs)),
+                types.join(", "),
+                format!("{}{refused}", class.workers),
+            ]);
+        }
+    }
+    table
+}
+
+fn workers(status: &StatusResponse) -> Table {
+    let is_labelled = status.workers.iter().any(|worker| !worker.labels.is_empty());
+    let is_spine = status.workers.iter().any(|worker| worker.workers > 0);
+    let cells = |[labels, stands_for]: [String; 2], others: [String; 12]| {
+        let [name, slice, phase, others @ ..] = others;
+        let more = is_labelled.then_some(labels).into_iter().chain(is_spine.then_some(stands_for));
+        [name, slice, phase].into_iter().chain(more).chain(others)
+    };
+    // A narrow terminal cuts off what stands last.
+    let who = if is_spine { "leaf" } else { "worker" };
+    let headings = [
+        who,
+        "slice",
+        "phase",
+        "quota",
+        "tasks/s",
+        "service",
+        "waits",
+        "could serve/s",
+        "at",
+        "renewed ago",
+        "index",
+        "generation",
+    ];
+    let mut table = Table::new(cells(["labels", "workers"].map(str::to_owned), headings.map(str::to_owned)));
+    let mut workers: Vec<_> = status.workers.iter().zip(peers::apart(status)).collect();
+    workers.sort_by_key(|(worker, _)| &worker.name);
+    for (worker, apart) in workers {
+        let recent = worker.recent.unwrap_or_default();
+        let mean = |ns: u64| if recent.tasks > 0 { time(ns as f64) } else { "-".to_owned() };
+        let others = [
+            format!("{}{}", or_unknown(&worker.name), if apart.is_some() { " !" } else { "" }),
+            slice_name(status, worker.slice),
+            phase(worker.phase()).to_owned(),
+            worker.quota.to_string(),
+            peers::rate(&recent).map_or_else(|| "?".to_owned(), digits),
+            mean(recent.service_ns),
+            mean(recent.wait_ns),
+            known_or(worker.tasks_per_second),
+            worker.at.clone(),
+            time(worker.renewed_ago_ns as f64),
+            worker.worker.to_string(),
+            worker.generation.to_string(),
+        ];
+        table.row(cells([write_labels(&worker.labels), worker.workers.to_string()], others));
+    }
+    table
+}
+
+fn servers(status: &StatusResponse) -> Table {
+    let mut table =
+        Table::new(["server", "at", "renewed ago", "memory", "rings", "RDMA MTU", "pair", "index"]);
+    let mut servers: Vec<_> = status.servers.iter().collect();
+    servers.sort_by_key(|server| &server.name);
+    for server in servers {
+        let rows = || server.rings.iter().filter_map(|ring| ring.row);
+        let bytes: u64 = rows().map(|row| u64::from(row.slots) * u64::from(row.slot_bytes)).sum();
+        table.row([
+            or_unknown(&server.name),
+            server.at.clone(),
+            time(server.renewed_ago_ns as f64),
+            format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+            rows().map(|row| row.slots.to_string()).collect::<Vec<_>>().join(" + "),
+            format!("{} B", server.mtu),
+            format!("{}{}", transport(server.reliable), if server.icrc { "" } else { ", no iCRC" }),
+            server.server.to_string(),
+        ]);
+    }
+    table
+}
+
+const fn transport(reliable: bool) -> &'static str {
+    if reliable { "rc" } else { "uc" }
+}
+
+fn clients(status: &StatusResponse) -> Table {
+    let mut table = Table::new(["client", "at", "renewed ago", "index"]);
+    for client in &status.clients {
+        let ago = time(client.renewed_ago_ns as f64);
+        table.row([or_unknown(&client.name), client.at.clone(), ago, client.client.to_string()]);
+    }
+    table
+}
+
+fn counted(what: &str, counters: &[Counter]) -> Table {
+    let mut table = Table::new([what, ""]);
+    for counter in counters.iter().filter(|counter| counter.value > 0) {
+        table.row([counter.name.clone(), counter.value.to_string()]);
+    }
+    table
+}
+
+fn known_or(number: u32) -> String {
+    if number == 0 { "?".to_owned() } else { number.to_string() }
+}
+
+fn or_unknown(name: &str) -> String {
+    if name.is_empty() { "?".to_owned() } else { name.to_owned() }
+}
+
+fn slice_name(status: &StatusResponse, index: u32) -> String {
+    let slice = status.slices.iter().find(|slice| slice.slice == index);
+    slice.map_or_else(|| index.to_string(), |slice| slice.name.clone())
+}
+
+pub(super) fn to_json(status: &StatusResponse) -> Value {
+    let switch = status.switch.clone().unwrap_or_default();
+    let class = |class: &ClassStatus| {
+        json!({
+            "needs": class.needs, "types": class.types, "workers": class.workers, "refused": class.refused,
+        })
+    };
+    let slices = status.slices.iter().map(|slice| {
+        json!({
+            "slice": slice.slice, "name": slice.name, "types": slice.types, "open": slice.open,
+            "limit": slice.limit, "workers": slice.workers, "quotas": slice.quotas, "balance": slice.balance,
+            "stale_tokens": slice.stale_tokens, "wished": slice.wished,
+            "classes": slice.classes.iter().map(class).collect::<Vec<_>>(),
+        })
+    });
+    let workers = status.workers.iter().zip(peers::apart(status)).map(|(worker, apart)| {
+        json!({
+            "worker": worker.worker, "name": worker.name, "slice": slice_name(status, worker.slice),
+            "generation": worker.generation, "phase": phase(worker.phase()), "quota": worker.quota,
+            "tasks_per_s": worker.tasks_per_second, "at": worker.at, "renewed_ago_ns": worker.renewed_ago_ns,
+            "labels": worker.labels, "workers": worker.workers,
+            "recent": worker.recent.as_ref().filter(|recent| recent.span_ns > 0).map(recent_json),
+            "differs": apart.map(|apart| apart.to_string()),
+        })
+    });
+    let clients = status.clients.iter().map(|client| {
+        json!({
+            "client": client.client, "name": client.name, "at": client.at, "renewed_ago_ns": client.renewed_ago_ns,
+        })
+    });
+    let servers = status.servers.iter().map(|server| {
+        let rings = server.rings.iter().filter_map(|ring| Some((ring.slice, ring.row?)));
+        let rings = rings.map(|(slice, row)| {
+            json!({ "slice": slice_name(status, slice), "slots": row.slots, "slot_bytes": row.slot_bytes })
+        });
+        json!({
+            "server": server.server, "name": server.name, "at": server.at, "mtu": server.mtu,
+            "transport": transport(server.reliable), "icrc": server.icrc, "rings": rings.collect::<Vec<_>>(),
+            "renewed_ago_ns": server.renewed_ago_ns,
+        })
+    });
+    let types = status.type_names.iter().map(|of| json!({ "type": of.task_type, "name": of.name }));
+    json!({
+        "schema": "sluice.status.v1",
+        "switch": {
+            "epoch": switch.epoch, "link": link(switch.link()), "at": switch.at,
+            "counters": counters_json(&switch.counters),
+        },
+        "slices": slices.collect::<Vec<_>>(),
+        "workers": workers.collect::<Vec<_>>(),
+        "clients": clients.collect::<Vec<_>>(),
+        "servers": servers.collect::<Vec<_>>(),
+        "refused": counters_json(&status.refused),
+        "ending": status.ending.iter().map(|end| {
+            json!({ "certificate": end.certificate, "unix_s": end.unix_s })
+        }).collect::<Vec<_>>(),
+        "types": types.collect::<Vec<_>>(),
+    })
+}
+
+fn recent_json(recent: &RecentWork) -> Value {
+    let mean = |ns: u64| (recent.tasks > 0).then_some(ns);
+    json!({
+        "span_ns": recent.span_ns, "tasks": recent.tasks, "tasks_per_s": peers::rate(recent),
+        "service_ns": mean(recent.service_ns), "wait_ns": mean(recent.wait_ns),
+    })
+}
+
+fn counters_json(counters: &[Counter]) -> Value {
+    counters.iter().map(|counter| (counter.name.clone(), Value::from(counter.value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_net::rpc::v1::{LinkState, SwitchStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_told_of_before_the_tables() {
+        let ending = vec![CertificateEnd { certificate: "certificate switch.pem".to_owned(), unix_s: 0 }];
+        let told = text("here", &StatusResponse { ending, ..StatusResponse::default() });
+        let lines: Vec<&str> = told.lines().take(3).collect();
+        assert!(lines[1].starts_with("certificate switch.pem ended ") && lines[2].is_empty(), "{told}");
+    }
+
+    #[test]
+    fn a_line_says_which_slices_are_open_and_what_waits_in_them() {
+        let slice = |name: &str, open, balance| SliceStatus {
+            name: name.to_owned(),
+            open,
+            workers: 4,
+            balance,
+            ..SliceStatus::default()
+        };
+        let status = StatusResponse {
+            switch: Some(SwitchStatus { epoch: 7, link: LinkState::Up.into(), ..SwitchStatus::default() }),
+            slices: vec![
+                slice("get", true, Some(5)),
+                slice("scan", false, Some(-40)),
+                slice("other", true, None),
+            ],
+            ..StatusResponse::default()
+        };
+        assert_eq!(
+            line(&status),
+            "switch up, epoch 7; get open, 4 workers, 5 tokens parked; scan closed, 4 workers, 40 tasks wait; other open, 4 \
+             workers, balance ?; 0 clients"
+        );
+    }
+
+    #[test]
+    fn a_line_says_which_tasks_of_a_slice_nobody_serves() {
+        let class = |needs: &[&str], refused| ClassStatus {
+            needs: needs.iter().map(|label| (*label).to_owned()).collect(),
+            refused,
+            ..ClassStatus::default()
+        };
+        let slice = SliceStatus {
+            classes: vec![class(&["gpu", "ssd"], true), class(&["gpu"], false), class(&[], true)],
+            ..SliceStatus::default()
+        };
+        assert_eq!(refused(&slice), ", nobody for gpu+ssd, none");
+        assert_eq!(refused(&SliceStatus::default()), "");
+    }
+}

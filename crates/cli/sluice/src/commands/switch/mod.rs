@@ -1,0 +1,262 @@
+//! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
+
+mod role;
+mod size;
+mod xdp;
+
+use std::net::SocketAddr;
+use std::thread::{self, JoinHandle};
+
+use serde_json::json;
+use sluice_kernel::KernelError;
+use sluice_launcher::parent;
+use sluice_net::faults::FaultPlan;
+use sluice_net::first::FirstPacket;
+use sluice_net::program::{CONTROLLER_DEFAULT, log, read_anew_on_hangup};
+use sluice_net::registrar::Controllers;
+use sluice_net::udp::Waiting;
+use sluice_report::table::Table;
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::flags::Io;
+use sluice_support::plan::{Changes, Plan, SwitchRole};
+use sluice_support::running::Told;
+use sluice_support::seed::{random_bits, random_seed};
+use sluice_support::stop::Stop;
+use sluice_support::{policies, print, units};
+use sluice_switchd::controller::{ControllerOptions, Leaf, LeafOptions, SwitchLink, start_controller};
+use sluice_switchd::rpc::{LocalSwitch, RpcServer, serve_tables};
+use sluice_switchd::state::StateFolder;
+use sluice_switchd::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_wire::{Epoch, Term};
+
+use super::{LOOK_EVERY, control_plan, guard, reached_at};
+use crate::args::Switch;
+use size::size;
+
+/// Payloads of tasks that go round, where servers hold those of tasks that wait.
+const IN_FLIGHT_BYTES: usize = 1 << 20;
+
+/// A switch that is ready to run.
+enum Driver {
+    Udp(Box<SwitchDriver>),
+    Xdp(Box<sluice_kernel::xdp::XdpDriver>),
+}
+
+impl Driver {
+    fn handle(&self) -> SwitchHandle {
+        match self {
+            Self::Udp(driver) => driver.handle(),
+            Self::Xdp(driver) => driver.handle(),
+        }
+    }
+
+    fn spawn(self) -> Result<JoinHandle<Result<(), KernelError>>, KernelError> {
+        match self {
+            Self::Udp(driver) => Ok(driver.spawn()?),
+            Self::Xdp(driver) => driver.spawn(),
+        }
+    }
+}
+
+/// Runs until a signal comes.
+pub(crate) fn run(args: &Switch) -> Outcome<()> {
+    parent::die_with(args.parent)?;
+    let stop = Stop::on_signals()?;
+    read_anew_on_hangup()?;
+    log(args.output.quiet);
+    let plan = plan(args)?;
+    if args.detach {
+        return xdp::detach(args, &plan);
+    }
+    let role = role::of(args, &plan)?;
+    let mut state = StateFolder::open(role::state(args, &plan, role))?;
+    let (driver, epoch) = driver(args, &plan, role, &mut state)?;
+    let handle = driver.handle();
+    let serving = serve(args, &plan, role, &handle, state)?;
+    let server = serving.server();
+    say(args, epoch, &plan, &handle, server)?;
+    let _told = told(args, &plan, role, server);
+    let switching = driver.spawn()?;
+    while !stop.is_asked() && !switching.is_finished() && server.is_running() {
+        thread::sleep(LOOK_EVERY);
+    }
+    let stopped = stop.is_asked();
+    drop(serving);
+    handle.stop();
+    switching.join().map_err(|_| Failure::broken("the switch's thread panicked; see above"))??;
+    if !stopped {
+        return Err(Failure::broken("the controller's thread ended; see above"));
+    }
+    if !args.output.quiet {
+        print::aside(counters(&handle).to_string().trim_end());
+        if plan.switch.io == Io::Xdp {
+            xdp::say_what_stays(args, &plan);
+        }
+    }
+    Ok(())
+}
+
+/// The plan, with what the flags say instead.
+fn plan(args: &Switch) -> Outcome<Plan> {
+    Plan::load(args.plan.as_deref())?.with(&Changes {
+        policy: policies::at_most_one("switch", &args.policy)?,
+        dilation: args.dilate,
+        faults: args.faults.clone(),
+        io: args.io,
+        listen: args.listen,
+        control: args.control,
+        controller_apart: args.controller_apart,
+        state: args.state.clone(),
+        ..Changes::default()
+    })
+}
+
+fn driver(args: &Switch, plan: &Plan, role: SwitchRole, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
+    if plan.switch.io == Io::Xdp {
+        let driver = xdp::driver(args, plan, state)?;
+        let epoch = driver.epoch();
+        return Ok((Driver::Xdp(Box::new(driver)), epoch));
+    }
+    if !args.interfaces.is_empty() || args.pins.is_some() {
+        return Err(Failure::bad_input("--interface and --pins say how links are switched: add --io xdp"));
+    }
+    let (epoch, term) = (state.next_epoch()?, state.term()?);
+    Ok((Driver::Udp(Box::new(SwitchDriver::new(&config(args, plan, role, (epoch, term))?)?)), epoch))
+}
+
+fn config(
+    args: &Switch,
+    plan: &Plan,
+    role: SwitchRole,
+    (epoch, term): (Epoch, Term),
+) -> Outcome<SwitchConfig> {
+    let switch = &plan.switch;
+    let faults = plan.socket_faults().map(|text| text.parse()).transpose()?;
+    let defaults = SwitchConfig::new(size(plan, role, epoch, term));
+    let delays = if switch.testbed_delays { Delays::testbed(plan.dilation.into()) } else { Delays::NONE };
+    Ok(SwitchConfig {
+        program: plan.program(),
+        place: role::place(plan, role),
+        behind: args.behind,
+        at: role::listen(args, plan, role).unwrap_or(defaults.at),
+        slab_bytes: switch.payload_bytes.unwrap_or(if plan.servers().is_empty() {
+            defaults.slab_bytes
+        } else {
+            IN_FLIGHT_BYTES
+        }),
+        datagram_max: plan.first_packet().datagram_max,
+        waiting: match switch.waiting.as_str() {
+            "spin" => Waiting::Spin,
+            "block" => Waiting::Block,
+            _ => Waiting::Adaptive,
+        },
+        core: switch.pin,
+        delays,
+        faults: faults
+            .map_or_else(FaultPlan::none, |rates| FaultPlan::both(plan.seed, &role::name(role), rates)),
+        ..defaults
+    })
+}
+
+fn serve(
+    args: &Switch,
+    plan: &Plan,
+    role: SwitchRole,
+    handle: &SwitchHandle,
+    state: StateFolder,
+) -> Outcome<Serving> {
+    let at = match role::control(args, plan, role) {
+        Some(at) => at,
+        None => units::address(CONTROLLER_DEFAULT).map_err(Failure::bad_input)?,
+    };
+    let guard = guard(&args.guard)?;
+    let local = handle.local();
+    if local.ip().is_unspecified() {
+        return Err(Failure::bad_input(format!(
+            "the switch listens on {local}, which no host can send to; give the address of one interface"
+        )));
+    }
+    // What others take for the switch.
+    let reached = args.behind.unwrap_or(local).into();
+    let switch = LocalSwitch::new(handle.clone(), reached).keeping(state);
+    if plan.switch.controller_apart && !is_leaf(role) {
+        return Ok(Serving::Alone(serve_tables(at, &guard, switch)?));
+    }
+    let options = ControllerOptions {
+        at,
+        guard,
+        plan: control_plan(plan, reached, role),
+        seed: random_seed()?,
+        switch: SwitchLink::Here(switch),
+    };
+    match role {
+        SwitchRole::Alone | SwitchRole::Spine(_) => Ok(Serving::Alone(start_controller(options)?)),
+        SwitchRole::Leaf(rack) => {
+            let mut above = args.above.iter().map(|at| args.tls.remote(at)).collect::<Result<Vec<_>, _>>()?;
+            // A leaf has to say one at least.
+            let home = above.remove(0);
+            Ok(Serving::Leaf(Leaf::start(LeafOptions {
+                rack: options,
+                name: Plan::leaf_name(rack),
+                at: reached,
+                life: random_bits()?,
+                above: Controllers::new(home, above),
+                tables: handle.tables(),
+            })?))
+        }
+    }
+}
+
+/// Its controller is in its process, whoever stands above.
+const fn is_leaf(role: SwitchRole) -> bool {
+    matches!(role, SwitchRole::Leaf(_))
+}
+
+/// What a switch serves beside packets.
+enum Serving {
+    /// Its controller, or its tables.
+    Alone(RpcServer),
+    /// Its controller, which has a line to the one above.
+    Leaf(Leaf),
+}
+
+impl Serving {
+    const fn server(&self) -> &RpcServer {
+        match self {
+            Self::Alone(server) => server,
+            Self::Leaf(leaf) => leaf.server(),
+        }
+    }
+}
+
+/// Says where it is: for people, or as JSON for whoever started it.
+fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) -> Outcome<()> {
+    let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
+    if args.output.json {
+        print::line(
+            json!({ "schema": "sluice.listening.v1", "epoch": epoch.0, "switch": switch, "control": control }),
+        )?;
+    } else if !args.output.quiet {
+        let FirstPacket { bytes, limit, .. } = plan.first_packet();
+        print::aside(format_args!(
+            "switch on {switch}, controller on {control}, epoch {epoch}; tasks of up to {bytes} B take one packet ({limit} \
+             sets that), workers ask for the rest of longer ones; Ctrl-C ends it"
+        ));
+    }
+    Ok(())
+}
+
+/// A rack of its own is found by those who look for one; a part of another's is found through that.
+fn told(args: &Switch, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<Told> {
+    let is_part = plan.switch.controller_apart || is_leaf(role);
+    let is_alone = !is_part && args.parent.is_none();
+    is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
+}
+
+fn counters(handle: &SwitchHandle) -> Table {
+    let mut table = Table::new(["the switch counted", ""]);
+    for (name, value) in handle.counters().all().filter(|(_, value)| *value > 0) {
+        table.row([name.to_owned(), value.to_string()]);
+    }
+    table
+}

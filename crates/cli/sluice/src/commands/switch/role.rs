@@ -1,0 +1,77 @@
+//! Which of a plan's switches a `sluice switch` is, and what follows from that.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::plan::{Plan, SwitchRole};
+use sluice_switchd::switch::SwitchPlace;
+
+use crate::args::Switch;
+
+/// As the flags say; a plan with racks has several switches.
+pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
+    let no = |why: String| Err(Failure::bad_input(why));
+    match (plan.racks, args.spine, args.leaf) {
+        (None, None, None) => Ok(SwitchRole::Alone),
+        (None, ..) => {
+            no(format!("plan {} has no racks below a spine: leave --spine and --leaf out", plan.name))
+        }
+        (Some(racks), Some(spine), _) if (1..=racks.spines).contains(&spine) => Ok(SwitchRole::Spine(spine)),
+        (Some(racks), Some(spine), _) => {
+            no(format!("--spine={spine}: plan {} has spines 1 to {}", plan.name, racks.spines))
+        }
+        (Some(racks), _, Some(rack)) if (1..=racks.count).contains(&rack) => Ok(SwitchRole::Leaf(rack)),
+        (Some(racks), _, Some(rack)) => {
+            no(format!("--leaf {rack}: plan {} has racks 1 to {}", plan.name, racks.count))
+        }
+        (Some(_), None, None) => no(format!(
+            "plan {} has racks below a spine: say which switch this is, --spine, or --leaf 1 --above ADDRESS",
+            plan.name
+        )),
+    }
+}
+
+/// Each switch has a folder of its own.
+pub(super) fn state(args: &Switch, plan: &Plan, role: SwitchRole) -> PathBuf {
+    match role {
+        SwitchRole::Leaf(_) | SwitchRole::Spine(2..) if args.state.is_none() => plan.state.join(name(role)),
+        _ => plan.state.clone(),
+    }
+}
+
+pub(super) fn place(plan: &Plan, role: SwitchRole) -> SwitchPlace {
+    let reading = plan.reading().unwrap_or_default();
+    match role {
+        SwitchRole::Alone => SwitchPlace::Alone,
+        SwitchRole::Spine(_) => SwitchPlace::Spine(reading),
+        SwitchRole::Leaf(_) => SwitchPlace::Leaf(reading),
+    }
+}
+
+/// Where packets come in: a plan's address is the first spine's, and others have one if a flag says so.
+pub(super) fn listen(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+    if is_planned(role) { plan.switch.listen } else { args.listen }
+}
+
+/// Where the controller is asked, likewise; others' are on ports that the kernel chooses.
+pub(super) fn control(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+    if is_planned(role) {
+        return plan.switch.control;
+    }
+    args.control.or(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
+}
+
+/// What its folder is called, and what its socket's faults are drawn by.
+pub(super) fn name(role: SwitchRole) -> String {
+    match role {
+        SwitchRole::Alone | SwitchRole::Spine(..=1) => "switch".to_owned(),
+        SwitchRole::Spine(spine) => format!("spine-{spine}"),
+        SwitchRole::Leaf(rack) => Plan::leaf_name(rack),
+    }
+}
+
+/// Whether a plan's addresses are this switch's.
+const fn is_planned(role: SwitchRole) -> bool {
+    matches!(role, SwitchRole::Alone | SwitchRole::Spine(..=1))
+}

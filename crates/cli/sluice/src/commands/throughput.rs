@@ -1,0 +1,19 @@
+//! `sluice throughput`: the highest rate at which policies keep a limit.
+
+use sluice_support::fail::Outcome;
+
+use crate::study::Asked;
+use crate::study::args::Throughput;
+
+/// Searches, and shows what was found.
+pub(crate) fn run(args: &Throughput) -> Outcome<()> {
+    let asked = Asked {
+        command: "throughput",
+        policies: args.policies.some("throughput")?,
+        offered: None,
+        setting: &args.setting,
+        slo: Some(&args.slo),
+        compared: false,
+    };
+    asked.run(&args.how)
+}

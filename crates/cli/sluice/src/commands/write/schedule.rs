@@ -1,0 +1,37 @@
+//! When a flow's WRITEs are there to be sent.
+
+use std::time::Duration;
+
+use sluice_sim::Dice;
+use sluice_support::load;
+use sluice_wire::Nanos;
+
+use crate::args::ArrivalsArg;
+
+/// Times from the start on, as long as it lasts.
+pub(super) struct Spaced {
+    /// None for even distances.
+    dice: Option<Dice>,
+    gap_ns: f64,
+    at_ns: f64,
+    end: Nanos,
+}
+
+impl Spaced {
+    /// So far apart in the mean, as the dice of this seed and flow say.
+    pub(super) fn new(how: ArrivalsArg, gap_ns: f64, length: Duration, (seed, flow): (u64, u16)) -> Self {
+        let dice = (how == ArrivalsArg::Poisson).then(|| Dice::new(seed, flow.into()));
+        // Flows at even distances do not all begin at once.
+        let at_ns = if dice.is_some() { 0.0 } else { Dice::new(seed, flow.into()).unit() * gap_ns - gap_ns };
+        Self { dice, gap_ns, at_ns, end: load::nanos(length) }
+    }
+}
+
+impl Iterator for Spaced {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        self.at_ns += self.gap_ns * self.dice.as_mut().map_or(1.0, Dice::exponential);
+        Some(Nanos(self.at_ns as u64)).filter(|at| *at < self.end)
+    }
+}

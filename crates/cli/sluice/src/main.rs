@@ -1,0 +1,88 @@
+//! The `sluice` command: a rack, its load, and what is known of both.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod study;
+mod words;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::stop::outlive_limits;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    let (json, done) = match args::read() {
+        Ok(None) => return ExitCode::SUCCESS,
+        Ok(Some(sluice)) => (json_of(&sluice.command), run_whole(sluice.command)),
+        Err(failure) => (args::json_was_asked(), Err(failure)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}
+
+/// A panic is a bug, and ends as every other failure does: with an exit code, and with JSON if that was asked
+/// for.
+fn run_whole(command: Command) -> Outcome<()> {
+    catch_unwind(AssertUnwindSafe(|| run(command)))
+        .unwrap_or_else(|_| Err(Failure::broken("a bug in sluice ended it; please report what stands above")))
+}
+
+fn run(command: Command) -> Outcome<()> {
+    outlive_limits()?;
+    match command {
+        Command::Up(args) => commands::up::run(&args),
+        Command::Switch(args) => commands::switch::run(&args),
+        Command::Controller(args) => commands::controller::run(&args),
+        Command::Worker(args) => commands::worker::run(args),
+        Command::Server(args) => commands::server::run(&args),
+        Command::Load(args) => commands::load::run(&args),
+        Command::Write(args) => commands::write::run(&args),
+        Command::Status(args) => commands::status::run(&args),
+        Command::Move(args) => commands::change::moves(&args),
+        Command::Map(args) => commands::change::map(&args),
+        Command::Versus(args) => sluice_live::versus::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Policies(args) => commands::policies::run(&args),
+        Command::Resources(args) => commands::resources::run(&args),
+        Command::Profile(args) => commands::profile::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Throughput(args) => commands::throughput::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::ReplayFault(args) => commands::faults::replay(&args),
+        Command::FaultRuns(args) => commands::faults::runs(&args),
+    }
+}
+
+/// Whether a failure is to be JSON as well. A result that fails its gates was already printed: it is the
+/// JSON.
+fn json_of(command: &Command) -> bool {
+    match command {
+        Command::Up(args) => args.output.json,
+        Command::Switch(args) => args.output.json,
+        Command::Controller(args) => args.output.json,
+        Command::Worker(args) => args.common.json,
+        Command::Server(args) => args.output.json,
+        Command::Load(args) => args.output.json,
+        Command::Write(args) => args.output.json,
+        Command::Status(args) => args.json,
+        Command::Doctor(args) => args.json,
+        Command::Policies(args) => args.json,
+        Command::Resources(args) => args.json,
+        Command::Versus(args) => args.output.json,
+        Command::Profile(args) => args.output.json,
+        Command::FaultRuns(args) => args.json,
+        Command::Sim(args) | Command::Sweep(args) | Command::Compare(args) => args.how.output.json,
+        Command::Throughput(args) => args.how.output.json,
+        Command::Reproduce(args) => args.how.output.json,
+        Command::Move(_) | Command::Map(_) | Command::Report(_) | Command::ReplayFault(_) => false,
+    }
+}

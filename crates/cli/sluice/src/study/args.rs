@@ -1,0 +1,151 @@
+//! What the commands that simulate have in common on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sluice_live::args::FollowArgs;
+use sluice_sim::stats::Warmup;
+use sluice_sim::study::bench;
+use sluice_sim::study::limit::Limit;
+use sluice_sim::study::numbers;
+use sluice_support::flags::Output;
+use sluice_support::policies::PolicyArgs;
+
+/// What is run, where, and for how long.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Setting {
+    /// How long tasks take: exp:10us (10 µs on average, spread exponentially), const:8us,
+    /// bimodal:10us:100us:0.9 (nine in ten 10 µs, the others 100 µs), or types with their shares:
+    /// get=0.9@const:8us+scan=0.1@const:107us.
+    #[arg(long, value_name = "WORKLOAD", default_value = "exp:10us")]
+    pub(crate) workload: String,
+    /// The rack that is simulated: rain (as in the paper: what links, switch and workers take), rain-rdma
+    /// (the same with memory that tasks which wait are written into), ringleader (one server, and what it
+    /// takes to orchestrate its cores), ideal (nothing takes time but the tasks), or a TOML file.
+    #[arg(long, value_name = "TESTBED", default_value = "rain")]
+    pub(crate) testbed: String,
+    /// How many workers, instead of the testbed's.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) workers: Option<u32>,
+    /// Share of the tasks, 0 to 1, that carry more than the 8 bytes which fit the switch's queue.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) large: f64,
+    /// Types that have a queue (a slice) and workers of their own, and how many workers: get=14,scan=18
+    /// [default: all types share all workers].
+    #[arg(long, value_name = "SLICES")]
+    pub(crate) slices: Option<String>,
+    #[command(flatten)]
+    pub(crate) length: LengthArgs,
+    /// Any number: it fixes all that is random, so that the same command gives the same result.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Run a load, too, that no rack can keep up: its times then only say how long the run was.
+    #[arg(long)]
+    pub(crate) transient: bool,
+}
+
+/// How long a point is.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LengthArgs {
+    /// How many tasks to measure at each point, all replications together: 50k, 1M.
+    #[arg(long, value_name = "COUNT", default_value = "1M", value_parser = numbers::count)]
+    pub(crate) tasks: u64,
+    /// Independent runs of each point; how far they differ gives the 95 % intervals.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) replications: u32,
+    /// What is left out at the beginning of each replication: a number of tasks (100k), a span (1s), or
+    /// detect.
+    #[arg(long, value_name = "HOW", default_value = "detect", alias = "warmup", value_parser = bench::warmup)]
+    pub(crate) warm_up: Warmup,
+}
+
+/// How it is run, and where results go.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct How {
+    /// How many threads to use [default: one for each core]; results do not depend on it.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Where results go: JSON, CSV, an HTML page, and what is needed to go on after Ctrl-C [default: a folder
+    /// of the command's own below out/, which it names at its end].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Run all of it anew, instead of going on from what an earlier run left in the folder.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `sluice sim`, `sweep` and `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct Curves {
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) offered: Offered,
+    #[command(flatten)]
+    pub(crate) setting: Setting,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// How much is offered: at one point, or at several.
+#[derive(Clone, Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct Offered {
+    /// How many tasks come in a second: 2000k, several (1M,2M), or a range and its step (200k..2800k/200k).
+    #[arg(long, value_name = "RATES", alias = "rates", allow_hyphen_values = true)]
+    pub(crate) rate: Option<String>,
+    /// The same as a share of what all workers together can serve: 0.8, several, or a range and its step
+    /// (0.1..0.9/0.1).
+    #[arg(long, value_name = "LOADS", alias = "loads", allow_hyphen_values = true)]
+    pub(crate) load: Option<String>,
+}
+
+/// `sluice throughput`.
+#[derive(Debug, Args)]
+pub(crate) struct Throughput {
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    /// The limit that must be kept: p99<100us (latency), slowdown_p99<10 (latency over service time), or of
+    /// one type of tasks get.p999<1ms.
+    #[arg(long, value_name = "LIMIT", value_parser = Limit::parse)]
+    pub(crate) slo: Limit,
+    #[command(flatten)]
+    pub(crate) setting: Setting,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// `sluice reproduce`.
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// Figures by name (--list shows them), files of your own, rain (all of Rain's, with one table of
+    /// verdicts), or all.
+    #[arg(value_name = "PLAN", required_unless_present = "list")]
+    pub(crate) plans: Vec<String>,
+    /// Show which figures there are.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run each point as long as the paper did: 1 s of warm-up and 10 s measured, in five replications of a
+    /// fifth each.
+    #[arg(long, conflicts_with_all = ["tasks", "replications"])]
+    pub(crate) paper_length: bool,
+    /// Run only what shows this cause of a difference: the figures that it explains, with and without its
+    /// change.
+    #[arg(long, value_name = "CAUSE")]
+    pub(crate) cause: Option<String>,
+    /// How many tasks to measure at each point, instead of the plan's number.
+    #[arg(long, value_name = "COUNT", value_parser = numbers::count)]
+    pub(crate) tasks: Option<u64>,
+    /// Independent runs of each point, instead of the plan's number.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) replications: Option<u32>,
+    /// The number that fixes all that is random, instead of the plan's.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+    #[command(flatten)]
+    pub(crate) how: How,
+}

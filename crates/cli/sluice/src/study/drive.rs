@@ -1,0 +1,168 @@
+//! Running a study: the folder first, then the cost, then the rounds; the result to stdout and into the
+//! folder.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use sluice_outcome::study::StudyOutcome;
+use sluice_report as report;
+use sluice_report::table::digits;
+use sluice_sim::study::bench::{Bench, Length};
+use sluice_sim::study::journal::{self, Identity};
+use sluice_sim::study::run::{Step, Study};
+use sluice_sim::study::tell::{Provenance, tell};
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::print;
+use sluice_support::results::studies;
+use sluice_support::stop::Stop;
+use sluice_support::view;
+
+use super::args::How;
+use super::cost::{Costs, tasks, told};
+use super::progress::Progress;
+
+/// A study that is to be run.
+pub(crate) struct Job<'a> {
+    /// What.
+    pub(crate) bench: &'a Bench,
+    /// How.
+    pub(crate) how: &'a How,
+    /// Where results go.
+    pub(crate) out: PathBuf,
+    /// Whether the folder is this question's own: what another build left there gives way.
+    pub(crate) own: bool,
+    /// The plan's file, if there is one.
+    pub(crate) plan: Option<String>,
+    /// Other commands that run parts of it again.
+    pub(crate) commands: Vec<String>,
+}
+
+/// A study that was run.
+pub(crate) struct Ran {
+    /// What came of it.
+    pub(crate) outcome: StudyOutcome,
+    /// Whether it was stopped from outside.
+    pub(crate) stopped: bool,
+}
+
+/// Runs it, or goes on with it; what is done when a signal comes is kept.
+pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
+    let bench = job.bench;
+    let threads = threads(job.how);
+    let identity = identity(bench);
+    let folder = job.out.as_path();
+    if job.how.fresh || job.own && !journal::is_of(folder, &identity) {
+        journal::forget(folder)?;
+    }
+    let mut study = Study::new(bench, threads, folder, &identity)?;
+    let mut progress = Progress::new(job.how.output.quiet || job.how.output.json);
+    let first = study.round();
+    let costs = Costs::measure(bench, &first, stop.flag());
+    if first.is_empty() {
+        progress.say("this was run before, and is shown again; --fresh runs it anew");
+    } else {
+        progress.say(&estimate(bench, &costs, &study, threads));
+    }
+    let complete = study.run(stop.flag(), |step| match step {
+        Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
+        Step::Done(one) => progress.one_done(costs.of_one(bench, one)),
+    });
+    progress.finish();
+    let provenance = Provenance {
+        sluice: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("SLUICE_COMMIT").into(),
+        plan: job.plan.clone(),
+        commands: job.commands.clone(),
+    };
+    let stopped = !complete?;
+    let outcome = tell(bench, study.known(), &provenance);
+    studies::write(folder, &outcome)?;
+    Ok(Ran { outcome, stopped })
+}
+
+/// Prints a study; one that was stopped fails, after it was shown.
+pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
+    if how.output.json {
+        print::line(report::json(&ran.outcome))?;
+    } else {
+        print::text(report::summary(&ran.outcome, view::columns()))?;
+        if !how.output.quiet {
+            print::aside(format_args!("results are in {}", out.display()));
+        }
+    }
+    if !ran.stopped {
+        return Ok(());
+    }
+    let why = format!("stopped; what was done is in {}; the same command goes on from there", out.display());
+    Err(Failure::new(Kind::Aborted, why).with_result_shown())
+}
+
+fn threads(how: &How) -> usize {
+    let all = || thread::available_parallelism().map_or(1, usize::from);
+    how.threads.map_or_else(all, usize::from)
+}
+
+/// How much is to be done, and how long that takes.
+fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
+    let jobs = study.round();
+    let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
+    let total: f64 = jobs.iter().map(|job| tasks(bench, job)).sum();
+    let seconds = costs.of(bench, &jobs);
+    let causes = costs.of(bench, &study.of_causes());
+    let causes = if causes > seconds / 10.0 {
+        format!("; up to {} more for causes of what differs", told(causes / threads as f64))
+    } else {
+        String::new()
+    };
+    let searches = if bench.plan().searches.is_empty() { "" } else { "; and what searches ask for" };
+    format!(
+        "{}: {points} point{}, {} runs, {}: about {} on {threads} threads ({:.2} million tasks a second \
+         each){causes}{searches}",
+        bench.plan().name,
+        if points == 1 { "" } else { "s" },
+        jobs.len(),
+        amount(total),
+        told(seconds / threads as f64),
+        total / seconds.max(1e-9) / 1e6,
+    )
+}
+
+/// So many tasks, in millions if there are as many.
+fn amount(tasks: f64) -> String {
+    if tasks < 1e6 { format!("{tasks:.0} tasks") } else { format!("{} million tasks", digits(tasks / 1e6)) }
+}
+
+/// What decides the results, by names that a message can use.
+fn identity(bench: &Bench) -> Identity {
+    let plan = bench.plan();
+    let length = match bench.terms().length {
+        Length::Tasks(tasks, warmup) => format!("{tasks} tasks after {warmup}"),
+        Length::Time { warmup_ns, span_ns } => format!("{span_ns} ns after {warmup_ns} ns"),
+    };
+    let workloads: Vec<String> = (0..plan.cases.len()).map(|case| bench.workload(case).to_string()).collect();
+    [
+        ("name", plan.name.clone()),
+        ("seed", plan.seed.to_string()),
+        ("number of replications", plan.replications.to_string()),
+        ("length", length),
+        ("workload", workloads.join(" / ")),
+        ("testbed", bench.testbed(0, None).to_toml()),
+        ("commit", env!("SLUICE_COMMIT").to_owned()),
+        ("program", program()),
+        ("plan", format!("{plan:?}")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+/// The program that runs: of one commit there may be several, while somebody works on it.
+fn program() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata);
+    let written = file.ok().and_then(|file| {
+        Some((file.len(), file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?))
+    });
+    written.map_or_else(
+        || "unknown".into(),
+        |(bytes, at)| format!("of {bytes} bytes, written {} ms after 1970", at.as_millis()),
+    )
+}

@@ -1,0 +1,98 @@
+//! Progress: a bar on a terminal, a line now and then elsewhere, nothing if it is to be quiet.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::cost::told;
+
+use sluice_support::print;
+
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The bar's length: thousandths of the cost.
+const BAR: u64 = 1_000;
+
+/// How far a run is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    shown: Shown,
+    started: Instant,
+    done: f64,
+    total: f64,
+    jobs: usize,
+    jobs_done: usize,
+}
+
+#[derive(Debug)]
+enum Shown {
+    Nothing,
+    Lines { next: Instant },
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// Nothing done yet.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let shown = match (quiet, std::io::stderr().is_terminal() && !dumb) {
+            (true, _) => Shown::Nothing,
+            (false, true) => Shown::Bar(bar()),
+            (false, false) => Shown::Lines { next: Instant::now() + LINE_EVERY },
+        };
+        Self { shown, started: Instant::now(), done: 0.0, total: 0.0, jobs: 0, jobs_done: 0 }
+    }
+
+    /// A message that stays.
+    pub(crate) fn say(&self, what: &str) {
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Lines { .. } => print::aside(what),
+            Shown::Bar(bar) => bar.suspend(|| print::aside(what)),
+        }
+    }
+
+    /// So many jobs more, which cost so much.
+    pub(crate) fn more(&mut self, jobs: usize, cost: f64) {
+        self.jobs += jobs;
+        self.total += cost;
+    }
+
+    /// One of them is done.
+    pub(crate) fn one_done(&mut self, cost: f64) {
+        self.jobs_done += 1;
+        self.done += cost;
+        let line = self.line();
+        let share = (self.done / self.total * BAR as f64) as u64;
+        match &mut self.shown {
+            Shown::Lines { next } if Instant::now() >= *next => {
+                *next = Instant::now() + LINE_EVERY;
+                print::aside(line);
+            }
+            Shown::Bar(bar) => {
+                bar.set_position(share.min(BAR));
+                bar.set_message(line);
+            }
+            Shown::Nothing | Shown::Lines { .. } => {}
+        }
+    }
+
+    /// The end.
+    pub(crate) fn finish(self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self) -> String {
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let left = elapsed * (self.total - self.done).max(0.0) / self.done.max(1e-9);
+        format!("{} of {} runs, about {} left", self.jobs_done, self.jobs, told(left))
+    }
+}
+
+fn bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}");
+    ProgressBar::new(BAR).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

@@ -1,0 +1,150 @@
+//! Running `sluice` and holding what it prints to the schemas.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A small rack that needs no database: two workers that hold, 300 tasks a second.
+pub(crate) const SMALL: &str = r#"
+name = "small"
+[[slice]]
+name = "work"
+types = ["hold"]
+[[worker]]
+name = "w"
+count = 2
+slice = "work"
+service = "hold"
+[load]
+rate = 300
+mix = "hold=1"
+warm_up = "200ms"
+length = "1s"
+behind_max = "1s"
+"#;
+
+/// `sluice` with these arguments in `folder`, ready to start.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    build_rocksdb();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    // Racks of other tests are not to be found.
+    command.env("XDG_RUNTIME_DIR", folder.join("runtime"));
+    command
+}
+
+/// An example of `sluice-net`, where cargo puts it: beside the command.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let command = Path::new(env!("CARGO_BIN_EXE_sluice"));
+    let path = command.with_file_name("examples").join(name);
+    if !path.exists() {
+        let build = ["build", "-q", "--locked", "-p", "sluice-net", "--example", name];
+        assert!(Command::new(env!("CARGO")).args(build).status().expect("cargo runs").success());
+    }
+    path
+}
+
+/// A process that ends with the test.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn runs(&mut self) -> bool {
+        self.0.try_wait().expect("it is ours").is_none()
+    }
+
+    /// Asks it to end, which it does without a complaint.
+    pub(crate) fn ends_well(mut self) {
+        terminate(&self.0);
+        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Asks a child to end, as a service manager does.
+pub(crate) fn terminate(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
+}
+
+/// Runs `sluice` to its end.
+pub(crate) fn sluice(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).output().expect("sluice starts")
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// No process of this folder's rack is left: their plan's path is on their command lines.
+pub(crate) fn nothing_is_left_of(folder: &Path) {
+    let mark = folder.to_string_lossy().into_owned();
+    let runs = |pid: &str| {
+        let folder_of = std::fs::read_link(format!("/proc/{pid}/cwd"));
+        folder_of.is_ok_and(|folder_of| folder_of.to_string_lossy().starts_with(&mark))
+    };
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let left: Vec<String> = std::fs::read_dir("/proc")
+            .expect("procfs")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()) && runs(name))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < patience, "left behind: {left:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// Stdout is one JSON object that fits the schema which it names.
+pub(crate) fn json(output: &Output) -> Value {
+    let text = stdout(output);
+    let value: Value =
+        serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}\n{}", stderr(output)));
+    hold_to_schema(&value);
+    value
+}
+
+/// The value fits the schema which it names.
+pub(crate) fn hold_to_schema(value: &Value) {
+    let name = value["schema"].as_str().unwrap_or_else(|| panic!("no schema: {value}"));
+    let file = name.strip_prefix("sluice.").expect("ours");
+    let path = format!("{}/../../../schemas/{file}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"));
+    let schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
+}
+
+/// Makes sure that the program for RocksDB lies beside `sluice`. Where all crates are tested it does already.
+fn build_rocksdb() {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        if Path::new(env!("CARGO_BIN_EXE_sluice")).with_file_name("sluice-rocksdb").exists() {
+            return;
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "--profile", "test", "-p", "sluice-rocksdb"]);
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
+        assert!(built.status.success(), "{}", stderr(&built));
+    });
+}

@@ -1,0 +1,139 @@
+//! A controller that says what it should not: whoever asks it sees no more than text.
+
+mod common;
+
+use std::net::TcpListener;
+use std::pin::Pin;
+use std::thread;
+
+use common::{sluice, stderr, stdout};
+use sluice_net::rpc::v1::{self, Counter};
+use sluice_switchd::rpc::services::controller_server::{Controller, ControllerServer};
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_stream::{Empty, Stream};
+use tonic::{Request, Response, Status, async_trait};
+
+/// Clears the screen, titles the window, begins a line, turns the order round.
+const HOSTILE: &str = "w\u{1b}[2J\u{1b}]0;owned\u{7}\nw-2 open\u{202e}\u{9b}1m";
+
+#[test]
+fn what_a_hostile_controller_calls_things_commands_no_terminal() {
+    let at = hostile_controller();
+    let folder = tempfile::tempdir().expect("a folder");
+    for args in [&["status"][..], &["status", "--json"], &["move", "w", "s"], &["map", "get", "s"]] {
+        let output = sluice(folder.path(), &[args, &["--controller", &at]].concat());
+        for text in [stdout(&output), stderr(&output)] {
+            let commands = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
+            assert!(!text.contains(commands), "{args:?}: {text:?}");
+            assert!(!text.lines().any(|line| line.starts_with("w-2")), "{args:?}: {text}");
+        }
+    }
+    let shown = stdout(&sluice(folder.path(), &["status", "--controller", &at]));
+    assert!(shown.contains("w\\u{1b}[2J"), "{shown}");
+}
+
+/// Serves until the test ends.
+fn hostile_controller() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    let at = listener.local_addr().expect("bound").to_string();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let incoming =
+                TcpListenerStream::new(tokio::net::TcpListener::from_std(listener).expect("a port"));
+            let server = tonic::transport::Server::builder().add_service(ControllerServer::new(Hostile));
+            server.serve_with_incoming(incoming).await.expect("it serves");
+        });
+    });
+    at
+}
+
+struct Hostile;
+
+type Answer<T> = Result<Response<T>, Status>;
+
+fn no<T>() -> Answer<T> {
+    Err(Status::failed_precondition(HOSTILE))
+}
+
+#[async_trait]
+impl Controller for Hostile {
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Answer<v1::StatusResponse> {
+        let (name, at, labels) = (HOSTILE.to_owned(), HOSTILE.to_owned(), vec![HOSTILE.to_owned()]);
+        let counters = vec![Counter { name: HOSTILE.to_owned(), value: 1 }];
+        Ok(Response::new(v1::StatusResponse {
+            switch: Some(v1::SwitchStatus {
+                at: at.clone(),
+                counters: counters.clone(),
+                ..Default::default()
+            }),
+            slices: vec![v1::SliceStatus {
+                name: name.clone(),
+                classes: vec![v1::ClassStatus { needs: labels.clone(), refused: true, ..Default::default() }],
+                ..Default::default()
+            }],
+            workers: vec![v1::WorkerStatus {
+                name: name.clone(),
+                at: at.clone(),
+                labels,
+                ..Default::default()
+            }],
+            clients: vec![v1::ClientStatus { name: name.clone(), at: at.clone(), ..Default::default() }],
+            servers: vec![v1::ServerStatus { name, at, ..Default::default() }],
+            refused: counters,
+            type_names: vec![v1::TypeName { task_type: 1, name: HOSTILE.to_owned() }],
+            ending: vec![v1::CertificateEnd { certificate: HOSTILE.to_owned(), unix_s: 0 }],
+        }))
+    }
+
+    async fn move_worker(&self, _: Request<v1::MoveWorkerRequest>) -> Answer<v1::MoveWorkerResponse> {
+        no()
+    }
+
+    async fn set_type(&self, _: Request<v1::SetTypeRequest>) -> Answer<v1::SetTypeResponse> {
+        no()
+    }
+
+    async fn renew_worker(&self, _: Request<v1::RenewWorkerRequest>) -> Answer<v1::RenewWorkerResponse> {
+        no()
+    }
+
+    async fn await_change(&self, _: Request<v1::AwaitChangeRequest>) -> Answer<v1::AwaitChangeResponse> {
+        no()
+    }
+
+    async fn leave_worker(&self, _: Request<v1::LeaveWorkerRequest>) -> Answer<v1::LeaveWorkerResponse> {
+        no()
+    }
+
+    async fn renew_client(&self, _: Request<v1::RenewClientRequest>) -> Answer<v1::RenewClientResponse> {
+        no()
+    }
+
+    async fn leave_client(&self, _: Request<v1::LeaveClientRequest>) -> Answer<v1::LeaveClientResponse> {
+        no()
+    }
+
+    async fn renew_server(&self, _: Request<v1::RenewServerRequest>) -> Answer<v1::RenewServerResponse> {
+        no()
+    }
+
+    async fn leave_server(&self, _: Request<v1::LeaveServerRequest>) -> Answer<v1::LeaveServerResponse> {
+        no()
+    }
+
+    async fn report_interval(
+        &self,
+        _: Request<v1::ReportIntervalRequest>,
+    ) -> Answer<v1::ReportIntervalResponse> {
+        no()
+    }
+
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
+
+    async fn watch(&self, _: Request<v1::WatchRequest>) -> Answer<Self::WatchStream> {
+        let nothing: Empty<Result<v1::WatchResponse, Status>> = tokio_stream::empty();
+        Ok(Response::new(Box::pin(nothing)))
+    }
+}

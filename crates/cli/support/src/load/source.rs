@@ -1,0 +1,250 @@
+//! The tasks of an open-loop load: when each is due, its type, and its bytes. One seed gives one load.
+//!
+//! Arrivals and types are drawn as the simulator draws them: with one seed, both have the same.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sluice_net::client::Urgency;
+use sluice_net::schedule::Planned;
+use sluice_services::rocks::{GET_KEYS_MAX, codec};
+use sluice_services::{hold, spin};
+use sluice_sim::Dice;
+use sluice_sim::workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
+use sluice_wire::{Nanos, TaskType};
+
+use crate::fail::{Failure, Outcome};
+use crate::plan::{Arrivals, LoadPlan, Request, Spread};
+
+/// One task that is to be sent; its kind is its place in the mix.
+pub type Task = Planned<usize, Vec<u8>>;
+
+/// As many types as a mix may have.
+const TYPES_MAX: usize = 256;
+
+/// All tasks of a load, in the order in which they are due.
+#[derive(Debug)]
+pub struct Source {
+    requests: Requests,
+    /// Whether they are a trace's, of which there are so many.
+    is_traced: bool,
+    /// What tasks carry, type by type.
+    carried: Vec<Request>,
+    dice: Dice,
+    keys: u64,
+    end: Nanos,
+}
+
+impl Source {
+    /// The tasks of `plan`, on a database of `keys` keys.
+    pub fn new(plan: &LoadPlan, seed: u64, keys: u64) -> Outcome<Self> {
+        if plan.mix.len() > TYPES_MAX {
+            let why = format!("a mix of {} types: it may have {TYPES_MAX} at most", plan.mix.len());
+            return Err(Failure::bad_input(why));
+        }
+        let rate_per_s = plan.arrivals.rate().unwrap_or_default();
+        Ok(Self {
+            requests: Requests::new(&workload(plan)?, rate_per_s, seed, 0),
+            is_traced: matches!(plan.arrivals, Arrivals::Trace(_)),
+            carried: plan.mix.iter().map(|(name, _)| request_of(plan, name)).collect(),
+            dice: Dice::named(seed, "bytes", 0),
+            keys,
+            end: Nanos((plan.warm_up + plan.length).as_nanos() as u64),
+        })
+    }
+}
+
+impl Source {
+    /// How many tasks of a trace come after the load's end. Where tasks are drawn there is no end of them.
+    pub fn cut_off(&self) -> u64 {
+        let late = |requests: &Requests| requests.clone().filter(|request| request.at >= self.end).count();
+        if self.is_traced { late(&self.requests) as u64 } else { 0 }
+    }
+}
+
+impl Iterator for Source {
+    type Item = Task;
+
+    fn next(&mut self) -> Option<Task> {
+        let request = self.requests.next().filter(|request| request.at < self.end)?;
+        let kind = usize::from(request.class);
+        let (bytes, urgency) = draw(&self.carried[kind], self.keys, &mut self.dice);
+        Some(Task { due: request.at, kind, urgency, bytes })
+    }
+}
+
+/// When tasks come, and of which types. How long they take is up to the rack.
+fn workload(plan: &LoadPlan) -> Outcome<Workload> {
+    let arrivals = match &plan.arrivals {
+        Arrivals::Poisson(_) => workload::Arrivals::Poisson,
+        Arrivals::Constant(_) => workload::Arrivals::Even,
+        Arrivals::Trace(path) => workload::Arrivals::Trace(Arc::new(trace(path, plan)?)),
+    };
+    let unknown = Service::parse("const:1ns").map_err(Failure::broken)?;
+    let classes = plan.mix.iter().enumerate().map(|(place, (name, share))| Class {
+        name: name.clone(),
+        task_type: TaskType(place as u16),
+        share: *share,
+        service: unknown.clone(),
+        large: 0.0,
+        bytes: LARGE_BYTES,
+        priority: None,
+    });
+    Ok(Workload { classes: classes.collect(), arrivals })
+}
+
+/// A trace whose lines say no more than a load follows.
+fn trace(path: &Path, plan: &LoadPlan) -> Outcome<Trace> {
+    let names: Vec<String> = plan.mix.iter().map(|(name, _)| name.clone()).collect();
+    let trace = Trace::read(path, Some(&names)).map_err(Failure::bad_input)?;
+    if trace.tasks().iter().any(|task| task.service.is_some()) {
+        let shown = path.display();
+        return Err(Failure::bad_input(format!(
+            "trace {shown} says how long tasks take: here the plan says what they carry; leave \
+             MICROSECONDS,TYPE on each line"
+        )));
+    }
+    Ok(trace)
+}
+
+/// What a type's tasks carry when the plan does not say.
+fn request_of(plan: &LoadPlan, name: &str) -> Request {
+    if let Some((_, request)) = plan.requests.iter().find(|(known, _)| known == name) {
+        return request.clone();
+    }
+    match name {
+        "get" => Request::Get { keys: 1, spread: Spread::Constant, each: None },
+        "scan" => Request::Scan { rows: 100, spread: Spread::Constant, each: None },
+        "spin" | "hold" => Request::Busy { span: Duration::from_micros(10), spread: Spread::Exponential },
+        _ => Request::Text(String::new()),
+    }
+}
+
+/// What a task carries, and what is said of its size.
+fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
+    let (mut bytes, mut urgency) = (Vec::new(), Urgency::Unstated);
+    match request {
+        Request::Get { keys: count, spread, each } => {
+            let count =
+                sized(f64::from(*count), *spread, dice).round().clamp(1.0, f64::from(GET_KEYS_MAX)) as u32;
+            codec::encode_get((0..count).map(|_| dice.below(keys)), &mut bytes);
+            urgency = sized_as(count, *each);
+        }
+        Request::Scan { rows, spread, each } => {
+            let most = f64::from(codec::SCAN_ROWS_MAX);
+            let rows = sized(f64::from(*rows), *spread, dice).round().clamp(1.0, most) as u32;
+            let last = keys.saturating_sub(rows.into()).max(1);
+            codec::encode_scan(dice.below(last), rows, &mut bytes);
+            urgency = sized_as(rows, *each);
+        }
+        Request::Busy { span, spread } => {
+            let span = Nanos(sized(span.as_nanos() as f64, *spread, dice).max(1.0) as u64);
+            // `spin` and `hold` share one encoding.
+            debug_assert_eq!(spin::request(Nanos(1)), hold::request(Nanos(1)));
+            bytes.extend(spin::request(span));
+            urgency = Urgency::Work(span);
+        }
+        Request::Text(given) => bytes.extend(given.as_bytes()),
+    }
+    (bytes, urgency)
+}
+
+/// So many keys or rows as work, if it is known what one takes.
+fn sized_as(count: u32, each: Option<Duration>) -> Urgency {
+    each.map_or(Urgency::Unstated, |each| Urgency::Work(Nanos(each.as_nanos() as u64).times(count.into())))
+}
+
+fn sized(mean: f64, spread: Spread, dice: &mut Dice) -> f64 {
+    match spread {
+        Spread::Constant => mean,
+        Spread::Exponential => mean * dice.exponential(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(arrivals: Arrivals) -> LoadPlan {
+        LoadPlan {
+            arrivals,
+            mix: vec![("get".to_owned(), 0.9), ("scan".to_owned(), 0.1)],
+            requests: Vec::new(),
+            warm_up: Duration::from_secs(1),
+            length: Duration::from_secs(9),
+            deadline: Duration::from_secs(5),
+            retry: true,
+            behind_max: Duration::from_millis(10),
+            failed_max: 0.01,
+        }
+    }
+
+    fn tasks(arrivals: Arrivals, seed: u64) -> Vec<Task> {
+        Source::new(&plan(arrivals), seed, 1_000).expect("it is a legal load").collect()
+    }
+
+    #[test]
+    fn one_seed_gives_one_load() {
+        assert_eq!(tasks(Arrivals::Poisson(500.0), 1), tasks(Arrivals::Poisson(500.0), 1));
+        assert_ne!(tasks(Arrivals::Poisson(500.0), 1), tasks(Arrivals::Poisson(500.0), 2));
+    }
+
+    #[test]
+    fn arrivals_and_types_are_the_simulators() {
+        let workload = Workload::parse("get=0.9@exp:8us+scan=0.1@exp:107us").expect("legal");
+        let simulated = Requests::new(&workload, 500.0, 1, 0).map(|request| (request.at, request.class));
+        let tasks = tasks(Arrivals::Poisson(500.0), 1);
+        assert!(tasks.len() > 4_000);
+        assert!(tasks.iter().map(|task| (task.due, task.kind as u8)).eq(simulated.take(tasks.len())));
+    }
+
+    #[test]
+    fn poisson_arrivals_keep_rate_spread_and_mix() {
+        let tasks = tasks(Arrivals::Poisson(2_000.0), 3);
+        let count = tasks.len() as f64;
+        assert!((count - 20_000.0).abs() < 600.0, "{count}");
+        let gaps: Vec<f64> = tasks.windows(2).map(|two| (two[1].due.0 - two[0].due.0) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        let spread = variance.sqrt() / mean;
+        assert!((spread - 1.0).abs() < 0.05, "{spread}");
+        let scans = tasks.iter().filter(|task| task.kind == 1).count() as f64;
+        assert!((scans / count - 0.1).abs() < 0.01);
+    }
+
+    #[test]
+    fn constant_arrivals_come_at_even_distances() {
+        let tasks = tasks(Arrivals::Constant(1_000.0), 1);
+        assert_eq!(tasks.len(), 9_999);
+        assert!(tasks.windows(2).all(|two| two[1].due.0 - two[0].due.0 == 1_000_000));
+    }
+
+    #[test]
+    fn a_trace_is_followed_and_its_faults_are_named_by_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("trace.csv");
+        std::fs::write(&path, "# two tasks\n100,get\n250.5,scan\n").expect("written");
+        let read = tasks(Arrivals::Trace(path.clone()), 1);
+        assert_eq!(
+            read.iter().map(|task| (task.due.0, task.kind)).collect::<Vec<_>>(),
+            [(100_000, 0), (250_500, 1)]
+        );
+        std::fs::write(&path, "5,get\n9999999,get\n10000000,get\n600000000,scan\n").expect("written");
+        let source = Source::new(&plan(Arrivals::Trace(path.clone())), 1, 1_000).expect("legal");
+        assert_eq!((source.cut_off(), source.count()), (2, 2), "the load ends after 10 s");
+        for (text, reason) in [
+            ("100;get", "trace.csv:1:1: `100;get` has no comma"),
+            ("x,get", "trace.csv:1:1: "),
+            ("5,get\n4,get", "trace.csv:2:1: 4 comes after a later time"),
+            ("5,gte", "unknown class `gte`; did you mean `get`?"),
+            ("5,get,8", "says how long tasks take"),
+            ("", "there are no tasks"),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let failure =
+                Source::new(&plan(Arrivals::Trace(path.clone())), 1, 10).expect_err("it is refused");
+            assert!(failure.to_string().contains(reason), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Plans: what a rack consists of, what load it gets and what goes wrong, in one TOML file.
+//!
+//! Reading a plan (`read`) gives values that are legal one by one and together (`check`); nothing later has
+//! to doubt them. Flags change a plan (`changes`) before anything is done with it, and what came of it is
+//! written (`write`) so that reading gives the same plan again. Left out as yet: ranges where a number
+//! stands.
+
+mod changes;
+pub mod check;
+mod cores;
+mod kind;
+mod labels;
+mod parts;
+mod racks;
+mod rdma;
+mod read;
+mod runs_live;
+mod section;
+mod types;
+mod write;
+
+use std::path::Path;
+
+pub use changes::Changes;
+pub use kind::Kind;
+pub use parts::{
+    Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
+    Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+};
+pub use racks::SwitchRole;
+pub use rdma::{RdmaPlan, SERVERS_MAX};
+pub use runs_live::live_program;
+pub use types::Types;
+
+use sluice_switch::registry::Choice;
+use sluice_system::text;
+
+use crate::fail::{Failure, Outcome};
+use crate::figures::is_figure;
+
+/// The plan that `sluice up` runs when it is given none.
+const DEMO: &str = include_str!("../../../../../experiments/demo.toml");
+
+impl Plan {
+    /// The plan in `path`, or the demo's.
+    pub fn load(path: Option<&Path>) -> Outcome<Self> {
+        let Some(path) = path else { return Self::from_text("demo (built in)", DEMO) };
+        let text = text::read(path).map_err(|why| {
+            let path = path.display().to_string();
+            if is_figure(&path) {
+                return Failure::bad_input(Kind::Study.is_no_other(&path));
+            }
+            if Choice::parse(&path).is_ok() {
+                return Failure::bad_input(format!("{path} is a policy, not a plan: give --policy {path}"));
+            }
+            Failure::bad_input(format!("plan {path} cannot be read: {why}"))
+        })?;
+        Self::from_text(&path.display().to_string(), &text)
+    }
+
+    /// The plan that `text` describes; `name` is for complaints.
+    pub fn from_text(name: &str, text: &str) -> Outcome<Self> {
+        if Kind::of(text) == Some(Kind::Study) {
+            return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
+        }
+        let plan = read::read(section::Source { name, text })?;
+        check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
+        Ok(plan)
+    }
+
+    /// A plan that says nothing: all is as keys give it that are left out. No rack runs by it, for it has no
+    /// slice.
+    pub fn empty() -> Self {
+        read::read(section::Source { name: "", text: "" }).expect("no key is needed at the top")
+    }
+
+    /// The text that reads as this plan.
+    ///
+    /// # Errors
+    /// A path that is no text, which a flag may have brought.
+    pub fn to_toml(&self) -> Outcome<String> {
+        write::write(self).map_err(Failure::bad_input)
+    }
+}

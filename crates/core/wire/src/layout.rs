@@ -1,0 +1,437 @@
+//! Where each field stands in the header, and which kind uses which.
+//!
+//! One layout for every kind: a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one
+//! header. What a kind does not use is zero, and is checked to be. `docs/wire.md` is written from these
+//! tables.
+
+use core::mem::{offset_of, size_of};
+
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The version of the protocol that this crate speaks.
+pub const VERSION: u8 = 1;
+
+/// Length of the header, which carries the inline payload bytes.
+pub const HEADER_BYTES: usize = size_of::<Header>();
+
+/// How many payload bytes a queue entry in the switch holds (Rain §4).
+pub const INLINE_BYTES: usize = 8;
+
+/// The longest payload: what remains of the largest UDP datagram over IPv4. Links allow less.
+pub const MAX_PAYLOAD_BYTES: usize = 65_507 - HEADER_BYTES;
+
+/// The header, as its bytes lie on the wire. All numbers are big endian.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) version: u8,
+    pub(crate) kind: u8,
+    pub(crate) own_length: u8,
+    pub(crate) code: u8,
+    pub(crate) epoch: U32,
+    pub(crate) key: U32,
+    pub(crate) task_type: U16,
+    pub(crate) priority: u8,
+    pub(crate) constraints: u8,
+    pub(crate) client: U16,
+    pub(crate) worker: U16,
+    pub(crate) generation: U32,
+    pub(crate) incarnation: U64,
+    pub(crate) sequence: U32,
+    pub(crate) attempt: U16,
+    pub(crate) length: U16,
+    pub(crate) inline: [u8; INLINE_BYTES],
+    pub(crate) address: [u8; 16],
+    pub(crate) port: U16,
+    pub(crate) slice: U16,
+    pub(crate) words: [U32; 5],
+}
+
+impl Header {
+    /// A header of this kind with nothing in it.
+    pub(crate) fn empty(kind: Kind) -> Self {
+        let mut header = Self::new_zeroed();
+        header.version = VERSION;
+        header.kind = kind as u8;
+        header.own_length = HEADER_BYTES as u8;
+        header
+    }
+
+    /// Whether every field that `kind` does not use is zero.
+    #[inline]
+    pub(crate) fn unused_is_zero(&self, kind: Kind) -> bool {
+        const { assert!(HEADER_BYTES.is_multiple_of(4), "the header is whole words") };
+        let (words, _) = self.as_bytes().as_chunks();
+        let (mask, _) = UNUSED[kind as usize - 1].as_chunks();
+        words
+            .iter()
+            .zip(mask)
+            .fold(0, |found, (word, mask)| found | (u32::from_ne_bytes(*word) & u32::from_ne_bytes(*mask)))
+            == 0
+    }
+}
+
+/// What a packet is; the number is its code on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Client to switch: a task.
+    Submit = 1,
+    /// Switch to worker: a task.
+    Dispatch = 2,
+    /// Worker to client: its answer.
+    Reply = 3,
+    /// Worker to switch: ready for one more.
+    Token = 4,
+    /// Worker to switch: how do my counters stand?
+    Probe = 5,
+    /// Switch to worker: so.
+    Answer = 6,
+    /// Switch to client: not taken.
+    Reject = 7,
+    /// Switch to client: another epoch.
+    Notice = 8,
+    /// Worker to client: the bytes, please.
+    Need = 9,
+    /// Client to worker: the bytes.
+    Part = 10,
+    /// Controller to switch, and round in it.
+    Sweep = 11,
+    /// Switch to worker: nothing waits.
+    Empty = 12,
+    /// Rack's switch to the one above it: what is new there.
+    Update = 13,
+    /// Client to switch: several tasks in one submission.
+    Job = 14,
+}
+
+impl Kind {
+    /// All of them, in the order of their codes, which start at 1.
+    pub const ALL: [Self; 14] = [
+        Self::Submit,
+        Self::Dispatch,
+        Self::Reply,
+        Self::Token,
+        Self::Probe,
+        Self::Answer,
+        Self::Reject,
+        Self::Notice,
+        Self::Need,
+        Self::Part,
+        Self::Sweep,
+        Self::Empty,
+        Self::Update,
+        Self::Job,
+    ];
+
+    /// The name, as the protocol writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Submit => "SUBMIT",
+            Self::Dispatch => "DISPATCH",
+            Self::Reply => "REPLY",
+            Self::Token => "TOKEN",
+            Self::Probe => "PROBE",
+            Self::Answer => "ANSWER",
+            Self::Reject => "REJECT",
+            Self::Notice => "NOTICE",
+            Self::Need => "NEED",
+            Self::Part => "PART",
+            Self::Sweep => "SWEEP",
+            Self::Empty => "EMPTY",
+            Self::Update => "UPDATE",
+            Self::Job => "JOB",
+        }
+    }
+
+    /// The kind of this code on the wire.
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
+    }
+}
+
+/// A field's name and place.
+struct Field {
+    name: &'static str,
+    offset: usize,
+    bytes: usize,
+}
+
+macro_rules! fields {
+    ($($name:ident: $bytes:expr),* $(,)?) => {
+        &[$(Field { name: stringify!($name), offset: offset_of!(Header, $name), bytes: $bytes }),*]
+    };
+}
+
+/// The fields whose use depends on the kind; version, kind and header length stand before them in all.
+const FIELDS: &[Field] = fields![
+    code: 1, epoch: 4, key: 4, task_type: 2, priority: 1, constraints: 1, client: 2, worker: 2, generation: 4,
+    incarnation: 8, sequence: 4, attempt: 2, length: 2, inline: INLINE_BYTES, address: 16, port: 2, slice: 2,
+];
+
+/// What one kind puts into the header.
+struct Uses {
+    kind: Kind,
+    /// Names out of [`FIELDS`], space-separated, in their order.
+    fields: &'static str,
+    /// What the five words at the end hold; empty for nothing.
+    words: [&'static str; 5],
+    /// What the code says, if the kind has one.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the document shows it"))]
+    codes: &'static str,
+}
+
+const USES: [Uses; 14] = [
+    Uses {
+        kind: Kind::Submit,
+        fields: "epoch key task_type priority constraints client incarnation sequence attempt length inline",
+        words: ["", "", "", "", "age, 16,384 ns"],
+        codes: "",
+    },
+    Uses {
+        kind: Kind::Dispatch,
+        fields: "code epoch key task_type priority constraints client worker generation incarnation sequence \
+                 attempt length inline address port slice",
+        words: ["seen", "sent", "wait, ns", "occupancy", "age, 16,384 ns"],
+        codes: "0 the bytes are here, 1 written ahead (key is the ticket), 2 with the client (else key and slice are zero)",
+    },
+    Uses {
+        kind: Kind::Reply,
+        fields: "code epoch task_type client worker incarnation sequence attempt length inline address port",
+        words: ["wait at the worker, ns", "service, ns", "wait in the switch, ns", "load", ""],
+        codes: "0 done, 1 failed, 2 ran but the reply is gone, 3 too old to tell whether it ran",
+    },
+    Uses {
+        kind: Kind::Token,
+        fields: "code epoch key worker generation",
+        words: ["issued", "", "nonce", "", ""],
+        codes: "its rank: 0 to 7 tasks stand before it at its worker",
+    },
+    Uses {
+        kind: Kind::Probe,
+        fields: "epoch key worker generation",
+        words: ["", "", "nonce", "", ""],
+        codes: "",
+    },
+    Uses {
+        kind: Kind::Answer,
+        fields: "code epoch worker generation",
+        words: ["seen", "sent", "nonce", "", ""],
+        codes: "0 closed (seen and sent are zero), 1 open",
+    },
+    Uses {
+        kind: Kind::Reject,
+        fields: "code epoch task_type client incarnation sequence attempt",
+        words: ["tasks behind it in its JOB that are not taken either", "", "retry after, ns", "", ""],
+        codes: "0 queue full, 1 no room for the payload, 2 no workers, 3 unknown type, 4 stale tokens, \
+                5 labels of no kind",
+    },
+    Uses {
+        kind: Kind::Notice,
+        fields: "epoch client incarnation sequence attempt",
+        words: ["", "", "", "", ""],
+        codes: "",
+    },
+    Uses {
+        kind: Kind::Need,
+        fields: "code client worker incarnation sequence attempt address port",
+        words: ["offset", "length", "", "", ""],
+        codes: "0 a task's bytes, 1 a reply's",
+    },
+    Uses {
+        kind: Kind::Part,
+        fields: "code client worker incarnation sequence attempt length inline",
+        words: ["offset", "", "", "", ""],
+        codes: "0 a task's bytes, 1 a reply's",
+    },
+    Uses {
+        kind: Kind::Sweep,
+        fields: "code epoch worker generation slice",
+        words: ["", "", "", "entries left, at most 65,535", ""],
+        codes: "0 tokens, 1 tasks; + 2 when a token is carried (else worker and generation are zero)",
+    },
+    Uses {
+        kind: Kind::Empty,
+        fields: "epoch worker generation",
+        words: ["seen", "sent", "", "", ""],
+        codes: "",
+    },
+    Uses {
+        kind: Kind::Update,
+        fields: "code epoch worker generation slice",
+        words: ["mean queue, 1/65,536 of a task", "", "", "", ""],
+        codes: "0 idle workers, 1 none any more (the mean is zero in both), 2 the mean queue",
+    },
+    Uses {
+        kind: Kind::Job,
+        fields: "code epoch key task_type priority constraints client incarnation sequence attempt length",
+        words: ["bytes of each task, 4 bits each, the first lowest", "", "", "", "age, 16,384 ns"],
+        codes: "how many tasks, 2 to 5; length is 8 for each, behind the header, zero-padded",
+    },
+];
+
+/// Per kind, ones where its header must be zero.
+static UNUSED: [[u8; HEADER_BYTES]; 14] = unused();
+
+const fn unused() -> [[u8; HEADER_BYTES]; 14] {
+    let mut masks = [[0; HEADER_BYTES]; 14];
+    let mut kind = 0;
+    while kind < USES.len() {
+        assert!(USES[kind].kind as usize == kind + 1, "the table stands in the order of the codes");
+        masks[kind] = unused_by(&USES[kind]);
+        kind += 1;
+    }
+    masks
+}
+
+const fn unused_by(uses: &Uses) -> [u8; HEADER_BYTES] {
+    let mut mask = [0; HEADER_BYTES];
+    let mut field = 0;
+    while field < FIELDS.len() {
+        if !has_word(uses.fields.as_bytes(), FIELDS[field].name.as_bytes()) {
+            fill(&mut mask, FIELDS[field].offset, FIELDS[field].bytes);
+        }
+        field += 1;
+    }
+    let mut word = 0;
+    while word < uses.words.len() {
+        if uses.words[word].is_empty() {
+            fill(&mut mask, offset_of!(Header, words) + 4 * word, 4);
+        }
+        word += 1;
+    }
+    mask
+}
+
+const fn fill(mask: &mut [u8; HEADER_BYTES], offset: usize, bytes: usize) {
+    let mut at = offset;
+    while at < offset + bytes {
+        mask[at] = 0xff;
+        at += 1;
+    }
+}
+
+/// Whether `word` is among the space-separated words of `text`.
+const fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let mut start = 0;
+    while start < text.len() {
+        let mut end = start;
+        while end < text.len() && text[end] != b' ' {
+            end += 1;
+        }
+        let mut same = 0;
+        while start + same < end && same < word.len() && text[start + same] == word[same] {
+            same += 1;
+        }
+        if same == word.len() && start + same == end {
+            return true;
+        }
+        start = end + 1;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use core::fmt::Write;
+    use std::string::String;
+
+    use super::*;
+
+    const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/wire.md");
+    const BEGIN: &str = "<!-- tables -->\n";
+    const MASKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/ebpf/unused.h");
+    const MASKS_HEAD: &str = "/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Per kind, ones where its header must be zero: words as they lie in the memory of a little-endian machine.
+ * Written by a test: BLESS=1 cargo test -p sluice-wire
+ */
+#pragma once
+
+#include \"wire.h\"
+
+static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
+";
+
+    fn tables() -> String {
+        let mut out = String::from("| offset | bytes | field | used by |\n|---:|---:|---|---|\n");
+        for (offset, name) in [(0, "version"), (1, "kind"), (2, "header length")] {
+            writeln!(out, "| {offset} | 1 | {name} | all |").unwrap();
+        }
+        for Field { name, offset, bytes } in FIELDS {
+            let used = USES.iter().filter(|uses| uses.fields.split(' ').any(|field| field == *name));
+            let used = used.map(|uses| uses.kind.name()).collect::<std::vec::Vec<_>>().join(", ");
+            let name = name.replace('_', " ");
+            writeln!(out, "| {offset} | {bytes} | {name} | {used} |").unwrap();
+        }
+        let words = offset_of!(Header, words);
+        for (index, name) in ["first", "second", "third", "fourth", "fifth"].into_iter().enumerate() {
+            writeln!(out, "| {} | 4 | {name} word | see below |", words + 4 * index).unwrap();
+        }
+        out.push_str("\n| kind | its code | first word | second | third | fourth | fifth | field `code` |\n");
+        out.push_str("|---|---:|---|---|---|---|---|---|\n");
+        for Uses { kind, words, codes, .. } in &USES {
+            let words = words.join(" | ");
+            writeln!(out, "| {} | {} | {words} | {codes} |", kind.name(), *kind as u8).unwrap();
+        }
+        out
+    }
+
+    fn masks() -> String {
+        let mut out = String::from(MASKS_HEAD);
+        for (uses, mask) in USES.iter().zip(&UNUSED) {
+            writeln!(out, "\t/* {} */\n\t{{", uses.kind.name()).unwrap();
+            for row in mask.as_chunks::<8>().0.chunks(3) {
+                let words = row.iter().map(|word| std::format!("{:#018x},", u64::from_le_bytes(*word)));
+                writeln!(out, "\t\t{}", words.collect::<std::vec::Vec<_>>().join(" ")).unwrap();
+            }
+            out.push_str("\t},\n");
+        }
+        out + "};\n"
+    }
+
+    /// Compares a file with what it should hold, or writes it.
+    fn check_or_bless(path: &str, now: &str) {
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, now).unwrap();
+        } else {
+            assert_eq!(std::fs::read_to_string(path).unwrap(), now, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_name_that_a_kind_uses_is_a_field() {
+        for uses in &USES {
+            for name in uses.fields.split(' ') {
+                assert!(FIELDS.iter().any(|field| field.name == name), "{}: {name}", uses.kind.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_fields_fill_the_header_without_gap_or_overlap() {
+        let mut next = 3;
+        for field in FIELDS {
+            assert_eq!(field.offset, next, "{}", field.name);
+            next += field.bytes;
+        }
+        assert_eq!(next, offset_of!(Header, words));
+        assert_eq!(next + 20, HEADER_BYTES);
+    }
+
+    /// `BLESS=1 cargo test -p sluice-wire` writes the tables anew.
+    #[test]
+    fn the_document_shows_these_tables() {
+        let document = std::fs::read_to_string(DOCUMENT).unwrap();
+        let (text, _) = document.split_once(BEGIN).expect("the marker before the tables");
+        check_or_bless(DOCUMENT, &[text, BEGIN, &tables()].concat());
+    }
+
+    #[test]
+    fn the_xdp_program_has_these_masks() {
+        check_or_bless(MASKS, &masks());
+    }
+}

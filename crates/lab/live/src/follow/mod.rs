@@ -1,0 +1,207 @@
+//! `sluice reproduce PLAN --live`: a plan whose load or workers change, its policies run live and dilated,
+//! held against the simulator's interval by interval.
+//!
+//! The simulator runs each case with many seeds and gives a band; each live run draws tasks of a seed of its
+//! own, in a rack of its own, whose agent's first interval begins with the first task. What is compared is
+//! the first slice's mean depth and the workers that were borrowed; where some workers are slow for a while,
+//! the p99 response too.
+
+mod band;
+mod followed;
+mod picks;
+mod responses;
+mod run;
+mod tell;
+
+use std::path::Path;
+
+use serde::Serialize;
+use sluice_outcome::study::{Depths, Verdict};
+use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
+use sluice_sim::study::plan::Plan;
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::load::nanos;
+use sluice_support::print;
+use sluice_support::results::files;
+use sluice_support::stop::Stop;
+
+use super::args::FollowArgs;
+use band::{Band, INTERVAL_NS, Sequence, shares};
+use followed::{Followed, Lived};
+use picks::Pick;
+use responses::Responses;
+
+/// Everything, as JSON.
+#[derive(Debug, Serialize)]
+struct Answer<'f> {
+    schema: &'static str,
+    plan: &'f str,
+    /// Whether all was run that was asked for.
+    complete: bool,
+    dilation: u32,
+    seeds: u32,
+    interval_ns: u64,
+    followed: &'f [Followed],
+}
+
+/// Runs what is picked of the plan.
+///
+/// # Errors
+/// What cannot be run, or live runs that are not where the simulator's are.
+pub fn run(
+    args: &FollowArgs,
+    plan: &Plan,
+    at: (&Path, &Path),
+    quiet: bool,
+    json: bool,
+    stop: &Stop,
+) -> Outcome<()> {
+    let (folder, out) = at;
+    let span = args.span.unwrap_or(picks::SPAN);
+    let length = Length::Time { warmup_ns: 0, span_ns: nanos(span).0 };
+    let terms = Terms { length, overload: Overload::Meant, folder: folder.to_owned() };
+    let bench = Bench::new(plan.clone(), terms)?;
+    let picks = picks::picks(args, &bench)?;
+    files::make(&out.join("traces"))?;
+    let say = |text: String| {
+        if !quiet {
+            print::aside(text);
+        }
+    };
+    say(cost(args, &picks));
+    let mut followed = Vec::new();
+    for pick in &picks {
+        say(format!(
+            "{}, {}: {} seeds simulated, then {} runs live",
+            pick.case, pick.who.name, args.seeds, args.runs
+        ));
+        match follow(args, pick, (out, stop), &say) {
+            Ok(one) => followed.extend(one),
+            Err(why) if why.is(Kind::Aborted) => {}
+            Err(why) => return Err(why),
+        }
+        if stop.is_asked() {
+            break;
+        }
+    }
+    let complete = !stop.is_asked();
+    finish(args, plan, out, &followed, json, complete)
+}
+
+fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
+    let minutes = run::takes(args, picks).as_secs_f64() / 60.0;
+    format!(
+        "{} times a policy in a case, {} live runs each, dilated {} times: about {minutes:.0} minutes, and the simulator's \
+         seeds before",
+        picks.len(),
+        args.runs,
+        args.dilate
+    )
+}
+
+/// One case under one policy; after a signal with the live runs that were done, if there were any.
+fn follow(
+    args: &FollowArgs,
+    pick: &Pick,
+    at: (&Path, &Stop),
+    say: &impl Fn(String),
+) -> Outcome<Option<Followed>> {
+    let intervals = (pick.span.0 / INTERVAL_NS) as usize;
+    let mut simulated = run::simulate(args, pick, at.1)?;
+    let sequence = |depths: &Vec<Depths>| Sequence::of(depths, INTERVAL_NS, intervals);
+    let sequences: Vec<Sequence> = simulated.iter().map(sequence).collect();
+    let band = Band::of(&sequences);
+    let mut live = Vec::new();
+    for number in 0..args.runs {
+        let said = match run::live(args, pick, number, at) {
+            Err(why) if why.is(Kind::Aborted) => break,
+            said => said?,
+        };
+        let sequence = sequence(&said.depths);
+        let (outside, words) = (band.outside(&sequence), sequence.words());
+        say(format!("live run {}: {words}: {}", number + 1, band.verdict(&sequence)));
+        let run::Said { depths, behind_p99_ns, unknown } = said;
+        live.push(Lived { sequence, words, outside, depths, behind_p99_ns, unknown });
+    }
+    if live.is_empty() {
+        return Ok(None);
+    }
+    let responses = pick.slow().map(|slow| {
+        let of_run = |depths: &Vec<Depths>| responses::of_run(depths, intervals);
+        let rows: Vec<Vec<f64>> = simulated.iter().map(of_run).collect();
+        Responses::of(slow, &rows, live.iter().map(|lived: &Lived| of_run(&lived.depths)).collect())
+    });
+    Ok(Some(Followed {
+        case: pick.case.clone(),
+        title: pick.title.clone(),
+        policy: pick.who.name.clone(),
+        sequences: shares(&sequences),
+        band,
+        responses,
+        live,
+        simulated: simulated.swap_remove(0),
+    }))
+}
+
+fn finish(
+    args: &FollowArgs,
+    plan: &Plan,
+    out: &Path,
+    followed: &[Followed],
+    json: bool,
+    complete: bool,
+) -> Outcome<()> {
+    let (dilation, seeds) = (args.dilate, args.seeds);
+    let result = Answer {
+        schema: "sluice.followed.v1",
+        plan: &plan.name,
+        complete,
+        dilation,
+        seeds,
+        interval_ns: INTERVAL_NS,
+        followed,
+    };
+    let text = serde_json::to_string(&result).expect("every key is a string and every number is finite");
+    files::save(out, "followed.json", &(text.clone() + "\n"))?;
+    files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
+    if json {
+        print::line(text)?;
+    } else {
+        followed.iter().try_for_each(tell::print)?;
+        print::line(format_args!(
+            "the depths over time are drawn in {}",
+            out.join("followed.html").display()
+        ))?;
+    }
+    if !complete {
+        let why = format!("stopped by a signal; what was done is in {}", out.display());
+        return Err(Failure::new(Kind::Aborted, why).with_result_shown());
+    }
+    verdict(followed)
+}
+
+/// Whether the live runs lie where the simulator's do.
+fn verdict(followed: &[Followed]) -> Outcome<()> {
+    let missed = |holds: fn(&Followed) -> bool, why: &str| {
+        let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();
+        (!of.is_empty()).then(|| format!("{}: {why}", of.join(", ")))
+    };
+    let whys = [
+        missed(
+            Followed::holds,
+            "fewer than four live runs of five lie inside the simulator's band in every interval",
+        ),
+        missed(
+            |one| !one.responds(Verdict::Differs),
+            "a live p99 response is more than a tenth off the simulated one",
+        ),
+    ];
+    let open = missed(
+        |one| !one.responds(Verdict::Undecided),
+        "whether a live p99 response is within a tenth of the simulated one is undecided: give more --runs",
+    );
+    let whys: Vec<String> = whys.into_iter().flatten().collect();
+    let kind = if whys.is_empty() { Kind::Undecided } else { Kind::GateFailed };
+    let whys: Vec<String> = whys.into_iter().chain(open).collect();
+    if whys.is_empty() { Ok(()) } else { Err(Failure::new(kind, whys.join("; ")).with_result_shown()) }
+}

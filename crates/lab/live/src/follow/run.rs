@@ -1,0 +1,162 @@
+//! One case under one policy: in the simulator with many seeds, and once in a live rack.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sluice_host::client::Outcome as Ending;
+use sluice_net::clock::Clock;
+use sluice_net::crew::Beginning;
+use sluice_net::pin::cores;
+use sluice_net::schedule::Played;
+use sluice_outcome::study::Depths;
+use sluice_sim::point::Point;
+use sluice_sim::stats::{Ended, Warmup};
+use sluice_sim::workload::Trace;
+use sluice_sim::{SimError, run_jobs};
+use sluice_support::ask::Reporter;
+use sluice_support::board::Board;
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::flags::Io;
+use sluice_support::load::nanos;
+use sluice_support::stop::Stop;
+use sluice_wire::{Epoch, Nanos};
+
+use super::band::INTERVAL_NS;
+use super::picks::Pick;
+use crate::args::FollowArgs;
+use crate::ask::Ask;
+use crate::favour::Favour;
+use crate::rack::LiveRack;
+use crate::record::Behind;
+use crate::trace::written;
+
+/// Replications of the live runs: others than the simulator's.
+const LIVE_FROM: u32 = 1_000_000;
+/// How long a live run has to look at its tasks before it begins.
+const BEGINS_AFTER: Duration = Duration::from_millis(500);
+/// What a live run takes beside its span.
+const AROUND: Duration = Duration::from_secs(2);
+
+/// What a live run said.
+pub(super) struct Said {
+    pub(super) depths: Vec<Depths>,
+    /// How late the sender was at its 99th percentile, in the rack that is stood for, ns.
+    pub(super) behind_p99_ns: u64,
+    pub(super) unknown: usize,
+}
+
+/// How long all live runs take.
+pub(super) fn takes(args: &FollowArgs, picks: &[Pick]) -> Duration {
+    let one = |pick: &Pick| Duration::from_nanos(pick.span.times(args.dilate.into()).0) + AROUND;
+    picks.iter().map(one).sum::<Duration>() * args.runs
+}
+
+/// What each seed's simulation says of depths, unless it is stopped.
+pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<Vec<Vec<Depths>>> {
+    let seeds: Vec<u32> = (0..args.seeds).collect();
+    // The last interval has to end while tasks still come.
+    let until = pick.span + Nanos(INTERVAL_NS);
+    let run = |seed: &u32| {
+        let tasks = pick.point.requests(*seed).take_while(|request| request.at < until).count() as u64;
+        let point = Point { tasks, warmup: Warmup::Tasks(0), ..pick.point.clone() };
+        point.replicate(*seed, stop.flag()).map(|measured| measured.depths)
+    };
+    let (mut all, mut failed) = (Vec::new(), None);
+    run_jobs(&seeds, cores(), stop.flag(), run, |_, depths| match depths {
+        Ok(depths) => all.push(depths),
+        Err(SimError::Stopped) => {}
+        Err(why) => failed = Some(why),
+    });
+    if stop.is_asked() {
+        return Err(Failure::new(Kind::Aborted, "stopped by a signal while the simulator ran"));
+    }
+    match failed {
+        Some(why) => Err(Failure::broken(why)),
+        None => Ok(all),
+    }
+}
+
+/// One live run: a rack of its own, whose agent begins with the first task.
+pub(super) fn live(
+    args: &FollowArgs,
+    pick: &Pick,
+    number: u32,
+    (out, stop): (&Path, &Stop),
+) -> Outcome<Said> {
+    let ask = ask(args, pick, out);
+    let trace = draw(pick, number, out, stop)?;
+    let favour = Favour::ask();
+    let mut rack = LiveRack::start(&ask, &pick.who, Epoch(number + 1))?;
+    let board = Board::default();
+    board.name_slices(ask.slices.iter().map(|(name, _)| name.clone()).collect());
+    let reporter = Reporter::start(vec![rack.controller()?], board.clone())?;
+    let begins = Clock::start().now() + nanos(BEGINS_AFTER);
+    let wall = SystemTime::now() + BEGINS_AFTER;
+    let played = rack.adapt(Some(begins)).and_then(|()| rack.play_from(begins, &trace, args.dilate, stop));
+    drop(reporter);
+    // Its threads spin: they must not outlive it, however it went.
+    rack.end()?;
+    drop(favour);
+    let played = played?.played;
+    let began = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let mut depths = board.decided().depths(began, args.dilate);
+    respond(&mut depths, &ask, &trace, &played);
+    let unknown = played.iter().filter(|of| matches!(of.outcome, Ending::Unknown(_))).count();
+    let behind_p99_ns = Behind::of(&trace, &played, args.dilate).p99.0;
+    Ok(Said { depths, behind_p99_ns, unknown })
+}
+
+/// Fills in the p99 of the responses in each interval, which agents do not report: waits in switch and worker
+/// and the service, as the replies tell them, of the tasks that their workers ended in it.
+fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
+    let factor = u64::from(ask.dilation);
+    let costs = ask.costs(0, Beginning::default());
+    let way_back = costs.send + costs.to_client;
+    let slice_of: Vec<u32> = trace.classes().iter().map(|class| slice_of(ask, class)).collect();
+    let mut ended: BTreeMap<(u32, u64), Ended> = BTreeMap::new();
+    for (task, played) in trace.tasks().iter().zip(played) {
+        let Ending::Reply(reply) = played.outcome else { continue };
+        let at = played.ended.since(way_back).0 / factor;
+        let undilated = |ns: u32| Nanos(u64::from(ns) / factor);
+        let waits = undilated(reply.switch_wait_ns) + undilated(reply.worker_wait_ns);
+        let interval = ended.entry((slice_of[usize::from(task.class)], at / INTERVAL_NS + 1)).or_default();
+        interval.take(waits, undilated(reply.service_ns));
+    }
+    for depths in depths {
+        // An agent's intervals end when they should, but for what its thread is late.
+        let number = (depths.at_ns + INTERVAL_NS / 2) / INTERVAL_NS;
+        depths.response_p99_ns = ended.get_mut(&(depths.slice, number)).map_or(0.0, Ended::response_p99_ns);
+    }
+}
+
+/// The slice that a class's tasks wait in.
+fn slice_of(ask: &Ask, class: &str) -> u32 {
+    let serves = |(names, _): &(String, u32)| names.split('+').any(|name| name == class);
+    ask.slices.iter().position(serves).unwrap_or(0) as u32
+}
+
+/// The rack of a live run.
+fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
+    let point = &pick.point;
+    Ask {
+        policies: vec![pick.who.clone()],
+        loads: vec![1.0],
+        workload: point.workload.clone(),
+        testbed: point.testbed.clone(),
+        dilation: args.dilate,
+        length: Duration::from_nanos(pick.span.0),
+        replications: args.runs,
+        seed: point.seed,
+        out: out.to_owned(),
+        each_task: false,
+        io: Io::Udp,
+        slices: point.slices.clone().unwrap_or_default(),
+    }
+}
+
+fn draw(pick: &Pick, number: u32, out: &Path, stop: &Stop) -> Outcome<Trace> {
+    let path = out.join("traces").join(format!("live-{}.csv", number + 1));
+    let requests = pick.point.requests(LIVE_FROM + number).take_while(|request| request.at < pick.span);
+    written(&path, &pick.point.workload, requests, stop)
+}

@@ -1,0 +1,330 @@
+//! `sluice up --policy … --sweep …`: live racks held against the simulator, both fed the same traces.
+//!
+//! Each policy is run over real UDP with workers that hold each task for its service time, dilated; the
+//! simulator gets the same program, the same testbed and the same trace, task by task. What differs is this
+//! machine: its lateness is measured beside, and where a difference is more than is allowed, the simulator is
+//! asked again with links as much longer. [`follow`] does so where loads and workers change, [`versus`] with
+//! what stands in front of services today.
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod ask;
+mod favour;
+pub mod follow;
+mod kept;
+mod nginx;
+mod outcome;
+mod place;
+mod rack;
+mod record;
+mod servers;
+mod suited;
+mod switches;
+mod trace;
+pub mod versus;
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use sluice_net::pin::cores;
+use sluice_outcome::study::{StudyOutcome, Verdict};
+use sluice_report as report;
+use sluice_sim::stats::Measured;
+use sluice_sim::testbed::Testbed;
+use sluice_sim::{SimError, run_jobs};
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::file_name::file_name;
+use sluice_support::print;
+use sluice_support::results::{files, studies};
+use sluice_support::stop::Stop;
+use sluice_support::view;
+use sluice_wire::{Epoch, Nanos};
+
+use args::Sweep;
+use ask::Ask;
+use favour::Favour;
+use kept::{KeptSettings, SweepSettings};
+use outcome::{Cell, late_testbed_name, lateness};
+use rack::LiveRack;
+use record::{BEHIND_MAX, TRIES_MAX, Take};
+use trace::Traces;
+
+/// How long the simulator may go on after a signal: what was measured is worth its prediction, but not
+/// minutes of it.
+const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
+
+/// Runs the sweep and shows what came of it.
+///
+/// # Errors
+/// What cannot be run, or a difference without a cause.
+pub fn run(up: &Sweep<'_>) -> Outcome<()> {
+    let settings = SweepSettings::of(up)?;
+    let ask = Ask::new(&settings)?;
+    let settings = settings.on_kept_testbed();
+    let stop = Stop::on_signals_and_hangup()?;
+    files::make(&ask.out)?;
+    settings.keep(&ask.testbed)?;
+    let quiet = up.output.quiet || up.output.json;
+    let say = |text: String| {
+        if !quiet {
+            print::aside(text);
+        }
+    };
+    say(cost(&ask));
+    let traces = Traces::draw(&ask, &stop)?;
+    let favour = Favour::ask();
+    let mut cells = Vec::new();
+    let measured = measure(&ask, &traces, &stop, &say, &mut cells);
+    if measured.as_ref().is_err_and(|failure| !failure.is(Kind::Aborted)) {
+        return measured;
+    }
+    drop(favour);
+    say("the simulator runs the same traces".into());
+    let predicted = stop.after(PREDICTS_AFTER_STOP, |late| {
+        predict(&ask, &traces, &mut cells, late)?;
+        explain(&ask, &traces, &mut cells, late)
+    });
+    predicted?;
+    let study = outcome::study(&ask, &cells, notes(&ask, &cells), command(&settings), up.commit);
+    studies::write(&ask.out, &study)?;
+    if up.output.json {
+        print::line(report::json(&study))?;
+    } else {
+        print::text(report::summary(&study, view::columns()))?;
+        say(format!("all of it is in {}", ask.out.display()));
+    }
+    measured
+        .and_then(|()| stopped(&ask, &stop))
+        .and_then(|()| verdict(&study, &cells))
+        .map_err(Failure::with_result_shown)
+}
+
+/// Whether a signal came, if only while the simulator ran.
+fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
+    if !stop.is_asked() {
+        return Ok(());
+    }
+    let out = ask.out.display();
+    Err(Failure::new(Kind::Aborted, format!("stopped by a signal; what was done is in {out}")))
+}
+
+fn cost(ask: &Ask) -> String {
+    let (policies, loads, runs) = (ask.policies.len(), ask.loads.len(), ask.replications);
+    let minutes = ask.takes().as_secs_f64() / 60.0;
+    format!(
+        "{policies} policies at {loads} loads, {runs} runs each, dilated {} times: about {minutes:.1} minutes, and one \
+         for the simulator",
+        ask.dilation
+    )
+}
+
+/// Every policy at every load, live.
+fn measure(
+    ask: &Ask,
+    traces: &Traces,
+    stop: &Stop,
+    say: &impl Fn(String),
+    cells: &mut Vec<Cell>,
+) -> Outcome<()> {
+    let began = Instant::now();
+    let all = ask.policies.len() * ask.loads.len();
+    for (who, policy) in ask.policies.iter().enumerate() {
+        let mut rack = LiveRack::start(ask, policy, Epoch(who as u32 + 1))?;
+        rack.adapt(None)?;
+        let measured: Outcome<()> = (0..ask.loads.len()).try_for_each(|load| {
+            let takes = takes(ask, traces, &rack, who, load, stop)?;
+            if cells.is_empty() && takes.iter().all(Take::is_disturbed) {
+                say(disturbed(ask));
+            }
+            cells.push(Cell { who, load, takes, predicted: Vec::new(), late: None });
+            let (done, took) = (cells.len(), began.elapsed().as_secs_f64());
+            let left = took / done as f64 * (all - done) as f64;
+            let at = ask.loads[load];
+            say(format!("{done} of {all}: {} at load {at} done, {left:.0} s left", policy.name));
+            Ok(())
+        });
+        // Its threads spin: they must not outlive it, however it went.
+        rack.end()?;
+        measured?;
+    }
+    Ok(())
+}
+
+/// Said as soon as it is known, since a sweep takes minutes.
+fn disturbed(ask: &Ask) -> String {
+    format!(
+        "this machine gets in the way: every run was tried {TRIES_MAX} times and packets still left late; Ctrl-C and \
+         --dilate {} makes the same lateness a tenth",
+        ask.dilation.saturating_mul(10)
+    )
+}
+
+/// All runs of a policy at a load. One that this machine disturbed is run again, on the same trace.
+fn takes(
+    ask: &Ask,
+    traces: &Traces,
+    rack: &LiveRack,
+    who: usize,
+    load: usize,
+    stop: &Stop,
+) -> Outcome<Vec<Take>> {
+    let one = |number| {
+        let trace = traces.get(load, number);
+        let (take, played) =
+            record::tried(ask, ask.loads[load], trace, || rack.play(trace, ask.dilation, stop))?;
+        if ask.each_task {
+            let policy = file_name(&ask.policies[who].name.replace([':', ','], "-"));
+            let at = ask.loads[load];
+            let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
+            record::write_tasks(&path, ask, trace, &played)?;
+        }
+        Ok(take)
+    };
+    (0..ask.replications).map(one).collect()
+}
+
+/// The simulator's prediction for each cell.
+fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+    let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, ask.testbed.clone())).collect();
+    for (cell, predicted) in simulate(ask, traces, cells, &all, stop)? {
+        cells[cell].predicted = predicted;
+    }
+    Ok(())
+}
+
+/// For the cells that differ: the prediction for a rack whose links are longer by what this machine was late.
+fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+    let mut differing = Vec::new();
+    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.differs()) {
+        let testbed = late_testbed(ask, cell);
+        let name = late_testbed_name(&ask.policies[cell.who], ask.loads[cell.load]);
+        files::save(&ask.out, &name, &testbed.to_toml())?;
+        differing.push((index, testbed));
+    }
+    for (cell, predicted) in simulate(ask, traces, cells, &differing, stop)? {
+        cells[cell].late = Some(predicted);
+    }
+    Ok(())
+}
+
+/// The testbed with the lateness of this machine in its links. A worker's link carries what the switch sends
+/// and what the worker sends, and gets the mean of both; the client's gets what the client and the last hop
+/// were late.
+fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
+    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+    let (switch, hosts) = (mean(|take| take.switch_late_ns), mean(|take| take.hosts_late_ns));
+    let mut testbed = ask.testbed.clone();
+    let later = |link: &mut Nanos, ns: f64| *link = *link + Nanos(ns.max(0.0) as u64);
+    later(&mut testbed.links.worker, f64::midpoint(switch, hosts));
+    later(&mut testbed.links.client, mean(|take| take.behind_mean_ns));
+    testbed.name = format!("{}, late", testbed.name);
+    testbed
+}
+
+/// All replications of these cells on these testbeds, over all cores; only the cells that were finished
+/// before the stop.
+fn simulate(
+    ask: &Ask,
+    traces: &Traces,
+    cells: &[Cell],
+    wanted: &[(usize, Testbed)],
+    stop: &AtomicBool,
+) -> Outcome<Vec<(usize, Vec<Measured>)>> {
+    let runs = |cell: &Cell| 0..cell.takes.len() as u32;
+    let jobs: Vec<(&(usize, Testbed), u32)> =
+        wanted.iter().flat_map(|want| runs(&cells[want.0]).map(move |number| (want, number))).collect();
+    let run = |((cell, testbed), number): &(&(usize, Testbed), u32)| {
+        let (who, load) = (&ask.policies[cells[*cell].who], cells[*cell].load);
+        let workload = traces.workload(ask, load, *number);
+        let mut point = ask.point(who, workload, ask.loads[load]);
+        point.testbed = testbed.clone();
+        point.replicate(*number, stop)
+    };
+    let mut found: Vec<(usize, Vec<Measured>)> = wanted.iter().map(|(cell, _)| (*cell, Vec::new())).collect();
+    let mut failed = None;
+    run_jobs(&jobs, cores(), stop, run, |index, measured| match measured {
+        Ok(measured) => {
+            let cell = jobs[index].0.0;
+            let place = found.iter_mut().find(|(known, _)| *known == cell);
+            place.expect("every job is of a wanted cell").1.push(measured);
+        }
+        Err(SimError::Stopped) => {}
+        Err(why) => failed = Some(why),
+    });
+    found.retain(|(cell, measured)| measured.len() == cells[*cell].takes.len());
+    match failed {
+        Some(why) => Err(Failure::broken(why)),
+        None => Ok(found),
+    }
+}
+
+fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
+    let of = |cell: &Cell| {
+        let (who, load) = (&ask.policies[cell.who].name, ask.loads[cell.load]);
+        format!("{who} at {load}: {}", lateness(cell))
+    };
+    let first = format!(
+        "Both sides get the same traces. Live: UDP over the loopback, {} workers that only hold their tasks, all times {} \
+         times as long; the numbers here are divided by that again.",
+        ask.testbed.workers, ask.dilation
+    );
+    let alone = cells.iter().filter(|cell| cell.predicted.is_empty()).count();
+    let alone =
+        (alone > 0).then(|| format!("{alone} measured points have no prediction: a signal came before"));
+    let again: u32 = cells.iter().flat_map(|cell| &cell.takes).map(|take| take.tries - 1).sum();
+    let again = (again > 0).then(|| {
+        format!("{again} runs were done again because this machine was disturbed: the sender or the packets were late")
+    });
+    std::iter::once(first).chain(alone).chain(again).chain(cells.iter().map(of)).collect()
+}
+
+/// The command that runs it again.
+fn command(settings: &SweepSettings) -> String {
+    let SweepSettings { policies, workload, testbed, dilation, replications, seed, .. } = settings;
+    let loads: Vec<String> = settings.loads.iter().map(f64::to_string).collect();
+    let (policies, loads, seconds) = (policies.join(","), loads.join(","), settings.length.as_secs_f64());
+    format!(
+        "sluice up --policy {policies} --dilate {dilation} --sweep {loads} --workload '{workload}' --testbed {testbed} \
+         --length {seconds}s --replications {replications} --seed {seed}"
+    )
+}
+
+/// Whether the sender kept up, nothing was lost, and every difference has its cause.
+fn verdict(study: &StudyOutcome, cells: &[Cell]) -> Outcome<()> {
+    let all = || cells.iter().flat_map(|cell| &cell.takes);
+    let late = all().map(|take| take.behind_p99).max().unwrap_or_default();
+    if late > BEHIND_MAX {
+        let (late, most) = (late.0 as f64 / 1e3, BEHIND_MAX.0 as f64 / 1e3);
+        return Err(Failure::new(
+            Kind::GateFailed,
+            format!(
+                "the sender fell behind: one task in a hundred left {late:.1} us late or more ({most} are allowed); \
+                 leave this machine alone meanwhile, or give a larger --dilate"
+            ),
+        ));
+    }
+    let lost: u64 = all().map(|take| take.lost).sum();
+    if lost > 0 {
+        return Err(Failure::new(
+            Kind::GateFailed,
+            format!("this machine lost {lost} packets: give a larger --dilate"),
+        ));
+    }
+    let unexplained = study.comparisons.iter().filter(|row| row.real && row.cause.is_none()).count();
+    if unexplained > 0 {
+        let why = format!(
+            "{unexplained} numbers differ from their prediction by more than is allowed, for a reason not found"
+        );
+        return Err(Failure::new(Kind::GateFailed, why));
+    }
+    let open = study.comparisons.iter().filter(|row| row.verdict == Some(Verdict::Undecided)).count();
+    if open > 0 {
+        let why = format!(
+            "{open} numbers are undecided: whether they are as near to their prediction as is allowed their \
+             intervals cannot say; give more --replications or a longer --length, or leave this machine alone \
+             meanwhile"
+        );
+        return Err(Failure::new(Kind::Undecided, why));
+    }
+    Ok(())
+}

@@ -1,0 +1,414 @@
+//! A live rack in this process: real sockets and packets, threads instead of processes.
+//!
+//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends
+//! a trace), each spinning on a core of its own if there are two. So the machine's lateness is microseconds,
+//! and stays small beside a dilated rack's times; how late it was is part of the result.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sluice_host::agent::AgentSettings;
+use sluice_net::ClientOptions;
+use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
+use sluice_net::crew::{Beginning, Crew, Player, RunningCrew};
+use sluice_net::pin::{cores, pin_thread};
+use sluice_net::rpc::Remote;
+use sluice_net::schedule::{Played, Playing};
+use sluice_net::udp::{Lateness, Waiting};
+use sluice_net::worker::WorkerOptions;
+use sluice_services::hold::Hold;
+use sluice_sim::agents;
+use sluice_sim::suits::Suits;
+use sluice_sim::workload::{Trace, TracedTask};
+use sluice_support::adaptation;
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::flags::Io;
+use sluice_support::load::nanos;
+use sluice_support::seed::random_bits;
+use sluice_support::shared_memory::{HeldMemory, IN_MEMORY, live_folder_name};
+use sluice_support::stop::Stop;
+use sluice_switch::Config;
+use sluice_switchd::switch::{Count, SwitchConfig};
+use sluice_wire::serving::Serving;
+use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
+use sluice_wire::{Epoch, Nanos, Serial, TaskType};
+
+use super::ask::{Ask, Who};
+use super::place::Place;
+use super::servers::{self, LiveServer};
+use super::suited::{Suited, labels_of, worker_name};
+use super::switches::LiveSwitches;
+use super::trace::planned;
+
+/// How long registration may take.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a task may take before its outcome is unknown.
+const DEADLINE: Nanos = Nanos::from_millis(5_000);
+/// … at least: in the rack that is stood for, this.
+const DEADLINE_STOOD_FOR: Nanos = Nanos::from_millis(50);
+/// How long a packet may be under way.
+const PACKET_LIFETIME: Nanos = Nanos::from_millis(1_000);
+/// Hosts renew rarely: registrations are not what is measured, and nobody dies here.
+const LEASE: Nanos = Nanos::from_millis(60_000);
+const RENEW_EVERY: Nanos = Nanos::from_millis(10_000);
+/// What the slice is called that all share.
+const ALL: &str = "all";
+/// How often a signal is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A running rack under one policy.
+pub(crate) struct LiveRack {
+    place: Place,
+    switches: LiveSwitches,
+    crew: RunningCrew,
+    player: Player,
+    types: Vec<TaskType>,
+    /// Who has what tasks need, where something is said of labels.
+    suited: Option<Suited>,
+    /// Where workers write what their agent reads, if depths are found at run time.
+    desk: Option<Desk>,
+    agent: Option<RunningAgent>,
+    /// Where workers are cores of servers.
+    servers: Vec<LiveServer>,
+}
+
+/// One run of a trace.
+pub(crate) struct Performance {
+    /// What became of its tasks, in their order.
+    pub(crate) played: Vec<Played>,
+    /// What the switch counted meanwhile.
+    pub(crate) counted: Counted,
+    /// Of its tasks that need or wish for labels, the share whose workers have them.
+    pub(crate) labels_met: Option<f64>,
+    /// How late packets left the switch.
+    pub(crate) switch_late: Lateness,
+    /// How late packets left the workers.
+    pub(crate) hosts_late: Lateness,
+}
+
+/// Events at the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) submits: u64,
+    pub(crate) tokens: u64,
+    pub(crate) recirculated: u64,
+    /// Packets in and out.
+    pub(crate) packets: u64,
+    pub(crate) passes: u64,
+    /// Packets that the kernel or a full hold dropped.
+    pub(crate) lost: u64,
+}
+
+impl LiveRack {
+    /// Starts all parts and waits until every host is registered.
+    pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
+        let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
+        let suits = ask.suits(who)?;
+        let config = switch_config(ask, who, epoch, &layout);
+        let plan = |local| control_plan(ask, who, suits.as_ref(), local);
+        let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
+        let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
+        let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
+        let desk = Desk::of(ask, who)?;
+        let controller = switches.controller_of(0);
+        let servers = servers(ask, who, &controller, &types)?;
+        let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
+        for number in 0..alone {
+            let controller = switches.controller_of(number);
+            let mut options = worker_options(ask, who, &controller, (number, Some(crew.beginning())))?;
+            options.listen = place.workers_at();
+            options.agent = desk.as_ref().map(Desk::file);
+            options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
+            place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
+        }
+        let client = ClientOptions {
+            name: "sweep".into(),
+            listen: place.client_at(),
+            dilation: ask.dilation,
+            ..ClientOptions::of(switches.controller()?)
+        };
+        let player = place.at_client(|| crew.player(&client))??;
+        let crew = crew.spawn()?;
+        let mut rack =
+            Self { place, switches, crew, player, types, suited: None, desk, agent: None, servers };
+        rack.wait_until_ready(alone)?;
+        rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
+        Ok(rack)
+    }
+
+    /// Lets the agent begin, if depths are found at run time; its first interval begins at `begins`.
+    pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
+        let Some(desk) = &self.desk else { return Ok(()) };
+        let options = AgentOptions {
+            controller: self.controller()?,
+            server: "all".to_owned(),
+            lines: desk.lines.clone(),
+            settings: desk.settings,
+            begins,
+        };
+        self.agent = Some(self.place.at_workers(|| start_agent(options))??);
+        Ok(())
+    }
+
+    /// Where the controller is asked.
+    pub(crate) fn controller(&self) -> Outcome<Remote> {
+        self.switches.controller()
+    }
+
+    /// Sends a trace, dilated, and waits for all of its tasks.
+    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+        self.play_from(Nanos(0), trace, dilation, stop)
+    }
+
+    /// The same, from this time of the machine's clock on.
+    pub(crate) fn play_from(
+        &self,
+        start: Nanos,
+        trace: &Trace,
+        dilation: u32,
+        stop: &Stop,
+    ) -> Outcome<Performance> {
+        let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
+        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.crew.late());
+        let planned = planned(trace, dilation, of);
+        let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
+        let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
+        Ok(Performance {
+            labels_met,
+            played,
+            counted: self.counted().since(&counted),
+            switch_late: self.switches.late().since(switch_late),
+            hosts_late: self.crew.late().since(hosts_late),
+        })
+    }
+
+    /// Ends all parts.
+    pub(crate) fn end(self) -> Outcome<()> {
+        drop(self.agent);
+        self.crew.end()?;
+        self.servers.into_iter().try_for_each(LiveServer::end)?;
+        self.switches.end()?;
+        self.place.clear()
+    }
+
+    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but
+    /// the last of them only a moment later.
+    fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
+        self.player.wait_until_ready(READY_PATIENCE)?;
+        let patience = std::time::Instant::now() + READY_PATIENCE;
+        while self.crew.serving() < workers as usize {
+            if self.crew.has_ended() || std::time::Instant::now() > patience {
+                let ready = self.crew.serving();
+                return Err(Failure::broken(format!("only {ready} of {workers} workers registered")));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.switches.wait_for_leaves(patience)
+    }
+
+    fn counted(&self) -> Counted {
+        let of = |count| self.switches.counted(count);
+        Counted {
+            submits: of(Count::Submits),
+            tokens: of(Count::Tokens),
+            recirculated: of(Count::Recirculated),
+            packets: of(Count::Received) + of(Count::Sent),
+            passes: of(Count::Received) + of(Count::Recirculated),
+            lost: of(Count::KernelDropped) + of(Count::HeldOverrun) + of(Count::SendFailed),
+        }
+    }
+}
+
+/// The agent's settings, and the file that workers write.
+struct Desk {
+    settings: AgentSettings,
+    folder: HeldMemory,
+    lines: Lines,
+}
+
+impl Desk {
+    /// `None` if depths are fixed.
+    fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
+        let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
+        let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
+        let folder = folder_in_memory()?;
+        let lines = Lines::make(&folder.path().join(LINES_FILE), ask.testbed.workers as usize)?;
+        Ok(Some(Self { settings, folder, lines }))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join(LINES_FILE)
+    }
+}
+
+/// A folder of this process's own, which goes with it.
+///
+/// In memory, or where that only reads or is missing, where else temporary files lie. Processes of several
+/// containers may have one number and one such folder: chance tells them apart.
+fn folder_in_memory() -> Outcome<HeldMemory> {
+    let name = live_folder_name(random_bits()?);
+    HeldMemory::take(Path::new(IN_MEMORY).join(&name))
+        .or_else(|_| HeldMemory::take(std::env::temp_dir().join(name)))
+}
+
+impl Counted {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            submits: self.submits - before.submits,
+            tokens: self.tokens - before.tokens,
+            recirculated: self.recirculated - before.recirculated,
+            packets: self.packets - before.packets,
+            passes: self.passes - before.passes,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+/// Who waits how, and where.
+pub(super) struct Layout {
+    pub(super) waiting: Waiting,
+    pub(super) switch_core: Option<usize>,
+    pub(super) hosts_core: Option<usize>,
+}
+
+impl Layout {
+    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may
+    /// run.
+    pub(super) fn of(io: Io) -> Self {
+        if cores() < 2 || io == Io::Xdp {
+            return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };
+        }
+        // Which cores a process may use need not begin at 0.
+        let usable = |core| std::thread::spawn(move || pin_thread(core).is_ok()).join().unwrap_or(false);
+        let on = |core| (usable(0) && usable(1)).then_some(core);
+        Self { waiting: Waiting::Spin, switch_core: on(0), hosts_core: on(1) }
+    }
+}
+
+/// What became of a schedule's tasks, unless a signal comes before.
+pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
+    loop {
+        if stop.is_asked() {
+            return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
+        }
+        if let Some(played) = playing.wait(LOOK_EVERY)? {
+            return Ok(played);
+        }
+    }
+}
+
+/// When a task's outcome is unknown that has none.
+pub(super) fn deadline(dilation: u32) -> Nanos {
+    DEADLINE.max(DEADLINE_STOOD_FOR.times(dilation.into()))
+}
+
+/// Tasks that may be outstanding together: C + ΣN, as in the simulator.
+fn outstanding(ask: &Ask, who: &Who) -> u32 {
+    ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
+}
+
+/// Workers register with a quota of 1 at least, also where tasks are pushed and nobody uses it.
+fn quota(ask: &Ask, who: &Who) -> u8 {
+    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.quota().max(1) }
+}
+
+fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
+    let most = outstanding(ask, who);
+    let quota_max = who.choice.quota_max().max(quota(ask, who));
+    let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
+    let size = Config {
+        workers: servers::workers(&ask.testbed) as u16,
+        clients: 2,
+        slices: ask.slices.len().max(1) as u16,
+        types: types.unwrap_or(1),
+        tasks_per_slice: most.next_power_of_two(),
+        tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
+        replay_cells: replay_cells(most),
+        counters_start: Serial(0),
+        polls_ahead: 0,
+        seed: ask.seed,
+        ..Config::full(epoch)
+    };
+    SwitchConfig {
+        program: who.choice,
+        delays: ask.delays(),
+        waiting: layout.waiting,
+        core: layout.switch_core,
+        ..SwitchConfig::new(size)
+    }
+}
+
+fn control_plan(
+    ask: &Ask,
+    who: &Who,
+    suits: Option<&Suits>,
+    switch: sluice_wire::Endpoint,
+) -> sluice_control::Plan {
+    let slice = |index: usize, name: &str, serves: &dyn Fn(&str) -> bool| {
+        let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
+        let types = classes().map(|class| class.task_type).collect();
+        let sizes = ask.testbed.sizes_of(classes(), who.choice.classes());
+        let limit = Some(ask.testbed.queue);
+        let serving = suits.map_or_else(Serving::default, |suits| suits.slices[index].serving);
+        sluice_control::SlicePlan { name: name.into(), types, limit, sizes, serving }
+    };
+    let of = |(index, (names, _)): (usize, &(String, u32))| {
+        slice(index, names, &|class| names.split('+').any(|name| name == class))
+    };
+    let slices = match &ask.slices[..] {
+        [] => vec![slice(0, ALL, &|_| true)],
+        slices => slices.iter().enumerate().map(of).collect(),
+    };
+    sluice_control::Plan {
+        labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
+        needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
+        lease: LEASE,
+        renew_every: RENEW_EVERY,
+        retry_for: deadline(ask.dilation),
+        packet_lifetime: PACKET_LIFETIME,
+        max_wait: nanos(Duration::from_secs(1)),
+        ..sluice_control::Plan::new(switch, slices)
+    }
+}
+
+/// The slice of a worker, by its place among all.
+fn slice_of(ask: &Ask, mut place: u32) -> String {
+    for (name, workers) in &ask.slices {
+        if place < *workers {
+            return name.clone();
+        }
+        place -= workers;
+    }
+    ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
+}
+
+/// The testbed's servers of many cores; none where each worker is one.
+fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
+    let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
+    let start = |number| {
+        let options = worker_options(ask, who, controller, (number, None))?;
+        LiveServer::start(&ask.testbed, options, types.to_vec())
+    };
+    (0..count).map(start).collect()
+}
+
+fn worker_options(
+    ask: &Ask,
+    who: &Who,
+    controller: &str,
+    (number, beginning): (u32, Option<Beginning>),
+) -> Outcome<WorkerOptions> {
+    // What it states is not measured again: the controller is left alone.
+    let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
+    Ok(WorkerOptions {
+        name: worker_name(number),
+        slice: slice_of(ask, number),
+        quota: quota(ask, who),
+        capacity: capacity.max(1),
+        dilation: ask.dilation,
+        costs: beginning.map(|beginning| ask.costs(number, beginning)),
+        early: who.choice.early().is_some(),
+        patience: who.choice.patience(),
+        ..WorkerOptions::new(controller)?
+    })
+}

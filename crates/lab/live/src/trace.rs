@@ -1,0 +1,88 @@
+//! The traces of a sweep: drawn once, written, and read again by both sides.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+use sluice_net::client::Urgency;
+use sluice_net::schedule::Planned;
+use sluice_services::hold;
+use sluice_sim::workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
+use sluice_support::fail::{Failure, Kind, Outcome};
+use sluice_support::results::files;
+use sluice_support::stop::Stop;
+use sluice_wire::{Nanos, TaskType};
+
+use super::ask::Ask;
+
+/// One trace for each load and replication.
+pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
+
+impl Traces {
+    /// Draws all of them into the folder of results, unless it is stopped.
+    pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
+        let folder = ask.out.join("traces");
+        files::make(&folder)?;
+        let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number, stop)).collect();
+        Ok(Self(ask.loads.iter().map(of).collect::<Outcome<_>>()?))
+    }
+
+    /// The trace of a load, by its place among the loads, and a replication.
+    pub(crate) fn get(&self, load: usize, replication: u32) -> &Arc<Trace> {
+        &self.0[load][replication as usize]
+    }
+
+    /// The workload as this trace has it.
+    pub(crate) fn workload(&self, ask: &Ask, load: usize, replication: u32) -> Workload {
+        let trace = Arc::clone(self.get(load, replication));
+        Workload { classes: ask.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
+    }
+}
+
+fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
+    let path = ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1));
+    let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
+    let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
+    let requests = requests.take(usize::try_from(tasks).unwrap_or(usize::MAX));
+    written(&path, &ask.workload, requests, stop).map(Arc::new)
+}
+
+/// Writes these tasks into a file and reads it again: both sides get what stands there.
+pub(crate) fn written(
+    path: &Path,
+    workload: &Workload,
+    requests: impl Iterator<Item = Request>,
+    stop: &Stop,
+) -> Outcome<Trace> {
+    let failed = |why: std::io::Error| files::unwritten(path, &why);
+    let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
+    let out = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut writer = TraceWriter::new(out, names.clone()).map_err(failed)?;
+    for request in requests {
+        if stop.is_asked() {
+            return Err(Failure::new(Kind::Aborted, "stopped by a signal before anything was measured"));
+        }
+        writer.write(&request).map_err(failed)?;
+    }
+    writer.finish().map_err(failed)?;
+    Trace::read(path, Some(&names)).map_err(Failure::broken)
+}
+
+/// A trace as a client sends it, all times stretched; `of` says a task's type and what span it carries.
+pub(crate) fn planned(
+    trace: &Trace,
+    dilation: u32,
+    of: impl Fn(&TracedTask) -> (TaskType, Nanos),
+) -> Vec<Planned> {
+    let planned = |task: &TracedTask| {
+        let (kind, span) = of(task);
+        Planned {
+            due: task.at.times(dilation.into()),
+            kind,
+            urgency: task.service.map_or(Urgency::Unstated, Urgency::Work),
+            bytes: hold::request(span),
+        }
+    };
+    trace.tasks().iter().map(planned).collect()
+}

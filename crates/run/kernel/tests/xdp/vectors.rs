@@ -1,0 +1,59 @@
+//! Vectors through the program.
+
+use sluice_conformance::explore::{SERVERS_SHAPE, SHAPE, explore, explore_servers};
+use sluice_conformance::{Shape, Vector, play};
+
+use crate::plane::Xdp;
+
+/// `XDP_SEEDS` and `XDP_STEPS` make it longer.
+#[test]
+fn what_the_model_does_on_random_walks_the_program_does_too() {
+    let Some(mut xdp) = Xdp::new(SHAPE) else { return };
+    for seed in 0..asked("XDP_SEEDS", 40) {
+        xdp.switch.clear().expect("root");
+        if let Err(differs) = play(&explore(seed, asked("XDP_STEPS", 300) as usize), &mut xdp) {
+            panic!("{differs}");
+        }
+    }
+}
+
+#[test]
+fn what_the_model_writes_ahead_on_random_walks_the_program_writes_too() {
+    let Some(mut xdp) = Xdp::new(SERVERS_SHAPE) else { return };
+    let (seeds, steps) = (asked("XDP_SEEDS", 40), asked("XDP_STEPS", 300));
+    let mut copies = 0;
+    for seed in 0..seeds {
+        xdp.switch.clear().expect("root");
+        let walk = explore_servers(seed, steps as usize);
+        if let Err(differs) = play(&walk, &mut xdp) {
+            panic!("{differs}");
+        }
+        copies += walk.after.counts.get("written_ahead").copied().unwrap_or_default();
+    }
+    assert!(copies > seeds * steps / 100, "the walks have tasks that are written ahead: {copies} copies");
+}
+
+fn asked(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn the_program_does_what_the_vectors_say() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/vectors");
+    let files = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
+    // Those of one shape have names that begin alike.
+    let files: std::collections::BTreeSet<_> = files.collect();
+    let mut loaded: Option<(Shape, Xdp)> = None;
+    for path in files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+    {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let vector = Vector::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        if loaded.as_ref().is_none_or(|(shape, _)| *shape != vector.shape) {
+            let Some(xdp) = Xdp::new(vector.shape) else { return };
+            loaded = Some((vector.shape, xdp));
+        }
+        let (_, xdp) = loaded.as_mut().expect("just loaded");
+        xdp.switch.clear().expect("root");
+        play(&vector, xdp).unwrap_or_else(|why| panic!("{why}"));
+    }
+}

@@ -1,0 +1,39 @@
+//! Real time for an application: UDP sockets, its client and its workers, and how both call the controller.
+//!
+//! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only
+//! moves bytes, tells the time and keeps threads apart. The switch and the controller are not here:
+//! `sluice-switchd`, `sluice-kernel`.
+#![deny(unsafe_code)]
+
+pub mod agent;
+pub mod client;
+pub mod clock;
+pub mod crew;
+pub mod detour;
+mod error;
+pub mod exit;
+pub mod faults;
+pub mod first;
+pub mod hold;
+mod identity;
+mod parts;
+mod payloads;
+pub mod pin;
+pub mod plain;
+pub mod program;
+pub mod rdma;
+pub mod registrar;
+pub mod rpc;
+pub mod schedule;
+pub mod served;
+pub mod server;
+pub mod service;
+pub mod udp;
+pub mod worker;
+
+pub use client::{Client, ClientOptions};
+pub use error::NetError;
+pub use program::{run_service, run_service_with};
+pub use service::{Service, ServiceError, Task, service_fn};
+pub use sluice_wire::{Nanos, TaskType};
+pub use worker::{Worker, WorkerOptions};

@@ -1,0 +1,98 @@
+//! RocksDB as a program: what `sluice worker rocksdb` becomes, and what `sluice` starts where data must be
+//! loaded or measured.
+//!
+//! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr
+//! has nothing but progress.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use clap::Parser;
+use serde_json::{Value, json};
+use sluice_net::exit::Kind;
+use sluice_net::program::{WorkerArgs, run_worker_on_cores};
+use sluice_rocksdb::measure::measure;
+use sluice_rocksdb::progress::{Progress, Quiet, Shown};
+use sluice_rocksdb::{Rocks, RocksError, load};
+use sluice_services::rocks::RocksArgs;
+use sluice_services::rocks::measure::MeasureArgs;
+
+/// RocksDB for `sluice`, which must lie in the same folder.
+#[derive(Debug, Parser)]
+#[command(name = "sluice-rocksdb", version = VERSION.as_str())]
+enum Program {
+    /// Serve GETs and SCANs as a worker of a rack.
+    Worker {
+        #[command(flatten)]
+        data: RocksArgs,
+        #[command(flatten)]
+        worker: Box<WorkerArgs>,
+    },
+    /// Load the database if it is not there.
+    Load {
+        #[command(flatten)]
+        data: RocksArgs,
+        /// Show no progress.
+        #[arg(long)]
+        quiet: bool,
+    },
+    /// Measure operations; a line of JSON for each replication.
+    Measure {
+        #[command(flatten)]
+        what: MeasureArgs,
+        /// How often to measure everything, each time with the next seed.
+        #[arg(long, value_name = "COUNT", default_value_t = 1)]
+        replications: u32,
+        /// Show no progress.
+        #[arg(long)]
+        quiet: bool,
+    },
+}
+
+/// This program's, and which RocksDB it runs with: the memory map knows.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let files = maps.lines().filter_map(|line| line.split('/').next_back());
+    let library = files.into_iter().find(|file| file.starts_with("librocksdb"));
+    let library =
+        library.map_or_else(|| "RocksDB built in".to_owned(), |file| format!("the system's {file}"));
+    format!("{}, {library}", env!("CARGO_PKG_VERSION"))
+});
+
+fn main() -> ExitCode {
+    match Program::parse() {
+        Program::Worker { data, worker } => {
+            run_worker_on_cores(&worker, || Rocks::open(&data, &mut Shown::new()))
+        }
+        Program::Load { data, quiet } => {
+            answer(load::ensure(&data, &mut *progress(quiet)).map(|()| Vec::new()))
+        }
+        Program::Measure { what, replications, quiet } => {
+            let measured = measure(&what, replications, &mut *progress(quiet));
+            answer(measured.map(|measured| measured.iter().map(|of| json!(of)).collect()))
+        }
+    }
+}
+
+fn progress(quiet: bool) -> Box<dyn Progress> {
+    if quiet { Box::new(Quiet) } else { Box::new(Shown::new()) }
+}
+
+/// Says on stdout what came out, a line each, or why it failed.
+fn answer(done: Result<Vec<Value>, RocksError>) -> ExitCode {
+    let (lines, code) = match done {
+        Ok(lines) => (lines, ExitCode::SUCCESS),
+        Err(why) => {
+            let kind = if why.is_bad_input() { Kind::BadInput } else { Kind::Broken };
+            let error = json!({ "kind": kind.name(), "exit_code": kind.code(), "message": why.to_string() });
+            (vec![json!({ "schema": "sluice.error.v1", "error": error })], kind.into())
+        }
+    };
+    let mut out = io::stdout().lock();
+    match lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()) {
+        Ok(()) => code,
+        // Whoever asked is gone.
+        Err(_) => Kind::Broken.into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! What the RocksDB service is asked and answers ([`codec`]), and what its program is told: which data it
+//! serves, and what [`measure`] times. The service stands in `crates/run/rocksdb`.
+
+pub mod codec;
+pub mod measure;
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use sluice_net::udp::DATAGRAM_BYTES;
+use sluice_wire::{HEADER_BYTES, TaskType};
+
+/// The service's name.
+pub const NAME: &str = "rocksdb";
+/// The type number of a GET.
+pub const GET: TaskType = TaskType(1);
+/// The type number of a SCAN.
+pub const SCAN: TaskType = TaskType(2);
+/// Keys that one GET may name: as many as fit one packet.
+pub const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
+
+/// Where the data is, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub struct RocksArgs {
+    /// Folder of the RocksDB database; loaded at the first start.
+    #[arg(long, value_name = "FOLDER", default_value = DB_DEFAULT)]
+    pub db: PathBuf,
+    /// How many keys the database holds.
+    #[arg(long, value_name = "COUNT", default_value_t = KEYS_DEFAULT)]
+    pub keys: u64,
+    /// Length of each value, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = ITEM_BYTES_DEFAULT)]
+    pub item_bytes: u32,
+    /// Memory for the blocks that each worker keeps, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = CACHE_MIB_DEFAULT)]
+    pub cache_mib: u32,
+}
+
+const DB_DEFAULT: &str = "out/rocksdb";
+const KEYS_DEFAULT: u64 = 200_000;
+const ITEM_BYTES_DEFAULT: u32 = 128;
+const CACHE_MIB_DEFAULT: u32 = 64;
+
+impl Default for RocksArgs {
+    fn default() -> Self {
+        Self {
+            db: DB_DEFAULT.into(),
+            keys: KEYS_DEFAULT,
+            item_bytes: ITEM_BYTES_DEFAULT,
+            cache_mib: CACHE_MIB_DEFAULT,
+        }
+    }
+}
+
+impl RocksArgs {
+    /// The flags that say the same.
+    pub fn flags(&self) -> Vec<OsString> {
+        let Self { db, keys, item_bytes, cache_mib } = self;
+        // So a folder's name may begin with a dash.
+        let mut flags = vec![[OsStr::new("--db="), db.as_os_str()].into_iter().collect()];
+        for (flag, value) in
+            [("--keys", *keys), ("--item-bytes", (*item_bytes).into()), ("--cache-mib", (*cache_mib).into())]
+        {
+            flags.extend([flag.into(), value.to_string().into()]);
+        }
+        flags
+    }
+}

@@ -1,0 +1,327 @@
+//! A rack inside the test's process: a switch with its controller, and workers on threads.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sluice_control::{Plan, RdmaPlan, SlicePlan};
+use sluice_net::faults::{FaultPlan, Rates};
+use sluice_net::service::{Service, ServiceError, Task};
+use sluice_net::worker::{Stopper, WorkerReport};
+use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
+use sluice_switch::Config;
+use sluice_switch::registry::Choice;
+use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
+use sluice_switchd::rpc::{Guard, LocalSwitch, RpcServer};
+use sluice_switchd::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
+use sluice_wire::serving::{Labels, Serving};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Epoch, Nanos};
+
+/// What the tests' tasks are.
+pub(crate) const ECHO: TaskType = TaskType(9);
+/// A second type, in a slice of its own.
+pub(crate) const OTHER: TaskType = TaskType(10);
+
+/// As controllers have it by default.
+const RENEW_EVERY: Nanos = Nanos::from_millis(250);
+
+/// The switch and its controller.
+pub(crate) struct Rack {
+    faults: Rates,
+    program: Choice,
+    delays: Delays,
+    slices: Vec<SlicePlan>,
+    /// All labels, and what tasks of a type need of them.
+    labels: Vec<String>,
+    needs: Vec<(TaskType, Labels)>,
+    /// Room for servers, and what the controller is told of them.
+    servers: u16,
+    rdma: RdmaPlan,
+    /// How often hosts renew; a lease is four times as long.
+    renew_every: Nanos,
+    life: Option<Life>,
+    controller_at: SocketAddr,
+}
+
+struct Life {
+    switch: SwitchHandle,
+    thread: JoinHandle<Result<(), NetError>>,
+    controller: RpcServer,
+}
+
+static EPOCHS: AtomicU32 = AtomicU32::new(1);
+static SEEDS: AtomicU64 = AtomicU64::new(1);
+
+impl Rack {
+    /// One slice, for [`ECHO`].
+    pub(crate) fn start() -> Self {
+        Self::with(Rates::default(), &[ECHO], 1_000)
+    }
+
+    /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting
+    /// tasks.
+    pub(crate) fn with(faults: Rates, types: &[TaskType], limit: u32) -> Self {
+        Self::made_of(faults, Choice::default(), Delays::NONE, types, limit)
+    }
+
+    /// One slice, for [`ECHO`], under this program, with these delays.
+    pub(crate) fn under(program: Choice, delays: Delays) -> Self {
+        Self::made_of(Rates::default(), program, delays, &[ECHO], 1_000)
+    }
+
+    /// The same with faults on every socket, without delays.
+    pub(crate) fn under_faults(faults: Rates, program: Choice) -> Self {
+        Self::of_room(faults, program, 1_000)
+    }
+
+    /// The same with a limit of waiting tasks.
+    pub(crate) fn of_room(faults: Rates, program: Choice, limit: u32) -> Self {
+        Self::made_of(faults, program, Delays::NONE, &[ECHO], limit)
+    }
+
+    fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
+        let slice = |of: &TaskType| SlicePlan {
+            name: of.to_string(),
+            types: vec![*of],
+            limit: Some(limit),
+            ..SlicePlan::default()
+        };
+        let mut rack = Self::of(types.iter().map(slice).collect());
+        (rack.faults, rack.program, rack.delays) = (faults, program, delays);
+        rack.begin()
+    }
+
+    /// With faults on every socket and one slice, for [`ECHO`], whose tasks are written ahead to servers.
+    pub(crate) fn with_servers(faults: Rates, rdma: RdmaPlan) -> Self {
+        // So few that none waits for its client's first timeout, also on a busy machine.
+        let slice =
+            SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), ..SlicePlan::default() };
+        let mut rack = Self::of(vec![slice]);
+        (rack.faults, rack.servers, rack.rdma) = (faults, 2, rdma);
+        rack.begin()
+    }
+
+    /// One slice, for [`ECHO`], which needs nothing, and [`OTHER`], which needs the label `gpu`. `ssd` is a
+    /// label that no kind of workers has beside it.
+    pub(crate) fn with_labels(program: &str) -> Self {
+        let (none, gpu) = (Labels::NONE, Labels(1));
+        let serving = Serving::of(&[none, gpu], &[none, gpu]).expect("all are served");
+        let (name, types) = ("main".to_owned(), vec![ECHO, OTHER]);
+        let mut rack = Self::of(vec![SlicePlan { name, types, serving, ..SlicePlan::default() }]);
+        rack.labels = ["gpu", "ssd"].map(str::to_owned).to_vec();
+        rack.needs = vec![(OTHER, gpu)];
+        rack.program = Choice::parse(program).expect("it is known");
+        rack.begin()
+    }
+
+    /// Nothing that is out of the ordinary; it has not begun.
+    fn of(slices: Vec<SlicePlan>) -> Self {
+        Self {
+            faults: Rates::default(),
+            program: Choice::default(),
+            delays: Delays::NONE,
+            slices,
+            labels: Vec::new(),
+            needs: Vec::new(),
+            servers: 0,
+            rdma: RdmaPlan::default(),
+            renew_every: RENEW_EVERY,
+            life: None,
+            controller_at: SocketAddr::from(([127, 0, 0, 1], 0)),
+        }
+    }
+
+    /// A slice for each type, and hosts that renew only so often.
+    pub(crate) fn renewing_every(renew_every: Nanos, types: &[TaskType]) -> Self {
+        let mut rack = Self::with(Rates::default(), types, 1_000);
+        rack.renew_every = renew_every;
+        rack.restart();
+        rack
+    }
+
+    fn begin(mut self) -> Self {
+        let life = self.live(self.controller_at);
+        self.controller_at = life.controller.local();
+        self.life = Some(life);
+        self
+    }
+
+    /// One step on the switch's tables.
+    pub(crate) fn table(&self, op: TableOp) -> TableAnswer {
+        let tables = self.life.as_ref().expect("it runs").switch.tables();
+        tables.call(vec![op]).expect("the switch runs").remove(0)
+    }
+
+    /// What the switch counted under a name, since it was last started.
+    pub(crate) fn counted(&self, name: &str) -> u64 {
+        let life = self.life.as_ref().expect("it runs");
+        life.switch.counters().all().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
+    }
+
+    /// Ends the switch and the controller with it, and starts both anew at the same addresses.
+    pub(crate) fn restart(&mut self) {
+        let switch_at = self.life.as_ref().expect("it runs").switch.local();
+        self.end();
+        self.life = Some(self.live(switch_at));
+    }
+
+    pub(crate) fn controller(&self) -> String {
+        self.controller_at.to_string()
+    }
+
+    pub(crate) fn client(&self, name: &str) -> Client {
+        Client::connect(&self.client_options(name)).expect("the controller takes clients")
+    }
+
+    pub(crate) fn client_options(&self, name: &str) -> ClientOptions {
+        ClientOptions {
+            name: name.to_owned(),
+            faults: self.faults(name),
+            ..ClientOptions::new(&self.controller()).expect("a legal address")
+        }
+    }
+
+    pub(crate) fn worker(&self, name: &str, service: impl Service + 'static) -> Running {
+        self.worker_with(name, service, |_| {})
+    }
+
+    pub(crate) fn worker_with(
+        &self,
+        name: &str,
+        service: impl Service + 'static,
+        change: impl FnOnce(&mut WorkerOptions),
+    ) -> Running {
+        let mut options = WorkerOptions::new(&self.controller()).expect("a legal address");
+        name.clone_into(&mut options.name);
+        options.faults = self.faults(name);
+        change(&mut options);
+        Running::start(&options, service)
+    }
+
+    pub(crate) fn faults(&self, socket: &str) -> FaultPlan {
+        FaultPlan::both(SEEDS.fetch_add(1, Ordering::Relaxed), socket, self.faults)
+    }
+
+    fn live(&self, switch_at: SocketAddr) -> Life {
+        let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
+        let size = Config::full_of(epoch, self.program.classes(), self.program.kinds());
+        let config = SwitchConfig {
+            at: switch_at,
+            program: self.program,
+            delays: self.delays,
+            faults: self.faults("switch"),
+            ..SwitchConfig::new(Config { servers: self.servers, ..size })
+        };
+        let driver = SwitchDriver::new(&config).expect("the loopback has free ports");
+        let switch = driver.handle();
+        let thread = driver.spawn().expect("the system has threads");
+        let at = switch.local().into();
+        let controller = start_controller(ControllerOptions {
+            at: self.controller_at,
+            guard: Guard::Loopback,
+            plan: Plan {
+                rdma: self.rdma,
+                labels: self.labels.clone(),
+                needs: self.needs.clone(),
+                renew_every: self.renew_every,
+                lease: self.renew_every.times(4),
+                retry_for: crate::RETRY_FOR,
+                ..Plan::new(at, self.slices.clone())
+            },
+            seed: [7; 32],
+            switch: SwitchLink::Here(LocalSwitch::new(switch.clone(), at)),
+        });
+        Life { switch, thread, controller: controller.expect("the port is free") }
+    }
+
+    fn end(&mut self) {
+        let Some(Life { switch, thread, controller }) = self.life.take() else { return };
+        drop(controller);
+        switch.stop();
+        thread.join().expect("no panic").expect("no error");
+    }
+}
+
+impl Drop for Rack {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A worker on its thread; dropping it ends it at once.
+pub(crate) struct Running {
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
+}
+
+impl Running {
+    pub(crate) fn start(options: &WorkerOptions, service: impl Service + 'static) -> Self {
+        let worker = Worker::new(options, service).expect("the loopback has free ports");
+        let stopper = worker.stopper();
+        Self { stopper, thread: Some(thread::spawn(|| worker.run())) }
+    }
+
+    /// Lets it finish what it holds.
+    pub(crate) fn drain(mut self) -> WorkerReport {
+        self.stopper.stop();
+        self.join()
+    }
+
+    /// As kill -9 would.
+    pub(crate) fn kill(mut self) -> WorkerReport {
+        self.stopper.stop();
+        self.stopper.stop();
+        self.join()
+    }
+
+    fn join(&mut self) -> WorkerReport {
+        let thread = self.thread.take().expect("joined once");
+        thread.join().expect("no panic").expect("no error")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stopper.stop();
+            self.stopper.stop();
+            thread.join().ok();
+        }
+    }
+}
+
+/// Answers with the task's bytes, after a while if it was told so; counts what it runs.
+#[derive(Clone, Default)]
+pub(crate) struct Echo {
+    pub(crate) runs: Arc<AtomicU64>,
+    pub(crate) takes: Duration,
+}
+
+impl Service for Echo {
+    fn types(&self) -> Vec<TaskType> {
+        vec![ECHO]
+    }
+
+    fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        match task.bytes {
+            b"panic" => panic!("as asked"),
+            b"error" => return Err(ServiceError::new("as asked")),
+            bytes => reply.extend(bytes),
+        }
+        thread::sleep(self.takes);
+        Ok(())
+    }
+}
+
+/// Waits until `is_so`, and fails the test if it never becomes so.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let give_up = Instant::now() + Duration::from_mins(2);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what} never came");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

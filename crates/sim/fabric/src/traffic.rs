@@ -1,0 +1,92 @@
+//! Who sends how much to whom, and when: each host begins flows as a Poisson process, each to another host
+//! that is drawn evenly.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use sluice_events::dice::Dice;
+use sluice_wire::Nanos;
+
+use crate::error::{FabricError, require};
+use crate::flow::FlowSpec;
+use crate::ids::HostId;
+use crate::sizes::FlowSizes;
+use crate::topology::Topology;
+use crate::wiring::Wiring;
+
+/// What a fabric is asked to carry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// How large flows are.
+    pub sizes: FlowSizes,
+    /// What hosts send on average, as a share of their links; headers and answers come on top.
+    pub load: f64,
+    /// How many flows begin.
+    pub flows: u64,
+}
+
+impl Traffic {
+    /// The load that fills the busiest of a topology's links between switches; above 1 if hosts cannot.
+    pub fn most(topology: &Topology) -> Result<f64, FabricError> {
+        Ok(1.0 / Wiring::new(topology)?.busiest())
+    }
+
+    /// Its flows, in the order in which they begin.
+    pub fn arrivals(
+        &self,
+        topology: &Topology,
+        seed: u64,
+        replication: u32,
+    ) -> Result<FlowArrivals, FabricError> {
+        let (load, plan) = (self.load, Wiring::new(topology)?);
+        require(load > 0.0 && load <= 1.0, "the load", load, "more than 0, at most 1")?;
+        let share = load * plan.busiest();
+        if share > 1.0 {
+            return Err(FabricError::Load { load, share, most: load / share });
+        }
+        let hosts = &plan.sockets[..plan.hosts as usize];
+        let endless = hosts.iter().any(|socket| socket.speed.gbps.is_infinite());
+        require(!endless, "the rate of a host that begins flows", "without a limit", "one in Gb/s")?;
+        let mut dice = Dice::named(seed, "flows", replication);
+        let mean_ns = |host: usize| self.sizes.mean() * 8.0 / (load * plan.sockets[host].speed.gbps);
+        let means: Vec<f64> = (0..plan.hosts as usize).map(mean_ns).collect();
+        let first = |(host, mean): (usize, &f64)| Reverse((gap(&mut dice, *mean), host as u32));
+        Ok(FlowArrivals {
+            next: means.iter().enumerate().map(first).collect(),
+            means,
+            sizes: self.sizes.clone(),
+            left: self.flows,
+            dice,
+        })
+    }
+}
+
+/// The flows of a [`Traffic`].
+#[derive(Debug)]
+pub struct FlowArrivals {
+    /// When each host begins its next flow.
+    next: BinaryHeap<Reverse<(u64, u32)>>,
+    /// By host: the mean gap between its flows, in nanoseconds.
+    means: Vec<f64>,
+    sizes: FlowSizes,
+    left: u64,
+    dice: Dice,
+}
+
+impl Iterator for FlowArrivals {
+    type Item = FlowSpec;
+
+    fn next(&mut self) -> Option<FlowSpec> {
+        self.left = self.left.checked_sub(1)?;
+        let mut next = self.next.peek_mut()?;
+        let Reverse((at, from)) = *next;
+        next.0.0 = at + gap(&mut self.dice, self.means[from as usize]);
+        let other = self.dice.below(self.means.len() as u64 - 1) as u32;
+        let to = HostId(other + u32::from(other >= from));
+        Some(FlowSpec { at: Nanos(at), from: HostId(from), to, bytes: self.sizes.draw(&mut self.dice) })
+    }
+}
+
+fn gap(dice: &mut Dice, mean_ns: f64) -> u64 {
+    (dice.exponential() * mean_ns).round() as u64
+}

@@ -1,0 +1,145 @@
+//! What crosses a fabric beside its flows: packets of another world, and what else has to come.
+//!
+//! Fabric and world each have their events; what comes first happens first. A packet has its turn from when
+//! it was sent, so that where nothing waits all happens as without a fabric.
+
+use sluice_fabric::{FabricCounts, FabricError, FabricStep, HostId, Parcel};
+use sluice_wire::Nanos;
+
+use super::gauges::fabric_gauges;
+use super::joined::{JoinedFabric, frame_bytes};
+use crate::events::{Address, EventTurn, Id, Mail, PacketId, Reused, World};
+use crate::stats::Gauges;
+
+/// A fabric, and what is under way on it that is not its own. `T` is what has to come and is no packet.
+#[derive(Debug)]
+pub(crate) struct Crossing<T> {
+    joined: JoinedFabric,
+    carried: Reused<Carried<T>>,
+    under_way: u32,
+    /// What the fabric had done when the measured span began.
+    opened: FabricCounts,
+}
+
+/// Who sends to whom, and at which hosts they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leg {
+    pub(crate) ends: [Address; 2],
+    pub(crate) hosts: [HostId; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Carried<T> {
+    turn: EventTurn,
+    ends: [Address; 2],
+    what: Cargo<T>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Cargo<T> {
+    Packet(PacketId),
+    Other(T),
+}
+
+impl<T: Copy> Crossing<T> {
+    /// A fabric with nobody's packets on it yet.
+    pub(crate) fn new(joined: JoinedFabric) -> Self {
+        let nothing = Carried {
+            turn: EventTurn::default(),
+            ends: [Address::node(0); 2],
+            what: Cargo::Packet(Id::of(0)),
+        };
+        Self { joined, carried: Reused::new(nothing), under_way: 0, opened: FabricCounts::default() }
+    }
+
+    /// A packet of the world leaves then.
+    pub(crate) fn send<C, W>(&mut self, world: &mut World<C, W>, leg: Leg, leaves: Nanos, packet: PacketId) {
+        let bytes = frame_bytes(world.packets.get(packet));
+        self.carry(world, leg, leaves, (bytes, Cargo::Packet(packet)));
+    }
+
+    /// Something else leaves then, with so many bytes.
+    pub(crate) fn send_other<C, W>(
+        &mut self,
+        world: &mut World<C, W>,
+        leg: Leg,
+        leaves: Nanos,
+        (bytes, what): (u32, T),
+    ) {
+        self.carry(world, leg, leaves, (bytes, Cargo::Other(what)));
+    }
+
+    /// What happens in the fabric until the world's next event comes to pass. Packets that come are entered
+    /// into the world; of what else comes or is lost `other` hears, with whether it came. Gives how many
+    /// packets were lost.
+    pub(crate) fn catch_up<C, W>(
+        &mut self,
+        world: &mut World<C, W>,
+        mut other: impl FnMut(T, bool),
+    ) -> Result<u64, FabricError> {
+        let mut lost = 0;
+        while self.joined.fabric.next_at() <= world.engine.next_at() && self.is_awaited(world) {
+            match self.joined.fabric.step()? {
+                Some(FabricStep::Due(flow)) => {
+                    self.joined.fabric.expect(self.joined.flows.as_mut().and_then(Iterator::next))?;
+                    self.joined.fabric.begin(flow);
+                }
+                Some(FabricStep::Came(parcel)) => {
+                    let Carried { turn, ends: [from, to], what } = self.takes(parcel);
+                    let now = self.joined.fabric.now();
+                    match what {
+                        Cargo::Packet(packet) => {
+                            world.engine.arrives(turn, now, to, Mail::Packet { from, packet });
+                        }
+                        Cargo::Other(what) => other(what, true),
+                    }
+                }
+                Some(FabricStep::Lost(parcel)) => match self.takes(parcel).what {
+                    Cargo::Packet(packet) => {
+                        world.packets.free(packet);
+                        lost += 1;
+                    }
+                    Cargo::Other(what) => other(what, false),
+                },
+                Some(FabricStep::Ended(_) | FabricStep::Other) => {}
+                None => break,
+            }
+        }
+        Ok(lost)
+    }
+
+    /// The measured span begins.
+    pub(crate) fn opens(&mut self) {
+        self.opened = self.joined.fabric.counts();
+        self.joined.fabric.forget_gaps();
+    }
+
+    /// What the fabric did in the measured span so far.
+    pub(crate) fn gauges(&self) -> Gauges {
+        let JoinedFabric { fabric, round_trip, .. } = &self.joined;
+        fabric_gauges(&fabric.counts(), &self.opened, fabric.gaps(), *round_trip)
+    }
+
+    fn carry<C, W>(
+        &mut self,
+        world: &mut World<C, W>,
+        Leg { ends, hosts: [from, to] }: Leg,
+        leaves: Nanos,
+        (bytes, what): (u32, Cargo<T>),
+    ) {
+        let turn = world.engine.turn();
+        let tag = self.carried.keep(&Carried { turn, ends, what }).number();
+        self.under_way += 1;
+        self.joined.fabric.carry(leaves, Parcel { from, to, bytes, tag });
+    }
+
+    /// Whether anything of the world's is still to happen: flows go on for ever.
+    fn is_awaited<C, W>(&self, world: &World<C, W>) -> bool {
+        self.under_way > 0 || world.engine.next_at() != Nanos(u64::MAX)
+    }
+
+    fn takes(&mut self, parcel: Parcel) -> Carried<T> {
+        self.under_way -= 1;
+        self.carried.take(Id::of(parcel.tag))
+    }
+}

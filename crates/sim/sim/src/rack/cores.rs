@@ -1,0 +1,188 @@
+//! Servers of many cores in a rack: RingLeader's NIC in front of each, whose lanes are what the switch and
+//! the controller know as workers (`host::worker::Lanes`).
+//!
+//! The testbed's workers are the servers' cores, and classes of one priority share a slice, which all cores
+//! serve. A descriptor takes a way over PCIe to its core, as feedback and the reply do on their way back; a
+//! core pays for a packet received and a reply sent as a worker of its own does, for the descriptor, and for
+//! a switch when another task goes on than the one that yielded. Tokens are the NIC's affair and cost no
+//! core. Where things wait and how long they take are all that is kept here: the machines decide.
+
+mod side;
+
+use std::collections::VecDeque;
+use std::mem;
+
+use sluice_host::orchestrator::{
+    CoreId, CoreScheduler, Nic, OrchestratorError, Priority, RequestHandle, ScheduledRequest,
+};
+use sluice_host::worker::{Action, Lanes, Worker, WorkerSettings};
+use sluice_wire::Nanos;
+
+use crate::cores_layout::{CoresLayout, id};
+use crate::events::AlarmId;
+use crate::nodes::{Node, TaskRun};
+use crate::point::Point;
+
+/// What a descriptor takes of the NIC's buffer: requests' bytes lie in the host's memory.
+const DESCRIPTOR_BYTES: u32 = 64;
+
+/// The same point as its switch has it: the servers' lanes are its workers.
+pub(super) fn of_switch(layout: &CoresLayout, point: &Point) -> Point {
+    let lanes = layout.servers * layout.lanes_each;
+    let mut seen = point.clone();
+    seen.testbed.workers = lanes * layout.services.len() as u32;
+    seen.testbed.servers.count = 0;
+    let slice = |(_, names): &(Priority, String)| (names.clone(), lanes);
+    seen.slices = (layout.services.len() > 1).then(|| layout.services.iter().map(slice).collect());
+    seen
+}
+
+/// All servers of a rack.
+#[derive(Debug)]
+pub(super) struct ServersOfCores {
+    layout: CoresLayout,
+    /// The alarm of the first core; the others' follow.
+    alarms: AlarmId,
+    all: Vec<CoreServer>,
+}
+
+/// One server: what stands behind its lanes.
+#[derive(Debug)]
+struct CoreServer {
+    /// The machines lie with their workers, and come here for what they do together.
+    lanes: Lanes,
+    nic: Nic,
+    cores: Vec<CoreScheduler>,
+    /// How long what each core runs will have run.
+    spans: Vec<Nanos>,
+    /// What it has, by the NIC's handles.
+    tasks: Vec<CoreTask>,
+    free: Vec<u32>,
+    /// On their way to cores, and back from them: what left first comes first.
+    to_cores: VecDeque<(u16, ScheduledRequest)>,
+    ended: VecDeque<(u16, u32)>,
+}
+
+/// A task on its way through a server.
+#[derive(Clone, Copy, Debug)]
+struct CoreTask {
+    worker: usize,
+    run: TaskRun,
+    /// What a core still has to do for it.
+    left: Nanos,
+}
+
+impl ServersOfCores {
+    /// Idle cores; `alarms` are theirs.
+    pub(super) fn new(layout: CoresLayout, alarms: AlarmId) -> Self {
+        let all = (0..layout.servers).map(|_| CoreServer::new(&layout)).collect();
+        Self { layout, alarms, all }
+    }
+
+    /// What a lane's machine is set to: it runs all that it holds.
+    pub(super) const fn settings(plain: WorkerSettings) -> WorkerSettings {
+        WorkerSettings { at_once: plain.held_max, ..plain }
+    }
+
+    /// Which server's core an alarm's place stands for, and which of them; none if it is a worker's.
+    fn core_at(&self, place: u32) -> Option<(usize, u16)> {
+        let core = place.checked_sub(self.layout.lanes())?;
+        Some(((core / self.layout.cores_each) as usize, (core % self.layout.cores_each) as u16))
+    }
+
+    fn alarm(&self, server: usize, core: u16) -> AlarmId {
+        self.alarms.of_place(server as u32 * self.layout.cores_each + u32::from(core))
+    }
+
+    /// Shares out the room of a server's cores among the tokens of its lanes.
+    fn share_room(&mut self, server: usize, workers: &mut [Node<Worker>]) {
+        for service in 0..self.layout.services.len() {
+            let room = self.all[server].room(service);
+            let lanes: Vec<usize> = (0..self.layout.lanes_each as usize).collect();
+            self.with_lanes(server, service, workers, |machines| machines.share_room(&lanes, room));
+        }
+    }
+
+    /// Lets a service's lanes do something together.
+    fn with_lanes<T>(
+        &mut self,
+        server: usize,
+        service: usize,
+        workers: &mut [Node<Worker>],
+        call: impl FnOnce(&mut Lanes) -> T,
+    ) -> T {
+        let of = self.layout.workers_of(server, service);
+        let lanes = &mut self.all[server].lanes;
+        let mut swap = |lanes: &mut Lanes| {
+            for (lane, worker) in workers[of.clone()].iter_mut().enumerate() {
+                mem::swap(lanes.lane(lane), &mut worker.machine);
+            }
+        };
+        swap(lanes);
+        let said = call(lanes);
+        swap(lanes);
+        said
+    }
+
+    /// A lane has served a task: it answers, and no token leaves before the room is shared out anew.
+    fn finishes(
+        &mut self,
+        task: &CoreTask,
+        (now, settings): (Nanos, &WorkerSettings),
+        answer: (sluice_wire::ReplyStatus, sluice_wire::Payload),
+        workers: &mut [Node<Worker>],
+        out: &mut Vec<Action>,
+    ) {
+        let (server, service) = self.layout.place_of(task.worker);
+        let lane = task.worker - self.layout.workers_of(server, service).start;
+        self.with_lanes(server, service, workers, |lanes| {
+            lanes.finished(lane, now, settings, (task.run.slot, task.run.started), answer, out);
+        });
+    }
+}
+
+impl CoreServer {
+    fn new(layout: &CoresLayout) -> Self {
+        let cores = layout.cores_each as usize;
+        let nic = layout.idle_nic().expect("the point was checked");
+        let held = layout.held_max();
+        let yields = layout.times.yields;
+        let yields = if yields > Nanos(0) { yields } else { Nanos(u64::MAX >> 1) };
+        let core = |core: usize| CoreScheduler::new(CoreId(core as u16), held, yields);
+        Self {
+            lanes: Lanes::new(layout.lanes_each as usize),
+            nic,
+            cores: (0..cores).map(core).collect(),
+            spans: vec![Nanos(0); cores],
+            tasks: Vec::new(),
+            free: Vec::new(),
+            to_cores: VecDeque::new(),
+            ended: VecDeque::new(),
+        }
+    }
+
+    /// A lane's task waits for a core.
+    fn offer(&mut self, service: usize, task: CoreTask, now: Nanos) -> Result<(), OrchestratorError> {
+        let place = self.free.pop().unwrap_or(self.tasks.len() as u32);
+        match self.tasks.get_mut(place as usize) {
+            Some(free) => *free = task,
+            None => self.tasks.push(task),
+        }
+        let handle = (RequestHandle(place.into()), DESCRIPTOR_BYTES);
+        self.nic.receive_of(id(service), handle, now, |_| debug_assert!(false, "lanes keep to the room"))
+    }
+
+    /// Gives cores what there is room for: says how many descriptors leave.
+    fn dispatch(&mut self, now: Nanos) -> usize {
+        let before = self.to_cores.len();
+        while let Some(descriptor) = self.nic.dispatch(now) {
+            self.to_cores.extend(descriptor.request.map(|request| (descriptor.core.0, request)));
+        }
+        self.to_cores.len() - before
+    }
+
+    /// How many more of a service's tasks the cores have room for.
+    fn room(&self, service: usize) -> u32 {
+        self.nic.balancer().room(id(service)).saturating_sub(self.nic.waiting(id(service)))
+    }
+}
