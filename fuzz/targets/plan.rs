@@ -15,28 +15,28 @@ mod error;
 #[path = "../../crates/run/net/src/exit.rs"]
 pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/sluice/support/src/fail/mod.rs"]
+#[path = "../../crates/cli/support/src/fail/mod.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/run/net/src/faults.rs"]
 pub mod faults;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/sluice/support/src/file_name.rs"]
+#[path = "../../crates/cli/support/src/file_name.rs"]
 mod file_name;
 #[allow(dead_code, reason = "only the limits are needed")]
 #[path = "../../crates/run/net/src/first.rs"]
 pub mod first;
 #[allow(dead_code, unused_imports, reason = "only the parser is called")]
-#[path = "../../crates/cli/sluice/support/src/plan/mod.rs"]
+#[path = "../../crates/cli/support/src/plan/mod.rs"]
 mod plan;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/sluice/support/src/print.rs"]
+#[path = "../../crates/cli/support/src/print.rs"]
 mod print;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/run/net/src/served.rs"]
 pub mod served;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/sluice/support/src/units.rs"]
+#[path = "../../crates/cli/support/src/units.rs"]
 mod units;
 
 use error::NetError;
