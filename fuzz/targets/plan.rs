@@ -2,8 +2,8 @@
 //! same plan.
 #![no_main]
 
-extern crate self as sluice_services;
 extern crate self as sluice_net;
+extern crate self as sluice_services;
 
 use libfuzzer_sys::fuzz_target;
 
