@@ -266,7 +266,7 @@ impl Rack {
         }
     }
 
-    /// A broom makes one pass and is lost: no packets go round here.
+    /// A sweep makes one pass and is lost: no packets go round here.
     fn table(&mut self, op: TableOp) -> TableAnswer {
         let answer = self.switch.table(op);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What a token and a task take if tokens have ranks: the programs of pair.bpf.c, with the rendezvous of line.h where the
- * switch has its own. Beyond a pair it measures nothing: room, the broom and the loader are those of one ring. The queues of
+ * switch has its own. Beyond a pair it measures nothing: room, the sweep and the loader are those of one ring. The queues of
  * all slices serve as the rings of the first; a token looks at the tasks' ring instead of its own, which takes as long.
  */
 #include "line.h"

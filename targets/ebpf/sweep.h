@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's broom. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame,
+ * The controller's sweep. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame,
  * runs the program `sweep` with it (BPF_PROG_TEST_RUN), and sends what comes of it by its own socket. It is not attached
  * to any link: a SWEEP from the wire is refused. A walk visits at most the 65,535 entries
  * that a SWEEP can name and ends early when it has something to send, as on the chip.
@@ -124,7 +124,7 @@ static __always_inline int is_admitted(struct granted token)
 	return row && row->open && row->generation == token.generation;
 }
 
-/* One pass of the broom; 1 ends the walk. */
+/* One pass of the sweep; 1 ends the walk. */
 static long walk_on(__u32 index, void *context)
 {
 	struct walk *walk = context;

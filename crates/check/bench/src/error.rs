@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sluice_net::NetError;
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 
 /// Why there is no figure. A missed bound is not an error.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub(crate) enum BenchError {
     Golden(serde_json::Error),
     /// The switch under test does not run.
     #[error(transparent)]
-    Hub(#[from] HubError),
+    Hub(#[from] SwitchdError),
     /// Its hosts do not.
     #[error(transparent)]
     Net(#[from] NetError),

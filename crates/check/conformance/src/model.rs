@@ -50,7 +50,7 @@ impl Model {
     /// Gives what goes round back at once, and takes what leaves then.
     fn settle(&mut self, now: Nanos, mut verdict: Verdict, body: &[u8]) -> Option<Sent> {
         while let Verdict::Again(circulating) = verdict {
-            // A walk of the broom is one run elsewhere; tasks that try again are counted everywhere.
+            // A walk of the sweep is one run elsewhere; tasks that try again are counted everywhere.
             if matches!(circulating.cargo, sluice_switch::Cargo::Task(_)) {
                 self.add("recirculated");
             }

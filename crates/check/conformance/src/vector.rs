@@ -159,7 +159,7 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         written: Vec<Sent>,
     },
-    /// The controller's broom goes round to its end, and this leaves.
+    /// The controller's sweep goes round to its end, and this leaves.
     Sweep { at_ns: u64, slice: u16, tasks: bool, left: u16, out: Option<Sent> },
 }
 

@@ -16,7 +16,7 @@ mod passes;
 mod ring;
 
 pub use line::{LineStep, LineWord, Side};
-pub use passes::{Broom, Passes, ROUNDS_MAX, RingPlan};
+pub use passes::{Passes, ROUNDS_MAX, RingPlan, SweepPass};
 pub use ring::{CellState, Ring};
 
 /// What CPUs share of one slice. Each call but [`Memory::note`] is one access.

@@ -45,7 +45,7 @@ pub enum RingPlan {
 
 /// A SWEEP that takes tokens out, and parks those again that are live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Broom {
+pub struct SweepPass {
     /// Of which rank.
     pub rank: usize,
     /// How many it may still visit.
@@ -104,29 +104,29 @@ impl<M: Memory> Passes<'_, M> {
         Ok(())
     }
 
-    /// One turn of a broom. Says whether it has come to its end.
+    /// One turn of a sweep. Says whether it has come to its end.
     ///
     /// # Errors
     /// As the memory says.
-    pub fn sweep(&self, broom: &mut Broom) -> Result<bool, M::Stop> {
-        if broom.turns == 0 {
+    pub fn sweep(&self, sweep: &mut SweepPass) -> Result<bool, M::Stop> {
+        if sweep.turns == 0 {
             // The token is spent, and its worker told.
-            broom.carried.into_iter().for_each(|token| self.memory.note(Note::TokenLeaves(token)));
+            sweep.carried.into_iter().for_each(|token| self.memory.note(Note::TokenLeaves(token)));
             return Ok(true);
         }
-        broom.turns -= 1;
-        if let Some(token) = broom.carried {
-            return self.parks(broom, token);
+        sweep.turns -= 1;
+        if let Some(token) = sweep.carried {
+            return self.parks(sweep, token);
         }
-        if broom.left == 0 {
+        if sweep.left == 0 {
             return Ok(true);
         }
-        match self.takes(Side::Tokens, broom.rank)? {
+        match self.takes(Side::Tokens, sweep.rank)? {
             Takes::Nothing => return Ok(true),
             Takes::Late => {}
             Takes::One((ring, number)) => {
-                broom.left -= 1;
-                broom.carried = self.take_token(&ring, number)?;
+                sweep.left -= 1;
+                sweep.carried = self.take_token(&ring, number)?;
             }
         }
         Ok(false)
@@ -154,11 +154,11 @@ impl<M: Memory> Passes<'_, M> {
     }
 
     /// The live token in hand parks again, or meets a task that came meanwhile.
-    fn parks(&self, broom: &mut Broom, token: Token) -> Result<bool, M::Stop> {
+    fn parks(&self, sweep: &mut SweepPass, token: Token) -> Result<bool, M::Stop> {
         // A busy ring frees itself: the CPU that holds a cell gets on.
-        let Some(ring) = self.ring_for(Side::Tokens, broom.rank)? else { return Ok(false) };
+        let Some(ring) = self.ring_for(Side::Tokens, sweep.rank)? else { return Ok(false) };
         match ring.token_try(token)? {
-            Entered::Parked => broom.carried = None,
+            Entered::Parked => sweep.carried = None,
             Entered::Met(()) => return Ok(true),
             Entered::Void => {}
         }

@@ -3,7 +3,7 @@
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
 use sluice_sim::study::StudyError;
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 
 use crate::fail::Failure;
 
@@ -13,8 +13,8 @@ impl From<NetError> for Failure {
     }
 }
 
-impl From<HubError> for Failure {
-    fn from(why: HubError) -> Self {
+impl From<SwitchdError> for Failure {
+    fn from(why: SwitchdError) -> Self {
         KernelError::from(why).into()
     }
 }

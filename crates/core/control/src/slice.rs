@@ -12,7 +12,7 @@ use sluice_wire::{Nanos, TaskType, WorkerId};
 
 use crate::plan::SlicePlan;
 
-/// How often a slice is looked at while it is swept and the broom moves.
+/// How often a slice is looked at while it is swept and the sweep moves.
 pub(crate) const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
 
 /// How many readings without waiting tasks end the sweep of a closed slice: the second one sees what was
@@ -51,7 +51,7 @@ pub(crate) struct Slice {
     pub(crate) pace: Nanos,
     /// Whether a reading is on its way.
     pub(crate) asked: bool,
-    /// How far the last broom for tokens was sent.
+    /// How far the last sweep for tokens was sent.
     swept_to: RingCounts,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Emptying {
     pub(crate) since: Nanos,
 }
 
-/// Tokens in the ring that may be of a generation that is no more. One that a broom carries is none of them:
+/// Tokens in the ring that may be of a generation that is no more. One that a sweep carries is none of them:
 /// it looks whether its worker's row is open before it parks it.
 #[derive(Debug)]
 pub(crate) struct Stale {
@@ -140,7 +140,7 @@ impl Slice {
         self.look = self.is_dirty().then_some(now);
     }
 
-    /// Tokens went stale at this reading. If none were before, how far the last broom went says nothing any
+    /// Tokens went stale at this reading. If none were before, how far the last sweep went says nothing any
     /// more: since then more may have left than numbers tell apart.
     pub(crate) fn goes_stale(&mut self, stale: Stale, state: &SliceState) {
         if self.stale.is_empty() {
@@ -192,7 +192,7 @@ impl Slice {
         last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
     }
 
-    /// How many entries a broom for tokens should visit now; `None` while one is still about.
+    /// How many entries a sweep for tokens should visit now; `None` while one is still about.
     pub(crate) fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
         let entries = |s: &Stale| state.tokens_out.behind(s.until);
         let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broom_goes_as_far_as_stale_tokens_lie_and_another_when_it_is_there_or_lost() {
+    fn a_sweep_goes_as_far_as_stale_tokens_lie_and_another_when_it_is_there_or_lost() {
         let mut slice = slice();
         let stale = |until| Stale { worker: None, tokens: 5, until: tokens(until, 0).tokens_in };
         slice.swept_to = tokens(0, 0).tokens_out;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broom_is_sent_however_many_tokens_have_left_since_the_last_one() {
+    fn a_sweep_is_sent_however_many_tokens_have_left_since_the_last_one() {
         for left in [0, 1, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 31) + 7, u32::MAX] {
             let mut slice = slice();
             slice.swept_to = tokens(0, 0).tokens_out;

@@ -3,7 +3,7 @@
 //! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
 //! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's
 //! C above it, and all that they have may come to one rack. A slice without workers is closed, and what
-//! waits in it is swept out: SWEEP packets (*brooms*) go through the switch and make REJECTs of its tasks.
+//! waits in it is swept out: SWEEP packets (*sweeps*) go through the switch and make REJECTs of its tasks.
 //! Tokens of an old generation are swept out of their ring in the same way; until then they take room, and
 //! their worker's index is not given away. A slice that takes no types any more keeps its last worker until
 //! nothing waits in it.
@@ -23,10 +23,10 @@ use crate::recent::RecentWork;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 use crate::tier::Tier;
 
-/// How rarely, while the broom does not move.
+/// How rarely, while the sweep does not move.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
 
-/// How many tasks' brooms are sent at once: a pass can reject one task only.
+/// How many tasks' sweeps are sent at once: a pass can reject one task only.
 const TASK_SWEEPS_MAX: u32 = 256;
 
 /// A measured C is changed when it is off by more than one part in this many.
@@ -193,7 +193,7 @@ impl Controller {
             return;
         }
         if let Some((look, pace)) = planned.filter(|_| !moved) {
-            // Somebody else wanted to see it: its own look is still to come, and its broom still goes round.
+            // Somebody else wanted to see it: its own look is still to come, and its sweep still goes round.
             (slice.look, slice.pace) = (Some(look), pace);
             return;
         }

@@ -100,7 +100,7 @@ impl Scheduler for Draconis {
     }
 
     /// Only a closed slice is swept, of tasks: a retrieve for nobody, one queue after the other, from the one
-    /// on in which the broom before stood. Tokens never wait.
+    /// on in which the sweep before stood. Tokens never wait.
     fn sweep(&mut self, pass: &mut Pass, _: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         if sweep.of == SweepOf::Tokens || sweep.left == 0 {
             return Verdict::Drop(Refusal::SweepDone);
@@ -160,11 +160,11 @@ impl Draconis {
         }
     }
 
-    /// The class in which a broom stands, after it went on to the next one if it did.
+    /// The class in which a sweep stands, after it went on to the next one if it did.
     fn class_to_sweep(&mut self, pass: &mut Pass, slice: SliceId, goes_on: bool) -> u8 {
         let classes = u32::from(self.settings.classes);
         let next = |class: u32| if goes_on { (class + 1) % classes } else { class };
-        self.broom.as_mut().map_or(0, |broom| next(broom.update(pass, slice.0.into(), next)) as u8)
+        self.sweep.as_mut().map_or(0, |sweep| next(sweep.update(pass, slice.0.into(), next)) as u8)
     }
 
     /// Where a task goes, its class by what it needs, and how many may wait there; or why it may not.

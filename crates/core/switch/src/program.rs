@@ -108,7 +108,7 @@ pub enum Cargo {
     Task(Submit),
     /// Several tasks of one submission that have not entered yet. Their bytes are in it.
     Job(TaskJob),
-    /// The controller's broom.
+    /// The controller's sweep.
     Sweep(Sweep),
     /// Nothing: the program sends a note to itself. A task that came in the same pass waits, as in
     /// [`Verdict::Parked`].

@@ -35,8 +35,8 @@ pub enum Refusal {
     OldNak,
     /// A worker says that it holds more tasks than an average can tell; its reply goes on.
     ImpossibleLoad,
-    /// The controller's broom came while another was about in its slice, and found nothing in its one pass.
-    BroomAbout,
+    /// The controller's sweep came while another was about in its slice, and found nothing in its one pass.
+    SweepUnderWay,
     /// As much goes round as may; answered.
     RoundsFull,
 }
@@ -60,7 +60,7 @@ impl Refusal {
         Self::FixDone,
         Self::OldNak,
         Self::ImpossibleLoad,
-        Self::BroomAbout,
+        Self::SweepUnderWay,
         Self::RoundsFull,
     ];
 
@@ -83,7 +83,7 @@ impl Refusal {
             Self::FixDone => "fix_done",
             Self::OldNak => "old_nak",
             Self::ImpossibleLoad => "impossible_load",
-            Self::BroomAbout => "broom_about",
+            Self::SweepUnderWay => "sweep_under_way",
             Self::RoundsFull => "rounds_full",
         }
     }

@@ -138,7 +138,7 @@ impl Scheduler for QueueServer {
         Verdict::Parked
     }
 
-    /// Tasks of a closed slice are refused, one a broom. Tokens go when their generation does.
+    /// Tasks of a closed slice are refused, one a sweep. Tokens go when their generation does.
     fn sweep(&mut self, _: &mut Pass, _: Nanos, sweep: Sweep, _: u64) -> Verdict {
         let is_open = self.front.tables.slices[sweep.slice.0 as usize].open;
         if sweep.of == SweepOf::Tokens || sweep.left == 0 || is_open {

@@ -325,7 +325,7 @@ pub enum SweepOf {
     Tasks,
 }
 
-/// The controller's broom: goes round a slice's queue.
+/// The controller's sweep: goes round a slice's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
     /// The switch's life.

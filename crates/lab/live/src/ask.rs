@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sluice_net::crew::Beginning;
+use sluice_net::crew::ScheduleStart;
 use sluice_net::worker::{HostCosts, Slowed};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
@@ -188,7 +188,7 @@ impl Ask {
     }
 
     /// What packets cost a worker, dilated, and when it is slow, counted from the schedule's beginning.
-    pub(crate) fn costs(&self, worker: u32, since: Beginning) -> HostCosts {
+    pub(crate) fn costs(&self, worker: u32, since: ScheduleStart) -> HostCosts {
         let factor = u64::from(self.dilation);
         let slow = self.testbed.slow.of(worker);
         HostCosts {

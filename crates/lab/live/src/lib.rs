@@ -9,12 +9,12 @@
 
 pub mod args;
 mod ask;
-mod favour;
 pub mod follow;
 mod kept;
 mod nginx;
 mod outcome;
 mod place;
+mod priority_boost;
 mod rack;
 mod record;
 mod servers;
@@ -42,9 +42,9 @@ use sluice_wire::{Epoch, Nanos};
 
 use args::Sweep;
 use ask::Ask;
-use favour::Favour;
 use kept::{KeptSettings, SweepSettings};
 use outcome::{Cell, late_testbed_name, lateness};
+use priority_boost::PriorityBoost;
 use rack::LiveRack;
 use record::{BEHIND_MAX, TRIES_MAX, Take};
 use trace::Traces;
@@ -72,13 +72,13 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
     };
     say(cost(&ask));
     let traces = Traces::draw(&ask, &stop)?;
-    let favour = Favour::ask();
+    let priority_boost = PriorityBoost::ask();
     let mut cells = Vec::new();
     let measured = measure(&ask, &traces, &stop, &say, &mut cells);
     if measured.as_ref().is_err_and(|failure| !failure.is(Kind::Aborted)) {
         return measured;
     }
-    drop(favour);
+    drop(priority_boost);
     say("the simulator runs the same traces".into());
     let predicted = stop.after(PREDICTS_AFTER_STOP, |late| {
         predict(&ask, &traces, &mut cells, late)?;

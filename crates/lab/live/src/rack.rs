@@ -10,7 +10,7 @@ use std::time::Duration;
 use sluice_host::agent::AgentSettings;
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
-use sluice_net::crew::{Beginning, Crew, Player, RunningCrew};
+use sluice_net::crew::{HostGroup, Player, RunningHostGroup, ScheduleStart};
 use sluice_net::pin::{cores, pin_thread};
 use sluice_net::rpc::Remote;
 use sluice_net::schedule::{Played, Playing};
@@ -60,13 +60,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) struct LiveRack {
     place: Place,
     switches: LiveSwitches,
-    crew: RunningCrew,
+    crew: RunningHostGroup,
     player: Player,
     types: Vec<TaskType>,
     /// Who has what tasks need, where something is said of labels.
     suited: Option<Suited>,
     /// Where workers write what their agent reads, if depths are found at run time.
-    desk: Option<Desk>,
+    desk: Option<AgentSetup>,
     agent: Option<RunningAgent>,
     /// Where workers are cores of servers.
     servers: Vec<LiveServer>,
@@ -107,9 +107,9 @@ impl LiveRack {
         let config = switch_config(ask, who, epoch, &layout);
         let plan = |local| control_plan(ask, who, suits.as_ref(), local);
         let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
-        let mut crew = Crew::new(layout.waiting, layout.hosts_core)?;
+        let mut crew = HostGroup::new(layout.waiting, layout.hosts_core)?;
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
-        let desk = Desk::of(ask, who)?;
+        let desk = AgentSetup::of(ask, who)?;
         let controller = switches.controller_of(0);
         let servers = servers(ask, who, &controller, &types)?;
         let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
@@ -117,7 +117,7 @@ impl LiveRack {
             let controller = switches.controller_of(number);
             let mut options = worker_options(ask, who, &controller, (number, Some(crew.beginning())))?;
             options.listen = place.workers_at();
-            options.agent = desk.as_ref().map(Desk::file);
+            options.agent = desk.as_ref().map(AgentSetup::file);
             options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
             place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
         }
@@ -220,13 +220,13 @@ impl LiveRack {
 }
 
 /// The agent's settings, and the file that workers write.
-struct Desk {
+struct AgentSetup {
     settings: AgentSettings,
     folder: HeldMemory,
     lines: Lines,
 }
 
-impl Desk {
+impl AgentSetup {
     /// `None` if depths are fixed.
     fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
@@ -396,7 +396,7 @@ fn worker_options(
     ask: &Ask,
     who: &Who,
     controller: &str,
-    (number, beginning): (u32, Option<Beginning>),
+    (number, beginning): (u32, Option<ScheduleStart>),
 ) -> Outcome<WorkerOptions> {
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;

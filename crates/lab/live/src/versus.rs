@@ -27,9 +27,9 @@ use sluice_switch::registry::Choice;
 use sluice_wire::{Epoch, TaskType};
 
 use super::ask::{self, Ask, Who};
-use super::favour::Favour;
 use super::kept::{KeptSettings, VersusSettings};
 use super::nginx::Nginx;
+use super::priority_boost::PriorityBoost;
 use super::rack::{self, Counted, Layout, LiveRack, Performance};
 use super::record::{self, Take};
 use super::trace::{Traces, planned};
@@ -105,7 +105,7 @@ pub fn run(args: &Versus) -> Outcome<()> {
         missing: Vec::new(),
     };
     // The kernel's own threads get none of it, and a switch in the kernel may run in them.
-    let favour = (settings.io == Io::Udp).then(Favour::ask);
+    let priority_boost = (settings.io == Io::Udp).then(PriorityBoost::ask);
     for (place, who) in ask.policies.iter().enumerate() {
         let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
         let take = tried(&ask, trace, || rack.play(trace, ask.dilation, &stop));
@@ -122,7 +122,7 @@ pub fn run(args: &Versus) -> Outcome<()> {
             Err(missing) => found.missing.push(missing),
         }
     }
-    drop(favour);
+    drop(priority_boost);
     finish(&settings, &args.output, &found)
 }
 

@@ -147,7 +147,7 @@ fn table(html: &mut Html, policies: &[Beside<'_>]) {
         });
         html.element("tbody", |html| policies.iter().for_each(|one| row(html, one)));
     });
-    html.leaf("h3", "Over time");
+    html.leaf("h3", "Aggregate time");
 }
 
 fn row(html: &mut Html, one: &Beside<'_>) {

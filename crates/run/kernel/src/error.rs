@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use sluice_net::NetError;
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 use sluice_system::{Attempt, advice};
 
 /// Any failure of this crate.
@@ -13,7 +13,7 @@ use sluice_system::{Attempt, advice};
 pub enum KernelError {
     /// As for any other switch.
     #[error(transparent)]
-    Hub(#[from] HubError),
+    Hub(#[from] SwitchdError),
     /// As for any other end of a rack.
     #[error(transparent)]
     Net(#[from] NetError),

@@ -14,7 +14,7 @@ use sluice_net::NetError;
 use sluice_net::clock::thread_cpu;
 use sluice_net::udp::{Socket, SocketOptions, Wait};
 use sluice_switch::Config;
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 use sluice_switchd::switch::{SwitchConfig, SwitchDriver};
 use sluice_wire::roce::write_len;
 use sluice_wire::tables::{ClientRow, RingRow, ServerRow, SliceRow, TableOp, WorkerRow};
@@ -250,7 +250,7 @@ struct Outcome {
     ratio: f64,
 }
 
-fn main() -> Result<ExitCode, HubError> {
+fn main() -> Result<ExitCode, SwitchdError> {
     let outcomes = CASES.into_iter().map(measure).collect::<Result<Vec<_>, _>>()?;
     for Outcome { case, switch_ns, forwarder_ns, ratio } in &outcomes {
         eprintln!(
@@ -266,7 +266,7 @@ fn main() -> Result<ExitCode, HubError> {
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn measure(case: Case) -> Result<Outcome, HubError> {
+fn measure(case: Case) -> Result<Outcome, SwitchdError> {
     let mut switch = switch_side(case)?;
     let mut forwarder = forwarder_side(case)?;
     switch.block()?;
@@ -279,7 +279,7 @@ fn measure(case: Case) -> Result<Outcome, HubError> {
     Ok(Outcome { case, switch_ns: of(|b| b.0), forwarder_ns: of(|b| b.1), ratio: of(|b| b.1 / b.0) })
 }
 
-fn switch_side(case: Case) -> Result<Side<SwitchDriver>, HubError> {
+fn switch_side(case: Case) -> Result<Side<SwitchDriver>, SwitchdError> {
     let servers = u16::from(case.order == Order::HalfParked);
     let mut driver = SwitchDriver::new(&SwitchConfig::new(Config { servers, ..Config::full(EPOCH) }))?;
     let hosts = Hosts::new(driver.local(), case.payload)?;

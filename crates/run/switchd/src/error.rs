@@ -10,7 +10,7 @@ use sluice_system::{Attempt, advice};
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum HubError {
+pub enum SwitchdError {
     /// As for any other end of a rack.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -54,7 +54,7 @@ pub enum HubError {
     Plan(#[from] sluice_control::PlanError),
 }
 
-impl HubError {
+impl SwitchdError {
     /// Whether the caller can make it go away by asking for something else.
     pub const fn is_bad_input(&self) -> bool {
         match self {

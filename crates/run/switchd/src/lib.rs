@@ -11,4 +11,4 @@ pub mod rpc;
 pub mod state;
 pub mod switch;
 
-pub use error::HubError;
+pub use error::SwitchdError;

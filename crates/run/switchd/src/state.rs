@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sluice_wire::{Epoch, Term};
 
-use crate::HubError;
+use crate::SwitchdError;
 
 const LOCK_FILE: &str = "lock";
 const EPOCH_FILE: &str = "epoch";
@@ -34,16 +34,16 @@ impl StateFolder {
     /// Takes hold of the folder, which is made if it is not there.
     ///
     /// # Errors
-    /// [`HubError::StateFolder`] if it cannot be made or written, [`HubError::StateFolderTaken`] if another
+    /// [`SwitchdError::StateFolder`] if it cannot be made or written, [`SwitchdError::StateFolderTaken`] if another
     /// switch holds it.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, HubError> {
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, SwitchdError> {
         let path = path.into();
         fs::create_dir_all(&path).map_err(|why| unusable(&path, "make it", why))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK_FILE));
         let lock = lock.map_err(|why| unusable(&path, "write to it", why))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(HubError::StateFolderTaken { path }),
+            Err(TryLockError::WouldBlock) => Err(SwitchdError::StateFolderTaken { path }),
             Err(TryLockError::Error(why)) => Err(unusable(&path, "lock it", why)),
         }
     }
@@ -52,12 +52,12 @@ impl StateFolder {
     /// return.
     ///
     /// # Errors
-    /// [`HubError::StateFolder`] if the last epoch cannot be read or the new one not be kept.
-    pub fn next_epoch(&mut self) -> Result<Epoch, HubError> {
+    /// [`SwitchdError::StateFolder`] if the last epoch cannot be read or the new one not be kept.
+    pub fn next_epoch(&mut self) -> Result<Epoch, SwitchdError> {
         self.next_epoch_at(SystemTime::now())
     }
 
-    fn next_epoch_at(&mut self, now: SystemTime) -> Result<Epoch, HubError> {
+    fn next_epoch_at(&mut self, now: SystemTime) -> Result<Epoch, SwitchdError> {
         let after_last = match self.last(EPOCH_FILE)? {
             Some(last) => {
                 let exhausted =
@@ -77,8 +77,8 @@ impl StateFolder {
     /// The controller that took the switch over last; 0 before the first.
     ///
     /// # Errors
-    /// [`HubError::StateFolder`] if it cannot be read.
-    pub fn term(&self) -> Result<Term, HubError> {
+    /// [`SwitchdError::StateFolder`] if it cannot be read.
+    pub fn term(&self) -> Result<Term, SwitchdError> {
         Ok(Term(self.last(TERM_FILE)?.unwrap_or(0)))
     }
 
@@ -86,15 +86,15 @@ impl StateFolder {
     /// any order. Synced to disk on return.
     ///
     /// # Errors
-    /// [`HubError::StateFolder`] if it cannot be read or kept.
-    pub fn keep_term(&self, term: Term) -> Result<(), HubError> {
+    /// [`SwitchdError::StateFolder`] if it cannot be read or kept.
+    pub fn keep_term(&self, term: Term) -> Result<(), SwitchdError> {
         if term <= self.term()? {
             return Ok(());
         }
         self.keep(TERM_FILE, term.0).map_err(|why| self.unusable("keep the controller's term in it", why))
     }
 
-    fn last(&self, file: &'static str) -> Result<Option<u32>, HubError> {
+    fn last(&self, file: &'static str) -> Result<Option<u32>, SwitchdError> {
         match fs::read_to_string(self.path.join(file)) {
             Ok(text) => {
                 let none = |_| io::Error::other(format!("`{file}` holds no number"));
@@ -114,13 +114,13 @@ impl StateFolder {
         File::open(&self.path)?.sync_all()
     }
 
-    fn unusable(&self, doing: &'static str, why: io::Error) -> HubError {
+    fn unusable(&self, doing: &'static str, why: io::Error) -> SwitchdError {
         unusable(&self.path, doing, why)
     }
 }
 
-fn unusable(path: &Path, doing: &'static str, why: io::Error) -> HubError {
-    HubError::StateFolder { path: path.to_path_buf(), doing, why }
+fn unusable(path: &Path, doing: &'static str, why: io::Error) -> SwitchdError {
+    SwitchdError::StateFolder { path: path.to_path_buf(), doing, why }
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     fn a_second_switch_cannot_have_the_folder() {
         let dir = folder();
         let _held = StateFolder::open(dir.path()).unwrap();
-        assert!(matches!(StateFolder::open(dir.path()), Err(HubError::StateFolderTaken { .. })));
+        assert!(matches!(StateFolder::open(dir.path()), Err(SwitchdError::StateFolderTaken { .. })));
     }
 
     #[test]

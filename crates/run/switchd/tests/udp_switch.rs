@@ -11,7 +11,7 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::rdma::{Receiver, SharedMemory};
 use sluice_net::udp::{SocketOptions, Wait};
 use sluice_switch::{Config, Refusal};
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 use sluice_switchd::switch::{Count, Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_wire::roce::{Psn, Qpn, Rkey, Transport};
 use sluice_wire::tables::{
@@ -538,7 +538,7 @@ fn a_stopped_switch_says_so_to_its_controller() {
     let rack = Rack::start();
     let tables = rack.switch.tables();
     drop(rack);
-    assert!(matches!(tables.call(vec![TableOp::ReadShape]), Err(HubError::SwitchStopped)));
+    assert!(matches!(tables.call(vec![TableOp::ReadShape]), Err(SwitchdError::SwitchStopped)));
 }
 
 /// A server with one ring of eight slots for the slice, and its memory as a worker sees it.

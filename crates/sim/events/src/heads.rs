@@ -2,13 +2,13 @@
 
 use sluice_wire::Nanos;
 
-use crate::agenda::Moment;
+use crate::event_queue::Moment;
 use crate::group::{GROUP, Keys};
 
-/// Most sources of a world: the agenda, the alarms, clocks and lanes.
+/// Most sources of a world: the event queue, the timers, clocks and lanes.
 pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;
 /// Below a moment's order stands where it comes from.
-const WHENCE_BITS: u32 = 16;
+const SOURCE_BITS: u32 = 16;
 /// A rack's sources are one of these.
 const GROUPS: usize = 4;
 
@@ -37,39 +37,39 @@ impl Heads {
 
     /// When something next comes from a source.
     #[inline]
-    pub(crate) fn set(&mut self, whence: Whence, Moment { at, order }: Moment) {
-        let key = Moment::new(at, order << WHENCE_BITS | u64::from(whence.0)).key();
-        let source = whence.source();
+    pub(crate) fn set(&mut self, source: EventSource, Moment { at, order }: Moment) {
+        let key = Moment::new(at, order << SOURCE_BITS | u64::from(source.0)).key();
+        let source = source.source();
         self.groups[source / GROUP].set(source, key);
     }
 
     /// When the first of all comes, and where it comes from.
     #[inline]
-    pub(crate) fn first(&self) -> (Nanos, Whence) {
+    pub(crate) fn first(&self) -> (Nanos, EventSource) {
         let [few, more @ ..] = &self.groups;
         let mut key = few.earliest();
         for group in more.iter().take(self.used - 1) {
             key = key.min(group.earliest());
         }
-        (Nanos((key >> 64) as u64), Whence(key as u16))
+        (Nanos((key >> 64) as u64), EventSource(key as u16))
     }
 }
 
 /// Where something comes from: a source, of which kind, and if that is a lane, to which node it goes. It
 /// stands in the key itself, so that it is known what runs next before anything else has to be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Whence(u16);
+pub(crate) struct EventSource(u16);
 
 /// Kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SourceKind {
-    Agenda,
-    Alarms,
+    EventQueue,
+    TimerTree,
     Clock,
     Lane,
 }
 
-impl Whence {
+impl EventSource {
     /// Above a source's number stands its kind, above that the node.
     const KIND_SHIFT: u32 = SOURCES_MAX.ilog2();
     const NODE_SHIFT: u32 = 8;
@@ -101,8 +101,8 @@ impl Whence {
     #[inline]
     pub(crate) const fn kind(self) -> SourceKind {
         match self.0 >> Self::KIND_SHIFT & 3 {
-            0 => SourceKind::Agenda,
-            1 => SourceKind::Alarms,
+            0 => SourceKind::EventQueue,
+            1 => SourceKind::TimerTree,
             2 => SourceKind::Clock,
             _ => SourceKind::Lane,
         }
@@ -124,15 +124,15 @@ mod tests {
                 let source = dice.below(sources as u64) as usize;
                 let at = Nanos(dice.below(40));
                 let kind = if source.is_multiple_of(2) { SourceKind::Lane } else { SourceKind::Clock };
-                let whence = Whence::new(source, kind).to_node(source as u8 + 1);
-                heads.set(whence, Moment::new(at, order));
+                let from = EventSource::new(source, kind).to_node(source as u8 + 1);
+                heads.set(from, Moment::new(at, order));
                 model[source] = (at, order);
                 let first = (0..sources).min_by_key(|source| model[*source]).expect("there are some");
-                let (at, whence) = heads.first();
-                assert_eq!((at, whence.source()), (model[first].0, first));
+                let (at, from) = heads.first();
+                assert_eq!((at, from.source()), (model[first].0, first));
                 if at < Nanos(u64::MAX) {
-                    assert_eq!(usize::from(whence.node()), first + 1);
-                    assert_eq!(whence.kind() == SourceKind::Lane, first.is_multiple_of(2));
+                    assert_eq!(usize::from(from.node()), first + 1);
+                    assert_eq!(from.kind() == SourceKind::Lane, first.is_multiple_of(2));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-use crate::agenda::Moment;
+use crate::event_queue::Moment;
 
 /// What is under way on one link, in the order in which it arrives: a ring that grows to what was under way
 /// at most.

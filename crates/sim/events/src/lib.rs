@@ -3,32 +3,32 @@
 //!
 //! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
 //! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
-//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set alarms and clocks and
+//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set timers and clocks and
 //! ask for cues. Whoever puts nodes into a world takes from [`World::next`] what happens, and hands it to the
 //! node that is there. A file each: the engine's parts, links, [`dice`].
 #![forbid(unsafe_code)]
 
 mod address;
-mod agenda;
-mod alarms;
 pub mod dice;
 mod engine;
+mod event_queue;
 mod group;
 mod heads;
+mod injector;
 mod lane;
 mod lanes;
 mod mail;
 mod network;
 mod pool;
-mod weather;
+mod timers;
 mod world;
 
 pub use address::Address;
-pub use alarms::AlarmId;
-pub use engine::{ClockId, EventEngine, EventTurn, Happens, LaneId};
+pub use engine::{ClockId, EventEngine, EventTurn, LaneId, WorldEvent};
+pub use injector::{Copies, FaultInjector, Transit};
 pub use lanes::SpanLanes;
 pub use mail::{Mail, PacketId};
 pub use network::{LinkQueue, Links, OneWay, Port};
 pub use pool::{Id, Reused};
-pub use weather::{Copies, Passage, Weather};
+pub use timers::TimerId;
 pub use world::World;

@@ -57,7 +57,7 @@ impl Way {
     const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX, open: None };
 }
 
-/// All links, and the weather over them.
+/// All links, and the injector over them.
 #[derive(Debug)]
 pub struct Links<W> {
     each: Vec<OneWay>,
@@ -65,12 +65,12 @@ pub struct Links<W> {
     ways: Vec<Way>,
     nodes: usize,
     /// What befalls packets on all of them.
-    pub weather: W,
+    pub injector: W,
 }
 
 impl<W> Links<W> {
-    pub(crate) const fn new(weather: W) -> Self {
-        Self { each: Vec::new(), ways: Vec::new(), nodes: 0, weather }
+    pub(crate) const fn new(injector: W) -> Self {
+        Self { each: Vec::new(), ways: Vec::new(), nodes: 0, injector }
     }
 
     /// All places of one node send to all of another over this link.

@@ -4,11 +4,11 @@ use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Nanos, Packet, Token};
 
 use crate::address::Address;
-use crate::engine::{EventEngine, Happens, LaneId};
+use crate::engine::{EventEngine, LaneId, WorldEvent};
+use crate::injector::{Copies, FaultInjector, Transit};
 use crate::mail::{Mail, PacketId};
 use crate::network::{Links, OneWay};
 use crate::pool::Reused;
-use crate::weather::{Copies, Passage, Weather};
 
 /// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
 /// packets.
@@ -26,15 +26,15 @@ pub struct World<C, W> {
     pub network: Links<W>,
 }
 
-impl<C, W: Weather> World<C, W> {
+impl<C, W: FaultInjector> World<C, W> {
     /// A world with nobody in it.
-    pub fn new(weather: W) -> Self {
+    pub fn new(injector: W) -> Self {
         Self {
             now: Nanos(0),
             engine: EventEngine::new(),
             packets: Reused::new(Packet::Token(Token::default())),
             rounds: Reused::new(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: 0 }),
-            network: Links::new(weather),
+            network: Links::new(injector),
         }
     }
 
@@ -42,7 +42,7 @@ impl<C, W: Weather> World<C, W> {
     #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
     #[expect(clippy::should_implement_trait, reason = "what happens depends on what is done in between")]
     #[inline(always)]
-    pub fn next(&mut self) -> Option<(Address, Happens<C>)> {
+    pub fn next(&mut self) -> Option<(Address, WorldEvent<C>)> {
         let (at, whom, what) = self.engine.take_next()?;
         debug_assert!(at >= self.now, "time goes back");
         self.now = at;
@@ -60,7 +60,7 @@ impl<C, W: Weather> World<C, W> {
     #[expect(clippy::inline_always, reason = "each packet pays for a call that stays one")]
     #[inline(always)]
     pub fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
-        if self.network.weather.is_any() {
+        if self.network.injector.is_any() {
             return self.send_copies(from, to, leaves, packet).into_iter().flatten().count() as u32;
         }
         let packets = &self.packets;
@@ -72,7 +72,7 @@ impl<C, W: Weather> World<C, W> {
         1
     }
 
-    /// The same, told exactly: sends as many copies as the weather says, and says when they arrive.
+    /// The same, told exactly: sends as many copies as the injector says, and says when they arrive.
     #[inline(never)]
     pub fn send_copies(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> Copies {
         let packet = self.packets.take(packet);
@@ -80,7 +80,7 @@ impl<C, W: Weather> World<C, W> {
             debug_assert!(false, "no link leads from {from:?} to {to:?}");
             return [None, None];
         };
-        let arrivals = self.network.weather.copies(&Passage { from, to, leaves, arrives }, &packet);
+        let arrivals = self.network.injector.copies(&Transit { from, to, leaves, arrives }, &packet);
         for at in arrivals.into_iter().flatten() {
             let packet = self.packets.keep(&packet);
             self.engine.send(lane, at, to, Mail::Packet { from, packet });

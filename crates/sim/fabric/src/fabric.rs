@@ -1,7 +1,7 @@
 //! A fabric in virtual time: hosts, switches and the links between them, from the first flow to the last.
 
 use sluice_events::dice::Dice;
-use sluice_events::{ClockId, Happens};
+use sluice_events::{ClockId, WorldEvent};
 use sluice_host::pacer::{Pacer, PacerCounts};
 use sluice_wire::Nanos;
 
@@ -149,7 +149,7 @@ impl Fabric {
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);
         assert!(from != to && from.0.max(to.0) < self.host_count, "a parcel from {from:?} to {to:?}");
         let id = self.wires.frames.make(|room| *room = parcel.frame());
-        self.wires.engine.cue(at, FABRIC.at(from.0), FabricCue::Leaves(id));
+        self.wires.engine.schedule(at, FABRIC.at(from.0), FabricCue::Leaves(id));
     }
 
     /// When something happens next; at the end of time, if nothing does any more.
@@ -166,31 +166,33 @@ impl Fabric {
         self.wires.now = now;
         let port = PortId(at.place());
         match what {
-            Happens::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
+            WorldEvent::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
                 let lost = self.switches.arrives(&mut self.wires, port, id);
                 return Ok(Some(lost.map_or(FabricStep::Other, FabricStep::Lost)));
             }
-            Happens::Mail(Fare::Frame(id)) => {
+            WorldEvent::Mail(Fare::Frame(id)) => {
                 let parcel = self.wires.frames.get(id).parcel();
                 let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
                 let ended = ended.map_or(FabricStep::Other, FabricStep::Ended);
                 return Ok(Some(parcel.map_or(ended, FabricStep::Came)));
             }
-            Happens::Mail(Fare::Left) if port.0 >= self.host_count => {
+            WorldEvent::Mail(Fare::Left) if port.0 >= self.host_count => {
                 self.switches.left(&mut self.wires, port);
             }
-            Happens::Mail(Fare::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
-            Happens::Alarm => self.hosts.wakes(&mut self.wires, HostId(port.0)),
-            Happens::Clock => {
+            WorldEvent::Mail(Fare::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
+            WorldEvent::Timer => self.hosts.wakes(&mut self.wires, HostId(port.0)),
+            WorldEvent::Clock => {
                 self.wires.engine.set(self.clock, Nanos(u64::MAX));
                 return Ok(Some(self.expected.take().map_or(FabricStep::Other, FabricStep::Due)));
             }
-            Happens::Cue(FabricCue::Unanswered(flow)) => {
+            WorldEvent::Scheduled(FabricCue::Unanswered(flow)) => {
                 self.check_progress()?;
                 self.hosts.look(&mut self.wires, flow);
             }
-            Happens::Cue(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
-            Happens::Cue(FabricCue::Leaves(id)) => self.hosts.leaves(&mut self.wires, HostId(port.0), id),
+            WorldEvent::Scheduled(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
+            WorldEvent::Scheduled(FabricCue::Leaves(id)) => {
+                self.hosts.leaves(&mut self.wires, HostId(port.0), id)
+            }
         }
         Ok(Some(FabricStep::Other))
     }

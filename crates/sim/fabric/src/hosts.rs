@@ -1,7 +1,7 @@
 //! Hosts send their flows' frames, one at a time, at the rate that congestion leaves them; receivers answer
 //! them, and ask for what is missing: all from there on (go-back-N), or that alone (selective repeat).
 
-use sluice_events::AlarmId;
+use sluice_events::TimerId;
 use sluice_host::pacer::{PacedFlow, Pacer, PacerCounts, PacerError};
 use sluice_wire::Nanos;
 
@@ -52,8 +52,8 @@ pub(crate) struct Hosts {
     /// By host: its link's rate.
     lines_mbps: Vec<f64>,
     /// The first host's.
-    alarm: AlarmId,
-    /// By host: when its alarm goes off.
+    timer: TimerId,
+    /// By host: when its timer expires.
     alarm_at: Vec<Nanos>,
     flows: Vec<Flow>,
     vacant: Vec<u32>,
@@ -93,7 +93,7 @@ impl Hosts {
             turns: (0..hosts).map(|_| Turns::default()).collect(),
             pacers: settings.pacer.into_iter().flat_map(pacer).collect::<Result<_, _>>()?,
             lines_mbps: gbps().map(|gbps| gbps * 1_000.0).collect(),
-            alarm: wires.engine.alarms(FABRIC, plan.hosts),
+            timer: wires.engine.timers(FABRIC, plan.hosts),
             alarm_at: vec![NEVER; hosts],
             flows: Vec::new(),
             vacant: Vec::new(),
@@ -134,7 +134,7 @@ impl Hosts {
         self.counts.begun += 1;
         let key = FlowKey { slot, life: self.flows[slot as usize].life };
         let look = wires.now + self.recovery.retransmit_after;
-        wires.engine.cue(look, FABRIC.at(spec.from.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(look, FABRIC.at(spec.from.0), FabricCue::Unanswered(key));
         self.turns[spec.from.index()].enter(slot, wires.now, wires.now);
         self.offer(wires, spec.from);
     }
@@ -185,7 +185,7 @@ impl Hosts {
         self.send_next(wires, host);
     }
 
-    /// A host's alarm goes off: somebody may send.
+    /// A host's timer expires: somebody may send.
     pub(crate) fn wakes(&mut self, wires: &mut Wires, host: HostId) {
         self.offer(wires, host);
         if self.alarm_at[host.index()] <= wires.now {
@@ -205,7 +205,7 @@ impl Hosts {
             sender.heard = now;
         }
         let again = sender.heard + after;
-        wires.engine.cue(again, FABRIC.at(host.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(again, FABRIC.at(host.0), FabricCue::Unanswered(key));
         if is_due && !is_idle {
             if let Some(window) = &mut sender.window {
                 window.timed_out();
@@ -327,7 +327,7 @@ impl Hosts {
         let waits = is_plain && receiver.unanswered < answers.every;
         if waits && !receiver.is_answer_due {
             receiver.is_answer_due = true;
-            wires.engine.cue(now + answers.after, FABRIC.at(spec.to.0), FabricCue::Answer(data.flow));
+            wires.engine.schedule(now + answers.after, FABRIC.at(spec.to.0), FabricCue::Answer(data.flow));
         } else if !waits && !is_silent {
             receiver.unanswered = 0;
         }
@@ -539,7 +539,7 @@ impl Hosts {
     fn wake(&mut self, wires: &mut Wires, host: HostId, at: Nanos) {
         if self.alarm_at[host.index()] != at {
             self.alarm_at[host.index()] = at;
-            wires.engine.alarm(self.alarm.of_place(host.0), at);
+            wires.engine.timer(self.timer.of_place(host.0), at);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use sluice_rendezvous::{Broom, CellState, Counter, LineWord, Memory, Note, Ring, Spot, Task, Token};
+use sluice_rendezvous::{CellState, Counter, LineWord, Memory, Note, Ring, Spot, SweepPass, Task, Token};
 
 use crate::ledger::Ledger;
 use crate::mistakes::{Mistake, Planted};
@@ -68,21 +68,21 @@ struct State {
     ledger: Ledger,
 }
 
-/// Which op of its program a CPU is at, what its accesses gave, what it told, and its broom as it was before
+/// Which op of its program a CPU is at, what its accesses gave, what it told, and its sweep as it was before
 /// them.
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     at: usize,
     log: Vec<u64>,
     told: usize,
-    broom: Option<Broom>,
+    sweep: Option<SweepPass>,
     /// From where on its log matters for what comes.
     matters: usize,
 }
 
 impl Hash for Cpu {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (self.at, self.told, self.broom, &self.log[self.matters..]).hash(hasher);
+        (self.at, self.told, self.sweep, &self.log[self.matters..]).hash(hasher);
     }
 }
 
@@ -130,8 +130,8 @@ impl Explorer {
             result: Cell::new(None),
             notes: RefCell::default(),
         };
-        let mut broom = before.broom;
-        let ran = op.run(self.rules, &Planted::new(&turn, self.rules.ring, self.mistake), &mut broom);
+        let mut sweep = before.sweep;
+        let ran = op.run(self.rules, &Planted::new(&turn, self.rules.ring, self.mistake), &mut sweep);
         let (result, notes) = (turn.result.get(), turn.notes.take());
         for note in &notes[before.told..] {
             next.ledger.take(*note)?;
@@ -139,7 +139,7 @@ impl Explorer {
         let after = &mut next.cpus[cpu];
         match ran {
             Ok(true) => *after = Cpu { at: before.at + 1, ..Cpu::default() },
-            Ok(false) => *after = Cpu { at: before.at, broom, ..Cpu::default() },
+            Ok(false) => *after = Cpu { at: before.at, sweep, ..Cpu::default() },
             Err(Over) => {
                 after.log.extend(result);
                 if notes[after.told..].contains(&Note::Anew) {

@@ -3,9 +3,9 @@
 use crate::explorer::{Seen, explore};
 use crate::mistakes::Mistake;
 use crate::programs::{
-    Scene, ranked, ranked_with_a_broom, ranked_with_a_broom_of_tasks, taken_in_one_cell, tasks_over_a_lap,
+    Scene, ranked, ranked_with_a_sweep, ranked_with_a_sweep_of_tasks, taken_in_one_cell, tasks_over_a_lap,
     three_over_a_lap, three_ranked_over_a_lap, tokens_over_a_lap, two_and_two, two_over_a_lap,
-    voided_over_a_lap, with_a_broom, with_a_broom_of_tasks, with_two_brooms,
+    voided_over_a_lap, with_a_sweep, with_a_sweep_of_tasks, with_two_sweeps,
 };
 
 fn scenes() -> [(&'static str, Scene); 14] {
@@ -14,14 +14,14 @@ fn scenes() -> [(&'static str, Scene); 14] {
         ("with ranks, tokens that are taken early, over a lap", taken_in_one_cell()),
         ("2 CPUs over a lap of a ring of 8", two_over_a_lap()),
         ("3 CPUs over a lap of a ring of 8", three_over_a_lap()),
-        ("3 CPUs, a broom that voids over a lap", voided_over_a_lap()),
-        ("2 tokens, 2 tasks and 2 brooms, a token stale", with_two_brooms()),
-        ("2 tokens, 2 tasks and a broom of tasks", with_a_broom_of_tasks()),
-        ("2 tokens, 2 tasks and a broom of tokens", with_a_broom()),
+        ("3 CPUs, a sweep that voids over a lap", voided_over_a_lap()),
+        ("2 tokens, 2 tasks and 2 sweeps, a token stale", with_two_sweeps()),
+        ("2 tokens, 2 tasks and a sweep of tasks", with_a_sweep_of_tasks()),
+        ("2 tokens, 2 tasks and a sweep of tokens", with_a_sweep()),
         ("2 ranks and 2 tasks", ranked(4)),
         ("2 ranks and 2 tasks, one try", ranked(1)),
-        ("a token, a task and a broom of tokens, beside 2 ranks", ranked_with_a_broom()),
-        ("2 ranks and 2 tasks, a broom of tasks", ranked_with_a_broom_of_tasks()),
+        ("a token, a task and a sweep of tokens, beside 2 ranks", ranked_with_a_sweep()),
+        ("2 ranks and 2 tasks, a sweep of tasks", ranked_with_a_sweep_of_tasks()),
         ("2 CPUs over a lap of the tasks' ring", tasks_over_a_lap()),
         ("2 CPUs over a lap of a rank's ring", tokens_over_a_lap()),
     ]

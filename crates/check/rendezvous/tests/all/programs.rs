@@ -1,10 +1,10 @@
 //! What CPUs do, and the memory that checkers share between them.
 
-use sluice_rendezvous::{Broom, Counter, LineWord, Memory, Passes, Ring, RingPlan, Side, Task, Token};
+use sluice_rendezvous::{Counter, LineWord, Memory, Passes, Ring, RingPlan, Side, SweepPass, Task, Token};
 
 use crate::ledger::Ledger;
 
-/// One pass, or one walk of the broom.
+/// One pass, or one walk of the sweep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// The token of this index comes.
@@ -21,16 +21,16 @@ pub(crate) enum Op {
     SweepTask,
 }
 
-/// How often a broom for tasks looks around.
+/// How often a sweep for tasks looks around.
 const TURNS_MAX: u32 = 2;
 
 impl Op {
-    /// All of it, or of a broom one turn; says whether it is over.
+    /// All of it, or of a sweep one turn; says whether it is over.
     pub(crate) fn run<M: Memory>(
         self,
         rules: Rules,
         memory: &M,
-        broom: &mut Option<Broom>,
+        sweep: &mut Option<SweepPass>,
     ) -> Result<bool, M::Stop> {
         let Rules { ring, rings } = rules;
         let passes = Passes { ring, rings, memory, is_live: |token| token.generation == 1 };
@@ -40,7 +40,7 @@ impl Op {
             Self::StaleToken(worker) => passes.token(0, Token { worker, generation: 0 })?,
             Self::Task(index) => passes.task(0, Task([index, index]))?,
             Self::SweepTokens(left, turns) => {
-                return passes.sweep(broom.get_or_insert(Broom { rank: 0, left, turns, carried: None }));
+                return passes.sweep(sweep.get_or_insert(SweepPass { rank: 0, left, turns, carried: None }));
             }
             Self::SweepTask => passes.sweep_task(0, TURNS_MAX)?,
         }
@@ -118,25 +118,25 @@ pub(crate) fn two_and_two() -> Scene {
     }
 }
 
-/// The same, and a broom of tokens between them, which makes them go round to further numbers.
-pub(crate) fn with_a_broom() -> Scene {
+/// The same, and a sweep of tokens between them, which makes them go round to further numbers.
+pub(crate) fn with_a_sweep() -> Scene {
     let mut scene = two_and_two();
     scene.ring = Ring { cell_bits: 4, part_bits: 3, ahead: 6 };
     scene.cpus.push(vec![Op::SweepTokens(2, 3)]);
     scene
 }
 
-/// The same with a broom of tasks.
-pub(crate) fn with_a_broom_of_tasks() -> Scene {
-    let mut scene = with_a_broom();
+/// The same with a sweep of tasks.
+pub(crate) fn with_a_sweep_of_tasks() -> Scene {
+    let mut scene = with_a_sweep();
     scene.cpus.pop();
     scene.cpus.push(vec![Op::SweepTask]);
     scene
 }
 
-/// Two brooms at once: tokens that are stale, and those that are live.
-pub(crate) fn with_two_brooms() -> Scene {
-    let mut scene = with_a_broom();
+/// Two sweeps at once: tokens that are stale, and those that are live.
+pub(crate) fn with_two_sweeps() -> Scene {
+    let mut scene = with_a_sweep();
     scene.cpus = vec![
         vec![Op::Token(1)],
         vec![Op::Task(0), Op::Task(1)],
@@ -170,7 +170,7 @@ pub(crate) fn three_over_a_lap() -> Scene {
     }
 }
 
-/// While one reads a task's cell, a broom voids what the token of another is to find, again and again.
+/// While one reads a task's cell, a sweep voids what the token of another is to find, again and again.
 pub(crate) fn voided_over_a_lap() -> Scene {
     let mut scene = three_over_a_lap();
     scene.cpus[1] = [pairs(1, 3), vec![Op::Token(3)]].concat();
@@ -186,8 +186,8 @@ pub(crate) fn ranked(tries: u32) -> Scene {
     scene
 }
 
-/// The same, and a broom of the least rank between, which makes that token go round.
-pub(crate) fn ranked_with_a_broom() -> Scene {
+/// The same, and a sweep of the least rank between, which makes that token go round.
+pub(crate) fn ranked_with_a_sweep() -> Scene {
     let mut scene = ranked(4);
     scene.ring = Ring { cell_bits: 4, part_bits: 2, ahead: 8 };
     scene.before = vec![Op::StaleToken(2), Op::Ranked(0, 1)];
@@ -195,9 +195,9 @@ pub(crate) fn ranked_with_a_broom() -> Scene {
     scene
 }
 
-/// The same with a broom of tasks.
-pub(crate) fn ranked_with_a_broom_of_tasks() -> Scene {
-    let mut scene = ranked_with_a_broom();
+/// The same with a sweep of tasks.
+pub(crate) fn ranked_with_a_sweep_of_tasks() -> Scene {
+    let mut scene = ranked_with_a_sweep();
     scene.before = vec![Op::Task(1)];
     scene.cpus = ranked(4).cpus;
     scene.cpus[3] = vec![Op::SweepTask];

@@ -18,7 +18,7 @@ use crate::ledger::Ledger;
 use crate::mistakes::{Mistake, Planted};
 use crate::programs::{
     Op, Raw, Scene, ranked, taken_in_one_cell, tasks_over_a_lap, tokens_over_a_lap, two_and_two,
-    two_over_a_lap, with_a_broom, with_a_broom_of_tasks, with_two_brooms,
+    two_over_a_lap, with_a_sweep, with_a_sweep_of_tasks, with_two_sweeps,
 };
 
 /// How often a thread may be interrupted by another while it could go on.
@@ -96,9 +96,9 @@ impl Shared {
 
     fn run(&self, scene: &Scene, program: &[Op], mistake: Option<Mistake>) {
         for op in program {
-            let mut broom = None;
+            let mut sweep = None;
             loop {
-                let Ok(over) = op.run(scene.rules(), &Planted::new(self, scene.ring, mistake), &mut broom);
+                let Ok(over) = op.run(scene.rules(), &Planted::new(self, scene.ring, mistake), &mut sweep);
                 if over {
                     break;
                 }
@@ -213,8 +213,8 @@ fn no_reordering_within_two_preemptions_loses_doubles_or_tears() {
     let scenes = [
         ("2 tokens and 2 tasks on a ring of 2", two_and_two()),
         ("2 CPUs over a lap of a ring of 8", two_over_a_lap()),
-        ("a token, 2 tasks and a broom of tokens", small(with_a_broom())),
-        ("a token, 2 tasks and a broom of tasks", small(with_a_broom_of_tasks())),
+        ("a token, 2 tasks and a sweep of tokens", small(with_a_sweep())),
+        ("a token, 2 tasks and a sweep of tasks", small(with_a_sweep_of_tasks())),
         ("2 ranks and a task", one_task(ranked(4))),
         ("tokens that are taken early, over a lap", taken_in_one_cell()),
         ("2 CPUs over a lap of the tasks' ring", tasks_over_a_lap()),
@@ -245,7 +245,7 @@ fn every_order_that_is_asked_for_is_needed() {
 /// through: the other checker finds that.
 #[test]
 fn what_is_planted_is_found_under_loom_too() {
-    let scenes = [one_task(ranked(4)), two_and_two(), two_over_a_lap(), small(with_a_broom()), two_brooms()];
+    let scenes = [one_task(ranked(4)), two_and_two(), two_over_a_lap(), small(with_a_sweep()), two_sweeps()];
     let found = |mistake| {
         scenes
             .iter()
@@ -255,9 +255,9 @@ fn what_is_planted_is_found_under_loom_too() {
     assert_eq!(missed, [Mistake::WhoGoesRoundDoesNotLookAgain]);
 }
 
-/// Two brooms, a token that is parked before, and a task.
-fn two_brooms() -> Scene {
-    let mut scene = with_two_brooms();
+/// Two sweeps, a token that is parked before, and a task.
+fn two_sweeps() -> Scene {
+    let mut scene = with_two_sweeps();
     scene.before = vec![Op::Token(0)];
     scene.cpus[0] = vec![Op::Task(0)];
     scene.cpus.remove(1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
 use sluice_net::client::{
-    self, Errand, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, UnknownWhy,
+    self, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, TaskSpec, UnknownWhy,
 };
 use sluice_net::clock::Clock;
 use sluice_net::rpc::shown;
@@ -49,11 +49,15 @@ impl Target {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);
         let deadline = std::time::Duration::from_nanos(deadline.0);
-        let errand = Errand { urgency: task.urgency, ..self.types[kind].into() };
-        let taken =
-            self.client.draw(self.types[kind]).try_submit_with(errand, &task.bytes, deadline, move |ended| {
+        let task_spec = TaskSpec { urgency: task.urgency, ..self.types[kind].into() };
+        let taken = self.client.draw(self.types[kind]).try_submit_with(
+            task_spec,
+            &task.bytes,
+            deadline,
+            move |ended| {
                 sink.push(translate(&ended, start, kind, due));
-            });
+            },
+        );
         match taken {
             Ok(()) => true,
             Err(SubmitError::Busy) => false,

@@ -156,11 +156,11 @@ impl World {
             Step::Deliver(n) => (0..n).for_each(|_| _ = rack.deliver_one()),
             Step::Time(ms) => rack.pass(Nanos::from_millis(u64::from(ms))),
             Step::Late(ms) => {
-                rack.end_brooms();
+                rack.end_sweeps();
                 rack.tick(rack.now + Nanos::from_millis(u64::from(ms)));
             }
             Step::Stall => {
-                rack.end_brooms();
+                rack.end_sweeps();
                 rack.now = rack.now + LEASE.times(2);
             }
             Step::Watch => rack.feed(Event::Watch),
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// The faults stop and hosts renew as they should. A call may wait until brooms have made room.
+    /// The faults stop and hosts renew as they should. A call may wait until sweeps have made room.
     fn calm(&mut self) -> Vec<WorkerGrant> {
         if !self.rack.connected {
             self.rack.connect();

@@ -271,8 +271,8 @@ fn who_maps_a_type_hears_so_when_the_switch_gives_an_odd_answer() {
     assert_eq!(answers.next(), Some((call, true)), "{out:?}");
 }
 
-/// A rack with a broom about that carries a live token of the worker in the grant.
-fn broom_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
+/// A rack with a sweep about that carries a live token of the worker in the grant.
+fn sweep_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
     let mut rack = Rack::up();
     let (stays, leaves) = (rack.join(&worker("a", 1)), rack.join(&worker("b", 2)));
     rack.park(&stays, 1);
@@ -282,13 +282,13 @@ fn broom_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
     rack.pass(Nanos(0));
     rack.flush();
     rack.switch.sweep_once();
-    assert_eq!(rack.switch.tokens(SliceId(0)).len(), 1, "the broom holds the other one");
+    assert_eq!(rack.switch.tokens(SliceId(0)).len(), 1, "the sweep holds the other one");
     (rack, stays)
 }
 
 #[test]
-fn a_token_that_a_broom_carried_past_a_change_is_swept_too() {
-    let (mut rack, _) = broom_with_a_token();
+fn a_token_that_a_sweep_carried_past_a_change_is_swept_too() {
+    let (mut rack, _) = sweep_with_a_token();
     rack.move_to("a", "scan");
     rack.flush();
     rack.run(Nanos::from_millis(20));
@@ -296,8 +296,8 @@ fn a_token_that_a_broom_carried_past_a_change_is_swept_too() {
 }
 
 #[test]
-fn a_token_that_a_broom_carried_past_a_controller_restart_is_swept_too() {
-    let (mut rack, grant) = broom_with_a_token();
+fn a_token_that_a_sweep_carried_past_a_controller_restart_is_swept_too() {
+    let (mut rack, grant) = sweep_with_a_token();
     rack.move_to("a", "scan");
     while rack.switch.worker(grant.worker).generation_out == grant.generation {
         assert!(rack.execute_one() || rack.deliver_one());

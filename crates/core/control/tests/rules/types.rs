@@ -84,7 +84,7 @@ fn a_slice_that_is_open_keeps_its_tasks_while_it_is_looked_at() {
     let (mut rack, _) = with_a_task_left_behind();
     rack.pass(Nanos::from_millis(10));
     rack.flush();
-    assert!(!rack.switch.sweep_once(), "no broom is sent for them");
+    assert!(!rack.switch.sweep_once(), "no sweep is sent for them");
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn who_waits_for_former_tasks_comes_in_soon_after_they_were_run_however_long_tha
     join(&mut rack, &newcomer);
 }
 
-/// What others want to see says nothing of how soon the next broom is due, nor that the last one was lost.
+/// What others want to see says nothing of how soon the next sweep is due, nor that the last one was lost.
 #[test]
-fn who_looks_at_balances_makes_sweeps_neither_rarer_nor_brooms_more() {
+fn who_looks_at_balances_makes_sweeps_neither_rarer_nor_sweeps_more() {
     let mut plan = plan();
     plan.lease = Nanos::from_millis(4);
     plan.renew_every = Nanos::from_millis(1);

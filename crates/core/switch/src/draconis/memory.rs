@@ -54,9 +54,9 @@ pub struct Draconis {
     /// Whether a fix of the retrieve pointer is on its way, and to where.
     pub(super) retrieve_fix: Register<u64>,
     pub(super) entries: Ring<Entry>,
-    /// Where each slice's brooms go on, for they share one way through it: at this ticket where tasks are
+    /// Where each slice's sweeps go on, for they share one way through it: at this ticket where tasks are
     /// swapped, in this class where there are several. There is none for one queue, whose first task goes.
-    pub(super) broom: Option<Register<u32>>,
+    pub(super) sweep: Option<Register<u32>>,
     /// Of each queue.
     pub(super) cells: u32,
     /// What is kept where workers serve some tasks only.
@@ -110,10 +110,10 @@ impl Draconis {
         // No place holds its first ticket yet.
         let never = Entry { ticket: start.wrapping_sub(1), ..Entry::default() };
         let swaps = settings.labels.then(|| Swaps::new(layout, &config, settings.swapping));
-        let broom = match (settings.labels, settings.classes) {
-            (true, _) => Some(Register::new(layout, "broom", 5, 32, slices, start)),
+        let sweep = match (settings.labels, settings.classes) {
+            (true, _) => Some(Register::new(layout, "sweep", 5, 32, slices, start)),
             (false, 1) => None,
-            (false, _) => Some(Register::new(layout, "broom", 1, 32, slices, 0)),
+            (false, _) => Some(Register::new(layout, "sweep", 1, 32, slices, 0)),
         };
         let ahead = start.wrapping_add(config.polls_ahead);
         let retrieve = Register::new(layout, "retrieve pointer", 2, 32, queues, ahead);
@@ -121,7 +121,7 @@ impl Draconis {
         let add_fix = Register::new(layout, "add flag", 4, 64, queues, CLEAR);
         let retrieve_fix = Register::new(layout, "retrieve flag", 5, 64, queues, CLEAR);
         let entries = Ring::new(layout, "entries", columns, rows, never);
-        Self { front, settings, retrieve, add, add_fix, retrieve_fix, entries, broom, cells, swaps }
+        Self { front, settings, retrieve, add, add_fix, retrieve_fix, entries, sweep, cells, swaps }
     }
 
     /// The number of a queue among all slices'.

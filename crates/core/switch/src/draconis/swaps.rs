@@ -204,14 +204,14 @@ impl Draconis {
         }
     }
 
-    /// A broom looks at one place after the other, and takes out the first task that nobody serves any more.
-    /// All brooms of a slice share one way through its queue, and the next begins where the last one ended.
-    /// While a fix of the retrieve pointer goes round nobody knows where the queue begins, and a broom waits.
+    /// A sweep looks at one place after the other, and takes out the first task that nobody serves any more.
+    /// All sweeps of a slice share one way through its queue, and the next begins where the last one ended.
+    /// While a fix of the retrieve pointer goes round nobody knows where the queue begins, and a sweep waits.
     pub(super) fn sweep_in_place(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
         let s = self.index(QueueId { slice: sweep.slice, class: 0 });
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
         let classes = if open { closed } else { u8::MAX };
-        let Some(broom) = self.broom.as_mut().filter(|_| classes != 0) else {
+        let Some(place) = self.sweep.as_mut().filter(|_| classes != 0) else {
             return Verdict::Drop(Refusal::SweepDone);
         };
         let goes_on = memo == SET;
@@ -223,7 +223,7 @@ impl Draconis {
         let waits = |at: u32| ahead(at, first) >= 0 && ahead(at, end) < 0;
         // Beyond the last place a way ends, and another begins at the first.
         let anew = first.wrapping_add(u32::from(!goes_on));
-        let stood = broom.branch(pass, sweep.slice.0.into(), waits, |at| at.wrapping_add(1), |_| anew);
+        let stood = place.branch(pass, sweep.slice.0.into(), waits, |at| at.wrapping_add(1), |_| anew);
         let again = |memo| {
             Verdict::Again(Circulating { cargo: Cargo::Sweep(sweep), arrived: Nanos::default(), memo })
         };

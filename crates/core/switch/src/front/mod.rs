@@ -9,13 +9,13 @@
 //! and `seen_out`, where the program has room for them behind its queue.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-mod brooms;
 mod control;
 mod egress;
 mod memory;
 mod program;
 mod scheduler;
 mod sources;
+mod sweeps;
 
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{Feed, Shape, SliceRow, WorkerRow};
@@ -28,9 +28,9 @@ use crate::config::Config;
 use crate::pipeline::{Layout, Pass};
 use crate::program::Verdict;
 use crate::refusal::{Refusal, Refusals};
-use brooms::{Brooms, Rounds};
 use memory::{FrontMemory, replay_word};
 use sources::Tables;
+use sweeps::{Rounds, SweepsUnderWay};
 
 pub(crate) use memory::BackStages;
 pub(crate) use scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
@@ -43,7 +43,7 @@ pub(crate) struct Front {
     pub(crate) refusals: Refusals,
     pub(crate) tables: Tables,
     memory: FrontMemory,
-    brooms: Brooms,
+    sweeps: SweepsUnderWay,
     pub(crate) rounds: Rounds,
     feed: Feed,
     /// Of tasks; the controller is told.
@@ -95,7 +95,7 @@ impl Front {
             refusals,
             tables,
             memory,
-            brooms: Brooms::new(&config),
+            sweeps: SweepsUnderWay::new(&config),
             rounds: Rounds::new(&config),
             feed,
             classes: 1,

@@ -133,7 +133,7 @@ fn job_in<S: Scheduler>(
     }
 }
 
-/// A broom comes, or comes round with what the program noted, if it is of this life and of a slice that
+/// A sweep comes, or comes round with what the program noted, if it is of this life and of a slice that
 /// exists.
 fn sweep_in<S: Scheduler>(
     program: &mut S,
@@ -146,18 +146,18 @@ fn sweep_in<S: Scheduler>(
     if sweep.epoch != front.config.epoch || sweep.slice.0 >= front.config.slices {
         return Verdict::Drop(Refusal::WrongEpoch);
     }
-    let is_second = memo.is_none() && front.brooms.is_about(&sweep);
+    let is_second = memo.is_none() && front.sweeps.is_about(&sweep);
     // One for tokens would have to go round with what it took; one for tasks has taken nothing then.
     if is_second && sweep.of == SweepOf::Tokens {
-        return Verdict::Drop(Refusal::BroomAbout);
+        return Verdict::Drop(Refusal::SweepUnderWay);
     }
     let verdict = program.sweep(pass, now, sweep, memo.unwrap_or(0));
     let goes_on = matches!(verdict, Verdict::Again(Circulating { cargo: Cargo::Sweep(_), .. }));
     match (is_second, goes_on) {
-        (true, true) => Verdict::Drop(Refusal::BroomAbout),
+        (true, true) => Verdict::Drop(Refusal::SweepUnderWay),
         (true, false) => verdict,
         (false, _) => {
-            program.front_mut().brooms.set(&sweep, goes_on);
+            program.front_mut().sweeps.set(&sweep, goes_on);
             verdict
         }
     }

@@ -96,7 +96,7 @@ pub(crate) trait Scheduler: Debug + Send {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// The controller's broom, of this life and of a slice that exists, and what the program noted when it
+    /// The controller's sweep, of this life and of a slice that exists, and what the program noted when it
     /// sent it round; zero when it comes.
     fn sweep(&mut self, _pass: &mut Pass, _now: Nanos, _sweep: Sweep, _memo: u64) -> Verdict {
         Verdict::Drop(Refusal::SweepDone)

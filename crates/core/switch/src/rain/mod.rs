@@ -140,7 +140,7 @@ impl Scheduler for Rain {
 
     #[inline(never)]
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        self.broom(pass, now, sweep, memo)
+        self.sweep(pass, now, sweep, memo)
     }
 
     fn engine(&mut self) -> Option<&mut RdmaEngine> {

@@ -307,7 +307,7 @@ impl Scheduler for Selective {
     }
 
     fn sweep(&mut self, pass: &mut Pass, _now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        self.broom(pass, sweep, memo)
+        self.sweep(pass, sweep, memo)
     }
 
     fn engine(&mut self) -> Option<&mut RdmaEngine> {

@@ -1,6 +1,6 @@
-//! The controller's broom: one entry a pass, and a second pass for a token that parks again.
+//! The controller's sweep: one entry a pass, and a second pass for a token that parks again.
 //!
-//! A broom for tokens takes one rank after the other, each from its oldest token on, and no more of each than
+//! A sweep for tokens takes one rank after the other, each from its oldest token on, and no more of each than
 //! lay there when it came. It takes a token off the balance before it can see whether its rank has one; if
 //! not, it gets one of another rank, which parks again behind its own, and goes on with the next.
 
@@ -16,7 +16,7 @@ use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
 
-/// Where a broom for tokens stands: what it notes for its next pass. All zero is one that begins.
+/// Where a sweep for tokens stands: what it notes for its next pass. All zero is one that begins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stand {
     /// How many entries of each rank it may visit.
@@ -46,7 +46,7 @@ impl Stand {
 }
 
 impl Rain {
-    pub(super) fn broom(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
+    pub(super) fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         let stand = Stand::read(memo);
         if let Some((worker, generation)) = sweep.carried
             && self.front.is_admitted(worker, generation)
@@ -104,8 +104,8 @@ impl Rain {
 
 impl Selective {
     /// One kind of tokens after the other, as with ranks; a token that would park while a task of its waits
-    /// goes on as a note, and the broom is lost to it.
-    pub(super) fn broom(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
+    /// goes on as a note, and the sweep is lost to it.
+    pub(super) fn sweep(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
         let stand = Stand::read(memo);
         if let Some((worker, generation)) = sweep.carried
             && self.front.is_admitted(worker, generation)

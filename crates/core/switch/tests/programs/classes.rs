@@ -107,11 +107,11 @@ fn a_closed_slice_is_swept_of_every_class() {
         }
         let row = SliceRow { open: false, limit: 16, retry_after: Nanos(500), ..SliceRow::default() };
         rack.program.table(TableOp::SetSlice(SLICE, row));
-        let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 9, carried: None };
+        let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 9, carried: None };
         for _ in 0..4 {
-            assert_eq!(rejected(rack.control(broom)), RejectReason::NoWorkers, "{program}");
+            assert_eq!(rejected(rack.control(sweep)), RejectReason::NoWorkers, "{program}");
         }
-        assert_eq!(rack.control(broom), Verdict::Drop(Refusal::SweepDone));
+        assert_eq!(rack.control(sweep), Verdict::Drop(Refusal::SweepDone));
         assert_eq!(rack.state().balance, 0);
     }
 }
@@ -139,7 +139,7 @@ fn the_controller_sees_how_many_of_each_class_came_and_left() {
 /// Every order of a few steps.
 #[test]
 fn whatever_meets_no_task_of_any_class_is_lost() {
-    const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Task(0), Step::Task(3), Step::Broom, Step::Round];
+    const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Task(0), Step::Task(3), Step::SweepPass, Step::Round];
     const LENGTH: u32 = 7;
     for number in 0..5_usize.pow(LENGTH) {
         let digit = |place| STEPS[number / 5_usize.pow(place) % 5];

@@ -261,17 +261,17 @@ fn as_published_a_pointer_runs_ahead_without_bound() {
 }
 
 #[test]
-fn a_broom_in_a_closed_slice_whose_pointer_ran_ahead_puts_it_right() {
+fn a_sweep_in_a_closed_slice_whose_pointer_ran_ahead_puts_it_right() {
     for (program, queues) in [("draconis", 1), ("draconis:classes=2", 2)] {
         let mut rack = Rack::polled(program, 4, 16, AHEAD_MAX);
         let row = rack.state().row;
         rack.set_slice(SliceRow { open: false, ..row });
         let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
-        let mut broom = || {
+        let mut sweep = || {
             let verdict = rack.control(sweep);
             rack.go_round(verdict)
         };
-        (0..queues).for_each(|_| assert_eq!(broom(), Verdict::Drop(Refusal::FixDone), "{program}"));
-        assert_eq!(broom(), Verdict::Drop(Refusal::SweepDone), "{program}");
+        (0..queues).for_each(|_| assert_eq!(sweep(), Verdict::Drop(Refusal::FixDone), "{program}"));
+        assert_eq!(sweep(), Verdict::Drop(Refusal::SweepDone), "{program}");
     }
 }

@@ -167,10 +167,10 @@ fn all_classes_of_a_closed_slice_are_swept() {
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
 }
 
-/// A broom that meets a place which a failed add left goes on to the next class, and takes what it finds
+/// A sweep that meets a place which a failed add left goes on to the next class, and takes what it finds
 /// there; what lies behind the hole is the next one's.
 #[test]
-fn what_lies_behind_a_hole_in_a_closed_slice_is_left_to_the_next_broom() {
+fn what_lies_behind_a_hole_in_a_closed_slice_is_left_to_the_next_sweep() {
     let mut rack = Rack::of("draconis:classes=2", 4, 2);
     (0..2).for_each(|worker| assert!(is_empty(&polled(&mut rack, worker).0)));
     let fix = circulating(of_class(&mut rack, 0, 0));
@@ -309,19 +309,19 @@ fn closed_class(tasks: u32, nth: u32) -> Rack {
 }
 
 #[test]
-fn one_broom_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_each() {
+fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_each() {
     // Places 0, 4, 8 and 12 are to be swept.
     let mut rack = closed_class(16, 4);
     assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 0");
     let about = circulating(rack.control(BROOM));
     // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked
     // at.
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout));
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay));
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay));
     assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 4");
     let about = circulating(rack.once_more(about));
     let tokens = Sweep { of: SweepOf::Tokens, ..BROOM };
-    assert_eq!(rack.control(tokens), Verdict::Drop(Refusal::SweepDone), "brooms for tokens are others");
+    assert_eq!(rack.control(tokens), Verdict::Drop(Refusal::SweepDone), "sweeps for tokens are others");
     let mut passes = 0;
     let mut verdict = Verdict::Again(about);
     while let Verdict::Again(round) = verdict {
@@ -333,7 +333,7 @@ fn one_broom_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
 }
 
 #[test]
-fn a_queue_is_swept_in_as_many_passes_as_it_has_places_and_brooms_come() {
+fn a_queue_is_swept_in_as_many_passes_as_it_has_places_and_sweeps_come() {
     let mut rack = closed_class(16, 2);
     let before = rack.passes;
     let mut swept = 0;
@@ -347,7 +347,7 @@ fn a_queue_is_swept_in_as_many_passes_as_it_has_places_and_brooms_come() {
 }
 
 #[test]
-fn a_broom_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_task() {
+fn a_sweep_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_task() {
     let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
     (0..3).for_each(|_| assert!(is_empty(&rack.token(0))));
     let fix = circulating(rack.task_with(GPU));
@@ -355,13 +355,13 @@ fn a_broom_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_ta
     let row = rack.state().row;
     let gpu = row.serving.class_of(GPU).unwrap();
     rack.set_slice(SliceRow { closed: 1 << gpu, ..row });
-    let mut broom = circulating(rack.control(BROOM));
+    let mut sweep = circulating(rack.control(BROOM));
     for _ in 0..3 {
-        broom = circulating(rack.once_more(broom));
+        sweep = circulating(rack.once_more(sweep));
     }
     assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
     for task in 0..2 {
-        let verdict = if task == 0 { rack.once_more(broom) } else { rack.control(BROOM) };
+        let verdict = if task == 0 { rack.once_more(sweep) } else { rack.control(BROOM) };
         let Verdict::Swept { packet: Packet::Reject(reject), .. } = rack.go_round(verdict) else {
             panic!("task {task} was passed: {verdict:?}");
         };
@@ -371,7 +371,7 @@ fn a_broom_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_ta
 }
 
 #[test]
-fn a_broom_leaves_alone_what_lies_beyond_an_add_pointer_that_is_taken_back() {
+fn a_sweep_leaves_alone_what_lies_beyond_an_add_pointer_that_is_taken_back() {
     let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
     (0..16).for_each(|_| assert_eq!(rack.task_with(ANY), Verdict::Parked));
     let back = circulating(rack.task_with(ANY));
@@ -387,13 +387,13 @@ fn a_broom_leaves_alone_what_lies_beyond_an_add_pointer_that_is_taken_back() {
 }
 
 #[test]
-fn brooms_of_a_closed_slice_go_on_in_the_class_where_the_last_one_stood() {
+fn sweeps_of_a_closed_slice_go_on_in_the_class_where_the_last_one_stood() {
     let mut rack = Rack::of("draconis:classes=4", 4, 16);
     (0..8).for_each(|task| assert_eq!(of_class(&mut rack, task, 3), Verdict::Parked));
     let row = rack.state().row;
     rack.set_slice(SliceRow { open: false, ..row });
     let mut about = circulating(rack.control(BROOM));
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::BroomAbout), "one is about");
+    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay), "one is about");
     (0..2).for_each(|_| about = circulating(rack.once_more(about)));
     assert!(matches!(rack.once_more(about), Verdict::Swept { .. }));
     for _ in 0..7 {

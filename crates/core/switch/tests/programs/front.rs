@@ -20,7 +20,7 @@ fn a_slices_row_is_read_back_as_it_was_set() {
 }
 
 #[test]
-fn a_broom_for_a_slice_that_is_not_there_is_refused() {
+fn a_sweep_for_a_slice_that_is_not_there_is_refused() {
     each(|rack| {
         let mut inject = |slice| {
             let sweep = Sweep { epoch: EPOCH, slice: SliceId(slice), left: 1, ..Sweep::default() };
@@ -109,7 +109,7 @@ fn each_try_of_a_task_enters_once() {
 }
 
 #[test]
-fn a_broom_of_another_life_or_of_no_slice_finds_nothing() {
+fn a_sweep_of_another_life_or_of_no_slice_finds_nothing() {
     each(|rack| {
         for sweep in [
             Sweep { epoch: Epoch(6), left: 1, ..Sweep::default() },

@@ -158,7 +158,7 @@ impl Rack {
         self.wire(at(100 + worker), Packet::Token(token))
     }
 
-    /// The controller's broom.
+    /// The controller's sweep.
     pub(crate) fn control(&mut self, sweep: Sweep) -> Verdict {
         self.program.pass(self.now, Arrival::Control(sweep))
     }

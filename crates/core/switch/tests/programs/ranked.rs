@@ -1,5 +1,5 @@
 //! Rain with ranked tokens: a task takes the token before which the fewest tasks stand, and the controller's
-//! broom reaches tokens of every rank.
+//! sweep reaches tokens of every rank.
 
 use proptest::prelude::*;
 use sluice_switch::{Refusal, Verdict};
@@ -16,7 +16,7 @@ fn taker(verdict: Verdict) -> u16 {
     }
 }
 
-fn broom(left: u16) -> Sweep {
+fn sweep(left: u16) -> Sweep {
     Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tokens, left, carried: None }
 }
 
@@ -48,7 +48,7 @@ fn without_ranks_the_oldest_token_goes_first_whatever_it_says() {
 }
 
 #[test]
-fn one_broom_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_order() {
+fn one_sweep_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_order() {
     for program in RANKS {
         for stale in 0..6 {
             let live: Vec<u16> = (0..6).filter(|worker| *worker != stale).collect();
@@ -58,18 +58,18 @@ fn one_broom_reaches_a_stale_token_of_any_rank_and_leaves_the_others_in_their_or
 }
 
 #[test]
-fn a_token_that_a_broom_carried_keeps_its_rank() {
+fn a_token_that_a_sweep_carried_keeps_its_rank() {
     let mut rack = Rack::of("rain:4,ranked", 2, 16);
     rack.ranked_token(0, 2);
-    let swept = rack.control(broom(1));
+    let swept = rack.control(sweep(1));
     assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
     rack.ranked_token(1, 1);
     assert_eq!([0, 1].map(|_| taker(rack.task())), [1, 0]);
 }
 
-/// For each rank without tokens the broom takes one of another, which parks again behind its own.
+/// For each rank without tokens the sweep takes one of another, which parks again behind its own.
 #[test]
-fn a_broom_visits_as_many_of_the_last_rank_as_of_the_first() {
+fn a_sweep_visits_as_many_of_the_last_rank_as_of_the_first() {
     for program in RANKS {
         for stale in 0..6 {
             let live: Vec<u16> = (0..6).filter(|worker| *worker != stale).collect();
@@ -80,7 +80,7 @@ fn a_broom_visits_as_many_of_the_last_rank_as_of_the_first() {
     }
 }
 
-/// Workers' tokens of these ranks, one of which is stale: who is left when a broom went through.
+/// Workers' tokens of these ranks, one of which is stale: who is left when a sweep went through.
 fn swept_of(program: &str, ranks: [u32; 6], stale: u16) -> Vec<u16> {
     let mut rack = Rack::of(program, 6, 16);
     for (worker, rank) in ranks.into_iter().enumerate() {
@@ -89,7 +89,7 @@ fn swept_of(program: &str, ranks: [u32; 6], stale: u16) -> Vec<u16> {
     rack.admit(stale, 2);
     let before = rack.state();
     let left = before.tokens_out.behind(before.tokens_in) as u16;
-    let swept = rack.control(broom(left));
+    let swept = rack.control(sweep(left));
     assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
     let after = rack.state();
     assert_eq!(after.balance, 5, "{program}");
@@ -106,7 +106,7 @@ pub(crate) enum Step {
     Task(u8),
     /// The worker's tokens are of a former generation from now on.
     Stale(u16),
-    Broom,
+    SweepPass,
     /// What goes round first comes round.
     Round,
 }
@@ -133,7 +133,7 @@ pub(crate) fn play(program: &str, steps: &[Step]) {
                 rack.admit(worker, generation);
                 continue;
             }
-            Step::Broom => rack.control(broom(32)),
+            Step::SweepPass => rack.control(sweep(32)),
             Step::Round if round.is_empty() => continue,
             Step::Round => rack.once_more(round.remove(0)),
         };
@@ -159,8 +159,9 @@ pub(crate) fn play(program: &str, steps: &[Step]) {
 
 /// Every order of a few steps.
 #[test]
-fn whatever_a_broom_meets_no_token_and_no_task_is_lost() {
-    const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Token(1, 3), Step::Task(0), Step::Broom, Step::Round];
+fn whatever_a_sweep_meets_no_token_and_no_task_is_lost() {
+    const STEPS: [Step; 5] =
+        [Step::Token(0, 0), Step::Token(1, 3), Step::Task(0), Step::SweepPass, Step::Round];
     const LENGTH: u32 = 7;
     for number in 0..5_usize.pow(LENGTH) {
         let digit = |place| STEPS[number / 5_usize.pow(place) % 5];
@@ -173,7 +174,7 @@ pub(crate) fn any_step() -> impl Strategy<Value = Step> {
         3 => (0..3_u16, 0..5_u32).prop_map(|(worker, rank)| Step::Token(worker, rank)),
         2 => (0..5_u8).prop_map(Step::Task),
         1 => (0..3_u16).prop_map(Step::Stale),
-        1 => Just(Step::Broom),
+        1 => Just(Step::SweepPass),
         4 => Just(Step::Round),
     ]
 }

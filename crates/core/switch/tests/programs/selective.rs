@@ -39,7 +39,7 @@ fn taker(verdict: Verdict) -> u16 {
     dispatched(verdict).worker.0
 }
 
-fn broom(of: SweepOf, left: u16) -> Sweep {
+fn sweep(of: SweepOf, left: u16) -> Sweep {
     Sweep { epoch: EPOCH, slice: SLICE, of, left, carried: None }
 }
 
@@ -198,7 +198,7 @@ fn each_class_has_room_for_as_many_as_the_slices_limit() {
 }
 
 #[test]
-fn a_broom_takes_the_tasks_of_classes_without_workers_and_no_others() {
+fn a_sweep_takes_the_tasks_of_classes_without_workers_and_no_others() {
     let mut rack = rack(&[ANY, GPU, SSD], &[GPU, SSD]);
     let row = rack.state().row;
     for needs in [GPU, SSD, SSD, ANY] {
@@ -207,19 +207,19 @@ fn a_broom_takes_the_tasks_of_classes_without_workers_and_no_others() {
     let ssd = row.serving.class_of(SSD).unwrap();
     rack.set_slice(SliceRow { closed: 1 << ssd, ..row });
     for _ in 0..2 {
-        assert_eq!(rejected(rack.control(broom(SweepOf::Tasks, 9))), RejectReason::NoWorkers);
+        assert_eq!(rejected(rack.control(sweep(SweepOf::Tasks, 9))), RejectReason::NoWorkers);
     }
-    assert_eq!(rack.control(broom(SweepOf::Tasks, 9)), Verdict::Drop(Refusal::SweepDone));
+    assert_eq!(rack.control(sweep(SweepOf::Tasks, 9)), Verdict::Drop(Refusal::SweepDone));
     rack.set_slice(SliceRow { open: false, ..row });
     for _ in 0..2 {
-        assert_eq!(rejected(rack.control(broom(SweepOf::Tasks, 9))), RejectReason::NoWorkers);
+        assert_eq!(rejected(rack.control(sweep(SweepOf::Tasks, 9))), RejectReason::NoWorkers);
     }
-    assert_eq!(rack.control(broom(SweepOf::Tasks, 9)), Verdict::Drop(Refusal::SweepDone));
+    assert_eq!(rack.control(sweep(SweepOf::Tasks, 9)), Verdict::Drop(Refusal::SweepDone));
     assert_eq!(rack.state().balance, 0);
 }
 
 #[test]
-fn one_broom_reaches_a_stale_token_of_any_kind_and_leaves_the_others_in_their_order() {
+fn one_sweep_reaches_a_stale_token_of_any_kind_and_leaves_the_others_in_their_order() {
     let has = [ANY, GPU, SSD, BOTH, ANY, BOTH];
     for stale in 0..6_u16 {
         let mut rack = rack(&ALL, &has);
@@ -228,7 +228,7 @@ fn one_broom_reaches_a_stale_token_of_any_kind_and_leaves_the_others_in_their_or
         }
         rack.admit(stale, 2);
         let before = rack.state();
-        let swept = rack.control(broom(SweepOf::Tokens, before.tokens_out.behind(before.tokens_in) as u16));
+        let swept = rack.control(sweep(SweepOf::Tokens, before.tokens_out.behind(before.tokens_in) as u16));
         assert_eq!(rack.go_round(swept), Verdict::Drop(Refusal::SweepDone));
         let after = rack.state();
         assert!(after.tokens_out.behind(before.tokens_in) == 0, "all of before were visited");
@@ -344,7 +344,7 @@ enum Event {
     Task(Labels),
     /// The worker's tokens are of a former generation from now on.
     Stale(u16),
-    Broom,
+    SweepPass,
     /// What goes round first comes round, or what left last.
     Round {
         newest: bool,
@@ -399,7 +399,7 @@ impl Watched {
                 self.rack.admit(worker, self.generation);
                 return;
             }
-            Event::Broom => self.rack.control(broom(SweepOf::Tokens, 32)),
+            Event::SweepPass => self.rack.control(sweep(SweepOf::Tokens, 32)),
             Event::Round { newest } => {
                 let next = if newest { self.going.pop_back() } else { self.going.pop_front() };
                 let Some(next) = next else { return };
@@ -461,7 +461,7 @@ fn whoever_meets_whom_nobody_waits_who_could_be_served() {
         Event::Task(ANY),
         Event::Task(GPU),
         Event::Round { newest: false },
-        Event::Broom,
+        Event::SweepPass,
     ];
     const LENGTH: u32 = 7;
     let serving = Serving::of(&[ANY, GPU], &[ANY, GPU]).unwrap();
@@ -479,7 +479,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         3 => (0..5_u16).prop_map(Event::Token),
         3 => prop::sample::select(&ALL[..]).prop_map(Event::Task),
         1 => (0..5_u16).prop_map(Event::Stale),
-        1 => Just(Event::Broom),
+        1 => Just(Event::SweepPass),
         6 => any::<bool>().prop_map(|newest| Event::Round { newest }),
     ]
 }

@@ -44,7 +44,7 @@ fn a_token_of_an_older_generation_gets_no_task() {
 }
 
 #[test]
-fn tasks_of_a_closed_slice_are_refused_one_a_broom() {
+fn tasks_of_a_closed_slice_are_refused_one_a_sweep() {
     let mut rack = Rack::of("server", 1, 4);
     assert_eq!([rack.task(), rack.task()], [Verdict::Parked; 2]);
     let closed = SliceRow { open: false, limit: 4, retry_after: Nanos(500), ..SliceRow::default() };

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_host::client::Outcome as Ending;
 use sluice_net::clock::Clock;
-use sluice_net::crew::Beginning;
+use sluice_net::crew::ScheduleStart;
 use sluice_net::pin::cores;
 use sluice_net::schedule::Played;
 use sluice_outcome::study::Depths;
@@ -26,7 +26,7 @@ use super::band::INTERVAL_NS;
 use super::picks::Pick;
 use crate::args::FollowArgs;
 use crate::ask::Ask;
-use crate::favour::Favour;
+use crate::priority_boost::PriorityBoost;
 use crate::rack::LiveRack;
 use crate::record::Behind;
 use crate::trace::written;
@@ -86,7 +86,7 @@ pub(super) fn live(
 ) -> Outcome<Said> {
     let ask = ask(args, pick, out);
     let trace = draw(pick, number, out, stop)?;
-    let favour = Favour::ask();
+    let priority_boost = PriorityBoost::ask();
     let mut rack = LiveRack::start(&ask, &pick.who, Epoch(number + 1))?;
     let board = Board::default();
     board.name_slices(ask.slices.iter().map(|(name, _)| name.clone()).collect());
@@ -97,7 +97,7 @@ pub(super) fn live(
     drop(reporter);
     // Its threads spin: they must not outlive it, however it went.
     rack.end()?;
-    drop(favour);
+    drop(priority_boost);
     let played = played?.played;
     let began = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let mut depths = board.decided().depths(began, args.dilate);
@@ -111,7 +111,7 @@ pub(super) fn live(
 /// and the service, as the replies tell them, of the tasks that their workers ended in it.
 fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
     let factor = u64::from(ask.dilation);
-    let costs = ask.costs(0, Beginning::default());
+    let costs = ask.costs(0, ScheduleStart::default());
     let way_back = costs.send + costs.to_client;
     let slice_of: Vec<u32> = trace.classes().iter().map(|class| slice_of(ask, class)).collect();
     let mut ended: BTreeMap<(u32, u64), Ended> = BTreeMap::new();

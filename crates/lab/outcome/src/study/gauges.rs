@@ -19,7 +19,7 @@ pub struct GaugeDescriptor {
     /// What stands above its column on a page; none if it has none.
     pub heading: Option<&'static str>,
     /// What a point's number is made of.
-    pub over: Over,
+    pub over: Aggregate,
     /// Its value.
     pub get: fn(&Gauges) -> Option<f64>,
     /// Where its value is written.
@@ -28,7 +28,7 @@ pub struct GaugeDescriptor {
 
 /// What a point's gauge is made of.
 #[derive(Clone, Copy, Debug)]
-pub enum Over {
+pub enum Aggregate {
     /// The mean of all replications' gauges; none unless each has it.
     Mean,
     /// The most of those that have it.
@@ -87,28 +87,28 @@ gauges! {
         unit: Unit::Count,
         picture: Some("tasks waiting in the switch, mean"),
         heading: Some("waiting in the switch"),
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// The most of them at once.
     switch_queue_max: {
         unit: Unit::Count,
         picture: None,
         heading: Some("at most"),
-        over: Over::Most,
+        over: Aggregate::Most,
     }
     /// Tasks that wait at a worker, without the one in service.
     worker_queue_mean: {
         unit: Unit::Count,
         picture: Some("tasks waiting at a worker, mean"),
         heading: Some("waiting at a worker"),
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Share of a worker's time without a task.
     idle_share: {
         unit: Unit::Share,
         picture: Some("workers' idle share"),
         heading: Some("idle"),
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Share of the cores' time that went into a batch service's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,35 +116,35 @@ gauges! {
         unit: Unit::Share,
         picture: Some("share of the cores' time for the batch service"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Recirculations a task.
     recirculations_per_task: {
         unit: Unit::Count,
         picture: Some("recirculations a task"),
         heading: Some("recirculations a task"),
-        over: Over::Tasks { events: |counts| counts.recirculations, told_by: |counts| counts.passes },
+        over: Aggregate::Tasks { events: |counts| counts.recirculations, told_by: |counts| counts.passes },
     }
     /// Share of the recirculation bandwidth in use.
     recirculation_utilization: {
         unit: Unit::Share,
         picture: Some("recirculation bandwidth in use"),
         heading: Some("of their bandwidth"),
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Packets a task, of all kinds and on all links.
     packets_per_task: {
         unit: Unit::Count,
         picture: Some("packets a task"),
         heading: Some("packets a task"),
-        over: Over::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
+        over: Aggregate::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
     }
     /// Polls that came back empty, a task.
     empty_polls_per_task: {
         unit: Unit::Count,
         picture: Some("empty polls a task"),
         heading: Some("empty polls a task"),
-        over: Over::Tasks { events: |counts| counts.empty_polls, told_by: |counts| counts.polls },
+        over: Aggregate::Tasks { events: |counts| counts.empty_polls, told_by: |counts| counts.polls },
     }
     /// Workers' depths, where they are found at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +152,7 @@ gauges! {
         unit: Unit::Count,
         picture: Some("workers' depth, mean"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// What the rings of one server take, where tasks are written ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +160,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of the tasks that need or wish for labels, the share that went to workers that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ gauges! {
         unit: Unit::Share,
         picture: Some("labels met"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ gauges! {
         unit: Unit::Count,
         picture: Some("flowlets"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of them, flows' first frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +184,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of them, pauses as long as the threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,7 +192,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames that found their entry of a flowlet table with another flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,7 +200,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames that hosts held to make a flowlet (HF²T).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ gauges! {
         unit: Unit::Count,
         picture: Some("frames held at hosts"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Pauses that switches asked for (PFC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,7 +216,7 @@ gauges! {
         unit: Unit::Count,
         picture: Some("PFC pauses"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames that came before an earlier one of their flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,7 +224,7 @@ gauges! {
         unit: Unit::Count,
         picture: Some("frames out of order"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames that had come before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,7 +232,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames that were lost for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,7 +240,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Answers that told of congestion (CNP).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,7 +248,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Frames of data that hosts sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Times between frames of one flow at its host, the hold included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,7 +264,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of them, the share of a round trip or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +272,7 @@ gauges! {
         unit: Unit::Share,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of them, the share of two round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +280,7 @@ gauges! {
         unit: Unit::Share,
         picture: Some("gaps of two round trips or longer"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of them, the share of three round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -288,7 +288,7 @@ gauges! {
         unit: Unit::Share,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// Of the tasks that came with their bytes written ahead over a fabric, those that came before them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -296,7 +296,7 @@ gauges! {
         unit: Unit::Share,
         picture: Some("WRITEs that came after their tasks"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// WRITEs that a fabric lost for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,7 +304,7 @@ gauges! {
         unit: Unit::Count,
         picture: None,
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -312,7 +312,7 @@ gauges! {
         unit: Unit::Ratio,
         picture: Some("longest queue over the mean, median"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
     /// The same, 99 in a hundred of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,7 +320,7 @@ gauges! {
         unit: Unit::Ratio,
         picture: Some("longest queue over the mean, p99"),
         heading: None,
-        over: Over::Mean,
+        over: Aggregate::Mean,
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use depths::Depths;
 pub use findings::{Cause, Comparison, Expectation, Search, Verdict};
-pub use gauges::{CountDescriptor, Counts, GaugeDescriptor, Gauges, Over};
+pub use gauges::{Aggregate, CountDescriptor, Counts, GaugeDescriptor, Gauges};
 pub use heat::{Axis, HeatMap};
 pub use numbers::{Estimate, Measure, Method, Metric, Part, Spread, Times, Unit};
 

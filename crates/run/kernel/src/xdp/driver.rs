@@ -16,7 +16,7 @@ use sluice_net::NetError;
 use sluice_net::clock::monotonic;
 use sluice_net::udp::{Outbox, Socket, SocketOptions, Wait, Waiting};
 use sluice_switch::Config;
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 use sluice_switchd::switch::{Count, Mailbox, SwitchHandle};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
@@ -67,7 +67,7 @@ impl XdpDriver {
     /// Those of [`KernelError`] that say what this machine lacks for it, and those of `next_epoch`.
     pub fn new(
         options: &XdpOptions,
-        next_epoch: impl FnOnce() -> Result<Epoch, HubError>,
+        next_epoch: impl FnOnce() -> Result<Epoch, SwitchdError>,
     ) -> Result<Self, KernelError> {
         let object = embedded()?;
         check_kernel()?;

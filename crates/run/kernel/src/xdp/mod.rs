@@ -40,7 +40,7 @@ use pins::Pins;
 use server_rows::Servers;
 pub use server_rows::Way;
 
-/// The program that walks with the controller's broom.
+/// The program that walks with the controller's sweep.
 const SWEEP: &str = "sweep";
 
 /// Built by `build.rs`; nothing if there was no compiler.
@@ -261,7 +261,7 @@ impl XdpSwitch {
         array.set(0, templates, 0).map_err(|why| failed("write a map", &chain(&why)))
     }
 
-    /// Walks with the controller's broom to its end, as a frame for the host that it has to tell something.
+    /// Walks with the controller's sweep to its end, as a frame for the host that it has to tell something.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.

@@ -111,7 +111,7 @@ fn an_ipv6_extension_header_goes_to_the_kernel() {
 }
 
 #[test]
-fn a_broom_of_another_life_or_for_no_slice_sweeps_nothing() {
+fn a_sweep_of_another_life_or_for_no_slice_sweeps_nothing() {
     let Some((xdp, _)) = xdp(true) else { return };
     let sweep =
         Sweep { epoch: Epoch(SHAPE.epoch), slice: SliceId(0), of: SweepOf::Tokens, left: 9, carried: None };

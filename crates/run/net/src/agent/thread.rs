@@ -29,12 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// An agent at work; it ends when this is dropped.
 #[derive(Debug)]
 pub struct RunningAgent {
-    over: Arc<Over>,
+    over: Arc<StopSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Over {
+struct StopSignal {
     is_over: AtomicBool,
     bell: Notify,
 }
@@ -47,12 +47,12 @@ pub fn start_agent(options: AgentOptions) -> Result<RunningAgent, NetError> {
     options.settings.check()?;
     let failed = |why| NetError::Thread { name: "agent", why };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let over = Arc::new(Over::default());
+    let over = Arc::new(StopSignal::default());
     let theirs = Arc::clone(&over);
     let run = move || {
         runtime.block_on(async {
             tokio::select! {
-                () = Office::new(options).run() => {}
+                () = AgentLoop::new(options).run() => {}
                 () = theirs.came() => {}
             }
         });
@@ -61,7 +61,7 @@ pub fn start_agent(options: AgentOptions) -> Result<RunningAgent, NetError> {
     Ok(RunningAgent { over, thread: Some(thread) })
 }
 
-impl Over {
+impl StopSignal {
     async fn came(&self) {
         while !self.is_over.load(Ordering::Acquire) {
             self.bell.notified().await;
@@ -81,9 +81,9 @@ impl Drop for RunningAgent {
 }
 
 /// What a report is answered with.
-type Heard = Result<Told, String>;
+type ReportAnswer = Result<ReportReply, String>;
 
-struct Told {
+struct ReportReply {
     /// The interval of the report ended then.
     ended: Nanos,
     depths: Vec<(WorkerId, u8)>,
@@ -91,16 +91,16 @@ struct Told {
 }
 
 /// The desk, and the line to the controller.
-struct Office {
+struct AgentLoop {
     options: AgentOptions,
     clock: Clock,
     calls: ControllerClient<RenewedChannel>,
-    answers: (mpsc::Sender<Heard>, mpsc::Receiver<Heard>),
+    answers: (mpsc::Sender<ReportAnswer>, mpsc::Receiver<ReportAnswer>),
     is_reporting: bool,
     complained: bool,
 }
 
-impl Office {
+impl AgentLoop {
     fn new(options: AgentOptions) -> Self {
         Self {
             calls: ControllerClient::new(options.controller.connect()),
@@ -165,10 +165,10 @@ impl Office {
         });
     }
 
-    fn answered(&mut self, desk: &mut Desk, answer: Option<Heard>) {
+    fn answered(&mut self, desk: &mut Desk, answer: Option<ReportAnswer>) {
         self.is_reporting = false;
         match answer {
-            Some(Ok(Told { ended, depths, others })) => {
+            Some(Ok(ReportReply { ended, depths, others })) => {
                 if std::mem::take(&mut self.complained) {
                     tracing::info!("agent of {}: the controller hears it again", self.options.server);
                 }
@@ -185,8 +185,8 @@ impl Office {
     }
 }
 
-fn told(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<Told, Malformed> {
-    Ok(Told {
+fn told(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<ReportReply, Malformed> {
+    Ok(ReportReply {
         ended,
         depths: answer.depths.iter().copied().map(said::worker_depth).collect::<Result<_, _>>()?,
         others: answer.others.iter().copied().map(said::others).collect::<Result<_, _>>()?,

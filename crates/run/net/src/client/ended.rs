@@ -126,8 +126,8 @@ impl Future for Pending {
 /// What a callback is.
 pub(super) type Callback = Box<dyn FnOnce(Ended) + Send>;
 
-/// Tells a submitter the outcome of one task, exactly once: a teller that is dropped tells that too.
-pub(super) struct Teller {
+/// Tells a submitter the outcome of one task, exactly once: a completion that is dropped tells that too.
+pub(super) struct Completion {
     to: Option<To>,
     sent: bool,
 }
@@ -137,7 +137,7 @@ enum To {
     Callback(Callback),
 }
 
-impl Teller {
+impl Completion {
     pub(super) fn pending() -> (Self, Pending) {
         let (sender, receiver) = oneshot::channel();
         (Self { to: Some(To::Pending(sender)), sent: false }, Pending(receiver))
@@ -173,7 +173,7 @@ fn call(callback: Callback, ended: Ended) {
     }
 }
 
-impl Drop for Teller {
+impl Drop for Completion {
     fn drop(&mut self) {
         let unknown = Outcome::Unknown(UnknownWhy::Deadline);
         let ended = if self.sent { Ended { outcome: unknown, ..never_sent() } } else { never_sent() };
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn a_teller_that_is_dropped_says_whether_the_task_may_have_run() {
-        let (teller, pending) = Teller::pending();
-        drop(teller);
+        let (completion, pending) = Completion::pending();
+        drop(completion);
         assert_eq!(pending.wait().outcome, Outcome::Refused(RefusedWhy::NeverSent));
 
-        let (mut teller, pending) = Teller::pending();
-        teller.sent();
-        drop(teller);
+        let (mut completion, pending) = Completion::pending();
+        completion.sent();
+        drop(completion);
         assert_eq!(pending.wait().outcome, Outcome::Unknown(UnknownWhy::Deadline));
     }
 
@@ -221,11 +221,11 @@ mod tests {
     #[test]
     fn a_callback_is_called_once_and_may_panic() {
         let (sender, receiver) = std::sync::mpsc::channel();
-        let teller = Teller::callback(Box::new(move |ended| {
+        let completion = Completion::callback(Box::new(move |ended| {
             sender.send(ended.attempts).expect("the test listens");
             panic!("as services do");
         }));
-        teller.tell(Ended { attempts: 7, ..never_sent() });
+        completion.tell(Ended { attempts: 7, ..never_sent() });
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [7]);
     }
 }

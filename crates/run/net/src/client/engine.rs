@@ -11,10 +11,10 @@ use sluice_host::client::{
 };
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
-use super::ended::{Ended, Outcome, RefusedWhy, Teller};
+use super::ended::{Completion, Ended, Outcome, RefusedWhy};
 use super::joining::Joining;
-use super::room::{LANES, lane};
 use super::shared::{ClientReport, ClientShared, Command, Task};
+use super::submit_gate::{LANES, lane};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
@@ -224,7 +224,7 @@ impl Engine {
             match command {
                 Command::Task(task) => {
                     self.waiting += 1;
-                    self.lanes[lane(task.errand.of)].tasks.push_back(task);
+                    self.lanes[lane(task.task_spec.of)].tasks.push_back(task);
                 }
                 Command::Report(to) => drop(to.send(self.report())),
                 Command::Close => self.closing = true,
@@ -263,11 +263,11 @@ impl Engine {
         let Some(payload) = self.effects.payloads.keep_first(&task.bytes, self.effects.first_bytes()) else {
             return Some(task);
         };
-        let tag = self.effects.tellers.next_tag();
-        let needs = task.errand.needs.among(&self.labels);
+        let tag = self.effects.completions.next_tag();
+        let needs = task.task_spec.needs.among(&self.labels);
         let submission = Submission {
-            task_type: task.errand.of,
-            urgency: task.errand.urgency,
+            task_type: task.task_spec.of,
+            urgency: task.task_spec.urgency,
             needs: needs.unwrap_or_default(),
             payload,
             deadline: task.deadline,
@@ -280,8 +280,8 @@ impl Engine {
             self.effects.payloads.release(payload.handle);
             return Some(task);
         }
-        task.teller.sent();
-        self.effects.tellers.put(tag, task.teller);
+        task.completion.sent();
+        self.effects.completions.put(tag, task.completion);
         self.perform_first(now, &[]);
         None
     }
@@ -289,7 +289,7 @@ impl Engine {
     fn expire(&mut self, now: Nanos) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let before = lane.tasks.len();
-            // A teller that is dropped unsent says just that.
+            // A completion that is dropped unsent says just that.
             lane.tasks.retain(|task| task.deadline > now);
             let gone = before - lane.tasks.len();
             self.waiting -= gone;
@@ -365,7 +365,7 @@ struct Effects {
     first_granted: usize,
     /// Where this client is, for those who send it bytes.
     at: Endpoint,
-    tellers: Tellers,
+    completions: Completions,
     /// The bytes of replies that come in parts.
     replies: HashMap<Handle, Vec<u8>>,
     /// Replies whose bytes have all come, and whether they are right.
@@ -386,7 +386,7 @@ impl Effects {
             replies: HashMap::new(),
             checked: Vec::new(),
             payloads: Payloads::new(outstanding_max),
-            tellers: Tellers::default(),
+            completions: Completions::default(),
             unreadable: 0,
             renew: false,
             ended: false,
@@ -433,8 +433,8 @@ impl Effects {
                     self.ended = true;
                     let sent = attempts > 0;
                     let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
-                    if let Some(teller) = self.tellers.take(tag) {
-                        teller.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
+                    if let Some(completion) = self.completions.take(tag) {
+                        completion.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
                 Action::Parts { need, payload } => {
@@ -502,29 +502,29 @@ fn bytes<'a>(packet: &'a Packet, body: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The tellers of the tasks that were sent, by tag.
+/// The completions of the tasks that were sent, by tag.
 #[derive(Default)]
-struct Tellers {
-    tellers: Vec<Option<Teller>>,
+struct Completions {
+    completions: Vec<Option<Completion>>,
     free: Vec<u64>,
 }
 
-impl Tellers {
-    /// The tag that the next [`Tellers::put`] has to use.
+impl Completions {
+    /// The tag that the next [`Completions::put`] has to use.
     fn next_tag(&self) -> u64 {
-        self.free.last().copied().unwrap_or(self.tellers.len() as u64)
+        self.free.last().copied().unwrap_or(self.completions.len() as u64)
     }
 
-    fn put(&mut self, tag: u64, teller: Teller) {
+    fn put(&mut self, tag: u64, completion: Completion) {
         if self.free.pop().is_none() {
-            self.tellers.push(None);
+            self.completions.push(None);
         }
-        self.tellers[tag as usize] = Some(teller);
+        self.completions[tag as usize] = Some(completion);
     }
 
-    fn take(&mut self, tag: u64) -> Option<Teller> {
-        let teller = self.tellers.get_mut(tag as usize)?.take()?;
+    fn take(&mut self, tag: u64) -> Option<Completion> {
+        let completion = self.completions.get_mut(tag as usize)?.take()?;
         self.free.push(tag);
-        Some(teller)
+        Some(completion)
     }
 }

@@ -6,11 +6,11 @@
 
 mod ended;
 mod engine;
-mod errand;
 mod joining;
-mod room;
 mod shared;
 mod spine_clients;
+mod submit_gate;
+mod task_spec;
 mod weights;
 
 use std::fmt;
@@ -31,9 +31,9 @@ use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, Task
 pub use sluice_host::client::Urgency;
 
 pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
-pub use errand::{Errand, Needs};
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
+pub use task_spec::{Needs, TaskSpec};
 
 use crate::NetError;
 use crate::clock::Clock;
@@ -43,11 +43,11 @@ use crate::pin::pin_thread;
 use crate::registrar::{ClientRegistrar, Controllers};
 use crate::rpc::Remote;
 use crate::udp::{Socket, SocketOptions, Waiting};
-use ended::Teller;
+use ended::Completion;
 use engine::{Engine, Parts};
 pub(crate) use joining::{Joining, wait_until_joined};
-use room::{Place, lane};
 use shared::{ClientShared, Command, Task};
+use submit_gate::{GateAnswer, lane};
 
 /// How a client is set up. [`ClientOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -208,34 +208,34 @@ impl Client {
     /// Submits a task that is to end within `deadline`; blocks while there is no room. Not for async code.
     pub fn submit(
         &self,
-        errand: impl Into<Errand>,
+        task_spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        self.offer(errand.into(), bytes, deadline, |of| self.block_for_place(of), Teller::pending)
+        self.offer(task_spec.into(), bytes, deadline, |of| self.block_for_place(of), Completion::pending)
     }
 
     /// As [`Client::submit`], for async code: waits for room without blocking a thread.
     pub async fn submit_async(
         &self,
-        errand: impl Into<Errand>,
+        task_spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        let errand = errand.into();
+        let task_spec = task_spec.into();
         self.check(bytes)?;
-        poll_fn(|context| self.poll_place(errand.of, context)).await?;
-        self.offer(errand, bytes, deadline, |_| Ok(()), Teller::pending)
+        poll_fn(|context| self.poll_place(task_spec.of, context)).await?;
+        self.offer(task_spec, bytes, deadline, |_| Ok(()), Completion::pending)
     }
 
     /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
     pub fn try_submit(
         &self,
-        errand: impl Into<Errand>,
+        task_spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        self.offer(errand.into(), bytes, deadline, |of| self.try_place(of), Teller::pending)
+        self.offer(task_spec.into(), bytes, deadline, |of| self.try_place(of), Completion::pending)
     }
 
     /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
@@ -243,26 +243,26 @@ impl Client {
     /// [`SubmitError::Busy`] instead.
     pub fn submit_with(
         &self,
-        errand: impl Into<Errand>,
+        task_spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let teller = || (Teller::callback(Box::new(callback)), ());
-        self.offer(errand.into(), bytes, deadline, |of| self.block_for_place(of), teller)
+        let completion = || (Completion::callback(Box::new(callback)), ());
+        self.offer(task_spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
     }
 
     /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then
     /// dropped.
     pub fn try_submit_with(
         &self,
-        errand: impl Into<Errand>,
+        task_spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        let teller = || (Teller::callback(Box::new(callback)), ());
-        self.offer(errand.into(), bytes, deadline, |of| self.try_place(of), teller)
+        let completion = || (Completion::callback(Box::new(callback)), ());
+        self.offer(task_spec.into(), bytes, deadline, |of| self.try_place(of), completion)
     }
 
     /// How many workers serve a type where this client is registered, as far as it has heard.
@@ -307,17 +307,17 @@ impl Client {
 
     fn try_place(&self, task_type: TaskType) -> Result<(), SubmitError> {
         match self.shared.room.take(lane(task_type)) {
-            Place::Taken => Ok(()),
-            Place::Full => Err(SubmitError::Busy),
-            Place::Closed => Err(SubmitError::Closed),
+            GateAnswer::Taken => Ok(()),
+            GateAnswer::Full => Err(SubmitError::Busy),
+            GateAnswer::Closed => Err(SubmitError::Closed),
         }
     }
 
     fn poll_place(&self, task_type: TaskType, context: &Context<'_>) -> Poll<Result<(), SubmitError>> {
         match self.shared.room.take_or_sleep(lane(task_type), context.waker()) {
-            Place::Taken => Poll::Ready(Ok(())),
-            Place::Full => Poll::Pending,
-            Place::Closed => Poll::Ready(Err(SubmitError::Closed)),
+            GateAnswer::Taken => Poll::Ready(Ok(())),
+            GateAnswer::Full => Poll::Pending,
+            GateAnswer::Closed => Poll::Ready(Err(SubmitError::Closed)),
         }
     }
 
@@ -334,20 +334,20 @@ impl Client {
     }
 
     /// Hands a task to the packet thread, once it is no longer than it may be and `place` has found room for
-    /// it. Who is to be told of its end is asked then: a teller that is dropped tells, too.
+    /// it. Who is to be told of its end is asked then: a completion that is dropped tells, too.
     fn offer<T>(
         &self,
-        errand: Errand,
+        task_spec: TaskSpec,
         bytes: &[u8],
         deadline: Duration,
         place: impl FnOnce(TaskType) -> Result<(), SubmitError>,
-        teller: impl FnOnce() -> (Teller, T),
+        completion: impl FnOnce() -> (Completion, T),
     ) -> Result<T, SubmitError> {
         self.check(bytes)?;
-        place(errand.of)?;
+        place(task_spec.of)?;
         let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
-        let (teller, waits) = teller();
-        let task = Task { errand, bytes: bytes.to_vec(), deadline, retry: self.retry, teller };
+        let (completion, waits) = completion();
+        let task = Task { task_spec, bytes: bytes.to_vec(), deadline, retry: self.retry, completion };
         self.command(Command::Task(task));
         Ok(waits)
     }

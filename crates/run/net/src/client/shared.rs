@@ -7,16 +7,16 @@ use crossbeam_queue::SegQueue;
 use sluice_host::client::ClientStats;
 use sluice_wire::{Nanos, TaskType};
 
-use super::ended::Teller;
-use super::errand::Errand;
-use super::room::Room;
+use super::ended::Completion;
+use super::submit_gate::SubmitGate;
+use super::task_spec::TaskSpec;
 use super::weights::SpineWeights;
 use crate::udp::{SocketCounts, Waker};
 
 /// What both sides see.
 pub(super) struct ClientShared {
     pub(super) commands: SegQueue<Command>,
-    pub(super) room: Room,
+    pub(super) room: SubmitGate,
     pub(super) waker: Waker,
     /// How many workers serve each type.
     pub(super) weights: SpineWeights,
@@ -30,7 +30,7 @@ impl ClientShared {
     pub(super) fn new(waker: Waker) -> Self {
         Self {
             commands: SegQueue::new(),
-            room: Room::new(),
+            room: SubmitGate::new(),
             waker,
             weights: SpineWeights::default(),
             type_names: Mutex::default(),
@@ -66,11 +66,11 @@ pub(super) enum Command {
 
 /// A task that holds a place in its lane.
 pub(super) struct Task {
-    pub(super) errand: Errand,
+    pub(super) task_spec: TaskSpec,
     pub(super) bytes: Vec<u8>,
     pub(super) deadline: Nanos,
     pub(super) retry: bool,
-    pub(super) teller: Teller,
+    pub(super) completion: Completion,
 }
 
 /// What a client counted.

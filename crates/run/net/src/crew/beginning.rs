@@ -11,15 +11,15 @@ const NEVER: u64 = u64::MAX;
 
 /// The beginning of the newest schedule, by the machine's clock; shared by all clones.
 #[derive(Clone, Debug)]
-pub struct Beginning(Arc<AtomicU64>);
+pub struct ScheduleStart(Arc<AtomicU64>);
 
-impl Default for Beginning {
+impl Default for ScheduleStart {
     fn default() -> Self {
         Self(Arc::new(AtomicU64::new(NEVER)))
     }
 }
 
-impl Beginning {
+impl ScheduleStart {
     /// When it was, or will be in a moment; `None` before the first schedule.
     pub fn get(&self) -> Option<Nanos> {
         let at = self.0.load(Ordering::Relaxed);

@@ -24,7 +24,7 @@ use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
 
 use replay::Replay;
 
-pub use beginning::Beginning;
+pub use beginning::ScheduleStart;
 pub use replay::Player;
 pub(crate) use turn::Turn;
 
@@ -32,13 +32,13 @@ pub(crate) use turn::Turn;
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
 
 /// Hosts that will share a thread.
-pub struct Crew {
+pub struct HostGroup {
     hosts: Vec<Host>,
     ready: ReadySet,
     stopper: Stopper,
     pin: Option<usize>,
     standing: Arc<Standing>,
-    beginning: Beginning,
+    beginning: ScheduleStart,
 }
 
 /// How a crew stands, for other threads.
@@ -61,14 +61,14 @@ enum Kind {
 
 /// What a crew did.
 #[derive(Clone, Debug)]
-pub struct CrewReport {
+pub struct HostGroupReport {
     /// Its workers, in the order in which they joined.
     pub workers: Vec<WorkerReport>,
     /// How late packets left that were held until their time.
     pub late: Lateness,
 }
 
-impl Crew {
+impl HostGroup {
     /// Nobody yet. They will wait for packets like this, on this core if one is given.
     ///
     /// # Errors
@@ -82,12 +82,12 @@ impl Crew {
             stopper,
             pin,
             standing: Arc::default(),
-            beginning: Beginning::default(),
+            beginning: ScheduleStart::default(),
         })
     }
 
     /// When the schedules of its client begin.
-    pub fn beginning(&self) -> Beginning {
+    pub fn beginning(&self) -> ScheduleStart {
         self.beginning.clone()
     }
 
@@ -114,11 +114,11 @@ impl Crew {
     ///
     /// # Errors
     /// [`NetError::Thread`] when the system has no thread left.
-    pub fn spawn(self) -> Result<RunningCrew, NetError> {
+    pub fn spawn(self) -> Result<RunningHostGroup, NetError> {
         let (stopper, standing) = (self.stopper.clone(), Arc::clone(&self.standing));
         let builder = thread::Builder::new().name("crew".to_owned());
         let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "crew", why })?;
-        Ok(RunningCrew { stopper, standing, thread })
+        Ok(RunningHostGroup { stopper, standing, thread })
     }
 
     fn join(&mut self, mut kind: Kind) -> Result<(), NetError> {
@@ -127,7 +127,7 @@ impl Crew {
         Ok(())
     }
 
-    fn run(mut self) -> Result<CrewReport, NetError> {
+    fn run(mut self) -> Result<HostGroupReport, NetError> {
         settle_thread(self.pin)?;
         let mut publish_at = Nanos(0);
         while self.goes_on() {
@@ -175,13 +175,13 @@ impl Crew {
         late.fold(Lateness::default(), Lateness::and)
     }
 
-    fn report(mut self) -> CrewReport {
+    fn report(mut self) -> HostGroupReport {
         let late = self.late();
         let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
             Kind::Worker(engine) => Some(engine.into_report()),
             Kind::Replay(_) => None,
         });
-        CrewReport { workers: workers.collect(), late }
+        HostGroupReport { workers: workers.collect(), late }
     }
 }
 
@@ -213,18 +213,18 @@ impl Kind {
 }
 
 /// A crew at work.
-pub struct RunningCrew {
+pub struct RunningHostGroup {
     stopper: Stopper,
     standing: Arc<Standing>,
-    thread: JoinHandle<Result<CrewReport, NetError>>,
+    thread: JoinHandle<Result<HostGroupReport, NetError>>,
 }
 
-impl RunningCrew {
+impl RunningHostGroup {
     /// Lets its workers finish what they hold and leave, and waits for that.
     ///
     /// # Errors
     /// What ended it early.
-    pub fn end(self) -> Result<CrewReport, NetError> {
+    pub fn end(self) -> Result<HostGroupReport, NetError> {
         self.stopper.stop();
         self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
     }

@@ -10,7 +10,7 @@ use sluice_host::client::{Action, Client, ClientSettings, Submission};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, Payload};
 use sluice_wire::{encode, parse};
 
-use super::{Beginning, Turn};
+use super::{ScheduleStart, Turn};
 use crate::NetError;
 use crate::client::{ClientOptions, Joining, wait_until_joined};
 use crate::clock::Clock;
@@ -65,14 +65,14 @@ pub(super) struct Replay {
     joining: Sender<Joining>,
     actions: Vec<Action>,
     playback: Option<Playback>,
-    beginning: Beginning,
+    beginning: ScheduleStart,
 }
 
 impl Replay {
     pub(super) fn new(
         options: &ClientOptions,
         waker: Waker,
-        beginning: Beginning,
+        beginning: ScheduleStart,
     ) -> Result<(Self, Player), NetError> {
         let (mut socket, hello) = options.open()?;
         socket.share_waker(waker.clone());

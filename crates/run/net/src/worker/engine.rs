@@ -16,7 +16,7 @@ use super::early::Listener;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
-use super::run::{Ears, Ended, Runner};
+use super::run::{Ended, Runner, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
 use super::telling::Telling;
@@ -342,8 +342,8 @@ impl<S: Service> Engine<S> {
             at_once,
         );
         let left = |left| words.left(left);
-        let ears = Ears { left: &left, pause: &|| () };
-        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, ears);
+        let observer = ServiceObserver { left: &left, pause: &|| () };
+        let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, observer);
         let outlook =
             words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
         let (started, until) = self.effects.processor.serves(&ran, self.dilation);

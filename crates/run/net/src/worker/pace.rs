@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use sluice_host::slow::SlowTime;
 use sluice_wire::{Nanos, Packet};
 
-use crate::crew::Beginning;
+use crate::crew::ScheduleStart;
 
 /// What a worker of a testbed takes for packets, dilated already.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct Slowed {
     /// When, counted from a schedule's beginning, dilated already.
     pub time: SlowTime,
     /// That beginning.
-    pub since: Beginning,
+    pub since: ScheduleStart,
 }
 
 /// The processor of a paced worker.
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_slow_processor_takes_longer_for_everything_once_a_schedule_has_begun() {
         let time = SlowTime { factor: 3.0, from: Nanos(1_000), until: Nanos(2_000) };
-        let since = Beginning::default();
+        let since = ScheduleStart::default();
         let mut pace = Pace::new(costs(Some(Slowed { time, since: since.clone() })));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
         since.tell(Nanos(5_000));

@@ -46,7 +46,7 @@ impl Ended {
 
 /// Who hears a service while it runs.
 #[derive(Clone, Copy)]
-pub(super) struct Ears<'a> {
+pub(super) struct ServiceObserver<'a> {
     /// What it says is left.
     pub(super) left: &'a dyn Fn(Nanos),
     /// Where it may pause.
@@ -65,14 +65,14 @@ impl<S: Service> Runner<S> {
         task: TaskId,
         task_type: TaskType,
         bytes: &[u8],
-        ears: Ears<'_>,
+        observer: ServiceObserver<'_>,
     ) -> Ran {
         let held = Cell::new(Nanos(0));
         let offered = Task::new(bytes, task_type, self.reply_max, &held)
             .in_packets_of(self.packet_max)
             .called(task)
-            .heard_by(ears.left)
-            .paused_by(ears.pause);
+            .heard_by(observer.left)
+            .paused_by(observer.pause);
         self.reply.clear();
         let started = clock.now();
         // A service that panicked may be in any state; it is still the only one there is.
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    const DEAF: Ears<'_> = Ears { left: &|_| (), pause: &|| () };
+    const DEAF: ServiceObserver<'_> = ServiceObserver { left: &|_| (), pause: &|| () };
 
     fn run(bytes: &[u8]) -> (Ran, String) {
         let mut runner = Runner::new(Moody, 100, 50);

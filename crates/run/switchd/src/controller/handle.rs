@@ -4,7 +4,7 @@ use sluice_control::{Answer, CallId, Event};
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
-use super::runner::{Command, Sight};
+use super::runner::{Command, ControllerSnapshot};
 
 /// A controller's end for those that call it.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ impl RunnerHandle {
         self.command(Command::Call { event: Box::new(event), answer }).unwrap_or_default();
     }
 
-    pub(super) async fn look(&self) -> Result<Sight, Status> {
+    pub(super) async fn look(&self) -> Result<ControllerSnapshot, Status> {
         let (answer, answered) = oneshot::channel();
         self.command(Command::Look { answer })?;
         answered.await.map_err(|_| stopping())

@@ -17,9 +17,9 @@ use sluice_net::registrar::{Controllers, RegistrarEvent, WorkerRegistrar};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, SliceId, sizes::QUOTA_MAX};
 
-use super::runner::{Heard, ToldTo};
+use super::runner::{ControllerObserver, LeafWake};
 use super::start::{ControllerOptions, start};
-use crate::HubError;
+use crate::SwitchdError;
 use crate::rpc::RpcServer;
 use crate::switch::TablePort;
 
@@ -42,7 +42,7 @@ pub struct LeafOptions {
 /// A rack's controller and its line upwards; both end when it is dropped.
 pub struct Leaf {
     server: RpcServer,
-    bell: Sender<Heard>,
+    bell: Sender<LeafWake>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,10 +51,10 @@ impl Leaf {
     ///
     /// # Errors
     /// As [`start_controller`](super::start_controller).
-    pub fn start(options: LeafOptions) -> Result<Self, HubError> {
+    pub fn start(options: LeafOptions) -> Result<Self, SwitchdError> {
         let (bell, heard) = mpsc::channel();
         let LeafOptions { rack, name, at, life, above, tables } = options;
-        let server = start(rack, ToldTo::Leaf(bell.clone()))?;
+        let server = start(rack, ControllerObserver::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
         let line = Line {
             state,
@@ -80,7 +80,7 @@ impl Leaf {
 impl Drop for Leaf {
     fn drop(&mut self) {
         // A line that has ended already hears nothing.
-        let _ = self.bell.send(Heard::Stop);
+        let _ = self.bell.send(LeafWake::Stop);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed; there is nothing left to stop.
             let _ = thread.join();
@@ -95,7 +95,7 @@ struct Line {
     state: LeafLine,
     above: Controllers,
     tables: TablePort,
-    bell: Sender<Heard>,
+    bell: Sender<LeafWake>,
     registrars: HashMap<SliceId, WorkerRegistrar>,
     out: Vec<LeafAction>,
     /// What could not be done.
@@ -103,15 +103,15 @@ struct Line {
 }
 
 impl Line {
-    fn run(mut self, heard: &Receiver<Heard>) {
+    fn run(mut self, heard: &Receiver<LeafWake>) {
         loop {
             let is_done = self.again.is_empty() && self.out.is_empty();
             let patience = if is_done { Duration::MAX } else { AGAIN_AFTER };
             match heard.recv_timeout(patience) {
-                Ok(Heard::Sizes(sizes)) => self.state.sized(sizes, &mut self.out),
-                Ok(Heard::Above) => self.listen(),
+                Ok(LeafWake::Sizes(sizes)) => self.state.sized(sizes, &mut self.out),
+                Ok(LeafWake::Above) => self.listen(),
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(LeafWake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
             let before = mem::take(&mut self.again);
             for action in before.into_iter().chain(mem::take(&mut self.out)) {
@@ -157,7 +157,7 @@ impl Line {
         self.state.left(pool, &mut self.out);
     }
 
-    fn act(&mut self, action: LeafAction) -> Result<(), HubError> {
+    fn act(&mut self, action: LeafAction) -> Result<(), SwitchdError> {
         match action {
             LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
             LeafAction::Leave(pool) => self.leave(pool),
@@ -178,7 +178,7 @@ impl Line {
             None => {
                 let bell = self.bell.clone();
                 // The line ends after its registrars.
-                let wake = move || drop(bell.send(Heard::Above));
+                let wake = move || drop(bell.send(LeafWake::Above));
                 self.registrars.insert(pool, WorkerRegistrar::worker(self.above.clone(), hello, wake)?);
             }
         }

@@ -11,7 +11,7 @@ use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::HubError;
+use crate::SwitchdError;
 use crate::rpc::LocalSwitch;
 use crate::rpc::tables::RemoteSwitch;
 
@@ -55,7 +55,7 @@ impl Source {
         }
     }
 
-    async fn describe(&mut self) -> Result<(Shape, Endpoint), HubError> {
+    async fn describe(&mut self) -> Result<(Shape, Endpoint), SwitchdError> {
         match self {
             Self::Here(local) => Ok((local.shape().await?, local.at())),
             Self::There(remote) => remote.describe().await,
@@ -67,7 +67,7 @@ impl Source {
         epoch: Epoch,
         by: Term,
         ops: Vec<TableOp>,
-    ) -> Result<Vec<TableAnswer>, HubError> {
+    ) -> Result<Vec<TableAnswer>, SwitchdError> {
         match self {
             Self::Here(local) => local.apply(by, ops).await,
             Self::There(remote) => remote.apply(epoch, by, &ops).await,
@@ -81,7 +81,7 @@ pub(super) struct LineId(u64);
 
 /// What the runner hears of the switch.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum SwitchEvent {
     Up { line: LineId, shape: Shape, at: Endpoint },
     Answered(Vec<TableAnswer>),
     Down,
@@ -99,7 +99,7 @@ pub(super) struct Batch {
 /// The runner's end.
 pub(super) struct Link {
     pub(super) batches: mpsc::Sender<Batch>,
-    pub(super) news: mpsc::Receiver<News>,
+    pub(super) news: mpsc::Receiver<SwitchEvent>,
 }
 
 impl Link {
@@ -118,7 +118,7 @@ struct Gone;
 struct Line {
     source: Source,
     to_take: mpsc::Receiver<Batch>,
-    tell: mpsc::Sender<News>,
+    tell: mpsc::Sender<SwitchEvent>,
     id: LineId,
     /// The controller's own, once it has claimed one.
     term: Term,
@@ -143,20 +143,20 @@ impl Line {
         };
         self.complained = false;
         self.id.0 += 1;
-        self.say(News::Up { line: self.id, shape, at }).await?;
+        self.say(SwitchEvent::Up { line: self.id, shape, at }).await?;
         loop {
             let spoken = tokio::select! {
                 batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(Gone)?).await,
                 () = sleep(ASK_EVERY) => self.ask(shape).await,
             };
             match spoken {
-                Ok(Some(answers)) => self.say(News::Answered(answers)).await?,
+                Ok(Some(answers)) => self.say(SwitchEvent::Answered(answers)).await?,
                 Ok(None) => {}
                 Err(lost) => {
                     if let Some(why) = lost {
                         self.complain(&why);
                     }
-                    return self.say(News::Down).await;
+                    return self.say(SwitchEvent::Down).await;
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Line {
         &mut self,
         epoch: Epoch,
         batch: Batch,
-    ) -> Result<Option<Vec<TableAnswer>>, Option<HubError>> {
+    ) -> Result<Option<Vec<TableAnswer>>, Option<SwitchdError>> {
         if batch.line != self.id {
             return Ok(None);
         }
@@ -175,18 +175,18 @@ impl Line {
     }
 
     /// An error when the switch is gone, or is not the same any more, or obeys another controller.
-    async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<HubError>> {
+    async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<SwitchdError>> {
         let (shape, _) = self.source.describe().await?;
         let is_same = Shape { term: known.term, ..shape } == known;
         if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
     }
 
-    async fn say(&self, news: News) -> Result<(), Gone> {
+    async fn say(&self, news: SwitchEvent) -> Result<(), Gone> {
         self.tell.send(news).await.map_err(|_| Gone)
     }
 
     /// Once each time that it is lost.
-    fn complain(&mut self, why: &HubError) {
+    fn complain(&mut self, why: &SwitchdError) {
         if !self.complained {
             self.complained = true;
             tracing::warn!("{why}; trying again every {RETRY_EVERY:?}");

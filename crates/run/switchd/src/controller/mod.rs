@@ -8,7 +8,7 @@
 mod handle;
 mod leaf;
 mod link;
-mod pod_desk;
+mod pod_registry;
 mod runner;
 mod service;
 mod start;

@@ -16,7 +16,7 @@ use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId, Worker
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
-use super::link::{Batch, LineId, Link, News};
+use super::link::{Batch, LineId, Link, SwitchEvent};
 
 /// Steps that go to the switch at once, with no packet in between.
 const BATCH_MAX: usize = 256;
@@ -26,7 +26,7 @@ pub(super) enum Command {
     /// Take this event and answer it.
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
     /// Show everything, with balances read now.
-    Look { answer: oneshot::Sender<Sight> },
+    Look { answer: oneshot::Sender<ControllerSnapshot> },
     /// Say when a worker's registration is another than this one, to whoever speaks for it.
     Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
     /// Hear an agent, and answer once the others were heard and the slice step was taken.
@@ -62,14 +62,14 @@ pub(super) struct ForAgent {
 type Depths = Vec<(WorkerId, u8)>;
 
 /// Everything that the controller knows, and where its switch is.
-pub(super) struct Sight {
+pub(super) struct ControllerSnapshot {
     pub(super) view: View,
     pub(super) at: Option<Endpoint>,
 }
 
 /// Something that people may want to see, and when it was written.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct TimedNote {
     pub(super) at_unix_ns: u64,
     pub(super) what: What,
 }
@@ -83,14 +83,14 @@ pub(super) enum What {
 
 /// Where notes go.
 #[derive(Clone)]
-pub(super) struct Telling(broadcast::Sender<Told>);
+pub(super) struct NoteSink(broadcast::Sender<TimedNote>);
 
-impl Telling {
-    pub(super) fn new(sender: broadcast::Sender<Told>) -> Self {
+impl NoteSink {
+    pub(super) fn new(sender: broadcast::Sender<TimedNote>) -> Self {
         Self(sender)
     }
 
-    pub(super) fn listen(&self) -> broadcast::Receiver<Told> {
+    pub(super) fn listen(&self) -> broadcast::Receiver<TimedNote> {
         self.0.subscribe()
     }
 
@@ -111,7 +111,7 @@ impl Telling {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         // Nobody may be listening.
-        let _ = self.0.send(Told { at_unix_ns, what });
+        let _ = self.0.send(TimedNote { at_unix_ns, what });
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) struct Runner {
     clock: Clock,
     commands: mpsc::Receiver<Command>,
     link: Link,
-    telling: Telling,
+    telling: NoteSink,
     line: Option<LineId>,
     /// Where the switch was last.
     at: Option<Endpoint>,
@@ -128,14 +128,14 @@ pub(super) struct Runner {
     awaiting_answers: bool,
     calls: HashMap<CallId, oneshot::Sender<Answer>>,
     next_call: u64,
-    lookers: Vec<oneshot::Sender<Sight>>,
+    lookers: Vec<oneshot::Sender<ControllerSnapshot>>,
     /// Workers that wait for a change.
     awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
     agents: Vec<Waiting>,
     /// What the step wants of workers.
     depths: Depths,
-    told_to: ToldTo,
+    told_to: ControllerObserver,
     /// What it heard last of how many workers each slice has.
     sizes_said: Vec<PoolSize>,
     /// What it heard last of whether the spine has leaves.
@@ -144,7 +144,7 @@ pub(super) struct Runner {
 }
 
 /// What wakes a leaf's line.
-pub(super) enum Heard {
+pub(super) enum LeafWake {
     /// The rack's pools are these now.
     Sizes(Vec<PoolSize>),
     /// The controller above said something.
@@ -154,16 +154,16 @@ pub(super) enum Heard {
 }
 
 /// Who else hears of a controller.
-pub(super) enum ToldTo {
+pub(super) enum ControllerObserver {
     Nobody,
     /// A leaf's line: how large its rack's pools are.
-    Leaf(std::sync::mpsc::Sender<Heard>),
+    Leaf(std::sync::mpsc::Sender<LeafWake>),
     /// Whoever stands above several spines.
-    Above(Box<dyn Fn(SpineNews) + Send>),
+    Above(Box<dyn Fn(SpineEvent) + Send>),
 }
 
 /// What is heard of a spine.
-pub(super) enum SpineNews {
+pub(super) enum SpineEvent {
     /// It was found, or lost.
     Lives(bool),
     /// It has leaves now, or none; unknown until its tables were read.
@@ -185,8 +185,8 @@ impl Runner {
         controller: Controller,
         commands: mpsc::Receiver<Command>,
         link: Link,
-        telling: Telling,
-        told_to: ToldTo,
+        telling: NoteSink,
+        told_to: ControllerObserver,
     ) -> Self {
         Self {
             controller,
@@ -334,23 +334,23 @@ impl Runner {
     /// A leaf says above how many workers its rack has, and a spine whether it has leaves.
     fn tell_sizes(&mut self) {
         match &self.told_to {
-            ToldTo::Nobody => {}
-            ToldTo::Leaf(line) => {
+            ControllerObserver::Nobody => {}
+            ControllerObserver::Leaf(line) => {
                 let sizes = self.controller.pool_sizes();
                 if sizes != self.sizes_said {
                     self.sizes_said.clone_from(&sizes);
                     // The line may have ended.
-                    line.send(Heard::Sizes(sizes)).unwrap_or_default();
+                    line.send(LeafWake::Sizes(sizes)).unwrap_or_default();
                 }
             }
-            ToldTo::Above(desk) => {
+            ControllerObserver::Above(desk) => {
                 let serves = self.controller.does_serve();
                 if serves != self.serves_said {
                     if serves.is_some() && self.serves_said.is_none() {
-                        desk(SpineNews::Found(self.controller.client_lives()));
+                        desk(SpineEvent::Found(self.controller.client_lives()));
                     }
                     self.serves_said = serves;
-                    desk(SpineNews::Serves(serves));
+                    desk(SpineEvent::Serves(serves));
                 }
             }
         }
@@ -369,21 +369,21 @@ impl Runner {
         self.depths.clear();
     }
 
-    fn news(&mut self, news: News) {
+    fn news(&mut self, news: SwitchEvent) {
         match news {
-            News::Up { line, shape, at } => {
+            SwitchEvent::Up { line, shape, at } => {
                 self.line = Some(line);
                 self.at = Some(at);
                 self.event(Event::SwitchUp(shape));
                 self.tell_above(true);
             }
-            News::Answered(answers) => {
+            SwitchEvent::Answered(answers) => {
                 self.awaiting_answers = false;
                 for answer in answers {
                     self.event(Event::TableAnswered(answer));
                 }
             }
-            News::Down => {
+            SwitchEvent::Down => {
                 self.line = None;
                 self.awaiting_answers = false;
                 // What the state machine wanted before is void; it asks anew once the switch is up.
@@ -396,8 +396,8 @@ impl Runner {
 
     /// Whoever is registered at a spine that is lost asks at once where to go.
     fn tell_above(&mut self, lives: bool) {
-        let ToldTo::Above(desk) = &self.told_to else { return };
-        desk(SpineNews::Lives(lives));
+        let ControllerObserver::Above(desk) = &self.told_to else { return };
+        desk(SpineEvent::Lives(lives));
         if !lives {
             for (_, answer) in self.awaiting.drain(..) {
                 // It may have hung up.
@@ -450,7 +450,7 @@ impl Runner {
         let view = self.controller.view(self.clock.now());
         for looker in self.lookers.drain(..) {
             // Whoever looked may have gone.
-            let _ = looker.send(Sight { view: view.clone(), at: self.at });
+            let _ = looker.send(ControllerSnapshot { view: view.clone(), at: self.at });
         }
     }
 }

@@ -22,8 +22,8 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::handle::RunnerHandle;
 use super::link::Source;
-use super::pod_desk::PodDesk;
-use super::runner::{Command, HeldRow, NotOwn, Report, Sight, Telling, Told, What};
+use super::pod_registry::PodRegistry;
+use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteSink, Report, TimedNote, What};
 use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::services::controller_server::Controller;
 
@@ -33,7 +33,7 @@ const ON_THE_WAY: usize = 16;
 pub(super) struct Service {
     handle: RunnerHandle,
     pods: Option<OfSpine>,
-    telling: Telling,
+    telling: NoteSink,
     source: Source,
     refused: Arc<Refused>,
 }
@@ -42,14 +42,14 @@ pub(super) struct Service {
 #[derive(Clone)]
 pub(super) struct OfSpine {
     pub(super) spine: usize,
-    pub(super) desk: Arc<PodDesk>,
+    pub(super) desk: Arc<PodRegistry>,
 }
 
 impl Service {
     pub(super) fn new(
         handle: RunnerHandle,
         pods: Option<OfSpine>,
-        telling: Telling,
+        telling: NoteSink,
         source: Source,
         refused: Arc<Refused>,
     ) -> Self {
@@ -289,7 +289,10 @@ fn split<T>(request: Request<T>) -> (Caller, T) {
 }
 
 /// Passes events on until the watcher hangs up.
-async fn forward(mut events: broadcast::Receiver<Told>, to: mpsc::Sender<Result<v1::WatchResponse, Status>>) {
+async fn forward(
+    mut events: broadcast::Receiver<TimedNote>,
+    to: mpsc::Sender<Result<v1::WatchResponse, Status>>,
+) {
     let mut missed = 0;
     loop {
         let event = tokio::select! {
@@ -309,7 +312,7 @@ async fn forward(mut events: broadcast::Receiver<Told>, to: mpsc::Sender<Result<
     }
 }
 
-fn watched(told: &Told, missed: u64) -> v1::WatchResponse {
+fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
     let at_unix_ns = told.at_unix_ns;
     match &told.what {
         What::Note(note) => v1::WatchResponse {
@@ -395,7 +398,7 @@ fn done(answer: Answer) -> Result<(), Status> {
     }
 }
 
-fn status(sight: &Sight, counters: Vec<(String, u64)>) -> v1::StatusResponse {
+fn status(sight: &ControllerSnapshot, counters: Vec<(String, u64)>) -> v1::StatusResponse {
     let View { epoch, link, slices, workers, clients, servers, type_names } = &sight.view;
     let link = match link {
         LinkState::Down => v1::LinkState::Down,

@@ -9,10 +9,10 @@ use tonic::service::Routes;
 
 use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
-use super::pod_desk::PodDesk;
-use super::runner::{Command, Runner, Telling, ToldTo};
+use super::pod_registry::PodRegistry;
+use super::runner::{Command, ControllerObserver, NoteSink, Runner};
 use super::service::{OfSpine, Service};
-use crate::HubError;
+use crate::SwitchdError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
 use crate::rpc::{Guard, RpcServer};
@@ -42,10 +42,10 @@ pub struct ControllerOptions {
 /// Starts a controller on a thread of its own; it runs until the server is dropped.
 ///
 /// # Errors
-/// [`HubError::Plan`], [`HubError::Insecure`] for an address beyond loopback without TLS, and in
-/// [`HubError::Net`] what keeps a thread or a socket from being had, and certificates that cannot be used.
-pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, HubError> {
-    start(options, ToldTo::Nobody)
+/// [`SwitchdError::Plan`], [`SwitchdError::Insecure`] for an address beyond loopback without TLS, and in
+/// [`SwitchdError::Net`] what keeps a thread or a socket from being had, and certificates that cannot be used.
+pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, SwitchdError> {
+    start(options, ControllerObserver::Nobody)
 }
 
 /// Starts a controller above several spines: one for each of them in this process, where hosts are let in
@@ -58,21 +58,24 @@ pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, HubErro
 pub fn start_above(
     spines: Vec<ControllerOptions>,
     racks: Vec<Vec<String>>,
-) -> Result<Vec<RpcServer>, HubError> {
+) -> Result<Vec<RpcServer>, SwitchdError> {
     let lease = spines.iter().map(|options| options.plan.lease).max().unwrap_or_default();
     let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| desk()).unzip();
-    let desk = Arc::new(PodDesk::new(racks, lease, handles.clone()));
+    let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone()));
     let start = |(spine, ((options, handle), asked))| {
         let pods = OfSpine { spine, desk: Arc::clone(&desk) };
         let theirs = Arc::clone(&desk);
-        let told_to = ToldTo::Above(Box::new(move |news| theirs.hears(spine, news)));
+        let told_to = ControllerObserver::Above(Box::new(move |news| theirs.hears(spine, news)));
         serve(options, (handle, asked), Some(pods), told_to)
     };
     spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()
 }
 
 /// Starts a controller of which somebody else hears.
-pub(super) fn start(options: ControllerOptions, told_to: ToldTo) -> Result<RpcServer, HubError> {
+pub(super) fn start(
+    options: ControllerOptions,
+    told_to: ControllerObserver,
+) -> Result<RpcServer, SwitchdError> {
     serve(options, desk(), None, told_to)
 }
 
@@ -86,13 +89,13 @@ fn serve(
     options: ControllerOptions,
     (handle, asked): (RunnerHandle, mpsc::Receiver<Command>),
     pods: Option<OfSpine>,
-    told_to: ToldTo,
-) -> Result<RpcServer, HubError> {
+    told_to: ControllerObserver,
+) -> Result<RpcServer, SwitchdError> {
     let controller = Controller::new(options.plan, options.seed)?;
     let switch = options.switch;
     RpcServer::start("sluice-controller", options.at, &options.guard, move |refused| {
         let source = Source::new(switch);
-        let telling = Telling::new(broadcast::Sender::new(EVENTS_MAX));
+        let telling = NoteSink::new(broadcast::Sender::new(EVENTS_MAX));
         let service = Service::new(handle, pods, telling.clone(), source.clone(), refused);
         let runner = Runner::new(controller, asked, Link::start(source), telling, told_to);
         let routes = Routes::new(ControllerServer::new(service)).add_service(reflection(SERVICE));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use sluice_net::rpc::ServerTls;
 
-use crate::HubError;
+use crate::SwitchdError;
 
 /// What keeps strangers from what is served.
 #[derive(Clone, Debug, Default)]
@@ -39,13 +39,13 @@ impl Guard {
     /// Refuses an address that it does not keep strangers from.
     ///
     /// # Errors
-    /// [`HubError::Insecure`] for an address beyond loopback without TLS, [`HubError::OpenToAll`] for one where nobody is
-    /// asked who calls.
-    pub(super) fn check(&self, at: SocketAddr) -> Result<(), HubError> {
+    /// [`SwitchdError::Insecure`] for an address beyond loopback without TLS, [`SwitchdError::OpenToAll`]
+    /// for one where nobody is asked who calls.
+    pub(super) fn check(&self, at: SocketAddr) -> Result<(), SwitchdError> {
         match self {
             _ if at.ip().to_canonical().is_loopback() => Ok(()),
-            Self::Loopback => Err(HubError::Insecure { at }),
-            Self::Tls(tls) if !tls.asks_callers() => Err(HubError::OpenToAll { at }),
+            Self::Loopback => Err(SwitchdError::Insecure { at }),
+            Self::Tls(tls) if !tls.asks_callers() => Err(SwitchdError::OpenToAll { at }),
             Self::Tls(_) | Self::OwnNetwork => Ok(()),
         }
     }

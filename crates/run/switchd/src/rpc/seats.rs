@@ -129,7 +129,7 @@ impl Seats {
                 return None;
             }
             taken.told += 1;
-            Standing::Told(full)
+            Standing::TimedNote(full)
         } else {
             let unknown = usize::from(self.limits.unknown.is_some());
             taken.in_all += 1;
@@ -180,14 +180,14 @@ enum Standing {
     /// It has shown no certificate.
     Unknown,
     /// It is not served, only told why.
-    Told(Full),
+    TimedNote(Full),
 }
 
 impl Seat {
     /// Why it is not to be served, if it is not.
     pub(super) const fn full(&self) -> Option<Full> {
         match self.standing {
-            Standing::Told(full) => Some(full),
+            Standing::TimedNote(full) => Some(full),
             Standing::Known | Standing::Unknown => None,
         }
     }
@@ -212,7 +212,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut taken = self.seats.taken();
         let unknown = match self.standing {
-            Standing::Told(_) => {
+            Standing::TimedNote(_) => {
                 taken.told -= 1;
                 return;
             }

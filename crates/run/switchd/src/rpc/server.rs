@@ -21,7 +21,7 @@ use super::refused::Refused;
 use super::seats::Limits;
 use super::services::DESCRIPTORS;
 use super::{Guard, accept};
-use crate::HubError;
+use crate::SwitchdError;
 
 const PING_EVERY: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ impl RpcServer {
         at: SocketAddr,
         guard: &Guard,
         build: impl FnOnce(Arc<Refused>) -> (Routes, Background) + Send + 'static,
-    ) -> Result<Self, HubError> {
+    ) -> Result<Self, SwitchdError> {
         Self::start_with(Limits::of_process(guard.asks_callers()), name, at, guard, build)
     }
 
@@ -58,7 +58,7 @@ impl RpcServer {
         at: SocketAddr,
         guard: &Guard,
         build: impl FnOnce(Arc<Refused>) -> (Routes, Background) + Send + 'static,
-    ) -> Result<Self, HubError> {
+    ) -> Result<Self, SwitchdError> {
         guard.check(at)?;
         let bind = |why: io::Error| NetError::Bind { at, why };
         let listener = TcpListener::bind(at).map_err(bind)?;

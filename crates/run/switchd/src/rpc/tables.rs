@@ -16,7 +16,7 @@ use super::Guard;
 use super::refused::Refused;
 use super::server::{RpcServer, reflection};
 use super::services::tables_server::{Tables, TablesServer};
-use crate::HubError;
+use crate::SwitchdError;
 use crate::state::StateFolder;
 use crate::switch::SwitchHandle;
 
@@ -51,7 +51,7 @@ impl LocalSwitch {
 
     /// Takes steps in the name of a controller. What it claims is kept before it hears that it was granted;
     /// claims are as rare as controllers that start, so the wait for the disk hurts nobody.
-    pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, HubError> {
+    pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
         let answers = self.take(by, ops).await?;
         if claims && let Some(state) = &self.state {
@@ -60,17 +60,17 @@ impl LocalSwitch {
         Ok(answers)
     }
 
-    async fn take(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, HubError> {
+    async fn take(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let (give, take) = oneshot::channel();
         // Whoever asked may have gone; the steps stand all the same.
         self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
-        take.await.map_err(|_| HubError::SwitchStopped)
+        take.await.map_err(|_| SwitchdError::SwitchStopped)
     }
 
-    pub(crate) async fn shape(&self) -> Result<Shape, HubError> {
+    pub(crate) async fn shape(&self) -> Result<Shape, SwitchdError> {
         match self.take(Term(0), vec![TableOp::ReadShape]).await?.as_slice() {
             [TableAnswer::Shape(shape)] => Ok(*shape),
-            _ => Err(HubError::SwitchStopped),
+            _ => Err(SwitchdError::SwitchStopped),
         }
     }
 
@@ -82,9 +82,9 @@ impl LocalSwitch {
 /// Serves a switch's tables on `at`, for a controller elsewhere, until the server is dropped.
 ///
 /// # Errors
-/// [`HubError::Insecure`] for an address beyond loopback without TLS, and in [`HubError::Net`] what keeps a thread or a socket
-/// from being had, and certificates that cannot be used.
-pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, HubError> {
+/// [`SwitchdError::Insecure`] for an address beyond loopback without TLS, and in [`SwitchdError::Net`] what
+/// keeps a thread or a socket from being had, and certificates that cannot be used.
+pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, SwitchdError> {
     RpcServer::start("sluice-tables", at, guard, |refused| {
         let service = TablesServer::new(Service { switch, refused });
         let routes = Routes::new(service).add_service(reflection(SERVICE));
@@ -157,7 +157,7 @@ impl RemoteSwitch {
         Self { remote, calls }
     }
 
-    pub(crate) async fn describe(&mut self) -> Result<(Shape, Endpoint), HubError> {
+    pub(crate) async fn describe(&mut self) -> Result<(Shape, Endpoint), SwitchdError> {
         let answer =
             self.calls.describe(v1::DescribeRequest {}).await.map_err(|status| self.failed(&status))?;
         let answer = answer.into_inner();
@@ -172,7 +172,7 @@ impl RemoteSwitch {
         epoch: Epoch,
         by: Term,
         ops: &[TableOp],
-    ) -> Result<Vec<TableAnswer>, HubError> {
+    ) -> Result<Vec<TableAnswer>, SwitchdError> {
         let request =
             v1::ApplyRequest { epoch: epoch.0, term: by.0, ops: ops.iter().map(|op| (*op).into()).collect() };
         let answer = self.calls.apply(request).await.map_err(|status| self.failed(&status))?.into_inner();
@@ -185,13 +185,13 @@ impl RemoteSwitch {
         answers.map_err(|malformed| self.failed(&malformed.into()))
     }
 
-    pub(crate) async fn counters(&mut self) -> Result<Vec<(String, u64)>, HubError> {
+    pub(crate) async fn counters(&mut self) -> Result<Vec<(String, u64)>, SwitchdError> {
         let answer = self.calls.count(v1::CountRequest {}).await.map_err(|status| self.failed(&status))?;
         let counters = answer.into_inner().counters.into_iter();
         Ok(counters.map(|counter| (shown(&counter.name), counter.value)).collect())
     }
 
-    fn failed(&self, status: &Status) -> HubError {
+    fn failed(&self, status: &Status) -> SwitchdError {
         self.remote.failed("the switch's tables", status).into()
     }
 }

@@ -6,10 +6,10 @@ use sluice_net::udp::Waker;
 use sluice_wire::Term;
 use sluice_wire::tables::{TableAnswer, TableOp};
 
-use crate::HubError;
+use crate::SwitchdError;
 
 /// Steps, and who wants their answers.
-struct Letter {
+struct TableRequest {
     /// The controller that asks; `None` for this process itself.
     by: Option<Term>,
     ops: Vec<TableOp>,
@@ -19,7 +19,7 @@ struct Letter {
 /// A controller's way to the tables; clones lead to the same switch.
 #[derive(Clone)]
 pub struct TablePort {
-    letters: Sender<Letter>,
+    letters: Sender<TableRequest>,
     waker: Waker,
 }
 
@@ -27,36 +27,36 @@ impl TablePort {
     /// Takes these steps, one after the other with nothing between, and waits for their answers.
     ///
     /// # Errors
-    /// [`HubError::SwitchStopped`] when the switch's thread has ended; the steps may have been taken.
-    pub fn call(&self, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, HubError> {
+    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended; the steps may have been taken.
+    pub fn call(&self, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let (give, take) = mpsc::sync_channel(1);
         self.send(ops, move |answers| drop(give.send(answers)))?;
-        take.recv().map_err(|_| HubError::SwitchStopped)
+        take.recv().map_err(|_| SwitchdError::SwitchStopped)
     }
 
     /// Takes these steps and hands their answers to `answer`, on the switch's thread: it must not wait. It is
     /// dropped uncalled when the switch stops first.
     ///
     /// # Errors
-    /// [`HubError::SwitchStopped`] when the switch's thread has ended.
+    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended.
     pub fn send(
         &self,
         ops: Vec<TableOp>,
         answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
-    ) -> Result<(), HubError> {
+    ) -> Result<(), SwitchdError> {
         self.post(None, ops, answer)
     }
 
     /// The same in the name of a controller, which the switch obeys or not.
     ///
     /// # Errors
-    /// [`HubError::SwitchStopped`] when the switch's thread has ended.
+    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended.
     pub fn send_by(
         &self,
         term: Term,
         ops: Vec<TableOp>,
         answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
-    ) -> Result<(), HubError> {
+    ) -> Result<(), SwitchdError> {
         self.post(Some(term), ops, answer)
     }
 
@@ -65,16 +65,16 @@ impl TablePort {
         by: Option<Term>,
         ops: Vec<TableOp>,
         answer: impl FnOnce(Vec<TableAnswer>) + Send + 'static,
-    ) -> Result<(), HubError> {
-        let letter = Letter { by, ops, answer: Box::new(answer) };
-        self.letters.send(letter).map_err(|_| HubError::SwitchStopped)?;
+    ) -> Result<(), SwitchdError> {
+        let letter = TableRequest { by, ops, answer: Box::new(answer) };
+        self.letters.send(letter).map_err(|_| SwitchdError::SwitchStopped)?;
         self.waker.wake();
         Ok(())
     }
 }
 
 /// The switch's end.
-pub struct Mailbox(Receiver<Letter>);
+pub struct Mailbox(Receiver<TableRequest>);
 
 impl Mailbox {
     /// One that is empty, and the way there.
@@ -89,7 +89,7 @@ impl Mailbox {
     #[inline]
     pub fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) -> u64 {
         let mut refused = 0;
-        while let Ok(Letter { by, ops, answer }) = self.0.try_recv() {
+        while let Ok(TableRequest { by, ops, answer }) = self.0.try_recv() {
             let obeyed = by.map(|by| (by, obeyed(&mut step)));
             let mut take = |op| {
                 let answer = match obeyed {

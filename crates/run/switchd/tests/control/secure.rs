@@ -4,7 +4,7 @@ use sluice_control::{ServerHello, WorkerHello};
 use sluice_net::NetError;
 use sluice_net::rpc::v1::controller_client::ControllerClient;
 use sluice_net::rpc::{ClientTls, Remote, ServerTls, reason, v1};
-use sluice_switchd::HubError;
+use sluice_switchd::SwitchdError;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
 use tonic::{Code, Status};
@@ -267,7 +267,7 @@ fn nothing_is_served_beyond_this_machine_to_callers_who_are_not_asked_who_they_a
     let (switch, authority) = (Switch::start(5), Authority::new());
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let options = ControllerOptions { at: everywhere, ..options(SwitchLink::Here(switch.local())) };
-    assert!(matches!(start_controller(options.clone()), Err(HubError::Insecure { .. })));
+    assert!(matches!(start_controller(options.clone()), Err(SwitchdError::Insecure { .. })));
     let refused = serve_tables(everywhere, &Guard::Loopback, switch.local()).unwrap_err().to_string();
     assert!(refused.contains("without TLS") && refused.contains("127.0.0.1"), "{refused}");
     let open = Guard::Tls(authority.open_server());
@@ -275,7 +275,7 @@ fn nothing_is_served_beyond_this_machine_to_callers_who_are_not_asked_who_they_a
     assert!(refused.contains("--client-ca"), "{refused}");
     assert!(matches!(
         start_controller(ControllerOptions { guard: open, ..options }),
-        Err(HubError::OpenToAll { .. })
+        Err(SwitchdError::OpenToAll { .. })
     ));
 }
 
@@ -319,5 +319,5 @@ fn hosts_that_were_given_no_name_go_by_one_that_their_certificate_allows() {
 fn a_certificate_that_is_none_is_refused_at_start() {
     let switch = Switch::start(5);
     let refused = serve_tables(ANY.parse().unwrap(), &Guard::Tls(ServerTls::new(b"x", b"y")), switch.local());
-    assert!(matches!(refused, Err(HubError::Net(NetError::Tls { .. }))));
+    assert!(matches!(refused, Err(SwitchdError::Net(NetError::Tls { .. }))));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sluice_host::client::Outcome;
 use sluice_host::slow::SlowTime;
 use sluice_net::client::Urgency;
-use sluice_net::crew::{Crew, CrewReport};
+use sluice_net::crew::{HostGroup, HostGroupReport};
 use sluice_net::schedule::Planned;
 use sluice_net::udp::Waiting;
 use sluice_net::worker::{HostCosts, Slowed};
@@ -22,10 +22,10 @@ const TASKS: u64 = 60;
 
 /// Sends tasks of 200 us, dilated to 4 ms, every millisecond to three workers, of which the first may be
 /// slow; gives their outcomes.
-fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, CrewReport) {
+fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport) {
     let delays = Delays::testbed(DILATION.into());
     let rack = Rack::under(Choice::parse(program).expect("it is known"), delays);
-    let mut crew = Crew::new(Waiting::Block, None).expect("descriptors are left");
+    let mut crew = HostGroup::new(Waiting::Block, None).expect("descriptors are left");
     for number in 0..3 {
         let options = WorkerOptions {
             name: format!("w{number}"),

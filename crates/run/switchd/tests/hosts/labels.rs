@@ -1,6 +1,6 @@
 //! What an application says of a task: what it needs, of a rack whose workers differ, and its class.
 
-use sluice_net::client::{Ended, Errand, Needs, Outcome, RefusedWhy};
+use sluice_net::client::{Ended, Needs, Outcome, RefusedWhy, TaskSpec};
 use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
@@ -32,8 +32,8 @@ fn worker(rack: &Rack, name: &'static str, labels: &[&str]) -> Running {
     rack.worker_with(name, Named(name), |options| options.labels = labels)
 }
 
-fn run(client: &Client, errand: impl Into<Errand>) -> Ended {
-    client.submit(errand, b"x", DEADLINE).expect("it fits").wait()
+fn run(client: &Client, task_spec: impl Into<TaskSpec>) -> Ended {
+    client.submit(task_spec, b"x", DEADLINE).expect("it fits").wait()
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn goes_where_it_is_served(policy: &str) {
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let needs = Needs::of(["gpu"]);
-    let done_by = |errand: Errand| run(&client, errand).outcome.done().map(<[u8]>::to_vec);
+    let done_by = |task_spec: TaskSpec| run(&client, task_spec).outcome.done().map(<[u8]>::to_vec);
     until("a worker without labels", || done_by(ECHO.into()).as_deref() == Some(b"plain"));
     for _ in 0..50 {
-        assert_eq!(done_by(Errand::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]), "{policy}");
+        assert_eq!(done_by(TaskSpec::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]), "{policy}");
         assert_eq!(
             done_by(OTHER.into()).as_deref(),
             Some(&b"fast"[..]),
@@ -68,8 +68,8 @@ fn tells_at_once_what_nobody_has(policy: &str) {
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let why = |labels: &[&str]| {
-        let errand = Errand::from(ECHO).needing(&Needs::of(labels.iter().copied()));
-        let ended = run(&client, errand);
+        let task_spec = TaskSpec::from(ECHO).needing(&Needs::of(labels.iter().copied()));
+        let ended = run(&client, task_spec);
         (ended.attempts, ended.outcome)
     };
     let rejected = Outcome::Refused(RefusedWhy::Rejected(RejectReason::Unserved));
@@ -85,7 +85,7 @@ fn in_a_rack_that_tells_no_workers_apart_a_task_with_needs_is_refused() {
     let rack = Rack::start();
     let _worker = worker(&rack, "w", &[]);
     let client = rack.client("c");
-    let ended = run(&client, Errand::from(ECHO).needing(&Needs::of(["gpu"])));
+    let ended = run(&client, TaskSpec::from(ECHO).needing(&Needs::of(["gpu"])));
     assert_eq!(ended.outcome, Outcome::Refused(RefusedWhy::UnknownLabel));
     assert_eq!(run(&client, ECHO).outcome.done(), Some(&b"w"[..]), "and one without is run");
 }
@@ -95,7 +95,7 @@ fn a_class_that_a_rack_does_not_have_is_refused_before_it_is_sent() {
     let rack = Rack::under_faults(Rates::default(), Choice::parse("rain:1,classes=2").expect("it is known"));
     let _worker = worker(&rack, "w", &[]);
     let client = rack.client("c");
-    let of_class = |class| run(&client, Errand::of_class(ECHO, class));
+    let of_class = |class| run(&client, TaskSpec::of_class(ECHO, class));
     assert_eq!(of_class(1).outcome.done(), Some(&b"w"[..]));
     let ended = of_class(2);
     let refused = Outcome::Refused(RefusedWhy::NoClass { priority: 2, classes: 2 });

@@ -333,11 +333,11 @@ fn a_task_whose_deadline_passes_in_the_client_was_never_sent() {
 }
 
 /// Says what is left as it goes, in steps, and holds its worker where it is asked to.
-struct Teller {
+struct Completion {
     holds: bool,
 }
 
-impl Service for Teller {
+impl Service for Completion {
     fn types(&self) -> Vec<TaskType> {
         vec![ECHO]
     }
@@ -361,8 +361,8 @@ impl Service for Teller {
 fn a_worker_whose_service_says_what_is_left_asks_for_the_next_task_before_it_ends() {
     for (holds, early) in [(false, true), (true, true), (false, false)] {
         let rack = Rack::start();
-        let worker =
-            rack.worker_with("w", Teller { holds }, |options| (options.quota, options.early) = (1, early));
+        let worker = rack
+            .worker_with("w", Completion { holds }, |options| (options.quota, options.early) = (1, early));
         let client = rack.client("c");
         let submit = |_| client.submit(ECHO, b"x", DEADLINE).expect("it fits");
         let pending: Vec<Pending> = (0..40).map(submit).collect();

@@ -91,7 +91,7 @@ impl Trial<'_> {
                 Step::Above(AboveStep::Dies) => self.above.dies(),
                 Step::Above(AboveStep::Back) => self.above.begin(&mut self.datacenter),
                 Step::Renew => self.renew(),
-                Step::FaultsEnd => self.datacenter.world.network.weather = None,
+                Step::FaultsEnd => self.datacenter.world.network.injector = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
                 Step::Rests => self.rested = self.rests(),
                 Step::Quiet => self.looks_at_spines(Renewals::None).map_err(|what| (at, what))?,
@@ -146,12 +146,12 @@ impl Trial<'_> {
 
     /// All that happens until then.
     fn until(&mut self, end: Nanos) -> Result<(), (Nanos, String)> {
-        self.datacenter.world.engine.cue(end, LEAVES, Reminder::Look);
+        self.datacenter.world.engine.schedule(end, LEAVES, Reminder::Look);
         loop {
             let Some((at, what)) = self.datacenter.world.next() else { return Ok(()) };
             let now = self.datacenter.world.now;
             self.datacenter.pools[0].meter.observer.goes_on(now);
-            if now == end && matches!(what, crate::events::Happens::Cue(Reminder::Look)) {
+            if now == end && matches!(what, crate::events::WorldEvent::Scheduled(Reminder::Look)) {
                 return Ok(());
             }
             self.datacenter.happens(at, what);

@@ -71,7 +71,7 @@ impl<O: TaskWatch> Datacenter<O> {
 
 impl<O: TaskWatch> SwitchSide for Datacenter<O> {
     /// Whether it is a task.
-    type Brought = bool;
+    type ArrivalContext = bool;
 
     fn rounds(&mut self) -> &mut Reused<Circulating> {
         &mut self.world.rounds

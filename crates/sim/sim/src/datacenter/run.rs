@@ -11,9 +11,9 @@ use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter};
 use super::control::{Control, Runs, WorkerSeat};
 use super::downtime::outage_steps;
-use super::fates::PoolFates;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
+use super::packet_loss::PoolLoss;
 use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS, clock_of, pool_of};
 use super::system::System;
@@ -22,7 +22,7 @@ use super::workers::DatacenterWorkers;
 use super::world::{Datacenter, DatacenterWorld, PoolRun, Reminder, addressee, join};
 use crate::dice::Dice;
 use crate::error::SimError;
-use crate::events::{Address, Happens, Mail, PacketId};
+use crate::events::{Address, Mail, PacketId, WorldEvent};
 use crate::point::Point;
 use crate::rack::meter::Meter;
 use crate::rack::setup::client_settings;
@@ -132,9 +132,9 @@ impl<O: TaskWatch> Datacenter<O> {
         let mut control = Control::new(runs, layouts, testbed, types.max().unwrap_or(1), (seed, replication));
         instruct(&mut control);
         let seeds = pools.iter().map(|(point, ..)| point.seed);
-        let mut world = DatacenterWorld::new(PoolFates::new(&testbed.faults, seeds, replication));
+        let mut world = DatacenterWorld::new(PoolLoss::new(&testbed.faults, seeds, replication));
         join(&mut world, testbed);
-        let alarms = world.engine.alarms(WORKERS, control.seats.len() as u32);
+        let timers = world.engine.timers(WORKERS, control.seats.len() as u32);
         let mut machines = Vec::new();
         let pools = pools.into_iter().enumerate();
         let pools =
@@ -145,7 +145,7 @@ impl<O: TaskWatch> Datacenter<O> {
             times: testbed.switch,
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, testbed)).collect(),
             leaves: (0..control.leaves).map(|leaf| control.leaf(leaf, FIRST, testbed)).collect(),
-            workers: DatacenterWorkers::new(alarms, &control.seats, control.runs.feed(), testbed),
+            workers: DatacenterWorkers::new(timers, &control.seats, control.runs.feed(), testbed),
             world,
             below: below.map(Box::new),
             control,
@@ -171,13 +171,13 @@ impl<O: TaskWatch> Datacenter<O> {
             self.all_come_in();
         }
         if testbed.racks.watch > Nanos(0) {
-            self.world.engine.cue(testbed.racks.watch, SPINES, Reminder::Look);
+            self.world.engine.schedule(testbed.racks.watch, SPINES, Reminder::Look);
         }
         if testbed.racks.interval > Nanos(0) {
-            self.world.engine.cue(testbed.racks.interval, SPINES, Reminder::Interval);
+            self.world.engine.schedule(testbed.racks.interval, SPINES, Reminder::Interval);
         }
         for (at, _) in &self.turns {
-            self.world.engine.cue(*at, SPINES, Reminder::Turn);
+            self.world.engine.schedule(*at, SPINES, Reminder::Turn);
         }
         (0..self.pools.len()).for_each(|pool| self.draw(pool));
     }
@@ -242,16 +242,16 @@ impl<O: TaskWatch> Datacenter<O> {
 
     /// Something happens somewhere.
     #[inline]
-    pub(super) fn happens(&mut self, at: Address, what: Happens<Reminder>) {
+    pub(super) fn happens(&mut self, at: Address, what: WorldEvent<Reminder>) {
         match what {
-            Happens::Mail(mail) => self.mail(at, mail),
-            Happens::Alarm => self.alarm(at.place()),
-            Happens::Clock => self.request(pool_of(at)),
-            Happens::Cue(Reminder::Client(machine)) => self.wake(machine as usize),
-            Happens::Cue(Reminder::Worker) => self.worker_ticks(at.place() as usize),
-            Happens::Cue(Reminder::Look) => self.look(),
-            Happens::Cue(Reminder::Interval) => self.interval_ends(),
-            Happens::Cue(Reminder::Turn) => self.next_turn(),
+            WorldEvent::Mail(mail) => self.mail(at, mail),
+            WorldEvent::Timer => self.timer(at.place()),
+            WorldEvent::Clock => self.request(pool_of(at)),
+            WorldEvent::Scheduled(Reminder::Client(machine)) => self.wake(machine as usize),
+            WorldEvent::Scheduled(Reminder::Worker) => self.worker_ticks(at.place() as usize),
+            WorldEvent::Scheduled(Reminder::Look) => self.look(),
+            WorldEvent::Scheduled(Reminder::Interval) => self.interval_ends(),
+            WorldEvent::Scheduled(Reminder::Turn) => self.next_turn(),
         }
     }
 
@@ -305,7 +305,7 @@ impl<O: TaskWatch> Datacenter<O> {
                 intervals.end(now, workers);
             }
         }
-        self.world.engine.cue(now + self.testbed.racks.interval, SPINES, Reminder::Interval);
+        self.world.engine.schedule(now + self.testbed.racks.interval, SPINES, Reminder::Interval);
     }
 
     /// The queues are looked at, and again after a while.
@@ -317,7 +317,7 @@ impl<O: TaskWatch> Datacenter<O> {
                 imbalance.look(held.map(|(_, held)| *held));
             }
         }
-        self.world.engine.cue(self.world.now + self.watch, SPINES, Reminder::Look);
+        self.world.engine.schedule(self.world.now + self.watch, SPINES, Reminder::Look);
     }
 }
 

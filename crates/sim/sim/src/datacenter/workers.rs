@@ -8,7 +8,7 @@ use sluice_wire::tables::Feed;
 
 use super::control::WorkerSeat;
 use super::places::WORKERS;
-use crate::events::AlarmId;
+use crate::events::TimerId;
 use crate::nodes::{Core, Node};
 use crate::testbed::{Testbed, WorkerTimes};
 
@@ -25,8 +25,8 @@ const MAX_WAIT: Nanos = Nanos::from_millis(2);
 /// All workers, a place each.
 #[derive(Debug)]
 pub(super) struct DatacenterWorkers {
-    /// The alarm of the first; the others' follow.
-    alarms: AlarmId,
+    /// The timer of the first; the others' follow.
+    timers: TimerId,
     /// What a packet costs a core.
     costs: WorkerTimes,
     pub(super) all: Vec<Node<Worker>>,
@@ -44,11 +44,11 @@ pub(super) struct DatacenterWorkers {
 
 impl DatacenterWorkers {
     /// Workers that are not registered yet.
-    pub(super) fn new(alarms: AlarmId, seats: &[WorkerSeat], feed: Feed, testbed: &Testbed) -> Self {
+    pub(super) fn new(timers: TimerId, seats: &[WorkerSeat], feed: Feed, testbed: &Testbed) -> Self {
         let count = seats.len();
         let node = |worker| Node::new(Worker::new(), WORKERS.at(worker as u32));
         Self {
-            alarms,
+            timers,
             costs: testbed.worker,
             all: (0..count).map(node).collect(),
             cores: (0..count).map(|_| Core::default()).collect(),
@@ -61,10 +61,10 @@ impl DatacenterWorkers {
         }
     }
 
-    /// The alarm at the end of this worker's service.
+    /// The timer at the end of this worker's service.
     #[inline]
-    const fn alarm(&self, worker: usize) -> AlarmId {
-        self.alarms.of_place(worker as u32)
+    const fn timer(&self, worker: usize) -> TimerId {
+        self.timers.of_place(worker as u32)
     }
 }
 

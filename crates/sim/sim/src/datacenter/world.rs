@@ -9,9 +9,9 @@ use super::below::TiersBelow;
 use super::clients::{PoolRequests, Submitter, machine_of};
 use super::control::Control;
 use super::downtime::OutageStep;
-use super::fates::PoolFates;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
+use super::packet_loss::PoolLoss;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
 use super::switches::DatacenterSwitch;
 use super::watch::TaskWatch;
@@ -37,7 +37,7 @@ pub(super) enum Reminder {
 }
 
 /// The world of a datacenter: packets are lost where the testbed says so.
-pub(super) type DatacenterWorld = World<Reminder, Option<Box<PoolFates>>>;
+pub(super) type DatacenterWorld = World<Reminder, Option<Box<PoolLoss>>>;
 
 /// A pool's requests, and what is measured of them.
 #[derive(Debug)]
@@ -111,8 +111,8 @@ impl<O: TaskWatch> Scene for Datacenter<O> {
         if let Some(below) = &mut self.below {
             return below.send(&mut self.world, from, to, leaves, packet);
         }
-        if let Some(fates) = &mut self.world.network.weather {
-            fates.turn_to(self.pool);
+        if let Some(packet_loss) = &mut self.world.network.injector {
+            packet_loss.turn_to(self.pool);
         }
         let copies = self.world.send(from, to, leaves, packet);
         counts.lost_packets += u64::from(copies == 0);

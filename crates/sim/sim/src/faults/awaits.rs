@@ -7,7 +7,7 @@ use super::hosts::Host;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::Rack;
-use super::story::Who;
+use super::replay_log::Who;
 
 impl Rack<'_> {
     pub(super) fn await_change(&mut self, worker: usize) {
@@ -57,7 +57,7 @@ impl Rack<'_> {
         if self.life_of(host) != life || life == 0 || self.host_is_cut(host) {
             return;
         }
-        let thaws = self.dealings(host).frozen_until;
+        let thaws = self.session(host).frozen_until;
         if self.world.now < thaws {
             self.remind(thaws, Event::Changed { worker, life });
             return;

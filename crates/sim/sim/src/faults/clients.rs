@@ -7,7 +7,7 @@ use sluice_host::client::{Client, ClientSettings};
 use sluice_wire::{Handle, Incarnation, Nanos, Payload};
 
 use super::bytes::Bytes;
-use super::hosts::{Dealings, client_at};
+use super::hosts::{ControllerSession, client_at};
 use super::limits::START;
 use super::pieces::{Pieces, content_of, pieces, put};
 use super::scenario::Scenario;
@@ -22,7 +22,7 @@ pub(super) struct ClientProcess {
     index: u16,
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
-    pub(super) dealings: Dealings,
+    pub(super) session: ControllerSession,
     /// The bytes of its outstanding tasks.
     pub(super) tasks: Bytes,
     /// What the replies that are being fetched consist of.
@@ -39,7 +39,7 @@ impl ClientProcess {
             index: index as u16,
             starts: 0,
             held: None,
-            dealings: Dealings::default(),
+            session: ControllerSession::default(),
             tasks: Bytes::default(),
             replies: Pieces::new(),
             in_hand: Payload::EMPTY,

@@ -6,7 +6,7 @@
 
 use sluice_wire::Nanos;
 
-use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
+use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
 use crate::dice::Dice;
 
 /// Of a thousand seeds, those with changes that cross.
@@ -39,11 +39,11 @@ fn fill_rings(scenario: &mut Scenario) {
 
 fn stall(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
     let lasts = dice.span(Nanos::from_micros(50), STALL_MAX);
-    scenario.troubles.push((at, Trouble::SwitchStall { lasts }));
+    scenario.gray_failures.push((at, GrayFailure::SwitchStall { lasts }));
     let worker = dice.below(scenario.workers as u64) as usize;
     for _ in 0..dice.between(2, 6) {
         let change = change(dice, scenario, worker);
-        scenario.disasters.push((at + dice.span(Nanos(0), lasts), change));
+        scenario.process_failures.push((at + dice.span(Nanos(0), lasts), change));
     }
 }
 
@@ -52,20 +52,25 @@ fn to_and_fro(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
     let mut at = at;
     for step in 0..dice.between(3, 8) as usize {
         let slice = (worker + step + 1) % scenario.slices;
-        scenario.disasters.push((at, Disaster::SliceMove { worker, slice }));
+        scenario.process_failures.push((at, ProcessFailure::SliceMove { worker, slice }));
         at = at + dice.span(Nanos::from_micros(20), Nanos::from_micros(300));
     }
 }
 
 /// What happens to this worker, or to its slice and those beside it.
-fn change(dice: &mut Dice, scenario: &Scenario, worker: usize) -> Disaster {
+fn change(dice: &mut Dice, scenario: &Scenario, worker: usize) -> ProcessFailure {
     let slices = scenario.slices as u64;
     let back_after = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
     match dice.below(6) {
-        0 | 1 => Disaster::WorkerLeave { worker, back_after },
-        2 => Disaster::WorkerCrash { worker, back_after },
-        3 => Disaster::SliceMove { worker, slice: dice.below(slices) as usize },
-        4 => Disaster::TypeMove { task_type: dice.below(slices) as u16, slice: dice.below(slices) as usize },
-        _ => Disaster::TypeMove { task_type: dice.below(slices) as u16, slice: worker % scenario.slices },
+        0 | 1 => ProcessFailure::WorkerLeave { worker, back_after },
+        2 => ProcessFailure::WorkerCrash { worker, back_after },
+        3 => ProcessFailure::SliceMove { worker, slice: dice.below(slices) as usize },
+        4 => ProcessFailure::TypeMove {
+            task_type: dice.below(slices) as u16,
+            slice: dice.below(slices) as usize,
+        },
+        _ => {
+            ProcessFailure::TypeMove { task_type: dice.below(slices) as u16, slice: worker % scenario.slices }
+        }
     }
 }

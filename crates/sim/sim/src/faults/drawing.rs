@@ -13,8 +13,8 @@ use super::labels::Hands;
 use super::limits::{AMPLE, DEADLINE, REPLIES_AMPLE, TYPES};
 use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
-use super::scenario::{Disaster, Scenario, Trouble, just_room_for};
-use super::ways::End;
+use super::partitions::End;
+use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
 use crate::dice::Dice;
 
 /// The longest that the switch stands still.
@@ -67,23 +67,24 @@ impl Scenario {
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             long: LongTimes::default(),
-            disasters: Vec::new(),
-            troubles: Vec::new(),
+            process_failures: Vec::new(),
+            gray_failures: Vec::new(),
         };
-        scenario.disasters = scenario.draw_disasters(dice);
+        scenario.process_failures = scenario.draw_process_failures(dice);
         let forgetting = &mut Dice::new(seed, FORGETTING);
         let per_mille = if kind.has_cores { FORGETFUL_SERVERS } else { 6 };
         if forgetting.chance(per_mille) {
             scenario.forget();
-            let outage = |lasts| Disaster::Outage { lasts };
-            scenario.disasters = twice_long(forgetting, outage);
+            let outage = |lasts| ProcessFailure::Outage { lasts };
+            scenario.process_failures = twice_long(forgetting, outage);
         }
-        let troubles = &mut Dice::named(seed, "troubles", 0);
-        scenario.troubles = Trouble::draw(troubles, &scenario);
-        if troubles.chance(per_mille) {
+        let gray_failures = &mut Dice::named(seed, "troubles", 0);
+        scenario.gray_failures = GrayFailure::draw(gray_failures, &scenario);
+        if gray_failures.chance(per_mille) {
             scenario.forget();
-            let stall = |lasts| Trouble::SwitchStall { lasts };
-            (scenario.disasters, scenario.troubles) = (Vec::new(), twice_long(troubles, stall));
+            let stall = |lasts| GrayFailure::SwitchStall { lasts };
+            (scenario.process_failures, scenario.gray_failures) =
+                (Vec::new(), twice_long(gray_failures, stall));
         }
         if program.kinds() > 1 {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
@@ -130,35 +131,35 @@ impl Scenario {
     }
 
     /// Up to five.
-    fn draw_disasters(&self, dice: &mut Dice) -> Vec<(Nanos, Disaster)> {
+    fn draw_process_failures(&self, dice: &mut Dice) -> Vec<(Nanos, ProcessFailure)> {
         let count = dice.below(6);
-        spread(count, dice, |dice| self.disaster(dice))
+        spread(count, dice, |dice| self.process_failure(dice))
     }
 
-    fn disaster(&self, dice: &mut Dice) -> Disaster {
+    fn process_failure(&self, dice: &mut Dice) -> ProcessFailure {
         let short = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
         let long = dice.span(Nanos::from_micros(50), Nanos::from_millis(8));
         let worker = dice.below(self.workers as u64) as usize;
         let client = dice.below(self.clients as u64) as usize;
         let task_type = dice.below(self.slices as u64) as u16;
         match dice.below(17) {
-            0 => Disaster::WorkerCrash { worker, back_after: short },
-            1 => Disaster::WorkerStall { worker, lasts: long },
-            7 => Disaster::WorkerCut { worker, lasts: long },
-            8 => Disaster::ProcessRestart { down_for: short },
-            2 => Disaster::WorkerLeave { worker, back_after: short },
-            3 => Disaster::SliceMove { worker, slice: (worker + 1) % self.slices },
-            4 => Disaster::SwitchRestart { down_for: short },
-            5 => Disaster::ClientRestart { client },
-            6 => Disaster::WorkerFreeze { worker, lasts: long },
-            9 => Disaster::ClientFreeze { client, lasts: long },
-            10 => Disaster::ClientCut { client, lasts: long },
-            11 => Disaster::QuotaChange { worker, quota: dice.pick(&[1, 2, 5, 8]) },
-            12 => Disaster::TypeMove { task_type, slice: (usize::from(task_type) + 1) % self.slices },
-            13 => Disaster::ControllerStall { lasts: long },
-            14 => Disaster::ControllerCut { lasts: long },
-            15 => Disaster::Outage { lasts: long.times(2) },
-            _ => Disaster::ControllerRestart { down_for: short },
+            0 => ProcessFailure::WorkerCrash { worker, back_after: short },
+            1 => ProcessFailure::WorkerStall { worker, lasts: long },
+            7 => ProcessFailure::WorkerCut { worker, lasts: long },
+            8 => ProcessFailure::ProcessRestart { down_for: short },
+            2 => ProcessFailure::WorkerLeave { worker, back_after: short },
+            3 => ProcessFailure::SliceMove { worker, slice: (worker + 1) % self.slices },
+            4 => ProcessFailure::SwitchRestart { down_for: short },
+            5 => ProcessFailure::ClientRestart { client },
+            6 => ProcessFailure::WorkerFreeze { worker, lasts: long },
+            9 => ProcessFailure::ClientFreeze { client, lasts: long },
+            10 => ProcessFailure::ClientCut { client, lasts: long },
+            11 => ProcessFailure::QuotaChange { worker, quota: dice.pick(&[1, 2, 5, 8]) },
+            12 => ProcessFailure::TypeMove { task_type, slice: (usize::from(task_type) + 1) % self.slices },
+            13 => ProcessFailure::ControllerStall { lasts: long },
+            14 => ProcessFailure::ControllerCut { lasts: long },
+            15 => ProcessFailure::Outage { lasts: long.times(2) },
+            _ => ProcessFailure::ControllerRestart { down_for: short },
         }
     }
 }
@@ -203,7 +204,7 @@ fn draw_served(dice: &mut Dice, kind: &RackKind, workers: usize, slices: usize) 
     (0..workers).map(&mut of).collect()
 }
 
-impl Trouble {
+impl GrayFailure {
     /// Up to four.
     pub(super) fn draw(dice: &mut Dice, scenario: &Scenario) -> Vec<(Nanos, Self)> {
         let count = dice.pick(&[0, 0, 1, 2, 4]);

@@ -15,8 +15,8 @@ use super::event::Event;
 use super::hosts::Host;
 use super::oracle::Life;
 use super::rack::Rack;
-use super::servers::{MTU, Mishap, ServerNode, Servers, path_to};
-use super::story::{self, Who};
+use super::replay_log::{self, Who};
+use super::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
 use crate::dice::Dice;
 use crate::nodes::WorkerSide;
 
@@ -53,8 +53,13 @@ impl Rack<'_> {
             let dice = &mut self.servers.dice;
             let at = dice.span(Nanos::from_millis(2), Nanos::from_millis(24));
             let server = dice.below(count as u64) as usize;
-            let mishap = dice.pick(&[Mishap::Crash, Mishap::Leave, Mishap::Intrusion, Mishap::Stall]);
-            self.remind(at, Event::Mishap(server, mishap));
+            let server_failure = dice.pick(&[
+                ServerFailure::Crash,
+                ServerFailure::Leave,
+                ServerFailure::Intrusion,
+                ServerFailure::Stall,
+            ]);
+            self.remind(at, Event::ServerFailure(server, server_failure));
         }
     }
 
@@ -65,22 +70,26 @@ impl Rack<'_> {
         self.after(Nanos(1_000), Event::Renew(Host::Server(server), life));
     }
 
-    pub(super) fn mishap(&mut self, server: usize, mishap: Mishap) -> Result<(), String> {
-        self.say(Who::Server(server), || story::mishap(mishap).to_owned());
+    pub(super) fn server_failure(
+        &mut self,
+        server: usize,
+        server_failure: ServerFailure,
+    ) -> Result<(), String> {
+        self.say(Who::Server(server), || replay_log::server_failure(server_failure).to_owned());
         let lives = self.servers.nodes[server].lives();
-        match mishap {
-            Mishap::Crash if lives => self.server_ends(server),
-            Mishap::Leave if lives => {
+        match server_failure {
+            ServerFailure::Crash if lives => self.server_ends(server),
+            ServerFailure::Leave if lives => {
                 self.say_server_leaves(server);
                 self.server_ends(server);
             }
-            Mishap::Back if !lives => self.start_server(server),
-            Mishap::Intrusion if lives => self.intrude(server)?,
-            Mishap::Stall => {
+            ServerFailure::Back if !lives => self.start_server(server),
+            ServerFailure::Intrusion if lives => self.intrude(server)?,
+            ServerFailure::Stall => {
                 let lasts = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
-                self.servers.nodes[server].dealings.frozen_until = self.world.now + lasts;
+                self.servers.nodes[server].session.frozen_until = self.world.now + lasts;
             }
-            Mishap::Crash | Mishap::Leave | Mishap::Back | Mishap::Intrusion => {}
+            ServerFailure::Crash | ServerFailure::Leave | ServerFailure::Back | ServerFailure::Intrusion => {}
         }
         Ok(())
     }
@@ -100,14 +109,14 @@ impl Rack<'_> {
         let Servers { nodes, dice, slots, .. } = &mut self.servers;
         nodes[server].end(*slots);
         let down = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
-        self.after(down, Event::Mishap(server, Mishap::Back));
+        self.after(down, Event::ServerFailure(server, ServerFailure::Back));
     }
 
     pub(super) fn server_answered(&mut self, server: usize, life: Life, answer: &Answer) {
         if self.servers.nodes[server].life != life {
             return;
         }
-        self.servers.nodes[server].dealings.asked = None;
+        self.servers.nodes[server].session.asked = None;
         match answer {
             Answer::Server(grant) => self.server_granted(server, grant),
             Answer::Wait { retry_after, .. } => self.ask_later(Host::Server(server), *retry_after),
@@ -146,7 +155,7 @@ impl Rack<'_> {
             return Err(format!("server {server}'s pair failed and takes packets"));
         };
         node.connect(to, *reliable, first(dice));
-        node.dealings.asked = None;
+        node.session.asked = None;
         self.renew(Host::Server(server));
         let count = self.servers.workers;
         for worker in server * count..((server + 1) * count).min(self.workers.len()) {

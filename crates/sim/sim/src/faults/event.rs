@@ -8,12 +8,12 @@ use super::controller::Await;
 use super::hosts::Host;
 use super::oracle::Life;
 use super::orders::Order;
-use super::scenario::{Disaster, Trouble};
-use super::servers::Mishap;
+use super::scenario::{GrayFailure, ProcessFailure};
+use super::servers::ServerFailure;
 use crate::events::{Address, Mail};
 
 /// Something that is to happen. What is large and rare lies elsewhere: every packet's event is moved several
-/// times on its way through the agenda, and where workers poll that is what a run takes.
+/// times on its way through the event queue, and where workers poll that is what a run takes.
 #[derive(Debug)]
 pub(super) enum Event {
     /// Something comes to a place.
@@ -60,10 +60,10 @@ pub(super) enum Event {
         id: ServerId,
         expected: Psn,
     },
-    Mishap(usize, Mishap),
+    ServerFailure(usize, ServerFailure),
     Submit(usize),
-    Disaster(Disaster),
-    Trouble(Trouble),
+    ProcessFailure(ProcessFailure),
+    GrayFailure(GrayFailure),
     Order(Order),
     Look,
     FaultsEnd,

@@ -2,7 +2,7 @@
 //! tables.
 //!
 //! A worker's registration changes in steps, and the first closes the way in: from then on no token of it is
-//! let in, also none that a broom carries, and what the worker hears of its counters is not final. All later
+//! let in, also none that a sweep carries, and what the worker hears of its counters is not final. All later
 //! steps rest on that.
 
 use std::collections::HashMap;

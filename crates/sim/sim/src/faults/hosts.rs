@@ -45,9 +45,9 @@ pub(super) const fn client_at(index: u16, starts: u16) -> Address {
     CLIENTS.at(index as u32 * STARTS + starts as u32)
 }
 
-/// What a host knows of its dealings with the controller.
+/// What a host knows of its session with the controller.
 #[derive(Debug, Default)]
-pub(super) struct Dealings {
+pub(super) struct ControllerSession {
     /// When the call under way was made.
     pub(super) asked: Option<Nanos>,
     /// The whole process stands still until then, with all its threads.

@@ -22,11 +22,11 @@ const OVERTAKEN_MAX_NS: u32 = 20_000;
 
 impl Rack<'_> {
     /// What goes round in a switch that keeps no bytes has them in a pool.
-    pub(super) fn keep_bytes(&mut self, round: &mut Circulating, brought: Handle) {
+    pub(super) fn keep_bytes(&mut self, round: &mut Circulating, context: Handle) {
         if let Cargo::Task(submit) = &mut round.cargo
             && submit.payload.is_large()
         {
-            submit.payload = self.switch.slab.keep(Payload { handle: brought, ..submit.payload });
+            submit.payload = self.switch.slab.keep(Payload { handle: context, ..submit.payload });
         }
     }
 

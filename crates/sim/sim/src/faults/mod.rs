@@ -15,13 +15,12 @@ mod clients;
 mod controller;
 mod cores;
 mod crossings;
-mod dealings;
-mod disasters;
 mod drawing;
 mod early;
 mod enlisting;
 mod event;
 mod gate;
+mod gray_failures;
 mod hosts;
 mod inspection;
 mod kind;
@@ -36,17 +35,18 @@ mod operators;
 mod oracle;
 mod order;
 mod orders;
+mod partitions;
 mod passes;
 mod pieces;
+mod process_failures;
 mod rack;
 mod reckoning;
+mod replay_log;
 mod rivals;
 mod scenario;
 mod servers;
-mod story;
+mod session;
 mod switch;
-mod troubles;
-mod ways;
 mod workers;
 
 pub use broken::Broken;
@@ -55,7 +55,7 @@ pub(crate) use many::run_each;
 pub use many::{Many, run_many};
 pub use oracle::Tally;
 use rack::Rack;
-pub use story::{Line, Only, Who};
+pub use replay_log::{Line, Only, Who};
 
 /// One run of a rack, from its seed to the closing of the books.
 ///

@@ -7,9 +7,9 @@ use sluice_wire::{Nanos, Packet};
 
 use super::hosts::Host;
 use super::limits::{FAULTS_END, PACKET_LIFETIME};
-use super::ways::{End, Ways};
+use super::partitions::{End, Partitions};
 use crate::dice::Dice;
-use crate::events::{Copies, Passage, Weather};
+use crate::events::{Copies, FaultInjector, Transit};
 
 /// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
 pub(super) const KINDS: usize = 13;
@@ -65,14 +65,14 @@ const WAY_SPREAD: Nanos = Nanos(2_000);
 pub(super) struct Network {
     dice: Dice,
     rates: Vec<Rates>,
-    pub(super) ways: Ways,
+    pub(super) partitions: Partitions,
     /// Nothing comes to these hosts' processes or from them until then.
     cut_until: HashMap<Host, Nanos>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
-        Self { dice: Dice::new(seed, 2), rates, ways: Ways::default(), cut_until: HashMap::new() }
+        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: HashMap::new() }
     }
 
     /// A host's process is cut off until then, at least.
@@ -111,17 +111,18 @@ impl Network {
     }
 }
 
-impl Weather for Network {
+impl FaultInjector for Network {
     fn is_any(&self) -> bool {
         true
     }
 
-    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
-        let now = passage.leaves;
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        let now = transit.leaves;
         let arrivals = self.arrivals(now, kind(packet));
-        let (from, to) = (End::at(passage.from), End::at(passage.to));
+        let (from, to) = (End::at(transit.from), End::at(transit.to));
         let is_cut = |end: End| matches!(end, End::Host(host) if self.is_cut(host, now));
-        let is_lost = [from, to].into_iter().flatten().any(is_cut) || self.ways.is_closed(now, from, to);
+        let is_lost =
+            [from, to].into_iter().flatten().any(is_cut) || self.partitions.is_closed(now, from, to);
         if is_lost { [None, None] } else { arrivals }
     }
 }

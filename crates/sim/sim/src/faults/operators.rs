@@ -15,7 +15,7 @@ use super::hosts::Host;
 use super::network::CALLS;
 use super::orders::Order;
 use super::rack::Rack;
-use super::story::Who;
+use super::replay_log::Who;
 use crate::names;
 
 impl Rack<'_> {

@@ -15,13 +15,13 @@ use super::limits::{END, FAULTS_END, REST};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
+use super::replay_log::{self, Line, Names, Who};
 use super::scenario::Scenario;
 use super::servers::Servers;
-use super::story::{self, Line, Names, Who};
 use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
 use crate::dice::Dice;
-use crate::events::{Address, Copies, Happens, Mail, World};
+use crate::events::{Address, Copies, Mail, World, WorldEvent};
 use crate::nodes::{ClientSide, PacketPool, Scene, WorkerSide};
 
 /// When a run begins.
@@ -79,8 +79,8 @@ impl Scene for Rack<'_> {
         let lies = self.world.packets.make(make);
         let packet = *self.world.packets.get(lies);
         let arrivals = self.world.send_copies(from, to, leaves, lies);
-        self.tell(Who::at(from), Some(Who::at(to)), story::task_of(&packet), |task| {
-            story::packet(&packet, task) + &story::fate(leaves, arrivals)
+        self.tell(Who::at(from), Some(Who::at(to)), replay_log::task_of(&packet), |task| {
+            replay_log::packet(&packet, task) + &replay_log::fate(leaves, arrivals)
         });
     }
 }
@@ -144,7 +144,7 @@ impl<'t> Rack<'t> {
     }
 
     pub(super) fn remind(&mut self, at: Nanos, event: Event) {
-        self.world.engine.cue(at, SCENE, event);
+        self.world.engine.schedule(at, SCENE, event);
     }
 
     pub(super) fn after(&mut self, span: Nanos, event: Event) {
@@ -158,11 +158,11 @@ impl<'t> Rack<'t> {
 
     /// When the copies of what is no packet of ours arrive, sent now over a way that is open.
     pub(super) fn arrivals(&mut self, kind: usize) -> Copies {
-        self.world.network.weather.arrivals(self.world.now, kind)
+        self.world.network.injector.arrivals(self.world.now, kind)
     }
 
     fn begin(&mut self) {
-        let about = story::scenario(&self.scenario);
+        let about = replay_log::scenario(&self.scenario);
         self.say(Who::Rack, || about);
         for worker in 0..self.workers.len() {
             self.start_worker(worker);
@@ -173,11 +173,11 @@ impl<'t> Rack<'t> {
         }
         self.start_servers();
         self.connect_brain();
-        for (at, disaster) in self.scenario.disasters.clone() {
-            self.remind(at, Event::Disaster(disaster));
+        for (at, process_failure) in self.scenario.process_failures.clone() {
+            self.remind(at, Event::ProcessFailure(process_failure));
         }
-        for (at, trouble) in self.scenario.troubles.clone() {
-            self.remind(at, Event::Trouble(trouble));
+        for (at, gray_failure) in self.scenario.gray_failures.clone() {
+            self.remind(at, Event::GrayFailure(gray_failure));
         }
         for (at, order) in orders(self.seed, &self.scenario) {
             self.remind(at, Event::Order(order));
@@ -191,9 +191,9 @@ impl<'t> Rack<'t> {
     fn play(&mut self) -> Result<Tally, String> {
         while let Some((at, what)) = self.world.next() {
             let event = match what {
-                Happens::Mail(mail) => Event::Mail(at, mail),
-                Happens::Cue(event) => event,
-                Happens::Alarm | Happens::Clock => continue,
+                WorldEvent::Mail(mail) => Event::Mail(at, mail),
+                WorldEvent::Scheduled(event) => event,
+                WorldEvent::Timer | WorldEvent::Clock => continue,
             };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
@@ -226,10 +226,10 @@ impl<'t> Rack<'t> {
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
-            Event::Mishap(server, mishap) => self.mishap(server, mishap)?,
+            Event::ServerFailure(server, server_failure) => self.server_failure(server, server_failure)?,
             Event::Submit(client) => self.submit(client)?,
-            Event::Disaster(disaster) => self.disaster(disaster)?,
-            Event::Trouble(trouble) => self.trouble(trouble)?,
+            Event::ProcessFailure(process_failure) => self.process_failure(process_failure)?,
+            Event::GrayFailure(gray_failure) => self.gray_failure(gray_failure)?,
             Event::Order(order) => self.order(order),
             Event::Look => self.show_all()?,
             Event::FaultsEnd => self.faults_end(),
@@ -282,7 +282,7 @@ impl<'t> Rack<'t> {
     }
 
     pub(super) fn host_is_cut(&self, host: Host) -> bool {
-        self.world.network.weather.is_cut(self.process_at(host), self.world.now)
+        self.world.network.injector.is_cut(self.process_at(host), self.world.now)
     }
 
     /// The operating system says that nobody listens at the switch: half the time.
@@ -314,9 +314,9 @@ impl<'t> Rack<'t> {
     }
 
     /// Nothing new was submitted for a while. A task of a client whose retries were spent when the faults
-    /// ended may be sent until its deadline, and a broom may have a token in its hand.
+    /// ended may be sent until its deadline, and a sweep may have a token in its hand.
     fn rest(&mut self) -> Result<(), String> {
-        if self.oracle.has_open_since_faults() || self.switch.reckoning.has_broom() {
+        if self.oracle.has_open_since_faults() || self.switch.reckoning.has_sweep() {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }

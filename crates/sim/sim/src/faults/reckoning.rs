@@ -10,23 +10,23 @@ use super::limits::SLICES;
 
 /// Times in the switch are cut to whole ticks, and spans rounded up.
 const SLACK: u32 = 2;
-/// Tasks that may go round in a slice, as many as may wait; a worker's tokens; fixes and brooms of a slice.
+/// Tasks that may go round in a slice, as many as may wait; a worker's tokens; fixes and sweeps of a slice.
 const ROUNDS_OF_SLICE: u32 = 32 + 16;
 const ROUNDS_OF_WORKER: u32 = 16;
 
 /// One life of the switch.
 #[derive(Debug, Default)]
-pub(super) struct Reckoning {
+pub(super) struct SwitchLife {
     /// When tries came that may be in the switch, and how old they were.
     came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
     /// How many tasks ever came.
     pub(super) tasks: u32,
     going_round: u32,
-    /// Brooms that go round each slice, for tokens and for tasks.
-    brooms: [[u32; 2]; SLICES],
+    /// SweepsUnderWay that go round each slice, for tokens and for tasks.
+    sweeps: [[u32; 2]; SLICES],
 }
 
-impl Reckoning {
+impl SwitchLife {
     /// What a pass made of what came at this time, with so many rows for workers.
     pub(super) fn check(
         &mut self,
@@ -50,9 +50,9 @@ impl Reckoning {
         }
     }
 
-    /// Whether a broom goes round.
-    pub(super) fn has_broom(&self) -> bool {
-        self.brooms.as_flattened().iter().any(|brooms| *brooms > 0)
+    /// Whether a sweep goes round.
+    pub(super) fn has_sweep(&self) -> bool {
+        self.sweeps.as_flattened().iter().any(|sweeps| *sweeps > 0)
     }
 
     fn comes(&mut self, now: Nanos, arrival: &Arrival, verdict: &Verdict) {
@@ -64,8 +64,8 @@ impl Reckoning {
         match arrival {
             Arrival::Round(circulating) => {
                 self.going_round -= 1;
-                if let Some(brooms) = self.brooms_of(circulating) {
-                    *brooms -= 1;
+                if let Some(sweeps) = self.sweeps_of(circulating) {
+                    *sweeps -= 1;
                 }
             }
             Arrival::Wire { packet: Packet::Submit(task), .. } => self.enters(now, task, is_refused),
@@ -95,22 +95,22 @@ impl Reckoning {
         Err(format!("promise 2: task {} is said to be {told} units old, and is {least}", task.task))
     }
 
-    /// Promise 6: one broom of a sort goes round a slice, however often the controller sends some.
+    /// Promise 6: one sweep of a sort goes round a slice, however often the controller sends some.
     fn goes_round(&mut self, circulating: &Circulating) -> Result<(), String> {
         self.going_round += 1;
-        match self.brooms_of(circulating) {
-            Some(brooms) if *brooms > 0 => Err("promise 6: two brooms of a sort go round a slice".to_owned()),
-            Some(brooms) => {
-                *brooms += 1;
+        match self.sweeps_of(circulating) {
+            Some(sweeps) if *sweeps > 0 => Err("promise 6: two sweeps of a sort go round a slice".to_owned()),
+            Some(sweeps) => {
+                *sweeps += 1;
                 Ok(())
             }
             None => Ok(()),
         }
     }
 
-    fn brooms_of(&mut self, circulating: &Circulating) -> Option<&mut u32> {
+    fn sweeps_of(&mut self, circulating: &Circulating) -> Option<&mut u32> {
         let Cargo::Sweep(sweep) = &circulating.cargo else { return None };
         let sort = usize::from(sweep.of == SweepOf::Tasks);
-        Some(&mut self.brooms[usize::from(sweep.slice.0)][sort])
+        Some(&mut self.sweeps[usize::from(sweep.slice.0)][sort])
     }
 }

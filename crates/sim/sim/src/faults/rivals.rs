@@ -10,7 +10,7 @@ use super::controller::{Brain, Seat};
 use super::event::Event;
 use super::limits::RENEW_EVERY;
 use super::rack::Rack;
-use super::story::Who;
+use super::replay_log::Who;
 
 /// Of a thousand calls, those that still come to the controller before.
 const CALLS_TO_FORMER: u64 = 200;

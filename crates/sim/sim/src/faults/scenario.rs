@@ -14,14 +14,14 @@ use super::labels::Hands;
 use super::limits::{AMPLE, FAULTS_END, TYPES};
 use super::long_times::LongTimes;
 use super::network::Rates;
-use super::ways::End;
+use super::partitions::End;
 
 /// Workers of one core that share a server's memory.
 const WORKERS_PER_SERVER: usize = 2;
 
 /// Something that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Disaster {
+pub(super) enum ProcessFailure {
     /// The process is gone, and a new life of it starts after a while.
     WorkerCrash { worker: usize, back_after: Nanos },
     /// The thread that serves stands still, and then goes on as if nothing had been; the lease is renewed.
@@ -58,9 +58,9 @@ pub(super) enum Disaster {
     ControllerRestart { down_for: Nanos },
 }
 
-/// Something else that fails (`troubles`).
+/// Something else that fails (`gray_failures`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum GrayFailure {
     /// Nothing gets from one end to the other; what goes back does.
     OneWay { from: End, to: End, lasts: Nanos },
     /// The switch's thread stands still. Its memory stays, and what comes meanwhile waits.
@@ -124,8 +124,8 @@ pub(super) struct Scenario {
     pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
     pub(super) long: LongTimes,
-    pub(super) disasters: Vec<(Nanos, Disaster)>,
-    pub(super) troubles: Vec<(Nanos, Trouble)>,
+    pub(super) process_failures: Vec<(Nanos, ProcessFailure)>,
+    pub(super) gray_failures: Vec<(Nanos, GrayFailure)>,
 }
 
 impl Scenario {

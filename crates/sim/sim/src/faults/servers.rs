@@ -17,7 +17,7 @@ use sluice_wire::roce::{PORT, Path, Transport};
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Handle, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot};
 
-use super::hosts::Dealings;
+use super::hosts::ControllerSession;
 use super::oracle::Life;
 use super::pieces::FIRST_BYTES;
 use super::scenario::Scenario;
@@ -35,7 +35,7 @@ const RING_SHIFT: u32 = 32;
 
 /// What happens to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mishap {
+pub(super) enum ServerFailure {
     /// The process is gone, and its memory.
     Crash,
     /// It says that it leaves, and is gone.
@@ -68,7 +68,7 @@ pub(super) struct ServerNode {
     endpoint: Endpoint,
     /// Zero while it is down.
     pub(super) life: Life,
-    pub(super) dealings: Dealings,
+    pub(super) session: ControllerSession,
     /// Its queue pair, and the number that this expects first.
     pub(super) qpn: Qpn,
     pub(super) first: Psn,
@@ -142,7 +142,7 @@ impl ServerNode {
             lives_before,
             endpoint,
             life: 0,
-            dealings: Dealings::default(),
+            session: ControllerSession::default(),
             qpn: Qpn(16),
             first: Psn::new(0),
             connected: None,

@@ -13,10 +13,10 @@ use super::gate::Gate;
 use super::labels::Fairness;
 use super::limits::{SLICES, START, TYPES};
 use super::order::Precedence;
-use super::reckoning::Reckoning;
+use super::reckoning::SwitchLife;
+use super::replay_log::Who;
 use super::scenario::Scenario;
 use super::servers::Servers;
-use super::story::Who;
 
 /// A switch that may be down.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct SwitchNode {
     /// The same where not all serve all.
     pub(super) fairness: Fairness,
     /// What came, and what goes round.
-    pub(super) reckoning: Reckoning,
+    pub(super) reckoning: SwitchLife,
     /// What came meanwhile, and when.
     pub(super) unread: Vec<(Nanos, Event)>,
     /// The large payloads that wait in its slab.
@@ -54,7 +54,7 @@ impl SwitchNode {
             gate: Gate::default(),
             order: Precedence::default(),
             fairness: Fairness::default(),
-            reckoning: Reckoning::default(),
+            reckoning: SwitchLife::default(),
             unread: Vec::new(),
             slab: Bytes::default(),
             choice: scenario.program,
@@ -73,7 +73,7 @@ impl SwitchNode {
         self.gate = Gate::default();
         self.order = Precedence::default();
         self.fairness = Fairness::default();
-        self.reckoning = Reckoning::default();
+        self.reckoning = SwitchLife::default();
         self.life += 1;
         self.program = Some(in_life(self.life, &self.choice, self.config));
     }
@@ -107,13 +107,13 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 
 /// What is remembered of an arrival: its bytes, and for the story who sent it, and which task it is about.
 #[derive(Debug)]
-pub(super) struct Brought {
+pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
     from: Option<Who>,
     task: Option<TaskId>,
 }
 
-impl Brought {
+impl ArrivalContext {
     /// Nothing that belongs to it, and nobody's task.
     pub(super) const NOTHING: Self = Self { bytes: Handle::NONE, from: None, task: None };
 }

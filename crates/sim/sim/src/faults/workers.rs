@@ -11,7 +11,7 @@ use sluice_wire::{Nanos, TaskId};
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
 use super::early::EarlyBook;
-use super::hosts::{Dealings, worker_at};
+use super::hosts::{ControllerSession, worker_at};
 use super::limits::PROBE_LONGEST;
 use super::oracle::Life;
 use super::pieces::Pieces;
@@ -32,7 +32,7 @@ pub(super) struct WorkerProcess {
     pub(super) ring: Option<RingPlace>,
     /// The highest quota that this life was granted.
     pub(super) quota_highest: u8,
-    pub(super) dealings: Dealings,
+    pub(super) session: ControllerSession,
     /// The bytes of the tasks that it holds, and of the replies that it keeps.
     pub(super) tasks: Bytes,
     pub(super) replies: Bytes,
@@ -59,7 +59,7 @@ impl WorkerProcess {
             grant: None,
             ring: None,
             quota_highest: 0,
-            dealings: Dealings::default(),
+            session: ControllerSession::default(),
             tasks: Bytes::default(),
             replies: Bytes::default(),
             pieces: Pieces::new(),

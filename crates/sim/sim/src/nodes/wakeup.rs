@@ -1,5 +1,5 @@
-//! When a machine is to be woken. An agenda forgets nothing: whoever wants to be woken sooner gets another
-//! entry, and of all entries only the last one that was made counts.
+//! When a machine is to be woken. An event queue forgets nothing: whoever wants to be woken sooner gets
+//! another entry, and of all entries only the last one that was made counts.
 
 use sluice_wire::Nanos;
 

@@ -16,7 +16,7 @@ use sluice_wire::{Nanos, WorkerId};
 
 use super::adaptation::IntervalEnd;
 use super::nodes::{Nodes, Staged};
-use super::stage::Cue;
+use super::stage::Scheduled;
 use crate::names;
 use crate::nodes::SwitchSide;
 use crate::stats::Observer;
@@ -28,7 +28,7 @@ impl<O: Observer> Staged<'_, O> {
     /// If there are agents, their first interval begins, and the controller goes on.
     pub(super) fn begin_adapting(&mut self) {
         if let Some(adaptation) = &self.nodes.workers.adaptation {
-            self.stage.cue(adaptation.deadline(), self.nodes.plan.places.switch, Cue::Adapts);
+            self.stage.schedule(adaptation.deadline(), self.nodes.plan.places.switch, Scheduled::Adapts);
             self.carry_out(Vec::new());
         }
     }
@@ -49,7 +49,7 @@ impl<O: Observer> Staged<'_, O> {
         }
         self.renew();
         if self.nodes.clients.has_more() {
-            self.stage.cue(next, self.nodes.plan.places.switch, Cue::Adapts);
+            self.stage.schedule(next, self.nodes.plan.places.switch, Scheduled::Adapts);
         }
     }
 
@@ -128,7 +128,11 @@ impl<O: Observer> Staged<'_, O> {
                     }
                 }
                 Action::Table(_) => {
-                    self.stage.cue(self.stage.now() + STEP, self.nodes.plan.places.switch, Cue::Step);
+                    self.stage.schedule(
+                        self.stage.now() + STEP,
+                        self.nodes.plan.places.switch,
+                        Scheduled::Step,
+                    );
                 }
                 Action::Answer { .. } | Action::Note(_) => {}
             }
@@ -136,7 +140,7 @@ impl<O: Observer> Staged<'_, O> {
         if self.nodes.clients.has_more()
             && let Some(due) = self.nodes.controller.wakes(self.stage.now())
         {
-            self.stage.cue(due, self.nodes.plan.places.switch, Cue::Controls);
+            self.stage.schedule(due, self.nodes.plan.places.switch, Scheduled::Controls);
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct ControllerNode {
     calls: u64,
     /// Steps that the switch has not carried out.
     steps: VecDeque<TableOp>,
-    /// When its next tick is in the agenda.
+    /// When its next tick is in the event queue.
     wakeup: Wakeup,
 }
 

@@ -19,7 +19,7 @@ use sluice_host::worker::{Action, Lanes, Worker, WorkerSettings};
 use sluice_wire::Nanos;
 
 use crate::cores_layout::{CoresLayout, id};
-use crate::events::AlarmId;
+use crate::events::TimerId;
 use crate::nodes::{Node, TaskRun};
 use crate::point::Point;
 
@@ -41,8 +41,8 @@ pub(super) fn of_switch(layout: &CoresLayout, point: &Point) -> Point {
 #[derive(Debug)]
 pub(super) struct ServersOfCores {
     layout: CoresLayout,
-    /// The alarm of the first core; the others' follow.
-    alarms: AlarmId,
+    /// The timer of the first core; the others' follow.
+    timers: TimerId,
     all: Vec<CoreServer>,
 }
 
@@ -73,10 +73,10 @@ struct CoreTask {
 }
 
 impl ServersOfCores {
-    /// Idle cores; `alarms` are theirs.
-    pub(super) fn new(layout: CoresLayout, alarms: AlarmId) -> Self {
+    /// Idle cores; `timers` are theirs.
+    pub(super) fn new(layout: CoresLayout, timers: TimerId) -> Self {
         let all = (0..layout.servers).map(|_| CoreServer::new(&layout)).collect();
-        Self { layout, alarms, all }
+        Self { layout, timers, all }
     }
 
     /// What a lane's machine is set to: it runs all that it holds.
@@ -84,14 +84,14 @@ impl ServersOfCores {
         WorkerSettings { at_once: plain.held_max, ..plain }
     }
 
-    /// Which server's core an alarm's place stands for, and which of them; none if it is a worker's.
+    /// Which server's core a timer's place stands for, and which of them; none if it is a worker's.
     fn core_at(&self, place: u32) -> Option<(usize, u16)> {
         let core = place.checked_sub(self.layout.lanes())?;
         Some(((core / self.layout.cores_each) as usize, (core % self.layout.cores_each) as u16))
     }
 
-    fn alarm(&self, server: usize, core: u16) -> AlarmId {
-        self.alarms.of_place(server as u32 * self.layout.cores_each + u32::from(core))
+    fn timer(&self, server: usize, core: u16) -> TimerId {
+        self.timers.of_place(server as u32 * self.layout.cores_each + u32::from(core))
     }
 
     /// Shares out the room of a server's cores among the tokens of its lanes.

@@ -18,10 +18,10 @@ mod clients;
 mod controller;
 mod cores;
 mod early;
-pub(crate) mod fates;
 mod guess;
 pub(crate) mod meter;
 mod nodes;
+pub(crate) mod packet_loss;
 mod places;
 mod servers;
 pub(crate) mod setup;
@@ -45,8 +45,8 @@ use crate::error::SimError;
 use crate::point::Point;
 use crate::stats::{Counts, Depths, Gauges, Observer};
 use below::Below;
-use fates::Fates;
 use nodes::{Nodes, Staged};
+use packet_loss::PacketLoss;
 use stage::{Places, Stage};
 
 /// Events between two looks at whether the run is to stop.
@@ -108,7 +108,8 @@ impl<O: Observer> Rack<O> {
         let testbed = &point.testbed;
         let mut stage = Stage::new(observer, testbed.workers, testbed.has_faults());
         stage.meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
-        stage.world.network.weather = Fates::new(&testbed.faults, point.seed, replication).map(Box::new);
+        stage.world.network.injector =
+            PacketLoss::new(&testbed.faults, point.seed, replication).map(Box::new);
         let below = Below::of(testbed, point.seed, replication).expect("the point was checked");
         let nodes = Nodes::new(&mut stage, Places::ALONE, point, choice, replication, program);
         Self { stage, nodes }.over(below)

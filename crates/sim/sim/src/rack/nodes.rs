@@ -15,11 +15,11 @@ use super::cores::of_switch;
 use super::servers::Servers;
 use super::setup::{RackSetup, client_settings};
 use super::software::{self, ServerCore};
-use super::stage::{Cue, Places, RackWorld, Stage};
+use super::stage::{Places, RackWorld, Scheduled, Stage};
 use super::switch::SwitchNode;
 use super::workers::Workers;
 use crate::cores_layout::CoresLayout;
-use crate::events::{Address, Happens, LinkQueue, Mail, OneWay, PacketId};
+use crate::events::{Address, LinkQueue, Mail, OneWay, PacketId, WorldEvent};
 use crate::nodes::{PacketPool, Scene, SwitchSide, WorkerSide};
 use crate::point::Point;
 use crate::stats::Observer;
@@ -98,7 +98,7 @@ impl<O: Observer> Staged<'_, O> {
         let mut phases = self.nodes.plan.dice("phases");
         for worker in 0..self.nodes.plan.workers() {
             let at = Nanos(phases.below(longest.0 + 1));
-            self.stage.cue(at, self.nodes.plan.places.workers.at(worker), Cue::Start);
+            self.stage.schedule(at, self.nodes.plan.places.workers.at(worker), Scheduled::Start);
         }
         self.draw();
         self.begin_adapting();
@@ -107,12 +107,12 @@ impl<O: Observer> Staged<'_, O> {
     /// Something happens to one of the nodes.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn happens(&mut self, at: Address, what: Happens<Cue>) {
+    pub(super) fn happens(&mut self, at: Address, what: WorldEvent<Scheduled>) {
         match what {
-            Happens::Mail(mail) => self.mail(at, mail),
-            Happens::Alarm => self.alarm(at.place()),
-            Happens::Clock => self.request(),
-            Happens::Cue(cue) => self.cue(at, cue),
+            WorldEvent::Mail(mail) => self.mail(at, mail),
+            WorldEvent::Timer => self.timer(at.place()),
+            WorldEvent::Clock => self.request(),
+            WorldEvent::Scheduled(schedule) => self.schedule(at, schedule),
         }
     }
 
@@ -141,22 +141,22 @@ impl<O: Observer> Staged<'_, O> {
         }
     }
 
-    fn cue(&mut self, at: Address, cue: Cue) {
+    fn schedule(&mut self, at: Address, schedule: Scheduled) {
         let place = at.place();
-        match cue {
-            Cue::Start => self.grant_worker(place, self.nodes.registrations[place as usize]),
-            Cue::Early => {
+        match schedule {
+            Scheduled::Start => self.grant_worker(place, self.nodes.registrations[place as usize]),
+            Scheduled::Early => {
                 let Ok(()) = self.worker_sends_early(place as usize);
             }
-            Cue::Tick if at.at(0) == self.nodes.plan.places.workers => {
+            Scheduled::Tick if at.at(0) == self.nodes.plan.places.workers => {
                 let Ok(()) = self.worker_wakes(place as usize);
             }
-            Cue::Tick => self.wake(place as usize),
-            Cue::Adapts => self.adapt(),
-            Cue::Controls => self.controls(),
-            Cue::Step => self.carry_out_step(),
-            Cue::Descriptor => self.reaches_core(place as usize),
-            Cue::Ended => self.core_told(place as usize),
+            Scheduled::Tick => self.wake(place as usize),
+            Scheduled::Adapts => self.adapt(),
+            Scheduled::Controls => self.controls(),
+            Scheduled::Step => self.carry_out_step(),
+            Scheduled::Descriptor => self.reaches_core(place as usize),
+            Scheduled::Ended => self.core_told(place as usize),
         }
     }
 }

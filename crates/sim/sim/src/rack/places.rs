@@ -1,6 +1,6 @@
 //! Where a rack's nodes are, and the world that they are in.
 
-use super::fates::Fates;
+use super::packet_loss::PacketLoss;
 use crate::events::{Address, Links, World};
 
 /// Where the rack's nodes are.
@@ -26,7 +26,7 @@ impl Places {
 
 /// What a node wants to be reminded of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cue {
+pub(super) enum Scheduled {
     /// A worker gets its registration.
     Start,
     /// A host's machine has something to do.
@@ -47,5 +47,5 @@ pub(super) enum Cue {
 }
 
 /// The world of curves: packets are lost where the testbed says so.
-pub(super) type RackWorld = World<Cue, Option<Box<Fates>>>;
-pub(super) type RackLinks = Links<Option<Box<Fates>>>;
+pub(super) type RackWorld = World<Scheduled, Option<Box<PacketLoss>>>;
+pub(super) type RackLinks = Links<Option<Box<PacketLoss>>>;

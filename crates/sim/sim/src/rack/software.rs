@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn packets_take_their_turns_and_a_task_and_its_token_make_a_decision() {
         let software = Software { decision: Nanos(1_000), bypasses: false };
-        let mut world = crate::events::World::<(), Option<Box<super::super::fates::Fates>>>::new(None);
+        let mut world =
+            crate::events::World::<(), Option<Box<super::super::packet_loss::PacketLoss>>>::new(None);
         let lane = world.engine.lane(Nanos(0));
         let mut core = ServerCore::new(software, &Testbed::rain(), lane);
         let taken = [0, 0, 100, 9_000].map(|at| core.takes(Nanos(at)).0);

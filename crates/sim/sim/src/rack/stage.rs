@@ -5,7 +5,7 @@ use sluice_wire::{Nanos, Packet};
 use super::below::Below;
 use super::books::Books;
 use super::meter::Meter;
-pub(super) use super::places::{Cue, Places, RackWorld};
+pub(super) use super::places::{Places, RackWorld, Scheduled};
 use crate::events::{Address, World};
 use crate::stats::Observer;
 
@@ -44,7 +44,7 @@ impl<O: Observer> Stage<O> {
     }
 
     /// Reminds whoever is at this place then.
-    pub(super) fn cue(&mut self, at: Nanos, whom: Address, cue: Cue) {
-        self.world.engine.cue(at, whom, cue);
+    pub(super) fn schedule(&mut self, at: Nanos, whom: Address, schedule: Scheduled) {
+        self.world.engine.schedule(at, whom, schedule);
     }
 }

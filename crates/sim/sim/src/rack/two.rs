@@ -4,7 +4,7 @@
 use sluice_wire::Nanos;
 
 use super::*;
-use crate::events::{Address, Happens, Mail};
+use crate::events::{Address, Mail, WorldEvent};
 use crate::policy::Policy;
 use crate::stats::Diary;
 use crate::testbed::Testbed;
@@ -39,7 +39,7 @@ fn behind_one_splitter(points: &[Point; 2]) {
     while !stage.meter.observer.is_complete() {
         let rack_of = |address: Address| usize::from(address.of_node() / 3);
         match stage.world.next().expect("requests do not end") {
-            (SPLITTER, Happens::Mail(Mail::Packet { from, packet })) => {
+            (SPLITTER, WorldEvent::Mail(Mail::Packet { from, packet })) => {
                 let (task, now) = (stage.world.packets.take(packet), stage.now());
                 stage.send(from, racks[rack_of(from)].plan.places.switch, now, |place| *place = task);
             }

@@ -17,7 +17,7 @@ use super::setup::{RackSetup, worker_settings};
 use super::stage::RackWorld;
 use super::stalls::Cores;
 use crate::cores_layout::CoresLayout;
-use crate::events::AlarmId;
+use crate::events::TimerId;
 use crate::nodes::{Core, Node};
 use crate::point::Point;
 use crate::testbed::WorkerTimes;
@@ -26,8 +26,8 @@ use crate::testbed::WorkerTimes;
 /// 220 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
-    /// The alarm of the first; the others' follow.
-    alarms: AlarmId,
+    /// The timer of the first; the others' follow.
+    timers: TimerId,
     /// What a packet costs a core.
     costs: WorkerTimes,
     /// Whether it ranks tokens.
@@ -88,13 +88,13 @@ impl Workers {
         let needs_ticks = testbed.has_faults() || waits_between_polls(plan.feed);
         let layout = &plan.of_cores;
         let cores = layout.as_ref().map_or(0, CoresLayout::cores);
-        let alarms = world.engine.alarms(plan.places.workers, testbed.workers + cores);
+        let timers = world.engine.timers(plan.places.workers, testbed.workers + cores);
         let of_cores = layout
             .clone()
-            .map(|layout| Box::new(ServersOfCores::new(layout, alarms.of_place(testbed.workers))));
+            .map(|layout| Box::new(ServersOfCores::new(layout, timers.of_place(testbed.workers))));
         let settings = worker_settings(testbed, choice, &grants[0]);
         Self {
-            alarms,
+            timers,
             costs: testbed.worker,
             ranked: matches!(plan.feed, Feed::Tokens { ranked: true }),
             fetch_unwritten: testbed.fetch(),
@@ -121,10 +121,10 @@ impl Workers {
         if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
     }
 
-    /// The alarm at the end of this worker's service.
+    /// The timer at the end of this worker's service.
     #[inline]
-    const fn alarm(&self, worker: usize) -> AlarmId {
-        self.alarms.of_place(worker as u32)
+    const fn timer(&self, worker: usize) -> TimerId {
+        self.timers.of_place(worker as u32)
     }
 
     /// A packet comes: if there are agents, they hear of a core that had nothing to do.

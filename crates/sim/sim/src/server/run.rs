@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_wire::Nanos;
 
-use crate::events::{Address, AlarmId, EventEngine, Happens, SpanLanes};
+use crate::events::{Address, EventEngine, SpanLanes, TimerId, WorldEvent};
 use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use crate::workload::Request;
 
@@ -77,7 +77,7 @@ pub(super) struct ServerRun<'o, O> {
     free: Vec<RequestId>,
     engine: EventEngine<ServerEvent, ServerEvent>,
     /// When a core will have run what it was told to.
-    ran: AlarmId,
+    ran: TimerId,
     /// The core that has just run something, until it runs something else.
     rang: Option<u16>,
     lanes: SpanLanes,
@@ -90,7 +90,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos, has_batch: bool) -> Self {
         let (level, mut engine) = (Level::default(), EventEngine::new());
         Self {
-            ran: engine.alarms(SERVER, cores as u32),
+            ran: engine.timers(SERVER, cores as u32),
             engine,
             rang: None,
             lanes: SpanLanes::default(),
@@ -150,7 +150,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     pub(super) fn after(&mut self, wait: Nanos, event: ServerEvent) {
         let at = self.now + wait;
         if matches!(event, ServerEvent::Check) {
-            return self.engine.cue(at, SERVER, event);
+            return self.engine.schedule(at, SERVER, event);
         }
         let lane = self.lanes.of(&mut self.engine, wait);
         self.engine.send(lane, at, SERVER, event);
@@ -162,8 +162,8 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let Some((at, whom, what)) = self.engine.take_next() else { return false };
         self.now = at;
         let event = match what {
-            Happens::Mail(event) | Happens::Cue(event) => event,
-            Happens::Alarm | Happens::Clock => {
+            WorldEvent::Mail(event) | WorldEvent::Scheduled(event) => event,
+            WorldEvent::Timer | WorldEvent::Clock => {
                 let core = whom.place() as u16;
                 self.rang = Some(core);
                 ServerEvent::Ran { core }

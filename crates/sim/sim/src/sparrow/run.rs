@@ -104,7 +104,7 @@ pub(super) struct SparrowRun<'o, O> {
     held_back: VecDeque<Vec<Request>>,
     held_tasks: usize,
     workers: Vec<WorkerNode>,
-    agenda: BinaryHeap<Reverse<Due>>,
+    event_queue: BinaryHeap<Reverse<Due>>,
     entered: u64,
     dice: Dice,
     said: Vec<(u32, ToWorker<Request>)>,
@@ -132,7 +132,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             held_back: VecDeque::new(),
             held_tasks: 0,
             workers: (0..workers).map(|_| WorkerNode::default()).collect(),
-            agenda: BinaryHeap::new(),
+            event_queue: BinaryHeap::new(),
             entered: 0,
             dice,
             said: Vec::new(),
@@ -170,7 +170,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         &mut self,
         requests: &mut Peekable<impl Iterator<Item = Request>>,
     ) -> ControlFlow<(), Option<(Counts, Gauges)>> {
-        let due = self.agenda.peek().map(|Reverse(due)| due.at);
+        let due = self.event_queue.peek().map(|Reverse(due)| due.at);
         match requests.peek().map(|request| request.at) {
             Some(at) if due.is_none_or(|due| at < due) => {
                 self.now = at;
@@ -178,7 +178,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 ControlFlow::Continue(self.job_comes(job))
             }
             _ => {
-                let Some(Reverse(Due { at, event, .. })) = self.agenda.pop() else {
+                let Some(Reverse(Due { at, event, .. })) = self.event_queue.pop() else {
                     return ControlFlow::Break(());
                 };
                 self.now = at;
@@ -325,7 +325,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     fn enter(&mut self, at: Nanos, event: Event) {
-        self.agenda.push(Reverse(Due { at, entered: self.entered, event }));
+        self.event_queue.push(Reverse(Due { at, entered: self.entered, event }));
         self.entered += 1;
     }
 

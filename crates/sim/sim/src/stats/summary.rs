@@ -1,7 +1,7 @@
 //! What all replications of a point say together.
 
 use sluice_outcome::study::{
-    Counts, Depths, Estimate, Gauges, Measure, Method, Over, Part, Sustained, Times,
+    Aggregate, Counts, Depths, Estimate, Gauges, Measure, Method, Part, Sustained, Times,
 };
 
 use super::caveat::caveat;
@@ -131,12 +131,12 @@ fn gauges(measured: &[Measured], counts: &Counts) -> Gauges {
     for gauge in Gauges::ALL {
         let each = measured.iter().map(|one| (gauge.get)(&one.gauges));
         *(gauge.get_mut)(&mut gauges) = match gauge.over {
-            Over::Mean => {
+            Aggregate::Mean => {
                 let values = each.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty());
                 values.map(|values| chance::mean(&values))
             }
-            Over::Most => each.flatten().reduce(f64::max),
-            Over::Tasks { events, told_by } => {
+            Aggregate::Most => each.flatten().reduce(f64::max),
+            Aggregate::Tasks { events, told_by } => {
                 (told_by(counts) > 0).then(|| events(counts) as f64 / counts.sent.max(1) as f64)
             }
         };

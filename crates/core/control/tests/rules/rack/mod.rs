@@ -229,22 +229,22 @@ impl Rack {
         let end = self.now + span;
         loop {
             self.flush();
-            self.end_brooms();
+            self.end_sweeps();
             let Some(due) = self.controller.deadline().filter(|due| *due <= end) else { break };
             self.tick(due);
         }
         self.now = end;
     }
 
-    /// Brooms go round in microseconds, so they end before time is seen to pass.
-    pub(crate) fn end_brooms(&mut self) {
+    /// SweepsUnderWay go round in microseconds, so they end before time is seen to pass.
+    pub(crate) fn end_sweeps(&mut self) {
         while self.switch.sweep_once() {}
     }
 
     /// Time passes while the switch answers nothing.
     pub(crate) fn pass(&mut self, span: Nanos) {
         let end = self.now + span;
-        self.end_brooms();
+        self.end_sweeps();
         while let Some(due) = self.controller.deadline().filter(|due| *due <= end) {
             self.tick(due);
         }

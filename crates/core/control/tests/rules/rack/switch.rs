@@ -1,5 +1,5 @@
 //! The switch: the real program, watched over by a witness (module `witness`). What goes round ends its round
-//! at once; only brooms go on when a test says so, so that one may carry a token while tables are read.
+//! at once; only sweeps go on when a test says so, so that one may carry a token while tables are read.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Switch {
     pub(crate) written: Vec<TableOp>,
     /// As a switch that cannot sum a packet's bytes would say of itself.
     pub(crate) plain_writes: bool,
-    brooms: Vec<Arrival>,
+    sweeps: Vec<Arrival>,
     choice: &'static str,
     config: Config,
     submitted: u32,
@@ -80,7 +80,7 @@ impl Switch {
             serves: BTreeMap::new(),
             written: Vec::new(),
             plain_writes: false,
-            brooms: Vec::new(),
+            sweeps: Vec::new(),
             choice: "",
             config,
             submitted: 0,
@@ -110,7 +110,7 @@ impl Switch {
         }
         self.watch(&op);
         if let TableOp::Inject(sweep) = op {
-            self.brooms.push(Arrival::Control(sweep));
+            self.sweeps.push(Arrival::Control(sweep));
         }
         if !op.only_reads() {
             self.written.push(op);
@@ -180,12 +180,12 @@ impl Switch {
         self.arrive(Arrival::Wire { from: address(3_000), packet, room: true });
     }
 
-    /// One pass of every broom that is about; says whether any was.
+    /// One pass of every sweep that is about; says whether any was.
     pub(crate) fn sweep_once(&mut self) -> bool {
-        let brooms = std::mem::take(&mut self.brooms);
-        let any = !brooms.is_empty();
-        for broom in brooms {
-            self.arrive(broom);
+        let sweeps = std::mem::take(&mut self.sweeps);
+        let any = !sweeps.is_empty();
+        for sweep in sweeps {
+            self.arrive(sweep);
         }
         any
     }
@@ -194,8 +194,8 @@ impl Switch {
         let verdict = self.program.pass(Nanos(0), arrival);
         self.left(&verdict);
         match verdict {
-            Verdict::Again(broom @ Circulating { cargo: Cargo::Sweep(_), .. }) => {
-                self.brooms.push(Arrival::Round(broom));
+            Verdict::Again(sweep @ Circulating { cargo: Cargo::Sweep(_), .. }) => {
+                self.sweeps.push(Arrival::Round(sweep));
             }
             Verdict::Again(circulating) => self.arrive(Arrival::Round(circulating)),
             _ => {}

@@ -42,7 +42,7 @@ impl Switch {
                     "a ring of a server that the switch does not know"
                 );
             }
-            TableOp::Inject(sweep) => assert_eq!(sweep.epoch, self.shape().epoch, "a broom of another life"),
+            TableOp::Inject(sweep) => assert_eq!(sweep.epoch, self.shape().epoch, "a sweep of another life"),
             TableOp::Drain => {
                 for seen in self.witness.workers.values_mut() {
                     (seen.entering, seen.matching) = (false, false);

@@ -15,7 +15,7 @@ mod checks;
 mod switch;
 
 use sluice_events::dice::Dice;
-use sluice_events::{Address, ClockId, EventEngine, Happens};
+use sluice_events::{Address, ClockId, EventEngine, WorldEvent};
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
@@ -171,12 +171,12 @@ impl Rack {
     }
 
     fn until(&mut self, end: Nanos) {
-        self.engine.cue(end, RACK, Event::End);
+        self.engine.schedule(end, RACK, Event::End);
         while let Some((at, place, what)) = self.engine.take_next() {
             self.now = at;
             match what {
-                Happens::Cue(Event::End) => return,
-                Happens::Cue(event) => self.happen(event),
+                WorldEvent::Scheduled(Event::End) => return,
+                WorldEvent::Scheduled(event) => self.happen(event),
                 _ if place == EARLY => {
                     self.call(Worker::early);
                     assert_eq!(self.worker.early_at(&self.settings), None, "one early token a task");
@@ -390,7 +390,7 @@ impl Rack {
     }
 
     fn after(&mut self, wait: Nanos, event: Event) {
-        self.engine.cue(self.now + wait, RACK, event);
+        self.engine.schedule(self.now + wait, RACK, event);
     }
 
     /// Every token that was issued is parked, on its way, or became a task that is held or on its way.

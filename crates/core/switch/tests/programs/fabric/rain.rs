@@ -215,8 +215,8 @@ fn a_client_that_the_leaf_does_not_know_is_told_through_the_spine_that_its_task_
     assert_eq!(late, (spine_at(), EPOCH), "one that comes from the old one all the same goes back there");
     let closed = SliceRow { open: false, limit: 16, ..SliceRow::default() };
     assert_eq!(rack.leaf.table(TableOp::SetSlice(SLICE, closed)), TableAnswer::Done);
-    let broom = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
-    let swept = told(rack.pass(Arrival::Control(broom)));
+    let sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+    let swept = told(rack.pass(Arrival::Control(sweep)));
     assert_eq!(swept, (at(301), epoch), "of one that waited no more is known");
 }
 

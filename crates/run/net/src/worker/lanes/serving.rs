@@ -5,7 +5,7 @@ use sluice_wire::{Nanos, TaskId, TaskType};
 
 use crate::clock::Clock;
 use crate::service::Service;
-use crate::worker::run::{Ears, Ended, Runner};
+use crate::worker::run::{Ended, Runner, ServiceObserver};
 
 /// A task, and its answer once it has ended. Buffers keep their capacity.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl<S: Service + 'static> Handler<ServedTask> for ServiceHandler<S> {
             let mut served = table.at(place);
             (served.task, served.task_type, std::mem::take(&mut served.bytes))
         };
-        let ears = Ears { left: &|_| (), pause: &|| yielding.pause() };
-        let ran = self.runner.run(&self.clock, task, task_type, &bytes, ears);
+        let observer = ServiceObserver { left: &|_| (), pause: &|| yielding.pause() };
+        let ran = self.runner.run(&self.clock, task, task_type, &bytes, observer);
         let mut served = table.at(place);
         served.bytes = bytes;
         served.reply.clear();

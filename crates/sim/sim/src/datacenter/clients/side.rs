@@ -163,7 +163,7 @@ impl<O: TaskWatch> ClientSide for Datacenter<O> {
     }
 
     fn wake_client(&mut self, at: Nanos, client: usize) {
-        self.world.engine.cue(at, self.machines[client].node.at, Reminder::Client(client as u32));
+        self.world.engine.schedule(at, self.machines[client].node.at, Reminder::Client(client as u32));
     }
 
     fn wakes_clients(&self) -> bool {

@@ -26,13 +26,13 @@ impl<O: TaskWatch> Datacenter<O> {
     /// is not registered.
     pub(in crate::datacenter) fn worker_dies(&mut self, worker: usize) {
         self.pool = self.workers.seats[worker].pool.into();
-        let (now, alarm) = (self.world.now, self.workers.alarm(worker));
+        let (now, timer) = (self.world.now, self.workers.timer(worker));
         let DatacenterWorkers { all, cores, held, lives, .. } = &mut self.workers;
         let (mut core, had) = (mem::take(&mut cores[worker]), mem::take(&mut held[worker]));
         all[worker] = Node::new(Worker::new(), all[worker].at);
         lives[worker] += 1;
         core.lost().for_each(|packet| self.world.packets.free(packet));
-        self.world.engine.alarm(alarm, NEVER);
+        self.world.engine.timer(timer, NEVER);
         let (meter, running) = (&mut self.pools[self.pool].meter, u32::from(core.running.is_some()));
         (0..running).for_each(|_| meter.serving.leave(now));
         (running..had).for_each(|_| meter.at_workers.leave(now));
@@ -50,14 +50,14 @@ impl<O: TaskWatch> Datacenter<O> {
         let Ok(()) = self.worker_hears(worker, packet);
     }
 
-    /// A worker's alarm goes off: its service ends.
+    /// A worker's timer expires: its service ends.
     #[inline]
-    pub(in crate::datacenter) fn alarm(&mut self, worker: u32) {
+    pub(in crate::datacenter) fn timer(&mut self, worker: u32) {
         self.pool = self.workers.seats[worker as usize].pool.into();
         let Ok(runs) = self.service_ends(worker as usize);
         if !runs {
-            let alarm = self.workers.alarm(worker as usize);
-            self.world.engine.alarm(alarm, NEVER);
+            let timer = self.workers.timer(worker as usize);
+            self.world.engine.timer(timer, NEVER);
         }
     }
 
@@ -131,7 +131,7 @@ impl<O: TaskWatch> WorkerSide for Datacenter<O> {
         meter.observer.started((worker, life), run.task);
         meter.at_workers.leave(run.started);
         meter.serving.enter(run.started);
-        self.world.engine.alarm(self.workers.alarm(worker), busy_until);
+        self.world.engine.timer(self.workers.timer(worker), busy_until);
         Ok(Start { busy_until, outlook: None })
     }
 
@@ -151,7 +151,7 @@ impl<O: TaskWatch> WorkerSide for Datacenter<O> {
     }
 
     fn wake_worker(&mut self, at: Nanos, worker: usize) {
-        self.world.engine.cue(at, self.workers.all[worker].at, Reminder::Worker);
+        self.world.engine.schedule(at, self.workers.all[worker].at, Reminder::Worker);
     }
 
     fn sends_early(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::faults::limits::{DEADLINE, FAULTS_END, SETTLED, START, SUBMIT_END};
 use crate::faults::oracle::{Ending, request};
 use crate::faults::pieces::{content, content_of};
 use crate::faults::rack::Rack;
-use crate::faults::story::{self, Who};
+use crate::faults::replay_log::{self, Who};
 use crate::nodes::{ClientCall, ClientSide, Node};
 
 /// A label that no worker has.
@@ -25,7 +25,7 @@ const NOBODYS: Labels = Labels(1 << 2);
 impl Rack<'_> {
     pub(in crate::faults) fn start_client(&mut self, client: usize) {
         let incarnation = Incarnation(self.dice.word());
-        self.world.network.weather.mend(Host::Client(client));
+        self.world.network.injector.mend(Host::Client(client));
         let node = &mut self.clients[client];
         node.starts += 1;
         *node = ClientProcess {
@@ -45,9 +45,9 @@ impl Rack<'_> {
         mail: Mail,
         packet: PacketId,
     ) -> Result<(), String> {
-        let ClientProcess { node, dealings, in_hand, .. } = &mut self.clients[client];
-        if self.world.now < dealings.frozen_until {
-            let (at, thaws) = (node.at, dealings.frozen_until);
+        let ClientProcess { node, session, in_hand, .. } = &mut self.clients[client];
+        if self.world.now < session.frozen_until {
+            let (at, thaws) = (node.at, session.frozen_until);
             self.remind(thaws, Event::Mail(at, mail));
             return Ok(());
         }
@@ -57,8 +57,8 @@ impl Rack<'_> {
 
     /// A client was to be woken now; while it stands still that waits.
     pub(in crate::faults) fn wake_or_thaw(&mut self, client: usize) -> Result<(), String> {
-        let (now, ClientProcess { node, dealings, .. }) = (self.world.now, &mut self.clients[client]);
-        let thaws = dealings.frozen_until;
+        let (now, ClientProcess { node, session, .. }) = (self.world.now, &mut self.clients[client]);
+        let thaws = session.frozen_until;
         if now >= thaws {
             let ticked = self.client_wakes(client)?;
             let due = self.clients[client].node.machine.deadline().filter(|_| ticked);
@@ -79,7 +79,7 @@ impl Rack<'_> {
         // As many tasks in the long run, however many come at once.
         let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
-        if self.world.now < self.clients[client].dealings.frozen_until {
+        if self.world.now < self.clients[client].session.frozen_until {
             return Ok(());
         }
         let tasks = if jobs > 1 { 1 + self.dice.below(jobs) } else { 1 };
@@ -187,7 +187,7 @@ impl ClientSide for Rack<'_> {
     }
 
     fn ends(&mut self, client: usize, task: TaskId, _: u64, how: &Outcome) -> Result<(), String> {
-        self.tell(Who::Client(client), None, Some(task), |task| story::outcome(how, task));
+        self.tell(Who::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
         let ending = match how {
             Outcome::Reply(reply) => {
                 Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)

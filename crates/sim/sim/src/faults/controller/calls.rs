@@ -10,7 +10,7 @@ use crate::faults::hosts::Host;
 use crate::faults::inspection::nothing_is_due;
 use crate::faults::network::CALLS;
 use crate::faults::rack::Rack;
-use crate::faults::story::{self, Who};
+use crate::faults::replay_log::{self, Who};
 use crate::nodes::Wakeup;
 
 impl Rack<'_> {
@@ -57,7 +57,7 @@ impl Rack<'_> {
             return;
         }
         if self.is_told() {
-            let (who, what) = story::told(&told);
+            let (who, what) = replay_log::told(&told);
             self.tell(who, Some(Who::Controller), None, |_| what);
         }
         if self.meets_former() {
@@ -71,7 +71,7 @@ impl Rack<'_> {
         if let Some((host, life)) = self.brain.calls.get(&call).copied()
             && self.life_of(host) == life
         {
-            let thaws = self.dealings(host).frozen_until;
+            let thaws = self.session(host).frozen_until;
             if self.world.now < thaws {
                 self.remind(thaws, Event::CallAnswered { call, answer: Box::new(answer) });
                 return Ok(());
@@ -162,8 +162,8 @@ impl Rack<'_> {
                     self.remind(self.brain.seat.ops_until, op);
                 }
                 Action::Answer { call, answer } => {
-                    let caller = self.brain.calls.get(&call).map(|(host, _)| story::host(*host));
-                    self.tell(Who::Controller, caller, None, |_| story::answered(&answer));
+                    let caller = self.brain.calls.get(&call).map(|(host, _)| replay_log::host(*host));
+                    self.tell(Who::Controller, caller, None, |_| replay_log::answered(&answer));
                     let [at, _] = self.arrivals(CALLS);
                     let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
                     if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))

@@ -10,8 +10,8 @@ use crate::faults::event::Event;
 use crate::faults::limits::FAULTS_END;
 use crate::faults::network::WRITES;
 use crate::faults::rack::Rack;
-use crate::faults::story::{self, Who};
-use crate::faults::switch::Brought;
+use crate::faults::replay_log::{self, Who};
+use crate::faults::switch::ArrivalContext;
 use crate::nodes::SwitchSide;
 
 /// Room for a WRITE.
@@ -51,7 +51,7 @@ impl Rack<'_> {
         let now = self.world.now;
         self.tell(Who::Switch, Some(Who::Server(server)), Some(task), |task| {
             let (psn, address) = (replica.psn, replica.address);
-            let fate = story::fate(now, arrivals);
+            let fate = replay_log::fate(now, arrivals);
             format!("WRITE {psn} of waiting task {task}: {len} bytes to address {address:#x}{fate}")
         });
         let write = Write {
@@ -83,7 +83,7 @@ impl Rack<'_> {
         bytes: Vec<u8>,
         spoilt: bool,
     ) -> Result<(), String> {
-        let goes_on = self.servers.nodes[server].dealings.frozen_until;
+        let goes_on = self.servers.nodes[server].session.frozen_until;
         if self.world.now < goes_on {
             self.remind(goes_on, Event::Write { server, bytes, spoilt });
             return Ok(());
@@ -138,7 +138,7 @@ impl Rack<'_> {
         let arrivals = self.arrivals(WRITES);
         let (who, now) = (Who::Server(server), self.world.now);
         self.tell(who, Some(Who::Switch), None, |_| {
-            format!("NAK: misses WRITE {}{}", answer.psn, story::fate(now, arrivals))
+            format!("NAK: misses WRITE {}{}", answer.psn, replay_log::fate(now, arrivals))
         });
         for at in arrivals.into_iter().flatten() {
             self.remind(at, Event::Nak { server, id, expected: answer.psn });
@@ -152,7 +152,7 @@ impl Rack<'_> {
         expected: Psn,
     ) -> Result<(), String> {
         let from = path_to(server).to();
-        self.pass(Arrival::Nak { from, server: id, expected }, Brought::NOTHING)
+        self.pass(Arrival::Nak { from, server: id, expected }, ArrivalContext::NOTHING)
     }
 }
 

@@ -6,12 +6,12 @@ use sluice_switch::{Arrival, Circulating, Refusal, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
 
-use super::Brought;
+use super::ArrivalContext;
 use crate::events::{Address, Id, Mail, PacketId, Reused};
 use crate::faults::hosts::SWITCH;
 use crate::faults::limits::FAULTS_END;
 use crate::faults::rack::Rack;
-use crate::faults::story::{self, Who};
+use crate::faults::replay_log::{self, Who};
 use crate::nodes::SwitchSide;
 
 /// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
@@ -46,7 +46,7 @@ impl Rack<'_> {
         let obeyed = program.shape().term;
         if !obeyed.obeys(by, &op) {
             let answer = TableAnswer::Superseded(obeyed);
-            self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
+            self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
             self.answer_brain(brain, answer);
             return Ok(());
         }
@@ -58,9 +58,9 @@ impl Rack<'_> {
         self.switch.gate.written(&op);
         // Its state folder.
         self.switch.config.term = program.shape().term;
-        self.tell(Who::Controller, Some(Who::Switch), None, |_| story::table(&op, &answer));
+        self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
         if let TableOp::Inject(sweep) = op {
-            self.pass(Arrival::Control(sweep), Brought::NOTHING)?;
+            self.pass(Arrival::Control(sweep), ArrivalContext::NOTHING)?;
         }
         self.answer_brain(brain, answer);
         Ok(())
@@ -107,38 +107,43 @@ impl Rack<'_> {
 }
 
 impl SwitchSide for Rack<'_> {
-    type Brought = Brought;
+    type ArrivalContext = ArrivalContext;
 
     fn rounds(&mut self) -> &mut Reused<Circulating> {
         &mut self.world.rounds
     }
 
-    fn takes_in(&mut self, from: Address, id: PacketId) -> Result<(Brought, bool), String> {
+    fn takes_in(&mut self, from: Address, id: PacketId) -> Result<(ArrivalContext, bool), String> {
         let mut packet = *self.world.packets.get(id);
         let (bytes, room) = self.bytes_in(&mut packet);
         *self.world.packets.get_mut(id) = packet;
-        Ok((Brought { bytes, from: Some(Who::at(from)), task: story::task_of(&packet) }, room))
+        Ok((ArrivalContext { bytes, from: Some(Who::at(from)), task: replay_log::task_of(&packet) }, room))
     }
 
-    fn comes_round(&mut self, id: Id<Circulating>) -> Result<Brought, String> {
+    fn comes_round(&mut self, id: Id<Circulating>) -> Result<ArrivalContext, String> {
         let mut round = *self.world.rounds.get(id);
         let bytes =
             if self.scenario.keeps_no_bytes() { self.take_back(&mut round)? } else { round.payload() };
         *self.world.rounds.get_mut(id) = round;
-        Ok(Brought { bytes, ..Brought::NOTHING })
+        Ok(ArrivalContext { bytes, ..ArrivalContext::NOTHING })
     }
 
-    fn pass(&mut self, arrival: Arrival, brought: Brought) -> Result<(), String> {
+    fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
         let now = self.looked();
         let Some(mut verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
-        self.follows(&mut verdict, brought)
+        self.follows(&mut verdict, context)
     }
 
-    fn lets_out(&mut self, _: Address, packet: &mut Packet, brought: Brought) -> Result<Nanos, String> {
+    fn lets_out(
+        &mut self,
+        _: Address,
+        packet: &mut Packet,
+        context: ArrivalContext,
+    ) -> Result<Nanos, String> {
         match packet {
             Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
                 if payload.is_large() && *place == Place::Here {
-                    payload.handle = brought.bytes;
+                    payload.handle = context.bytes;
                 }
             }
             Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
@@ -146,15 +151,15 @@ impl SwitchSide for Rack<'_> {
             }
             // What came round with a poll that ends here waits now.
             Packet::Dispatch(_) | Packet::Empty(_) => {}
-            _ => self.forgets(brought.bytes)?,
+            _ => self.forgets(context.bytes)?,
         }
         Ok(self.world.now)
     }
 
     /// Something goes round in this life of the switch.
-    fn goes_round(&mut self, round: &mut Circulating, brought: Brought) -> Result<(), String> {
+    fn goes_round(&mut self, round: &mut Circulating, context: ArrivalContext) -> Result<(), String> {
         if self.scenario.keeps_no_bytes() {
-            self.keep_bytes(round, brought.bytes);
+            self.keep_bytes(round, context.bytes);
         }
         let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
         let lane = self.world.engine.lane(self.scenario.round);
@@ -162,16 +167,16 @@ impl SwitchSide for Rack<'_> {
         Ok(())
     }
 
-    fn writes_ahead(&mut self, write: &WriteAhead, brought: Brought) -> Result<(), String> {
+    fn writes_ahead(&mut self, write: &WriteAhead, context: ArrivalContext) -> Result<(), String> {
         if self.scenario.writes_ahead {
-            self.write_ahead(write, brought.bytes);
+            self.write_ahead(write, context.bytes);
         }
-        self.forgets(brought.bytes)
+        self.forgets(context.bytes)
     }
 
-    fn drops(&mut self, why: Refusal, brought: Brought) -> Result<(), String> {
-        self.tell(Who::Switch, brought.from, brought.task, |_| story::dropped(why));
-        self.forgets(brought.bytes)
+    fn drops(&mut self, why: Refusal, context: ArrivalContext) -> Result<(), String> {
+        self.tell(Who::Switch, context.from, context.task, |_| replay_log::dropped(why));
+        self.forgets(context.bytes)
     }
 
     fn forgets(&mut self, bytes: Handle) -> Result<(), String> {

@@ -11,7 +11,7 @@ use crate::faults::inspection::nothing_is_due;
 use crate::faults::oracle::{Life, answer, fails};
 use crate::faults::pieces::{content, content_of};
 use crate::faults::rack::Rack;
-use crate::faults::story::Who;
+use crate::faults::replay_log::Who;
 use crate::nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
 
 impl Rack<'_> {
@@ -20,7 +20,7 @@ impl Rack<'_> {
         let life = self.dice.word() | 1;
         let process = self.scenario.process_of(worker);
         let first = process.start;
-        self.world.network.weather.mend(Host::Worker(first));
+        self.world.network.injector.mend(Host::Worker(first));
         self.new_cores(worker);
         for worker in process {
             let node = &mut self.workers[worker];
@@ -70,7 +70,7 @@ impl Rack<'_> {
     pub(in crate::faults) fn leave(&mut self, worker: usize) -> Result<(), String> {
         for worker in self.scenario.process_of(worker) {
             self.workers[worker].leaving = true;
-            self.workers[worker].dealings.asked = None;
+            self.workers[worker].session.asked = None;
             self.on_worker(worker, |machine, _, _, _| machine.leave())?;
             self.renew(Host::Worker(worker));
         }

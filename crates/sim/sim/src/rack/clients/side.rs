@@ -13,7 +13,7 @@ use crate::events::{Address, PacketId};
 use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
-use crate::rack::stage::{Cue, Stage};
+use crate::rack::stage::{Scheduled, Stage};
 use crate::stats::{self, Observer, Replied};
 use crate::workload::Request;
 
@@ -184,7 +184,7 @@ impl<O: Observer> ClientSide for Staged<'_, O> {
     }
 
     fn wake_client(&mut self, at: Nanos, client: usize) {
-        self.stage.cue(at, self.nodes.plan.places.clients.at(client as u32), Cue::Tick);
+        self.stage.schedule(at, self.nodes.plan.places.clients.at(client as u32), Scheduled::Tick);
     }
 
     fn wakes_clients(&self) -> bool {

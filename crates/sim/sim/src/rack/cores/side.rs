@@ -9,7 +9,7 @@ use crate::events::PacketId;
 use crate::nodes::{TaskRun, WorkerCall, WorkerSide};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
-use crate::rack::stage::Cue;
+use crate::rack::stage::Scheduled;
 use crate::stats::Observer;
 
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -48,7 +48,7 @@ impl<O: Observer> Staged<'_, O> {
         self.core_starts(server, core);
     }
 
-    /// An alarm goes off: says whether it was a core's.
+    /// A timer expires: says whether it was a core's.
     #[inline]
     pub(in crate::rack) fn core_rings(&mut self, place: u32) -> bool {
         self.nodes.workers.of_cores.is_some() && self.core_of_many_rings(place)
@@ -58,8 +58,8 @@ impl<O: Observer> Staged<'_, O> {
     fn core_of_many_rings(&mut self, place: u32) -> bool {
         let Some(cores) = &mut self.nodes.workers.of_cores else { return false };
         let Some((server, core)) = cores.core_at(place) else { return false };
-        let (alarm, at) = (cores.alarm(server, core), usize::from(core));
-        self.stage.world.engine.alarm(alarm, NEVER);
+        let (timer, at) = (cores.timer(server, core), usize::from(core));
+        self.stage.world.engine.timer(timer, NEVER);
         let (of, now) = (&mut cores.all[server], self.stage.world.now);
         let Some(running) = of.cores[at].running() else { return true };
         let place = running.handle.0 as u32;
@@ -77,7 +77,11 @@ impl<O: Observer> Staged<'_, O> {
         if of.cores[at].finish(true).is_ok() {
             of.ended.push_back((core, place));
             let pcie = cores.layout.times.pcie;
-            self.stage.cue(now + pcie, self.nodes.plan.places.workers.at(server as u32), Cue::Ended);
+            self.stage.schedule(
+                now + pcie,
+                self.nodes.plan.places.workers.at(server as u32),
+                Scheduled::Ended,
+            );
         }
         self.core_starts(server, core);
         true
@@ -110,7 +114,7 @@ impl<O: Observer> Staged<'_, O> {
         let (server, _) = cores.layout.place_of(worker);
         let at = self.nodes.plan.places.workers.at(server as u32);
         for _ in 0..cores.all[server].dispatch(now) {
-            self.stage.cue(now + cores.layout.times.pcie, at, Cue::Descriptor);
+            self.stage.schedule(now + cores.layout.times.pcie, at, Scheduled::Descriptor);
         }
         cores.share_room(server, &mut workers.all);
         let of = |service| cores.layout.workers_of(server, service);
@@ -133,7 +137,7 @@ impl<O: Observer> Staged<'_, O> {
         let Some(cores) = &mut self.nodes.workers.of_cores else { return };
         let now = self.stage.world.now;
         let switch = if slice.is_switch { cores.layout.times.switch } else { Nanos(0) };
-        let alarm = cores.alarm(server, core);
+        let timer = cores.timer(server, core);
         let of = &mut cores.all[server];
         let task = &mut of.tasks[slice.request.handle.0 as usize];
         if !slice.is_resumed {
@@ -144,7 +148,7 @@ impl<O: Observer> Staged<'_, O> {
         self.stage.meter.at_workers.leave(now);
         self.stage.meter.serving.enter(now);
         self.stage.books.moves(Place::AtWorker, Place::Running);
-        self.stage.world.engine.alarm(alarm, now + switch + span);
+        self.stage.world.engine.timer(timer, now + switch + span);
     }
 
     fn acts_for_lane(&mut self, worker: usize) {

@@ -12,7 +12,7 @@ use crate::stats::Observer;
 
 impl<O: Observer> SwitchSide for Staged<'_, O> {
     /// How many tasks it is.
-    type Brought = u8;
+    type ArrivalContext = u8;
 
     fn rounds(&mut self) -> &mut Reused<Circulating> {
         &mut self.stage.world.rounds

@@ -10,7 +10,7 @@ use crate::events::PacketId;
 use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use crate::rack::books::Place;
 use crate::rack::nodes::Staged;
-use crate::rack::stage::{Cue, Stage};
+use crate::rack::stage::{Scheduled, Stage};
 use crate::stats::Observer;
 
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -43,16 +43,16 @@ impl<O: Observer> Staged<'_, O> {
         let Ok(()) = self.worker_hears(worker as usize, packet);
     }
 
-    /// A worker's alarm goes off: its service ends, if it has not got longer.
+    /// A worker's timer expires: its service ends, if it has not got longer.
     #[inline]
-    pub(in crate::rack) fn alarm(&mut self, worker: u32) {
+    pub(in crate::rack) fn timer(&mut self, worker: u32) {
         if self.core_rings(worker) {
             return;
         }
         let Ok(runs) = self.service_ends(worker as usize);
         if !runs {
-            let alarm = self.nodes.workers.alarm(worker as usize);
-            self.stage.world.engine.alarm(alarm, NEVER);
+            let timer = self.nodes.workers.timer(worker as usize);
+            self.stage.world.engine.timer(timer, NEVER);
         }
     }
 
@@ -164,7 +164,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
         meter.at_workers.leave(run.started);
         meter.serving.enter(run.started);
         books.moves(Place::AtWorker, Place::Running);
-        world.engine.alarm(workers.alarm(worker), busy_until);
+        world.engine.timer(workers.timer(worker), busy_until);
         let outlook = workers.estimates.as_mut().map(|estimates| estimates.outlook(service));
         Ok(Start { busy_until, outlook })
     }
@@ -184,9 +184,9 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
 
     fn goes_on(&mut self, worker: usize, desk: usize) {
         let workers = &mut self.nodes.workers;
-        let (alarm, core) = (workers.alarm(worker), &mut workers.taken[desk].core);
+        let (timer, core) = (workers.timer(worker), &mut workers.taken[desk].core);
         core.free_at = core.free_at + workers.costs.send;
-        self.stage.world.engine.alarm(alarm, core.free_at);
+        self.stage.world.engine.timer(timer, core.free_at);
     }
 
     fn wakes_workers(&self) -> bool {
@@ -194,7 +194,7 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     }
 
     fn wake_worker(&mut self, at: Nanos, worker: usize) {
-        self.stage.cue(at, self.nodes.workers.all[worker].at, Cue::Tick);
+        self.stage.schedule(at, self.nodes.workers.all[worker].at, Scheduled::Tick);
     }
 
     fn sends_early(&self) -> bool {
@@ -202,6 +202,6 @@ impl<O: Observer> WorkerSide for Staged<'_, O> {
     }
 
     fn wake_early(&mut self, at: Nanos, worker: usize) {
-        self.stage.cue(at, self.nodes.workers.all[worker].at, Cue::Early);
+        self.stage.schedule(at, self.nodes.workers.all[worker].at, Scheduled::Early);
     }
 }

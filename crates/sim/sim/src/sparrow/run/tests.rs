@@ -83,7 +83,7 @@ impl Told {
     /// Takes in what was sent since the event before, in which one scheduler spoke at most.
     fn hears<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
         let mut places = vec![0_usize; run.workers.len()];
-        for Reverse(due) in run.agenda.iter().filter(|Reverse(due)| due.entered >= since) {
+        for Reverse(due) in run.event_queue.iter().filter(|Reverse(due)| due.entered >= since) {
             match &due.event {
                 Event::Hears(worker, _, ToWorker::Reserve(_)) => places[*worker as usize] += 1,
                 Event::Hears(_, _, ToWorker::Run(_)) => self.tasks += 1,
@@ -110,7 +110,7 @@ fn under_way<O>(run: &SparrowRun<'_, O>, worker: u32) -> usize {
         | Event::Hears(who, _, ToWorker::Run(_) | ToWorker::Nothing) => *who == worker,
         _ => false,
     };
-    run.agenda.iter().filter(is_its).count()
+    run.event_queue.iter().filter(is_its).count()
 }
 
 fn no_worker_stands_idle_or_asks_for_two<O>(run: &SparrowRun<'_, O>) -> TestCaseResult {

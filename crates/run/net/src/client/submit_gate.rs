@@ -24,7 +24,7 @@ pub(super) const fn lane(task_type: TaskType) -> usize {
 
 /// Who may submit now, shared by the application's threads and the packet thread.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct SubmitGate {
     lanes: [Lane; LANES],
     closed: AtomicBool,
 }
@@ -37,8 +37,8 @@ struct Lane {
 
 /// The answer to a wish for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It is the caller's, to be given back by [`Room::give`].
+pub(super) enum GateAnswer {
+    /// It is the caller's, to be given back by [`SubmitGate::give`].
     Taken,
     /// There is none now.
     Full,
@@ -46,25 +46,25 @@ pub(super) enum Place {
     Closed,
 }
 
-impl Room {
+impl SubmitGate {
     pub(super) fn new() -> Self {
         Self { lanes: std::array::from_fn(|_| Lane::default()), closed: AtomicBool::new(false) }
     }
 
     /// Takes a place, if there is one.
-    pub(super) fn take(&self, lane: usize) -> Place {
+    pub(super) fn take(&self, lane: usize) -> GateAnswer {
         if self.is_closed() {
-            return Place::Closed;
+            return GateAnswer::Closed;
         }
         let one_more = |waiting| (waiting < LANE_TASKS).then_some(waiting + 1);
         let taken = self.lanes[lane].waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
-        if taken.is_ok() { Place::Taken } else { Place::Full }
+        if taken.is_ok() { GateAnswer::Taken } else { GateAnswer::Full }
     }
 
     /// Takes a place, or has `waker` called when it is worth trying again.
-    pub(super) fn take_or_sleep(&self, lane: usize, waker: &Waker) -> Place {
+    pub(super) fn take_or_sleep(&self, lane: usize, waker: &Waker) -> GateAnswer {
         match self.take(lane) {
-            Place::Full => {}
+            GateAnswer::Full => {}
             answer => return answer,
         }
         self.lanes[lane].sleepers.push(waker.clone());
@@ -122,25 +122,25 @@ mod tests {
         }
     }
 
-    fn fill(room: &Room, lane: usize) {
-        while room.take(lane) == Place::Taken {}
+    fn fill(room: &SubmitGate, lane: usize) {
+        while room.take(lane) == GateAnswer::Taken {}
     }
 
     #[test]
     fn a_full_lane_does_not_hold_up_another() {
-        let room = Room::new();
+        let room = SubmitGate::new();
         fill(&room, 1);
-        assert_eq!(room.take(1), Place::Full);
-        assert_eq!(room.take(2), Place::Taken);
+        assert_eq!(room.take(1), GateAnswer::Full);
+        assert_eq!(room.take(2), GateAnswer::Taken);
     }
 
     #[test]
     fn sleepers_are_woken_once_half_of_the_lane_is_free() {
-        let room = Room::new();
+        let room = SubmitGate::new();
         fill(&room, 0);
         let woken = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&woken));
-        assert_eq!(room.take_or_sleep(0, &waker), Place::Full);
+        assert_eq!(room.take_or_sleep(0, &waker), GateAnswer::Full);
         for _ in 1..LANE_TASKS / 2 {
             room.give(0);
         }
@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn closing_wakes_sleepers_and_refuses_everyone() {
-        let room = Room::new();
+        let room = SubmitGate::new();
         fill(&room, 5);
         let woken = Arc::new(Count::default());
         room.take_or_sleep(5, &Waker::from(Arc::clone(&woken)));
         room.close();
         assert_eq!(woken.0.load(Ordering::SeqCst), 1);
-        assert_eq!(room.take(6), Place::Closed);
+        assert_eq!(room.take(6), GateAnswer::Closed);
     }
 }

@@ -1,8 +1,8 @@
-//! Which brooms are about, and how much goes round.
+//! Which sweeps are about, and how much goes round.
 //!
-//! Whoever controls the switch sends brooms without seeing where earlier ones are. So no more than one for
+//! Whoever controls the switch sends sweeps without seeing where earlier ones are. So no more than one for
 //! tokens and one for tasks is about in each slice. Another that comes meanwhile takes what it finds in its
-//! first pass, or nothing, and does not go round. This is known where brooms come from and where they end, as
+//! first pass, or nothing, and does not go round. This is known where sweeps come from and where they end, as
 //! tables are: no pass reads a register for it.
 //!
 //! What goes round is never dropped. So what comes from a port is let in only while fewer go round than there
@@ -16,13 +16,13 @@ use sluice_wire::{Sweep, SweepOf};
 
 use crate::config::Config;
 
-/// The brooms that are about in each slice, a bit for each sort.
+/// The sweeps that are about in each slice, a bit for each sort.
 #[derive(Debug)]
-pub(crate) struct Brooms {
+pub(crate) struct SweepsUnderWay {
     about: Box<[u8]>,
 }
 
-impl Brooms {
+impl SweepsUnderWay {
     pub(super) fn new(config: &Config) -> Self {
         Self { about: vec![0; config.slices.into()].into_boxed_slice() }
     }

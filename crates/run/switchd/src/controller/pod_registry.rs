@@ -9,16 +9,16 @@ use sluice_wire::{Incarnation, Key, Nanos};
 use tonic::Status;
 
 use super::handle::RunnerHandle;
-use super::runner::SpineNews;
+use super::runner::SpineEvent;
 
 /// One for all spines; their servers' threads share it.
-pub(super) struct PodDesk {
+pub(super) struct PodRegistry {
     pods: Mutex<Pods>,
     clock: Clock,
     spines: Vec<RunnerHandle>,
 }
 
-impl PodDesk {
+impl PodRegistry {
     /// Racks below each spine, and whom to call for it.
     pub(super) fn new(racks: Vec<Vec<String>>, lease: Nanos, spines: Vec<RunnerHandle>) -> Self {
         let clock = Clock::start();
@@ -26,12 +26,12 @@ impl PodDesk {
     }
 
     /// Somebody who watches a spine tells of it.
-    pub(super) fn hears(&self, spine: usize, news: SpineNews) {
+    pub(super) fn hears(&self, spine: usize, news: SpineEvent) {
         let (mut pods, number) = (self.pods(), spine + 1);
         let lives = match news {
-            SpineNews::Lives(lives) => lives,
-            SpineNews::Serves(has_leaves) => return pods.serves(spine, has_leaves),
-            SpineNews::Found(clients) => return pods.found(spine, clients),
+            SpineEvent::Lives(lives) => lives,
+            SpineEvent::Serves(has_leaves) => return pods.serves(spine, has_leaves),
+            SpineEvent::Found(clients) => return pods.found(spine, clients),
         };
         pods.hears(spine, lives);
         match (lives, pods.stand_in()) {

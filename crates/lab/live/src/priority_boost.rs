@@ -7,12 +7,12 @@ const SESSION: &str = "/proc/self/autogroup";
 /// The most that can be asked for.
 const MOST: i32 = -20;
 
-/// A favour that was asked for, whether it was granted or not; given back when it is dropped.
-pub(super) struct Favour {
+/// A priority boost that was asked for, whether it was granted or not; given back when it is dropped.
+pub(super) struct PriorityBoost {
     before: Option<String>,
 }
 
-impl Favour {
+impl PriorityBoost {
     /// Asks for it: threads that are started from now on share it.
     pub(super) fn ask() -> Self {
         // Without the privilege the rack is run all the same, and may be late: that is measured.
@@ -24,7 +24,7 @@ impl Favour {
     }
 }
 
-impl Drop for Favour {
+impl Drop for PriorityBoost {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             fs::write(SESSION, before).ok();

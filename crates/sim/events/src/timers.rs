@@ -1,19 +1,19 @@
-//! When each of a fixed number of alarms goes off, and which does first.
+//! When each of a fixed number of timers expires, and which does first.
 
 use sluice_wire::Nanos;
 
-use crate::agenda::Moment;
+use crate::event_queue::Moment;
 use crate::group::{GROUP, Keys};
 
-/// Below a moment's order stands the alarm.
+/// Below a moment's order stands the timer.
 const ALARM_BITS: u32 = 24;
 
-/// One of the alarms.
+/// One of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AlarmId(pub(crate) u32);
+pub struct TimerId(pub(crate) u32);
 
-impl AlarmId {
-    /// The alarm of a node's place, if this is that of its first.
+impl TimerId {
+    /// The timer of a node's place, if this is that of its first.
     #[inline]
     #[must_use]
     pub const fn of_place(self, place: u32) -> Self {
@@ -23,17 +23,17 @@ impl AlarmId {
 
 /// A winner tree of groups.
 #[derive(Debug)]
-pub(crate) struct Alarms {
+pub(crate) struct TimerTree {
     /// The lowest level first: each key of the next one is the earliest of a group of this one.
     levels: Vec<Vec<Keys>>,
     first: u128,
 }
 
-impl Alarms {
-    /// So many alarms, of which none is set.
-    pub(crate) fn new(alarms: u32) -> Self {
-        assert!(alarms < 1 << ALARM_BITS, "{alarms} alarms are too many");
-        let mut groups = alarms as usize;
+impl TimerTree {
+    /// So many timers, of which none is set.
+    pub(crate) fn new(timers: u32) -> Self {
+        assert!(timers < 1 << ALARM_BITS, "{timers} timers are too many");
+        let mut groups = timers as usize;
         let mut levels = Vec::new();
         while groups > 1 || levels.is_empty() {
             groups = groups.div_ceil(GROUP).max(1);
@@ -42,11 +42,11 @@ impl Alarms {
         Self { levels, first: Moment::NEVER.key() }
     }
 
-    /// The alarm goes off then. At the end of time it never does.
+    /// The timer expires then. At the end of time it never does.
     #[inline]
-    pub(crate) fn set(&mut self, AlarmId(alarm): AlarmId, Moment { at, order }: Moment) {
-        let mut key = Moment::new(at, order << ALARM_BITS | u64::from(alarm)).key();
-        let mut place = alarm as usize;
+    pub(crate) fn set(&mut self, TimerId(timer): TimerId, Moment { at, order }: Moment) {
+        let mut key = Moment::new(at, order << ALARM_BITS | u64::from(timer)).key();
+        let mut place = timer as usize;
         for level in &mut self.levels {
             let group = &mut level[place / GROUP];
             group.set(place, key);
@@ -56,12 +56,12 @@ impl Alarms {
         self.first = key;
     }
 
-    /// The alarm that goes off first, and when.
+    /// The timer that expires first, and when.
     #[inline]
-    pub(crate) const fn first(&self) -> (Moment, AlarmId) {
+    pub(crate) const fn first(&self) -> (Moment, TimerId) {
         let (at, below) = ((self.first >> 64) as u64, self.first as u64);
         let moment = Moment::new(Nanos(at), below >> ALARM_BITS);
-        (moment, AlarmId(below as u32 & ((1 << ALARM_BITS) - 1)))
+        (moment, TimerId(below as u32 & ((1 << ALARM_BITS) - 1)))
     }
 }
 
@@ -74,13 +74,13 @@ mod tests {
     fn the_first_is_the_earliest_and_of_one_time_the_one_that_was_entered_first() {
         let mut dice = Dice::new(1, 1);
         for count in [1, 2, 7, 8, 9, 64, 65, 600] {
-            let mut alarms = Alarms::new(count);
+            let mut timers = TimerTree::new(count);
             let mut model = vec![(u64::MAX, u64::MAX); count as usize];
             for order in 0..3_000 {
-                let (alarm, at) = (dice.below(count.into()) as u32, dice.below(40));
-                alarms.set(AlarmId(alarm), Moment::new(Nanos(at), order));
-                model[alarm as usize] = (at, order);
-                let (first, rings) = alarms.first();
+                let (timer, at) = (dice.below(count.into()) as u32, dice.below(40));
+                timers.set(TimerId(timer), Moment::new(Nanos(at), order));
+                model[timer as usize] = (at, order);
+                let (first, rings) = timers.first();
                 let expected = model.iter().min().expect("there are some");
                 assert_eq!((first.at.0, first.order), *expected);
                 assert_eq!(model[rings.0 as usize], *expected);

@@ -6,7 +6,7 @@ use crate::address::Address;
 
 /// A packet's way from one place to another, before anything befalls it.
 #[derive(Clone, Copy, Debug)]
-pub struct Passage {
+pub struct Transit {
     /// Who sends it.
     pub from: Address,
     /// Who it is for.
@@ -21,23 +21,23 @@ pub struct Passage {
 pub type Copies = [Option<Nanos>; 2];
 
 /// What befalls packets on their way.
-pub trait Weather {
+pub trait FaultInjector {
     /// Whether anything ever does.
     fn is_any(&self) -> bool;
 
     /// What befalls this one.
-    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies;
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies;
 }
 
 /// Without one, nothing ever befalls a packet.
-impl<W: Weather> Weather for Option<Box<W>> {
+impl<W: FaultInjector> FaultInjector for Option<Box<W>> {
     #[inline]
     fn is_any(&self) -> bool {
-        self.as_ref().is_some_and(|weather| weather.is_any())
+        self.as_ref().is_some_and(|injector| injector.is_any())
     }
 
     #[inline]
-    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
-        self.as_mut().map_or([Some(passage.arrives), None], |weather| weather.copies(passage, packet))
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        self.as_mut().map_or([Some(transit.arrives), None], |injector| injector.copies(transit, packet))
     }
 }

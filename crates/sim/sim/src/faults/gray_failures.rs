@@ -1,8 +1,8 @@
-//! What fails besides the disasters: ways that work in one direction only, a switch that stands still and
-//! goes on with what it had, hosts that change their address in the same life, and hosts that leave in the
-//! middle.
+//! Gray failures, beside those of whole processes: links that work in one direction only, a switch that
+//! stands still and goes on with what it had, hosts that change their address in the same life, and hosts
+//! that leave in the middle.
 //!
-//! Drawn from a stream of their own, so that the disasters of a seed stay what they are. Left out: a
+//! Drawn from a stream of their own, so that the process failures of a seed stay what they are. Left out: a
 //! connection between controller and switch that works in one direction; theirs is cut as a whole, with
 //! operations carried out that nobody hears of.
 
@@ -11,41 +11,41 @@ use sluice_wire::Packet;
 
 use super::event::Event;
 use super::hosts::{Host, SWITCH};
+use super::partitions::End;
 use super::rack::Rack;
-use super::scenario::Trouble;
-use super::story;
-use super::ways::End;
+use super::replay_log;
+use super::scenario::GrayFailure;
 use crate::events::Mail;
 
 impl Rack<'_> {
-    pub(super) fn trouble(&mut self, trouble: Trouble) -> Result<(), String> {
-        let (who, what) = story::trouble(&trouble);
+    pub(super) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {
+        let (who, what) = replay_log::gray_failure(&gray_failure);
         self.say(who, || what);
-        match trouble {
-            Trouble::OneWay { from, to, lasts } => {
+        match gray_failure {
+            GrayFailure::OneWay { from, to, lasts } => {
                 let [from, to] = [from, to].map(|end| self.end_at(end));
-                self.world.network.weather.ways.close(from, to, self.world.now + lasts);
+                self.world.network.injector.partitions.close(from, to, self.world.now + lasts);
             }
-            Trouble::SwitchStall { lasts } => {
+            GrayFailure::SwitchStall { lasts } => {
                 self.switch.stalled_until = self.switch.stalled_until.max(self.world.now + lasts);
                 self.after(lasts, Event::SwitchGoesOn);
             }
-            Trouble::NewAddress(Host::Worker(worker)) => {
+            GrayFailure::NewAddress(Host::Worker(worker)) => {
                 let process = self.scenario.process_of(worker);
                 let first = process.start;
                 self.workers[process].iter_mut().for_each(|worker| worker.change_address(first));
             }
-            Trouble::NewAddress(Host::Client(client)) => self.clients[client].change_address(),
+            GrayFailure::NewAddress(Host::Client(client)) => self.clients[client].change_address(),
             // Memory is found at its address.
-            Trouble::NewAddress(Host::Server(_)) => {}
-            Trouble::ClientLeave(client) => self.client_leaves(client),
-            Trouble::WorkerQuits { worker, gone_after, back_after } => {
+            GrayFailure::NewAddress(Host::Server(_)) => {}
+            GrayFailure::ClientLeave(client) => self.client_leaves(client),
+            GrayFailure::WorkerQuits { worker, gone_after, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
                     self.leave(worker)?;
                 }
-                self.after(gone_after, Event::Trouble(Trouble::WorkerGone { worker, back_after }));
+                self.after(gone_after, Event::GrayFailure(GrayFailure::WorkerGone { worker, back_after }));
             }
-            Trouble::WorkerGone { worker, back_after } => {
+            GrayFailure::WorkerGone { worker, back_after } => {
                 self.process_ends(worker);
                 self.after(back_after, Event::WorkerBack(worker));
             }
@@ -77,7 +77,7 @@ impl Rack<'_> {
     }
 
     fn is_closed(&self, from: End, to: End) -> bool {
-        self.world.network.weather.ways.is_closed(self.world.now, Some(from), Some(to))
+        self.world.network.injector.partitions.is_closed(self.world.now, Some(from), Some(to))
     }
 
     /// What comes to a switch that stands still waits until it goes on.

@@ -3,26 +3,26 @@
 
 use sluice_wire::Packet;
 
-use crate::events::{Copies, Passage, Weather};
-use crate::rack::fates::Fates;
+use crate::events::{Copies, FaultInjector, Transit};
+use crate::rack::packet_loss::PacketLoss;
 use crate::testbed::Faults;
 
 /// The pools' streams.
 #[derive(Debug)]
-pub(super) struct PoolFates {
-    each: Vec<Fates>,
+pub(super) struct PoolLoss {
+    each: Vec<PacketLoss>,
     /// Whose packet is sent next.
     pool: usize,
 }
 
-impl PoolFates {
+impl PoolLoss {
     /// Of pools with these seeds; `None` if nothing ever happens to a packet.
     pub(super) fn new(
         faults: &Faults,
         seeds: impl Iterator<Item = u64>,
         replication: u32,
     ) -> Option<Box<Self>> {
-        let each: Option<_> = seeds.map(|seed| Fates::new(faults, seed, replication)).collect();
+        let each: Option<_> = seeds.map(|seed| PacketLoss::new(faults, seed, replication)).collect();
         each.map(|each| Box::new(Self { each, pool: 0 }))
     }
 
@@ -32,12 +32,12 @@ impl PoolFates {
     }
 }
 
-impl Weather for PoolFates {
+impl FaultInjector for PoolLoss {
     fn is_any(&self) -> bool {
         true
     }
 
-    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
-        Weather::copies(&mut self.each[self.pool], passage, packet)
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        FaultInjector::copies(&mut self.each[self.pool], transit, packet)
     }
 }

@@ -29,11 +29,11 @@ const ARITY: usize = 4;
 
 /// Events in the order in which they happen.
 #[derive(Debug)]
-pub(crate) struct Agenda<E> {
+pub(crate) struct EventQueue<E> {
     heap: Vec<(Moment, E)>,
 }
 
-impl<E> Agenda<E> {
+impl<E> EventQueue<E> {
     pub(crate) fn new() -> Self {
         Self { heap: Vec::new() }
     }
@@ -94,24 +94,24 @@ mod tests {
     use super::*;
     use crate::dice::Dice;
 
-    fn next(agenda: &mut Agenda<u64>) -> Option<(Nanos, u64)> {
-        agenda.take().map(|(moment, event)| (moment.at, event))
+    fn next(event_queue: &mut EventQueue<u64>) -> Option<(Nanos, u64)> {
+        event_queue.take().map(|(moment, event)| (moment.at, event))
     }
 
     #[test]
     fn events_come_by_time_and_ties_in_the_order_of_entry() {
-        let (mut dice, mut agenda, mut model) = (Dice::new(1, 0), Agenda::new(), Vec::new());
+        let (mut dice, mut event_queue, mut model) = (Dice::new(1, 0), EventQueue::new(), Vec::new());
         for number in 0..5_000_u64 {
             let at = Nanos(dice.below(50));
-            agenda.enter(Moment::new(at, number), number);
+            event_queue.enter(Moment::new(at, number), number);
             model.push((at, number));
             if dice.chance(400) {
                 model.sort_unstable();
-                assert_eq!(next(&mut agenda), Some(model.remove(0)));
+                assert_eq!(next(&mut event_queue), Some(model.remove(0)));
             }
         }
         model.sort_unstable();
-        assert!(model.into_iter().all(|expected| next(&mut agenda) == Some(expected)));
-        assert_eq!(agenda.first(), Moment::NEVER);
+        assert!(model.into_iter().all(|expected| next(&mut event_queue) == Some(expected)));
+        assert_eq!(event_queue.first(), Moment::NEVER);
     }
 }

@@ -3,22 +3,22 @@
 use sluice_wire::{Nanos, Packet};
 
 use crate::dice::Dice;
-use crate::events::{Copies, Passage, Weather};
+use crate::events::{Copies, FaultInjector, Transit};
 use crate::testbed::{Faults, Rates};
 
-impl Weather for Fates {
+impl FaultInjector for PacketLoss {
     fn is_any(&self) -> bool {
         true
     }
 
-    fn copies(&mut self, passage: &Passage, packet: &Packet) -> Copies {
-        Self::copies(self, passage.arrives, packet)
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        Self::copies(self, transit.arrives, packet)
     }
 }
 
 /// Draws each packet's fate.
 #[derive(Debug)]
-pub(crate) struct Fates {
+pub(crate) struct PacketLoss {
     dice: Dice,
     rates: [Rates; KINDS],
     delay_max: Nanos,
@@ -27,7 +27,7 @@ pub(crate) struct Fates {
 /// Kinds of packets with rates of their own.
 const KINDS: usize = 8;
 
-impl Fates {
+impl PacketLoss {
     /// `None` if nothing ever happens to a packet.
     pub(crate) fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
         if faults.are_none() {

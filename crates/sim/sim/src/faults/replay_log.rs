@@ -17,9 +17,9 @@ use sluice_wire::{
 
 use super::hosts::{Host, SWITCH};
 use super::limits::START;
-use super::scenario::{Disaster, Scenario, Trouble};
-use super::servers::Mishap;
-use super::ways::End;
+use super::partitions::End;
+use super::scenario::{GrayFailure, ProcessFailure, Scenario};
+use super::servers::ServerFailure;
 use crate::events::Address;
 
 /// Somebody in a rack.
@@ -307,7 +307,7 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
         number_of(*slices, "slice"),
         scenario.gap.0 as f64 / 1e3,
         scenario.service_max.0 as f64 / 1e3,
-        number_of(scenario.disasters.len(), "fault")
+        number_of(scenario.process_failures.len(), "fault")
     )
 }
 
@@ -352,58 +352,58 @@ pub(super) fn fate(now: Nanos, arrivals: [Option<Nanos>; 2]) -> String {
 }
 
 /// What fails, and who it happens to.
-pub(super) fn disaster(disaster: &Disaster) -> (Who, String) {
+pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Who, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
-    let (who, what) = match disaster {
-        Disaster::WorkerCrash { worker, back_after } => {
+    let (who, what) = match process_failure {
+        ProcessFailure::WorkerCrash { worker, back_after } => {
             (Who::Worker(*worker), format!("crashes; back after {}", us(back_after)))
         }
-        Disaster::WorkerStall { worker, lasts } => {
+        ProcessFailure::WorkerStall { worker, lasts } => {
             (Who::Worker(*worker), format!("its serving thread stands still for {}", us(lasts)))
         }
-        Disaster::Outage { lasts } => {
+        ProcessFailure::Outage { lasts } => {
             (Who::Rack, format!("all workers' serving threads stand still for {}", us(lasts)))
         }
-        Disaster::WorkerFreeze { worker, lasts } => {
+        ProcessFailure::WorkerFreeze { worker, lasts } => {
             (Who::Worker(*worker), format!("the whole process stands still for {}", us(lasts)))
         }
-        Disaster::WorkerCut { worker, lasts } => {
+        ProcessFailure::WorkerCut { worker, lasts } => {
             (Who::Worker(*worker), format!("is cut off the network for {}", us(lasts)))
         }
-        Disaster::WorkerLeave { worker, back_after } => {
+        ProcessFailure::WorkerLeave { worker, back_after } => {
             (Who::Worker(*worker), format!("is told to leave; back after {}", us(back_after)))
         }
-        Disaster::SliceMove { worker, slice } => {
+        ProcessFailure::SliceMove { worker, slice } => {
             (Who::Worker(*worker), format!("an operator moves it to slice {slice}"))
         }
-        Disaster::SwitchRestart { down_for } => {
+        ProcessFailure::SwitchRestart { down_for } => {
             (Who::Rack, format!("the switch loses its memory and is away for {}", us(down_for)))
         }
-        Disaster::ProcessRestart { down_for } => {
+        ProcessFailure::ProcessRestart { down_for } => {
             (Who::Rack, format!("switch and controller are gone together for {}", us(down_for)))
         }
-        Disaster::ClientRestart { client } => {
+        ProcessFailure::ClientRestart { client } => {
             (Who::Client(*client), "is started anew and has forgotten its tasks".to_owned())
         }
-        Disaster::ClientFreeze { client, lasts } => {
+        ProcessFailure::ClientFreeze { client, lasts } => {
             (Who::Client(*client), format!("stands still for {}", us(lasts)))
         }
-        Disaster::ClientCut { client, lasts } => {
+        ProcessFailure::ClientCut { client, lasts } => {
             (Who::Client(*client), format!("is cut off the network for {}", us(lasts)))
         }
-        Disaster::QuotaChange { worker, quota } => {
+        ProcessFailure::QuotaChange { worker, quota } => {
             (Who::Worker(*worker), format!("asks for a quota of {quota} from its next renewal on"))
         }
-        Disaster::TypeMove { task_type, slice } => {
+        ProcessFailure::TypeMove { task_type, slice } => {
             (Who::Rack, format!("an operator maps type {task_type} to slice {slice}"))
         }
-        Disaster::ControllerStall { lasts } => {
+        ProcessFailure::ControllerStall { lasts } => {
             (Who::Rack, format!("the controller stands still for {}", us(lasts)))
         }
-        Disaster::ControllerCut { lasts } => {
+        ProcessFailure::ControllerCut { lasts } => {
             (Who::Rack, format!("the controller cannot reach the switch for {}", us(lasts)))
         }
-        Disaster::ControllerRestart { down_for } => {
+        ProcessFailure::ControllerRestart { down_for } => {
             (Who::Rack, format!("the controller is gone for {}, and reads all back", us(down_for)))
         }
     };
@@ -411,7 +411,7 @@ pub(super) fn disaster(disaster: &Disaster) -> (Who, String) {
 }
 
 /// What else fails, and who it happens to.
-pub(super) fn trouble(trouble: &Trouble) -> (Who, String) {
+pub(super) fn gray_failure(gray_failure: &GrayFailure) -> (Who, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
     let end = |end: &End| match end {
         End::Anyone => "anyone".to_owned(),
@@ -419,21 +419,23 @@ pub(super) fn trouble(trouble: &Trouble) -> (Who, String) {
         End::Controller => Who::Controller.to_string(),
         End::Host(of) => host(*of).to_string(),
     };
-    let (who, what) = match trouble {
-        Trouble::OneWay { from, to, lasts } => (
+    let (who, what) = match gray_failure {
+        GrayFailure::OneWay { from, to, lasts } => (
             Who::Rack,
             format!("nothing gets from {} to {} for {}; what goes back does", end(from), end(to), us(lasts)),
         ),
-        Trouble::SwitchStall { lasts } => (Who::Rack, format!("the switch stands still for {}", us(lasts))),
-        Trouble::NewAddress(of) => (host(*of), "has another address from now on".to_owned()),
-        Trouble::ClientLeave(client) => {
+        GrayFailure::SwitchStall { lasts } => {
+            (Who::Rack, format!("the switch stands still for {}", us(lasts)))
+        }
+        GrayFailure::NewAddress(of) => (host(*of), "has another address from now on".to_owned()),
+        GrayFailure::ClientLeave(client) => {
             (Who::Client(*client), "leaves with tasks outstanding, and is started anew".to_owned())
         }
-        Trouble::WorkerQuits { worker, gone_after, .. } => (
+        GrayFailure::WorkerQuits { worker, gone_after, .. } => (
             Who::Worker(*worker),
             format!("is told to leave, and is gone {} later whatever it holds", us(gone_after)),
         ),
-        Trouble::WorkerGone { worker, back_after } => {
+        GrayFailure::WorkerGone { worker, back_after } => {
             (Who::Worker(*worker), format!("is gone; back after {}", us(back_after)))
         }
     };
@@ -441,13 +443,13 @@ pub(super) fn trouble(trouble: &Trouble) -> (Who, String) {
 }
 
 /// What happens to a server.
-pub(super) const fn mishap(mishap: Mishap) -> &'static str {
-    match mishap {
-        Mishap::Crash => "FAULT: crashes, and its memory is gone",
-        Mishap::Back => "is back, with empty memory",
-        Mishap::Leave => "leaves",
-        Mishap::Stall => "FAULT: stands still for a while; what is written to it waits",
-        Mishap::Intrusion => "FAULT: someone writes to it with a key that no region has",
+pub(super) const fn server_failure(server_failure: ServerFailure) -> &'static str {
+    match server_failure {
+        ServerFailure::Crash => "FAULT: crashes, and its memory is gone",
+        ServerFailure::Back => "is back, with empty memory",
+        ServerFailure::Leave => "leaves",
+        ServerFailure::Stall => "FAULT: stands still for a while; what is written to it waits",
+        ServerFailure::Intrusion => "FAULT: someone writes to it with a key that no region has",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Ways between two ends of a rack, and which are closed.
+//! Partitions between two ends of a rack, and which are closed.
 
 use sluice_wire::Nanos;
 
@@ -27,11 +27,11 @@ impl End {
 
 /// The ways that are closed now.
 #[derive(Debug, Default)]
-pub(super) struct Ways {
+pub(super) struct Partitions {
     closed: Vec<(End, End, Nanos)>,
 }
 
-impl Ways {
+impl Partitions {
     pub(super) fn close(&mut self, from: End, to: End, until: Nanos) {
         self.closed.push((from, to, until));
     }

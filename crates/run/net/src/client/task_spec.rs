@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, TaskType};
 /// What is wanted: a task of this type, how soon, and of which workers. A type alone says nothing of the
 /// other two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct TaskSpec {
     /// What kind of work it is.
     pub of: TaskType,
     /// How soon it should run, where the rack has classes of tasks.
@@ -20,7 +20,7 @@ pub struct Errand {
     pub needs: Needs,
 }
 
-impl Errand {
+impl TaskSpec {
     /// A task that is expected to be so much work.
     pub fn sized(of: TaskType, work: Duration) -> Self {
         let work = Nanos(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX));
@@ -39,7 +39,7 @@ impl Errand {
     }
 }
 
-impl From<TaskType> for Errand {
+impl From<TaskType> for TaskSpec {
     fn from(of: TaskType) -> Self {
         Self { of, urgency: Urgency::Unstated, needs: Needs::default() }
     }

@@ -1,11 +1,11 @@
-//! The hosts' dealings with the controller: how they register and renew, and what they do with its answers.
+//! The hosts' session with the controller: how they register and renew, and what they do with its answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_host::worker::Worker;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::event::Event;
-use super::hosts::{Dealings, Host};
+use super::hosts::{ControllerSession, Host};
 use super::limits::RENEW_EVERY;
 use super::oracle::Life;
 use super::rack::Rack;
@@ -23,7 +23,7 @@ impl Rack<'_> {
         if self.life_of(host) != life || life == 0 {
             return;
         }
-        let thaws = self.dealings(host).frozen_until;
+        let thaws = self.session(host).frozen_until;
         if self.world.now < thaws {
             self.remind(thaws, Event::Renew(host, life));
         } else {
@@ -34,11 +34,11 @@ impl Rack<'_> {
 
     pub(super) fn renew(&mut self, host: Host) {
         let now = self.world.now;
-        let dealings = self.dealings(host);
-        if dealings.asked.is_some_and(|at| now < at + PATIENCE) {
+        let session = self.session(host);
+        if session.asked.is_some_and(|at| now < at + PATIENCE) {
             return;
         }
-        dealings.asked = Some(now);
+        session.asked = Some(now);
         if self.host_is_cut(host) || !self.calls_get_through(host) {
             return;
         }
@@ -64,7 +64,7 @@ impl Rack<'_> {
         if self.workers[worker].life != life || !self.workers[worker].lives() {
             return Ok(());
         }
-        self.workers[worker].dealings.asked = None;
+        self.workers[worker].session.asked = None;
         match answer {
             Answer::Worker(grant) => {
                 let ring = grant.ring;
@@ -103,7 +103,7 @@ impl Rack<'_> {
         if self.clients[client].incarnation.0 != life {
             return Ok(());
         }
-        self.clients[client].dealings.asked = None;
+        self.clients[client].session.asked = None;
         match answer {
             Answer::Client(grant) => {
                 self.clients[client].held = Some((grant.client, grant.key));
@@ -166,11 +166,11 @@ impl Rack<'_> {
         }
     }
 
-    pub(super) fn dealings(&mut self, host: Host) -> &mut Dealings {
+    pub(super) fn session(&mut self, host: Host) -> &mut ControllerSession {
         match host {
-            Host::Worker(worker) => &mut self.workers[worker].dealings,
-            Host::Client(client) => &mut self.clients[client].dealings,
-            Host::Server(server) => &mut self.servers.nodes[server].dealings,
+            Host::Worker(worker) => &mut self.workers[worker].session,
+            Host::Client(client) => &mut self.clients[client].session,
+            Host::Server(server) => &mut self.servers.nodes[server].session,
         }
     }
 
@@ -178,6 +178,6 @@ impl Rack<'_> {
     pub(super) fn ask_later(&mut self, host: Host, span: Nanos) {
         let now = self.world.now;
         let gap = span.max(CALL_GAP);
-        self.dealings(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));
+        self.session(host).asked = Some(Nanos((now + gap).0.saturating_sub(PATIENCE.0)));
     }
 }

@@ -7,8 +7,8 @@ use super::event::Event;
 use super::hosts::Host;
 use super::limits::{FAULTS_END, SETTLED, TYPES};
 use super::rack::Rack;
-use super::scenario::Disaster;
-use super::story::{self, Who};
+use super::replay_log::{self, Who};
+use super::scenario::ProcessFailure;
 use super::workers::WorkerProcess;
 use crate::names;
 
@@ -17,66 +17,66 @@ use crate::names;
 const CLEARING: Nanos = Nanos::from_millis(5);
 
 impl Rack<'_> {
-    pub(super) fn disaster(&mut self, disaster: Disaster) -> Result<(), String> {
-        let (who, what) = story::disaster(&disaster);
+    pub(super) fn process_failure(&mut self, process_failure: ProcessFailure) -> Result<(), String> {
+        let (who, what) = replay_log::process_failure(&process_failure);
         self.say(who, || what);
-        match disaster {
-            Disaster::WorkerCrash { worker, back_after } => {
+        match process_failure {
+            ProcessFailure::WorkerCrash { worker, back_after } => {
                 self.process_ends(worker);
                 self.after(back_after, Event::WorkerBack(worker));
             }
-            Disaster::WorkerStall { worker, lasts } => self.stall(worker, lasts),
-            Disaster::Outage { lasts } => {
+            ProcessFailure::WorkerStall { worker, lasts } => self.stall(worker, lasts),
+            ProcessFailure::Outage { lasts } => {
                 (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts));
             }
-            Disaster::WorkerFreeze { worker, lasts } => {
+            ProcessFailure::WorkerFreeze { worker, lasts } => {
                 let until = self.world.now + lasts;
                 self.stall(worker, lasts);
                 for worker in self.scenario.process_of(worker) {
-                    let dealings = &mut self.workers[worker].dealings;
-                    dealings.frozen_until = dealings.frozen_until.max(until);
+                    let session = &mut self.workers[worker].session;
+                    session.frozen_until = session.frozen_until.max(until);
                 }
             }
-            Disaster::ClientFreeze { client, lasts } => {
-                let dealings = &mut self.clients[client].dealings;
-                dealings.frozen_until = dealings.frozen_until.max(self.world.now + lasts);
+            ProcessFailure::ClientFreeze { client, lasts } => {
+                let session = &mut self.clients[client].session;
+                session.frozen_until = session.frozen_until.max(self.world.now + lasts);
             }
-            Disaster::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
-            Disaster::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
-            Disaster::QuotaChange { worker, quota } => self.change_quota(worker, quota),
-            Disaster::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
-            Disaster::WorkerLeave { worker, back_after } => {
+            ProcessFailure::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
+            ProcessFailure::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
+            ProcessFailure::QuotaChange { worker, quota } => self.change_quota(worker, quota),
+            ProcessFailure::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
+            ProcessFailure::WorkerLeave { worker, back_after } => {
                 if self.workers[worker].lives() && !self.workers[worker].leaving {
                     self.leave(worker)?;
                 }
                 self.after(back_after, Event::WorkerBack(worker));
             }
-            Disaster::SliceMove { worker, slice } => self.move_worker(worker, slice),
-            Disaster::SwitchRestart { down_for } => {
+            ProcessFailure::SliceMove { worker, slice } => self.move_worker(worker, slice),
+            ProcessFailure::SwitchRestart { down_for } => {
                 self.switch_goes_down();
                 self.disconnect_brain();
                 self.after(down_for, Event::SwitchBack);
             }
-            Disaster::ProcessRestart { down_for } => {
+            ProcessFailure::ProcessRestart { down_for } => {
                 self.switch_goes_down();
                 self.brain.stop();
                 self.after(down_for, Event::SwitchBack);
                 self.after(down_for, Event::BrainBack);
             }
-            Disaster::ClientRestart { client } => {
+            ProcessFailure::ClientRestart { client } => {
                 let incarnation = self.clients[client].incarnation;
                 self.oracle.abandoned(incarnation);
                 self.start_client(client);
             }
-            Disaster::ControllerStall { lasts } => {
+            ProcessFailure::ControllerStall { lasts } => {
                 self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
             }
-            Disaster::ControllerCut { lasts } => {
+            ProcessFailure::ControllerCut { lasts } => {
                 self.brain.cut_until = self.brain.cut_until.max(self.world.now + lasts);
                 self.disconnect_brain();
                 self.after(lasts, Event::LinkBack);
             }
-            Disaster::ControllerRestart { down_for } => {
+            ProcessFailure::ControllerRestart { down_for } => {
                 self.brain.stop();
                 self.after(down_for, Event::BrainBack);
             }
@@ -144,7 +144,7 @@ impl Rack<'_> {
     }
 
     fn cut(&mut self, host: Host, lasts: Nanos) {
-        self.world.network.weather.cut(self.process_at(host), self.world.now + lasts);
+        self.world.network.injector.cut(self.process_at(host), self.world.now + lasts);
     }
 
     pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
