@@ -5,7 +5,8 @@
 //! place's timer (the end of a service) is one of a fixed number of times, of which a [`TimerTree`] knows the
 //! first; a clock (the next request) is a timer for the few that expire all the time. What is left
 //! (timers, packets that are late) an [`EventQueue`] sorts. The earliest of all is next: time first, then
-//! order of entry. What comes to places is whatever their world sends: a small value, such as a packet's number.
+//! order of entry. What comes to places is whatever their world sends: a small value, such as a packet's
+//! number.
 
 use sluice_wire::Nanos;
 
