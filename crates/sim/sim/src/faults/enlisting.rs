@@ -13,6 +13,7 @@ use sluice_wire::{Nanos, Psn, ServerId};
 
 use super::event::Event;
 use super::hosts::Host;
+use super::limits::LEASE;
 use super::oracle::Life;
 use super::rack::Rack;
 use super::replay_log::{self, Who};
@@ -35,6 +36,9 @@ impl ServerNode {
         }
     }
 }
+
+/// How long a server stands still at most: half of all stalls last longer than the lease.
+const STALL_MAX: Nanos = LEASE.times(2);
 
 /// The first number that a pair expects: close before its wrap.
 fn first(dice: &mut Dice) -> Psn {
@@ -86,7 +90,7 @@ impl Rack<'_> {
             ServerFailure::Back if !lives => self.start_server(server),
             ServerFailure::Intrusion if lives => self.intrude(server)?,
             ServerFailure::Stall => {
-                let lasts = self.servers.dice.span(Nanos::from_micros(20), Nanos::from_millis(5));
+                let lasts = self.servers.dice.span(Nanos::from_micros(20), STALL_MAX);
                 self.servers.nodes[server].session.frozen_until = self.world.now + lasts;
             }
             ServerFailure::Crash | ServerFailure::Leave | ServerFailure::Back | ServerFailure::Intrusion => {}
@@ -164,6 +168,20 @@ impl Rack<'_> {
             self.renew(Host::Worker(worker));
         }
         Ok(())
+    }
+
+    /// Promise 4: the row of a reliable pair counts from the number that the pair expects. From another on the
+    /// pair would take each WRITE for one that came before.
+    pub(super) fn check_row(&self, op: &TableOp) -> Result<(), String> {
+        let TableOp::SetServer(_, Some((row, first))) = op else { return Ok(()) };
+        let Some(node) = self.servers.nodes.iter().find(|node| is_of(row, node)) else { return Ok(()) };
+        match node.expected() {
+            Some(expected) if row.reliable && expected != *first => Err(format!(
+                "promise 4: server {}'s pair expects WRITE {expected}, and its row counts from {first} on",
+                node.index
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Promise 4: at rest the switch has each server's pair and rings as they are, and no others.

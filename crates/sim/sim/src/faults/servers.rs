@@ -187,6 +187,11 @@ impl ServerNode {
         RingRow { rkey, address: ring_address(slice.0), slots, slot_bytes: SLOT_BYTES as u32 }
     }
 
+    /// The number of the WRITE that its pair expects next.
+    pub(super) fn expected(&self) -> Option<Psn> {
+        self.endpoint.expected(self.qpn)
+    }
+
     /// Whether its pair is in error.
     pub(super) fn has_failed(&self) -> bool {
         self.endpoint.state(self.qpn) == Some(PairState::Error)

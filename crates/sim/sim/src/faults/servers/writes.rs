@@ -23,7 +23,7 @@ impl Rack<'_> {
     /// The very next WRITE of the pair, with a key that no region has.
     pub(in crate::faults) fn intrude(&mut self, server: usize) -> Result<(), String> {
         let node = &self.servers.nodes[server];
-        let psn = node.endpoint.expected(node.qpn).unwrap_or_default();
+        let psn = node.expected().unwrap_or_default();
         let transport = transport(self.servers.reliable);
         let write = Write { transport, to: node.qpn, psn, rkey: Rkey(99), ..Write::default() };
         let before = node.memory.clone();

@@ -59,6 +59,7 @@ impl Rack<'_> {
         // Its state folder.
         self.switch.config.term = program.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
+        self.check_row(&op)?;
         if let TableOp::Inject(sweep) = op {
             self.pass(Arrival::Control(sweep), ArrivalContext::NOTHING)?;
         }
