@@ -19,9 +19,13 @@ pub(crate) struct Server {
     pub(crate) wanted: Option<(ServerRows, Psn)>,
     /// Its rows in the switch.
     pub(crate) written: Option<ServerRows>,
-    /// The pair that the switch has written to last, or may have.
-    pub(crate) used: Option<Qpn>,
+    /// The last few pairs that the switch has written to, or may have: a call of a dead life may come after
+    /// those of the next one.
+    used: Vec<Qpn>,
 }
+
+/// How many pairs are kept of a server.
+const USED_MAX: usize = 8;
 
 /// What stands in the switch of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,14 +48,14 @@ impl Server {
     pub(crate) fn new(now: Nanos, hello: &ServerHello) -> Self {
         let registration = Registration::new(Some(hello.name.clone()), hello.life, now);
         // A server offers rings once it was registered: in a time that nobody remembers here.
-        let used = (!hello.rings.is_empty()).then_some(hello.qpn);
+        let used = if hello.rings.is_empty() { Vec::new() } else { Vec::from([hello.qpn]) };
         Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None, used }
     }
 
     /// Rows that were read back; their server has not been heard yet.
     pub(crate) fn read_back(now: Nanos, rows: ServerRows) -> Self {
         let registration = Registration::new(None, 0, now);
-        let used = Some(rows.row.qpn);
+        let used = Vec::from([rows.row.qpn]);
         Self { registration, at: rows.row.at, mtu: 0, wanted: None, written: Some(rows), used }
     }
 
@@ -69,7 +73,18 @@ impl Server {
     pub(crate) fn spent_pair(&self) -> Option<Qpn> {
         let row = self.wanted.as_ref()?.0.row;
         let stands = self.written.as_ref().is_some_and(|rows| rows.row == row);
-        (row.reliable && self.used == Some(row.qpn) && !stands).then_some(row.qpn)
+        (row.reliable && self.used.contains(&row.qpn) && !stands).then_some(row.qpn)
+    }
+
+    /// The switch will write to this pair.
+    pub(crate) fn use_pair(&mut self, pair: Qpn) {
+        if self.used.contains(&pair) {
+            return;
+        }
+        if self.used.len() == USED_MAX {
+            self.used.remove(0);
+        }
+        self.used.push(pair);
     }
 
     /// The rings that stand beside this row in the switch, which stays: with it the next WRITE's number.

@@ -238,7 +238,7 @@ impl Controller {
             self.withdraw_server(index, out);
             return;
         }
-        server.used = Some(rows.row.qpn);
+        server.use_pair(rows.row.qpn);
         let kept = server.take_rings_beside(&rows.row);
         if kept.is_none() {
             self.withdraw_server(index, out);

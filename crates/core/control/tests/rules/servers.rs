@@ -110,6 +110,35 @@ fn a_reliable_pair_that_was_written_to_gets_no_second_row() {
     }
 }
 
+/// The dead life's call takes the row away, and no pair of either life counts from its first number again.
+#[test]
+fn a_call_of_a_dead_life_that_comes_late_gives_neither_lifes_pair_a_second_row() {
+    let mut rack = Rack::up();
+    let dead = joined(&mut rack, &ServerHello { reliable: true, ..server("s", 1) });
+    let next = ServerHello { life: 2, qpn: Qpn(dead.qpn.0 + 1), rings: Vec::new(), ..dead.clone() };
+    let next = joined(&mut rack, &next);
+    assert_eq!(granted(&mut rack, &dead).spent_pair, Some(dead.qpn));
+    assert_eq!(granted(&mut rack, &next).spent_pair, Some(next.qpn));
+    assert_eq!(servers(&mut rack), 0);
+    let anew = ServerHello { qpn: Qpn(next.qpn.0 + 1), ..next };
+    assert_eq!(granted(&mut rack, &anew).spent_pair, None);
+    assert_eq!(servers(&mut rack), 1);
+}
+
+/// Only the last few pairs are kept of each server, and the one before is always among them.
+#[test]
+fn a_server_may_connect_as_often_as_it_likes() {
+    let mut rack = Rack::up();
+    let first = joined(&mut rack, &ServerHello { reliable: true, ..server("s", 1) });
+    for more in 1..=9 {
+        let hello = ServerHello { qpn: Qpn(first.qpn.0 + more), ..first.clone() };
+        assert_eq!(granted(&mut rack, &hello).spent_pair, None, "{more}");
+        assert_eq!(granted(&mut rack, &hello).spent_pair, None, "its row stands");
+        let before = ServerHello { qpn: Qpn(hello.qpn.0 - 1), ..first.clone() };
+        assert_eq!(granted(&mut rack, &before).spent_pair, Some(before.qpn), "{more}");
+    }
+}
+
 #[test]
 fn a_server_that_lays_its_memory_out_anew_keeps_its_row() {
     let mut rack = Rack::up();

@@ -170,8 +170,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: the row of a reliable pair counts from the number that the pair expects. From another on the
-    /// pair would take each WRITE for one that came before.
+    /// Promise 4: the row of a reliable pair counts from the number that the pair expects: it would
+    /// take each WRITE for one that came before else.
     pub(super) fn check_row(&self, op: &TableOp) -> Result<(), String> {
         let TableOp::SetServer(_, Some((row, first))) = op else { return Ok(()) };
         let Some(node) = self.servers.nodes.iter().find(|node| is_of(row, node)) else { return Ok(()) };
