@@ -66,7 +66,8 @@ impl Lanes {
         exactly.or_else(|| self.position(|lane| lane.is_for(worker, None))).unwrap_or(0)
     }
 
-    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]). Says which lane is to
+    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]), but that no token takes the
+    /// place of a task that has ended elsewhere before the room is shared out anew. Says which lane is to
     /// answer in its place ([`Self::answer_repeat`]), if another one holds the task, has finished it, or
     /// may have forgotten it.
     #[must_use]
@@ -81,10 +82,22 @@ impl Lanes {
         match packet {
             Packet::Dispatch(dispatch) => self.dispatch(lane, (now, received), settings, dispatch, out),
             other => {
-                self.lanes[lane].packet(now, received, settings, other, out);
+                let lane = &mut self.lanes[lane];
+                if let Packet::Part(_) = other {
+                    // It may say that a task has ended, whose place may have been beyond the room.
+                    lane.quota = 0;
+                }
+                lane.packet(now, received, settings, other, out);
                 None
             }
         }
+    }
+
+    /// Asks again for what a lane's tasks have lacked for long, and lets go those that were asked for often.
+    /// To be called before the room is shared out ([`Self::share_room`]), which then counts what they leave;
+    /// the [`Worker::tick`] that comes after would put a token in the place of each.
+    pub fn fetch_due(&mut self, lane: usize, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
+        self.lanes[lane].fetch_due(now, settings, out);
     }
 
     /// Lets a lane answer the task of a DISPATCH that came to another one. The bytes of its answer are this

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
-    Attempt, Dispatch, Epoch, Generation, Handle, Incarnation, Nanos, Packet, Payload, Place, ReplyStatus,
-    Serial, TaskId, WorkerId,
+    Attempt, BytesOf, Dispatch, Epoch, Generation, Handle, Incarnation, Nanos, Packet, Part, Payload, Place,
+    ReplyStatus, Serial, TaskId, WorkerId,
 };
 
 const EPOCH: Epoch = Epoch(3);
@@ -60,7 +60,7 @@ impl Server {
     fn brings(&mut self, lane: usize, sequence: u32, attempt: u16, of: Dispatch) -> Vec<Action> {
         self.sent[lane] += 1;
         let sent = Serial(self.sent[lane]);
-        let task = TaskId { incarnation: Incarnation(7), sequence: Serial(sequence) };
+        let task = task(sequence);
         let packet = Packet::Dispatch(Dispatch {
             epoch: EPOCH,
             worker: WorkerId(10 + lane as u16),
@@ -97,19 +97,65 @@ impl Server {
         );
     }
 
+    /// A task of the generation before comes, which no token of this one was spent for; its bytes are still
+    /// at its client.
+    fn comes_late_without_bytes(&mut self, lane: usize, sequence: u32) {
+        let packet = Packet::Dispatch(Dispatch {
+            epoch: EPOCH,
+            worker: WorkerId(10 + lane as u16),
+            generation: GENERATION,
+            sent: Serial(1),
+            task: task(sequence),
+            attempt: Attempt(1),
+            payload: Payload { len: 640, handle: Handle(1), ..Payload::EMPTY },
+            place: Place::AtClient,
+            ..Dispatch::default()
+        });
+        let answers = self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
+        assert_eq!((answers, runs(&self.out)), (None, vec![]));
+        self.out.clear();
+    }
+
+    /// A task's client says that it has ended.
+    fn has_ended(&mut self, sequence: u32) {
+        let (of, attempt) = (BytesOf::Task, Attempt(1));
+        let packet = Packet::Part(Part { of, task: task(sequence), attempt, ..Part::default() });
+        let lane = self.lanes.of(&packet);
+        let answers = self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
+        assert_eq!(answers, None);
+        self.out.clear();
+    }
+
     /// Shares out this room, and lets tokens leave.
     fn room(&mut self, room: u32) {
+        self.room_at(NOW, room);
+    }
+
+    /// The same at a later time.
+    fn room_at(&mut self, now: Nanos, room: u32) {
         let all: Vec<usize> = (0..self.lanes.len()).collect();
+        for lane in &all {
+            self.lanes.fetch_due(*lane, now, &self.settings, &mut self.out);
+        }
         self.lanes.share_room(&all, room);
         for lane in all {
-            self.lanes.lane(lane).tick(NOW, &self.settings, &mut self.out);
+            self.lanes.lane(lane).tick(now, &self.settings, &mut self.out);
         }
         self.out.clear();
+    }
+
+    /// How many tasks its lanes hold together.
+    fn held(&self) -> u32 {
+        self.lanes.iter().map(|lane| lane.stats().held).sum()
     }
 
     fn out(&self) -> Vec<u32> {
         self.lanes.iter().map(|lane| lane.stats().tokens_out).collect()
     }
+}
+
+fn task(sequence: u32) -> TaskId {
+    TaskId { incarnation: Incarnation(7), sequence: Serial(sequence) }
 }
 
 fn runs(actions: &[Action]) -> Vec<(u64, u32)> {
@@ -266,6 +312,41 @@ fn what_one_lane_waits_for_takes_the_room_of_all() {
     assert_eq!(server.out(), [3, 0]);
     server.room(13);
     assert_eq!(server.out(), [7, 4], "of thirteen, two are theirs, and a lane has eight at most");
+}
+
+/// A server of two lanes whose cores have room for nine: the tokens of one are out for eight, and two tasks
+/// of the other's last generation, which no token was spent for, wait for their bytes.
+fn with_late_tasks() -> Server {
+    let mut server = Server::new(2);
+    (0..2).for_each(|lane| server.granted(lane, 8));
+    server.lanes.lane(1).suspend();
+    server.room(9);
+    server.granted(1, 8);
+    (1..=2).for_each(|sequence| server.comes_late_without_bytes(1, sequence));
+    server.room(9);
+    assert_eq!((server.out(), server.held()), (vec![8, 0], 2), "late tasks come on top of the room");
+    server
+}
+
+#[test]
+fn the_place_of_a_late_task_that_ended_elsewhere_is_no_tokens_before_the_room_is_shared_out() {
+    let mut server = with_late_tasks();
+    (1..=2).for_each(|sequence| server.has_ended(sequence));
+    assert_eq!((server.out(), server.held()), (vec![8, 0], 0));
+    server.room(9);
+    assert_eq!(server.out(), [8, 1]);
+}
+
+#[test]
+fn the_places_of_late_tasks_whose_bytes_never_came_bring_no_more_tokens_than_there_is_room() {
+    let mut server = with_late_tasks();
+    let mut now = NOW;
+    while server.held() > 0 {
+        now = now + Nanos::from_millis(10);
+        assert!(now < Nanos::from_millis(1_000), "it asks a few times only");
+        server.room_at(now, 9);
+    }
+    assert_eq!(server.out(), [8, 1]);
 }
 
 proptest! {

@@ -59,6 +59,14 @@ impl Rack<'_> {
         self.servers_of_cores[server].offer(worker, run, now)
     }
 
+    /// A lane's machine was to be woken now, unless that has changed. It is called with the others, once the
+    /// room is shared out.
+    pub(super) fn lane_wakes(&mut self, worker: usize) -> Result<(), String> {
+        let now = self.world.now;
+        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
+        if comes { self.settle_lanes(worker) } else { Ok(()) }
+    }
+
     /// A core has served a task.
     pub(super) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
@@ -81,8 +89,13 @@ impl Rack<'_> {
             return Ok(());
         }
         self.cores_begin(worker)?;
-        self.share_room(&cores, worker);
         let now = self.world.now;
+        for lane in process.clone() {
+            let of_server = lane - process.start;
+            self.with_lanes(worker, |lanes, settings, out| lanes.fetch_due(of_server, now, settings, out));
+            self.worker_acts(lane, process.start, now)?;
+        }
+        self.share_room(&cores, worker);
         for lane in process.clone() {
             self.ticks(lane, process.start, now)?;
         }

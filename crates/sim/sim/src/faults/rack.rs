@@ -303,10 +303,8 @@ impl<'t> Rack<'t> {
 
     fn wake(&mut self, host: Host) -> Result<(), String> {
         match host {
-            Host::Worker(worker) => {
-                self.worker_wakes(worker)?;
-                self.settle_lanes(worker)
-            }
+            Host::Worker(worker) if self.has_cores() => self.lane_wakes(worker),
+            Host::Worker(worker) => self.worker_wakes(worker),
             Host::Client(client) => self.wake_or_thaw(client),
             // It has no timers but its renewals.
             Host::Server(_) => Ok(()),

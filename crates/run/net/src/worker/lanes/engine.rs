@@ -307,6 +307,10 @@ impl LanesEngine {
 
     /// Lets tokens follow the room that cores have, and does what else has fallen due.
     fn send_tokens(&mut self, now: Nanos) {
+        for index in 0..self.lanes.len() {
+            self.machines.fetch_due(index, now, &self.settings, &mut self.actions);
+            self.perform(index, now);
+        }
         for service in &self.services {
             // A pool's queue takes all that its lanes may hold.
             let room = if self.is_pool {
