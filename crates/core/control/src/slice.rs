@@ -53,6 +53,8 @@ pub(crate) struct Slice {
     pub(crate) asked: bool,
     /// How far the last sweep for tokens was sent.
     swept_to: RingCounts,
+    /// How many tokens had left each ring at the reading before the last.
+    out_before: RingCounts,
 }
 
 /// Types that were mapped here before, while their tasks may still wait.
@@ -118,6 +120,7 @@ impl Slice {
             pace: SWEEP_EVERY,
             asked: false,
             swept_to: RingCounts::default(),
+            out_before: RingCounts::default(),
         }
     }
 
@@ -131,6 +134,7 @@ impl Slice {
         self.asked = false;
         self.pace = SWEEP_EVERY;
         self.swept_to = state.tokens_out;
+        self.out_before = state.tokens_out;
         let tokens = state.tokens_in.since(state.tokens_out);
         if tokens > 0 {
             self.stale.push(Stale { worker: None, tokens, until: state.tokens_in });
@@ -183,6 +187,7 @@ impl Slice {
     /// Takes in a reading; says whether it differs from the last.
     pub(crate) fn take(&mut self, now: Nanos, state: SliceState) -> bool {
         let last = self.state.replace((state, now));
+        self.out_before = last.map_or_else(RingCounts::default, |(last, _)| last.tokens_out);
         self.stale.retain(|stale| state.tokens_out.behind(stale.until) > 0);
         if self.calm_left > 0 {
             self.calm_left = if self.wait_in_vain(&state) > 0 { CALM_READINGS } else { self.calm_left - 1 };
@@ -193,15 +198,25 @@ impl Slice {
     }
 
     /// How many entries a sweep for tokens should visit now; `None` while one is still about.
-    pub(crate) fn token_sweep(&mut self, state: SliceState, moved: bool) -> Option<u16> {
+    pub(crate) fn token_sweep(&mut self, state: SliceState) -> Option<u16> {
         let entries = |s: &Stale| state.tokens_out.behind(s.until);
         let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
-        if moved && state.tokens_out.behind(self.swept_to) > 0 {
+        if self.is_swept(state.tokens_out) {
             return None;
         }
         let left = u16::try_from(left).unwrap_or(u16::MAX);
         self.swept_to = state.tokens_out.towards(state.tokens_in, left.into());
         Some(left)
+    }
+
+    /// Whether the last sweep for tokens may still be about: it has not been everywhere, and each ring where
+    /// it has not has lost a token since the reading before. Tasks take tokens too, but leave those of the
+    /// last rank, and of kinds that serve none of them, where they are: such a ring stands if the sweep is
+    /// lost. One that is sent while another is about ends at once.
+    fn is_swept(&self, out: RingCounts) -> bool {
+        let rings = out.0.into_iter().zip(self.swept_to.0).zip(self.out_before.0);
+        let mut unswept = rings.filter(|((out, to), _)| to.since(*out) > 0).peekable();
+        unswept.peek().is_some() && unswept.all(|((out, _), before)| out != before)
     }
 }
 
@@ -312,15 +327,52 @@ mod tests {
     fn a_sweep_goes_as_far_as_stale_tokens_lie_and_another_when_it_is_there_or_lost() {
         let mut slice = slice();
         let stale = |until| Stale { worker: None, tokens: 5, until: tokens(until, 0).tokens_in };
-        slice.swept_to = tokens(0, 0).tokens_out;
-        assert_eq!(slice.token_sweep(tokens(5, 0), true), None, "nothing is stale");
+        slice.restore(Nanos(0), tokens(0, 0));
+        assert_eq!(swept(&mut slice, tokens(5, 0)), None, "nothing is stale");
         slice.stale.push(stale(5));
-        assert_eq!(slice.token_sweep(tokens(7, 0), true), Some(5));
-        assert_eq!(slice.token_sweep(tokens(7, 2), true), None, "it is about");
-        assert_eq!(slice.token_sweep(tokens(7, 2), false), Some(3), "it was lost");
+        assert_eq!(swept(&mut slice, tokens(7, 0)), Some(5));
+        assert_eq!(swept(&mut slice, tokens(7, 2)), None, "it is about");
+        assert_eq!(swept(&mut slice, tokens(8, 2)), Some(3), "it was lost");
         slice.stale.push(stale(7));
-        assert_eq!(slice.token_sweep(tokens(7, 5), true), Some(2), "it is there, and there are more");
-        assert_eq!(slice.token_sweep(tokens(7, 7), true), None);
+        assert_eq!(swept(&mut slice, tokens(8, 5)), Some(2), "it is there, and there are more");
+        assert_eq!(swept(&mut slice, tokens(8, 7)), None);
+    }
+
+    /// A reading comes: what a sweep is sent for then.
+    fn swept(slice: &mut Slice, state: SliceState) -> Option<u16> {
+        slice.take(Nanos(0), state);
+        slice.token_sweep(state)
+    }
+
+    /// Seven tokens of either of two ranks came, of which so many were taken.
+    fn ranked(left: [u32; 2]) -> SliceState {
+        let counts = |[first, second]: [u32; 2]| {
+            RingCounts([START.plus(first), START.plus(second), Serial(0), Serial(0)])
+        };
+        SliceState {
+            balance: 14 - left.iter().sum::<u32>() as i32,
+            tokens_in: counts([7, 7]),
+            tokens_out: counts(left),
+            ..SliceState::default()
+        }
+    }
+
+    /// Tasks take tokens of the first rank, and none of the second.
+    #[test]
+    fn another_sweep_is_sent_if_a_ring_stands_that_it_has_not_done_whatever_tasks_take_elsewhere() {
+        let mut slice = slice();
+        slice.restore(Nanos(0), SliceState { tokens_in: ranked([0, 0]).tokens_out, ..ranked([0, 0]) });
+        let stale = Stale { worker: None, tokens: 8, until: ranked([0, 0]).tokens_in };
+        slice.goes_stale(stale, &ranked([0, 0]));
+        assert_eq!(swept(&mut slice, ranked([0, 0])), Some(7));
+        assert_eq!(swept(&mut slice, ranked([3, 1])), None, "it is about");
+        assert_eq!(
+            swept(&mut slice, ranked([4, 1])),
+            Some(6),
+            "it is lost: a task took the one that is gone"
+        );
+        assert_eq!(swept(&mut slice, ranked([7, 2])), None);
+        assert_eq!(swept(&mut slice, ranked([7, 7])), None, "it has been everywhere");
     }
 
     #[test]
@@ -330,7 +382,7 @@ mod tests {
             slice.swept_to = tokens(0, 0).tokens_out;
             let state = tokens(left.wrapping_add(5), left);
             slice.goes_stale(Stale { worker: None, tokens: 5, until: state.tokens_in }, &state);
-            assert_eq!(slice.token_sweep(state, true), Some(5), "after {left}");
+            assert_eq!(swept(&mut slice, state), Some(5), "after {left}");
         }
     }
 

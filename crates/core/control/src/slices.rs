@@ -199,7 +199,7 @@ impl Controller {
         }
         slice.pace = if moved { SWEEP_EVERY } else { SWEEP_RARELY.min(slice.pace.times(2)) };
         slice.look = Some(now + slice.pace);
-        let token_sweep = slice.token_sweep(state, moved);
+        let token_sweep = slice.token_sweep(state);
         let waiting = if slice.calm_left > 0 { slice.wait_in_vain(&state) } else { 0 };
         let mut inject = |of, left| {
             let sweep = Sweep { epoch, slice: id, of, left, carried: None };

@@ -104,7 +104,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, by what was wrong.
-const BROKE: [(&str, &str, &[u64]); 8] = [
+const BROKE: [(&str, &str, &[u64]); 9] = [
     // Who looked at balances made the controller's own looks ever rarer, so that a worker that had to wait
     // for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -125,6 +125,9 @@ const BROKE: [(&str, &str, &[u64]); 8] = [
     // Two late tasks of a lane, beyond the room of its server, never got their bytes. When it let them go it
     // sent a token for each, though another lane's tokens had all the room.
     ("rain:2,labels", " --cores", &[40_000_553]),
+    // A sweep was sent while another was about, and taken to be under way for as long as tasks took tokens of
+    // the first rank: stale ones of the last kept a worker out for 36 ms.
+    ("rain:4,ranked", "", &[40_001_614]),
 ];
 
 #[test]
