@@ -320,6 +320,11 @@ fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
     assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay));
     assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 4");
     let about = circulating(rack.once_more(about));
+    assert_eq!(
+        rack.control(BROOM),
+        Verdict::Drop(Refusal::SweepUnderWay),
+        "one is about after each of its passes"
+    );
     let tokens = Sweep { of: SweepOf::Tokens, ..BROOM };
     assert_eq!(rack.control(tokens), Verdict::Drop(Refusal::SweepDone), "sweeps for tokens are others");
     let mut passes = 0;
@@ -327,7 +332,7 @@ fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
     while let Verdict::Again(round) = verdict {
         (verdict, passes) = (rack.once_more(round), passes + 1);
     }
-    assert!(matches!(verdict, Verdict::Swept { .. }) && passes == 3, "place 8 after {passes}");
+    assert!(matches!(verdict, Verdict::Swept { .. }) && passes == 2, "place 8 after {passes}");
     // None is about any more.
     circulating(rack.control(BROOM));
 }
@@ -368,6 +373,21 @@ fn a_sweep_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_ta
         assert_eq!(reject.task.sequence, START.plus(task));
     }
     assert_eq!(rack.program.waiting(), 0);
+}
+
+#[test]
+fn where_a_sweeps_way_ends_the_next_one_begins_at_the_first_place() {
+    let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+    assert_eq!([rack.task_with(GPU), rack.task_with(ANY)], [Verdict::Parked, Verdict::Parked]);
+    let row = rack.state().row;
+    let closed = |class| SliceRow { closed: 1 << row.serving.class_of(class).unwrap(), ..row };
+    rack.set_slice(closed(ANY));
+    for ends in [false, true] {
+        let verdict = rack.control(BROOM);
+        assert_eq!(rack.go_round(verdict) == Verdict::Drop(Refusal::SweepDone), ends);
+    }
+    rack.set_slice(closed(GPU));
+    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "at its first look");
 }
 
 #[test]

@@ -255,7 +255,7 @@ impl ExactList {
     }
 
     /// A rack is off its list, and the list is written anew without gaps. What goes round finds that its
-    /// rack's removal is another one by now.
+    /// rack is not being removed, or by a later removal.
     fn forget(&mut self, pool: u16, node: u16) {
         let cell = self.cell(pool, node);
         let word = self.words.peek(cell);
@@ -269,8 +269,7 @@ impl ExactList {
         for at in 0..self.nodes {
             let cell = self.cell(pool, at);
             let word = self.words.peek(cell);
-            let next = if word & LEAVING == 0 { word } else { word.wrapping_add(NUMBERED) };
-            self.words.poke(cell, next & !(ENTRY | LEAVING));
+            self.words.poke(cell, word & !(ENTRY | LEAVING));
         }
         self.lock.poke(pool.into(), false);
         let mut count = 0;

@@ -57,6 +57,10 @@ impl Beside {
             Step::Forget(node) => {
                 self.idle.remove(&node);
                 self.racks.forget("test", POOL, node);
+                assert!(
+                    !self.listed().contains(&node) && !self.racks.is_listed(POOL, node),
+                    "{node} is known"
+                );
             }
         }
         self.check();
@@ -68,14 +72,20 @@ impl Beside {
         (0..list.count.peek(POOL.into())).map(|at| list.list.peek(list.cell(POOL, at))).collect()
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
         let listed = self.listed();
         let set: BTreeSet<u16> = listed.iter().copied().collect();
         assert_eq!(set.len(), listed.len(), "a rack is listed twice: {listed:?}");
         let missing: Vec<u16> = self.idle.difference(&set).copied().collect();
         assert!(missing.len() <= 1, "one at most is carried round: {missing:?}");
+        for node in 0..NODES {
+            let pass = &mut Pass::begin("test");
+            assert_eq!(self.racks.has(pass, POOL, node), self.idle.contains(&node), "{node}");
+        }
         if self.round.is_empty() {
             assert_eq!(set, self.idle);
+            let entries = (0..NODES).filter(|node| self.racks.is_listed(POOL, *node));
+            assert_eq!(entries.collect::<BTreeSet<_>>(), set);
         }
     }
 
@@ -106,6 +116,28 @@ fn all_orders(of: &mut Vec<Step>, length: usize) -> u64 {
         of.pop();
     }
     orders
+}
+
+/// A removal's number has a few bits of the word that goes round.
+#[test]
+fn a_rack_may_become_busy_more_often_than_removals_have_numbers() {
+    let mut beside = Beside::new();
+    for removal in 0..=2 * NUMBER_MAX {
+        for step in [Step::Idle(0), Step::Busy(0), Step::First] {
+            beside.step(step).unwrap_or_else(|| panic!("removal {removal}: {step:?}"));
+        }
+    }
+    beside.ends();
+}
+
+/// As printed the index says who is listed.
+#[test]
+fn the_control_software_sees_who_is_listed_as_printed_too() {
+    let mut racks = IdleRacks::new(&mut Layout::new("test"), (0, AT), (2, NODES), true);
+    let listed = |racks: &IdleRacks| (0..NODES).map(|node| racks.is_listed(POOL, node)).collect::<Vec<_>>();
+    assert_eq!(listed(&racks), [false, false, false]);
+    assert_eq!(racks.says(&mut Pass::begin("test"), POOL, 1, true), None);
+    assert_eq!(listed(&racks), [false, true, false]);
 }
 
 #[test]
