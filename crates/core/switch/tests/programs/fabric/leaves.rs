@@ -1,7 +1,7 @@
 //! What a leaf lets in, and what it tells.
 
 use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
-use sluice_wire::Epoch;
+use sluice_wire::{Epoch, RejectReason};
 
 use super::*;
 
@@ -83,6 +83,16 @@ fn tasks_come_from_spines_that_the_leaf_knows_in_the_life_and_generation_that_it
     assert_eq!(direct, Verdict::Drop(Refusal::Unexpected), "clients submit to spines");
     program.set_spine(SPINE, None).expect("a spine");
     assert_eq!(super::refused(fabric.hand_down(0, task)), Refusal::UnknownSource);
+}
+
+#[test]
+fn a_task_whose_bytes_the_leaf_has_no_room_for_is_turned_away() {
+    let mut fabric = Fabric::new(&[4]);
+    let (task, program) = (fabric.chosen(), &mut fabric.leaves[0]);
+    let packet = Packet::Dispatch(task);
+    let verdict = program.pass(Nanos(0), Arrival::Wire { from: spine_at(), packet, room: false });
+    let Verdict::Send { packet: Packet::Reject(reject), .. } = verdict else { panic!("{verdict:?}") };
+    assert_eq!((reject.task, reject.reason), (task.task, RejectReason::NoRoom));
 }
 
 #[test]
