@@ -345,6 +345,15 @@ fn who_left_is_owed_nothing() {
 }
 
 #[test]
+fn who_left_takes_nobody_elses_place_among_those_who_are_owed_one() {
+    let mut list = IdleList::with_room(&mut Layout::new("test"), AT, OWED_AT, (2, NODES + 1, NODES));
+    (0..NODES).for_each(|_| list.plus(0));
+    (1..=NODES).for_each(|node| list.plus(node));
+    list.forget("test", 1, 1);
+    assert_eq!([list.owed(), list.owed(), list.owed()], [Some(3), Some(2), None]);
+}
+
+#[test]
 fn a_removal_fits_into_what_a_packet_carries_round() {
     let most = NODES_ROUND_MAX;
     let count = u32::from(most) << 16 | u32::from(most);

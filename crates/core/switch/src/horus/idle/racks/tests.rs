@@ -132,12 +132,13 @@ fn a_rack_may_become_busy_more_often_than_removals_have_numbers() {
 
 /// As printed the index says who is listed.
 #[test]
-fn the_control_software_sees_who_is_listed_as_printed_too() {
+fn tasks_and_the_control_software_see_who_is_listed_as_printed_too() {
     let mut racks = IdleRacks::new(&mut Layout::new("test"), (0, AT), (2, NODES), true);
     let listed = |racks: &IdleRacks| (0..NODES).map(|node| racks.is_listed(POOL, node)).collect::<Vec<_>>();
-    assert_eq!(listed(&racks), [false, false, false]);
-    assert_eq!(racks.says(&mut Pass::begin("test"), POOL, 1, true), None);
-    assert_eq!(listed(&racks), [false, true, false]);
+    let newest = |racks: &mut IdleRacks| racks.look(&mut Pass::begin("test"), POOL, |count| count - 1);
+    assert_eq!((listed(&racks), newest(&mut racks)), (alloc::vec![false; 3], None));
+    assert_eq!(racks.says(&mut Pass::begin("test"), POOL, 2, true), None);
+    assert_eq!((listed(&racks), newest(&mut racks)), (alloc::vec![false, false, true], Some(2)));
 }
 
 #[test]
