@@ -104,7 +104,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, by what was wrong.
-const BROKE: [(&str, &str, &[u64]); 9] = [
+const BROKE: [(&str, &str, &[u64]); 10] = [
     // Who looked at balances made the controller's own looks ever rarer, so that a worker that had to wait
     // for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -128,6 +128,9 @@ const BROKE: [(&str, &str, &[u64]); 9] = [
     // A sweep was sent while another was about, and taken to be under way for as long as tasks took tokens of
     // the first rank: stale ones of the last kept a worker out for 36 ms.
     ("rain:4,ranked", "", &[40_001_614]),
+    // The runs' own: workers said that they bear what they would if no poll went round. Ten times what they
+    // bear could wait for 8 ms, each task was sent four times meanwhile, and nothing else was served.
+    ("draconis:poll=20us,classes=4", "", &[50_000_176]),
 ];
 
 #[test]

@@ -157,9 +157,10 @@ impl Scenario {
         first..(first + lanes).min(self.workers)
     }
 
-    /// What a worker says it can bear: tasks per second.
+    /// What a worker says it can bear: tasks per second. The time that its polls go round is counted: of what
+    /// it cannot bear so many would wait that all are sent again meanwhile, and again.
     pub(super) fn capacity(&self) -> u32 {
-        let of_core = (2_000_000_000 / self.service_max.0) as u32;
+        let of_core = (2_000_000_000 / self.twice_a_task().0) as u32;
         self.cores.map_or(of_core, |of| of_core * of.cores as u32 / of.lanes as u32)
     }
 
@@ -169,12 +170,15 @@ impl Scenario {
         let cores = self.cores.map_or(self.workers, |of| of.servers * of.cores);
         let shared = if self.program.kinds() > 1 { 1 } else { (cores / self.slices).max(1) };
         let workers_per_slice = shared as u64;
-        // A worker waits while its poll goes round to the last queue.
-        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
-        // The mean service is half of the longest.
-        let twice = self.service_max + rounds.times(2);
-        let bearable = Nanos(self.clients as u64 * twice.0 / workers_per_slice);
+        let bearable = Nanos(self.clients as u64 * self.twice_a_task().0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
+    }
+
+    /// Twice what a task takes of a worker's time. The mean service is half of the longest, and the worker
+    /// waits before it while its poll goes round to the last queue.
+    fn twice_a_task(&self) -> Nanos {
+        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
+        self.service_max + rounds.times(2)
     }
 }
 
