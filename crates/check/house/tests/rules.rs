@@ -6,6 +6,7 @@ use sluice_house::{code_outside_tests, files, root, rust_files};
 
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
+const TEXT_COLUMNS_MAX: usize = 100;
 
 #[test]
 fn no_file_is_longer_than_its_reader_can_hold() {
@@ -64,6 +65,24 @@ fn the_architecture_says_where_to_look_and_it_is_there() {
         }
     });
     assert_none(missing.map(|(_, span)| format!("ARCHITECTURE.md: `{span}`")));
+}
+
+#[test]
+fn text_wraps_where_a_reader_can_follow() {
+    let pages = files().into_iter().filter(|file| file.name.ends_with(".md"));
+    let long = pages.flat_map(|page| {
+        let mut is_code = false;
+        let mut long = Vec::new();
+        for (at, line) in page.text.lines().enumerate() {
+            is_code ^= line.trim_start().starts_with("```");
+            let is_text = !is_code && !line.starts_with(['|', '#', '!', ' ', '`', '[']);
+            if is_text && line.chars().count() > TEXT_COLUMNS_MAX {
+                long.push(format!("{}:{}: wrap it at {TEXT_COLUMNS_MAX}", page.name, at + 1));
+            }
+        }
+        long
+    });
+    assert_none(long);
 }
 
 #[test]
