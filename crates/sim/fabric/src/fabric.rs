@@ -191,7 +191,7 @@ impl Fabric {
             }
             WorldEvent::Scheduled(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
             WorldEvent::Scheduled(FabricCue::Leaves(id)) => {
-                self.hosts.leaves(&mut self.wires, HostId(port.0), id)
+                self.hosts.leaves(&mut self.wires, HostId(port.0), id);
             }
         }
         Ok(Some(FabricStep::Other))

@@ -49,15 +49,11 @@ impl Target {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);
         let deadline = std::time::Duration::from_nanos(deadline.0);
-        let task_spec = TaskSpec { urgency: task.urgency, ..self.types[kind].into() };
-        let taken = self.client.draw(self.types[kind]).try_submit_with(
-            task_spec,
-            &task.bytes,
-            deadline,
-            move |ended| {
+        let spec = TaskSpec { urgency: task.urgency, ..self.types[kind].into() };
+        let taken =
+            self.client.draw(self.types[kind]).try_submit_with(spec, &task.bytes, deadline, move |ended| {
                 sink.push(translate(&ended, start, kind, due));
-            },
-        );
+            });
         match taken {
             Ok(()) => true,
             Err(SubmitError::Busy) => false,

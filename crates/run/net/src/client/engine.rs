@@ -224,7 +224,7 @@ impl Engine {
             match command {
                 Command::Task(task) => {
                     self.waiting += 1;
-                    self.lanes[lane(task.task_spec.of)].tasks.push_back(task);
+                    self.lanes[lane(task.spec.of)].tasks.push_back(task);
                 }
                 Command::Report(to) => drop(to.send(self.report())),
                 Command::Close => self.closing = true,
@@ -264,10 +264,10 @@ impl Engine {
             return Some(task);
         };
         let tag = self.effects.completions.next_tag();
-        let needs = task.task_spec.needs.among(&self.labels);
+        let needs = task.spec.needs.among(&self.labels);
         let submission = Submission {
-            task_type: task.task_spec.of,
-            urgency: task.task_spec.urgency,
+            task_type: task.spec.of,
+            urgency: task.spec.urgency,
             needs: needs.unwrap_or_default(),
             payload,
             deadline: task.deadline,

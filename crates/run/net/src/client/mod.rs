@@ -208,34 +208,34 @@ impl Client {
     /// Submits a task that is to end within `deadline`; blocks while there is no room. Not for async code.
     pub fn submit(
         &self,
-        task_spec: impl Into<TaskSpec>,
+        spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        self.offer(task_spec.into(), bytes, deadline, |of| self.block_for_place(of), Completion::pending)
+        self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), Completion::pending)
     }
 
     /// As [`Client::submit`], for async code: waits for room without blocking a thread.
     pub async fn submit_async(
         &self,
-        task_spec: impl Into<TaskSpec>,
+        spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        let task_spec = task_spec.into();
+        let spec = spec.into();
         self.check(bytes)?;
-        poll_fn(|context| self.poll_place(task_spec.of, context)).await?;
-        self.offer(task_spec, bytes, deadline, |_| Ok(()), Completion::pending)
+        poll_fn(|context| self.poll_place(spec.of, context)).await?;
+        self.offer(spec, bytes, deadline, |_| Ok(()), Completion::pending)
     }
 
     /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
     pub fn try_submit(
         &self,
-        task_spec: impl Into<TaskSpec>,
+        spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
     ) -> Result<Pending, SubmitError> {
-        self.offer(task_spec.into(), bytes, deadline, |of| self.try_place(of), Completion::pending)
+        self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), Completion::pending)
     }
 
     /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
@@ -243,26 +243,26 @@ impl Client {
     /// [`SubmitError::Busy`] instead.
     pub fn submit_with(
         &self,
-        task_spec: impl Into<TaskSpec>,
+        spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
         let completion = || (Completion::callback(Box::new(callback)), ());
-        self.offer(task_spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
+        self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
     }
 
     /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then
     /// dropped.
     pub fn try_submit_with(
         &self,
-        task_spec: impl Into<TaskSpec>,
+        spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
         callback: impl FnOnce(Ended) + Send + 'static,
     ) -> Result<(), SubmitError> {
         let completion = || (Completion::callback(Box::new(callback)), ());
-        self.offer(task_spec.into(), bytes, deadline, |of| self.try_place(of), completion)
+        self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), completion)
     }
 
     /// How many workers serve a type where this client is registered, as far as it has heard.
@@ -337,17 +337,17 @@ impl Client {
     /// it. Who is to be told of its end is asked then: a completion that is dropped tells, too.
     fn offer<T>(
         &self,
-        task_spec: TaskSpec,
+        spec: TaskSpec,
         bytes: &[u8],
         deadline: Duration,
         place: impl FnOnce(TaskType) -> Result<(), SubmitError>,
         completion: impl FnOnce() -> (Completion, T),
     ) -> Result<T, SubmitError> {
         self.check(bytes)?;
-        place(task_spec.of)?;
+        place(spec.of)?;
         let deadline = self.clock.now() + Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX));
         let (completion, waits) = completion();
-        let task = Task { task_spec, bytes: bytes.to_vec(), deadline, retry: self.retry, completion };
+        let task = Task { spec, bytes: bytes.to_vec(), deadline, retry: self.retry, completion };
         self.command(Command::Task(task));
         Ok(waits)
     }

@@ -66,7 +66,7 @@ pub(super) enum Command {
 
 /// A task that holds a place in its lane.
 pub(super) struct Task {
-    pub(super) task_spec: TaskSpec,
+    pub(super) spec: TaskSpec,
     pub(super) bytes: Vec<u8>,
     pub(super) deadline: Nanos,
     pub(super) retry: bool,

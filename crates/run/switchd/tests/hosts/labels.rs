@@ -32,8 +32,8 @@ fn worker(rack: &Rack, name: &'static str, labels: &[&str]) -> Running {
     rack.worker_with(name, Named(name), |options| options.labels = labels)
 }
 
-fn run(client: &Client, task_spec: impl Into<TaskSpec>) -> Ended {
-    client.submit(task_spec, b"x", DEADLINE).expect("it fits").wait()
+fn run(client: &Client, spec: impl Into<TaskSpec>) -> Ended {
+    client.submit(spec, b"x", DEADLINE).expect("it fits").wait()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn goes_where_it_is_served(policy: &str) {
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let needs = Needs::of(["gpu"]);
-    let done_by = |task_spec: TaskSpec| run(&client, task_spec).outcome.done().map(<[u8]>::to_vec);
+    let done_by = |spec: TaskSpec| run(&client, spec).outcome.done().map(<[u8]>::to_vec);
     until("a worker without labels", || done_by(ECHO.into()).as_deref() == Some(b"plain"));
     for _ in 0..50 {
         assert_eq!(done_by(TaskSpec::from(ECHO).needing(&needs)).as_deref(), Some(&b"fast"[..]), "{policy}");
@@ -68,8 +68,8 @@ fn tells_at_once_what_nobody_has(policy: &str) {
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let why = |labels: &[&str]| {
-        let task_spec = TaskSpec::from(ECHO).needing(&Needs::of(labels.iter().copied()));
-        let ended = run(&client, task_spec);
+        let spec = TaskSpec::from(ECHO).needing(&Needs::of(labels.iter().copied()));
+        let ended = run(&client, spec);
         (ended.attempts, ended.outcome)
     };
     let rejected = Outcome::Refused(RefusedWhy::Rejected(RejectReason::Unserved));
