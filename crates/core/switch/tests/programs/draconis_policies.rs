@@ -14,7 +14,7 @@ use crate::rack::{EPOCH, Rack, SLICE, START, at, circulating, dispatched, reject
 const ANY: Labels = Labels::NONE;
 const GPU: Labels = Labels(1);
 const NODE: Labels = Labels(3);
-const BROOM: Sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
+const SWEEP: Sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
 
 /// Tasks need one of these, and workers have one of those.
 fn swapping(program: &str, needs: &[Labels], has: &[Labels], wished: bool) -> Rack {
@@ -160,10 +160,10 @@ fn all_classes_of_a_closed_slice_are_swept() {
     let row = rack.state().row;
     rack.set_slice(SliceRow { open: false, ..row });
     for _ in 0..4 {
-        let verdict = rack.control(BROOM);
+        let verdict = rack.control(SWEEP);
         assert!(matches!(rack.go_round(verdict), Verdict::Swept { .. }));
     }
-    let verdict = rack.control(BROOM);
+    let verdict = rack.control(SWEEP);
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
 }
 
@@ -184,7 +184,7 @@ fn what_lies_behind_a_hole_in_a_closed_slice_is_left_to_the_next_sweep() {
     let row = rack.state().row;
     rack.set_slice(SliceRow { open: false, ..row });
     let swept = [(); 2].map(|()| {
-        let verdict = rack.control(BROOM);
+        let verdict = rack.control(SWEEP);
         match rack.go_round(verdict) {
             Verdict::Swept { packet: Packet::Reject(reject), .. } => reject.task.sequence.since(START),
             other => panic!("not swept: {other:?}"),
@@ -283,7 +283,7 @@ fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
     assert_eq!(rejected(rack.task_with(GPU)), RejectReason::NoWorkers);
     assert_eq!(rejected(rack.task_with(Labels(4))), RejectReason::Unserved);
     let mut sweep = || {
-        let verdict = rack.control(BROOM);
+        let verdict = rack.control(SWEEP);
         rack.go_round(verdict)
     };
     assert!(matches!(sweep(), Verdict::Swept { .. }) && matches!(sweep(), Verdict::Swept { .. }));
@@ -312,20 +312,20 @@ fn closed_class(tasks: u32, nth: u32) -> Rack {
 fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_each() {
     // Places 0, 4, 8 and 12 are to be swept.
     let mut rack = closed_class(16, 4);
-    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 0");
-    let about = circulating(rack.control(BROOM));
+    assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "place 0");
+    let about = circulating(rack.control(SWEEP));
     // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked
     // at.
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay));
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay));
-    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "place 4");
+    assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepUnderWay));
+    assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepUnderWay));
+    assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "place 4");
     let about = circulating(rack.once_more(about));
     assert_eq!(
-        rack.control(BROOM),
+        rack.control(SWEEP),
         Verdict::Drop(Refusal::SweepUnderWay),
         "one is about after each of its passes"
     );
-    let tokens = Sweep { of: SweepOf::Tokens, ..BROOM };
+    let tokens = Sweep { of: SweepOf::Tokens, ..SWEEP };
     assert_eq!(rack.control(tokens), Verdict::Drop(Refusal::SweepDone), "sweeps for tokens are others");
     let mut passes = 0;
     let mut verdict = Verdict::Again(about);
@@ -334,7 +334,7 @@ fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
     }
     assert!(matches!(verdict, Verdict::Swept { .. }) && passes == 2, "place 8 after {passes}");
     // None is about any more.
-    circulating(rack.control(BROOM));
+    circulating(rack.control(SWEEP));
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_queue_is_swept_in_as_many_passes_as_it_has_places_and_sweeps_come() {
     let before = rack.passes;
     let mut swept = 0;
     for _ in 0..9 {
-        let verdict = rack.control(BROOM);
+        let verdict = rack.control(SWEEP);
         swept += u32::from(matches!(rack.go_round(verdict), Verdict::Swept { .. }));
     }
     assert_eq!(swept, 8);
@@ -360,13 +360,13 @@ fn a_sweep_waits_while_a_fix_of_the_retrieve_pointer_goes_round_and_passes_no_ta
     let row = rack.state().row;
     let gpu = row.serving.class_of(GPU).unwrap();
     rack.set_slice(SliceRow { closed: 1 << gpu, ..row });
-    let mut sweep = circulating(rack.control(BROOM));
+    let mut sweep = circulating(rack.control(SWEEP));
     for _ in 0..3 {
         sweep = circulating(rack.once_more(sweep));
     }
     assert_eq!(rack.once_more(fix), Verdict::Drop(Refusal::FixDone));
     for task in 0..2 {
-        let verdict = if task == 0 { rack.once_more(sweep) } else { rack.control(BROOM) };
+        let verdict = if task == 0 { rack.once_more(sweep) } else { rack.control(SWEEP) };
         let Verdict::Swept { packet: Packet::Reject(reject), .. } = rack.go_round(verdict) else {
             panic!("task {task} was passed: {verdict:?}");
         };
@@ -383,11 +383,11 @@ fn where_a_sweeps_way_ends_the_next_one_begins_at_the_first_place() {
     let closed = |class| SliceRow { closed: 1 << row.serving.class_of(class).unwrap(), ..row };
     rack.set_slice(closed(ANY));
     for ends in [false, true] {
-        let verdict = rack.control(BROOM);
+        let verdict = rack.control(SWEEP);
         assert_eq!(rack.go_round(verdict) == Verdict::Drop(Refusal::SweepDone), ends);
     }
     rack.set_slice(closed(GPU));
-    assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "at its first look");
+    assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "at its first look");
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_sweep_leaves_alone_what_lies_beyond_an_add_pointer_that_is_taken_back() {
     let back = circulating(rack.task_with(ANY));
     let row = rack.state().row;
     rack.set_slice(SliceRow { closed: 1 << row.serving.class_of(GPU).unwrap(), ..row });
-    let mut verdict = rack.control(BROOM);
+    let mut verdict = rack.control(SWEEP);
     let mut looks = 0;
     while let Verdict::Again(round) = verdict {
         (verdict, looks) = (rack.once_more(round), looks + 1);
@@ -412,14 +412,14 @@ fn sweeps_of_a_closed_slice_go_on_in_the_class_where_the_last_one_stood() {
     (0..8).for_each(|task| assert_eq!(of_class(&mut rack, task, 3), Verdict::Parked));
     let row = rack.state().row;
     rack.set_slice(SliceRow { open: false, ..row });
-    let mut about = circulating(rack.control(BROOM));
-    assert_eq!(rack.control(BROOM), Verdict::Drop(Refusal::SweepUnderWay), "one is about");
+    let mut about = circulating(rack.control(SWEEP));
+    assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepUnderWay), "one is about");
     (0..2).for_each(|_| about = circulating(rack.once_more(about)));
     assert!(matches!(rack.once_more(about), Verdict::Swept { .. }));
     for _ in 0..7 {
-        assert!(matches!(rack.control(BROOM), Verdict::Swept { .. }), "in one pass");
+        assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "in one pass");
     }
-    let verdict = rack.control(BROOM);
+    let verdict = rack.control(SWEEP);
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
 }
 
