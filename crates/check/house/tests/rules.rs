@@ -87,6 +87,14 @@ fn text_wraps_where_a_reader_can_follow() {
     assert_none(long);
 }
 
+/// A bare Debian has no procps: signals are sent and processes found without it.
+#[test]
+fn nothing_starts_a_program_that_a_bare_machine_lacks() {
+    let lacking = ["kill", "pgrep", "pkill", "ps", "free", "top", "sysctl", "killall", "lsof", "nc", "curl"];
+    let starts = lacking.map(|program| format!("Command::new(\"{program}\")"));
+    assert_none(lines_where(|line| starts.iter().any(|start| line.contains(start.as_str()))));
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     let words = [["to", "do!"], ["TO", "DO"], ["unimple", "mented!"], ["FIX", "ME"], ["db", "g!"]];

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdout};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// More than any rack here needs to be in order.
@@ -217,15 +218,12 @@ service = "hold"
     let load = command(folder.path(), &load).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let load = Running(load.expect("it starts"));
     let stopped = worker_process(&rack, "w-2");
-    let signal = |name: &str| {
-        let sent = Command::new("kill").args([name, &stopped]).status();
-        assert!(sent.expect("kill is there").success());
-    };
+    let signal = |signal| kill_process(stopped, signal).expect("it lives");
     let status = || json(&sluice(folder.path(), &["status", "--json"]));
     let looks = (0..MOST_LOOKS).find_map(|_| {
-        signal("-STOP");
+        signal(Signal::STOP);
         std::thread::sleep(Duration::from_millis(600));
-        signal("-CONT");
+        signal(Signal::CONT);
         std::thread::sleep(Duration::from_millis(200));
         let status = status();
         let of =
@@ -240,9 +238,17 @@ service = "hold"
 }
 
 /// The process that serves as a worker of this name, below `rack`.
-fn worker_process(rack: &Running, name: &str) -> String {
-    let (parent, flags) = (rack.0.id().to_string(), format!("--name {name}( |$)"));
-    let output = Command::new("pgrep").args(["-P", &parent, "-f", "--", &flags]).output();
-    let output = output.expect("pgrep is there");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+fn worker_process(rack: &Running, name: &str) -> Pid {
+    let parent = rack.0.id();
+    // Each of the rack's threads may have started it.
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("it lives").flatten();
+    let children =
+        threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children: String = children.collect::<Vec<_>>().join(" ");
+    let is_it = |child: &&str| {
+        let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.contains(&format!("--name\0{name}\0"))
+    };
+    let child = children.split_whitespace().find(is_it).unwrap_or_else(|| panic!("nobody is {name}"));
+    child.parse().ok().and_then(Pid::from_raw).expect("a process")
 }
