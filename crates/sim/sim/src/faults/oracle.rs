@@ -142,12 +142,12 @@ const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 pub(super) struct Oracle {
     /// Whether workers have room for all that comes.
     has_room: bool,
-    packet_loss: HashMap<TaskId, Fate>,
+    fates: HashMap<TaskId, Fate>,
 }
 
 impl Oracle {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        Self { has_room: scenario.has_room_for_what_is_pushed(), packet_loss: HashMap::new() }
+        Self { has_room: scenario.has_room_for_what_is_pushed(), fates: HashMap::new() }
     }
 
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
@@ -161,7 +161,7 @@ impl Oracle {
             abandoned: false,
             is_crowded_out: false,
         };
-        match self.packet_loss.insert(task, fate) {
+        match self.fates.insert(task, fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),
         }
@@ -274,7 +274,7 @@ impl Oracle {
     pub(super) fn rejected(&mut self, reject: &Reject, waiting: &[Submit]) -> Result<(), String> {
         let task = reject.task;
         let mut of_client = waiting.iter().filter(|of| of.task.incarnation == task.incarnation);
-        let is_open = |task| self.packet_loss.get(task).is_some_and(|fate| fate.ending.is_none());
+        let is_open = |task| self.fates.get(task).is_some_and(|fate| fate.ending.is_none());
         let mut tasks = HashSet::new();
         let has_repeats = of_client.any(|of| !is_open(&of.task) || !tasks.insert(of.task));
         for at in 0..=reject.behind.into() {
@@ -285,7 +285,7 @@ impl Oracle {
 
     /// A client was restarted: its old tasks have nobody to end for.
     pub(super) fn abandoned(&mut self, incarnation: Incarnation) {
-        for (task, fate) in &mut self.packet_loss {
+        for (task, fate) in &mut self.fates {
             fate.abandoned |= task.incarnation == incarnation && fate.ending.is_none();
         }
     }
@@ -293,13 +293,13 @@ impl Oracle {
     /// Whether a task from the time of faults has not ended yet.
     pub(super) fn has_open_since_faults(&self) -> bool {
         let is_open = |fate: &Fate| fate.submitted < FAULTS_END && fate.ending.is_none() && !fate.abandoned;
-        self.packet_loss.values().any(is_open)
+        self.fates.values().any(is_open)
     }
 
     /// The books are closed: each task has ended, and not in despair.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        for (task, fate) in &self.packet_loss {
+        for (task, fate) in &self.fates {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
@@ -317,7 +317,7 @@ impl Oracle {
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
-        self.packet_loss.get_mut(&task).ok_or_else(|| format!("task {task} came out of nowhere"))
+        self.fates.get_mut(&task).ok_or_else(|| format!("task {task} came out of nowhere"))
     }
 }
 

@@ -30,7 +30,7 @@ struct Fate {
 /// The book of all tasks.
 #[derive(Debug)]
 pub(super) struct HopOracle {
-    packet_loss: HashMap<TaskId, Fate>,
+    fates: HashMap<TaskId, Fate>,
     /// Tasks that are tried first from then on find everything as it should be.
     settled: Nanos,
     now: Nanos,
@@ -42,7 +42,7 @@ pub(super) struct HopOracle {
 
 impl HopOracle {
     pub(super) fn new(settled: Nanos) -> Self {
-        Self { packet_loss: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), broken: None }
+        Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), broken: None }
     }
 
     pub(super) const fn goes_on(&mut self, now: Nanos) {
@@ -57,7 +57,7 @@ impl HopOracle {
     /// The books are closed: each task has ended.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        for (task, fate) in &self.packet_loss {
+        for (task, fate) in &self.fates {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
@@ -79,10 +79,8 @@ impl TaskWatch for HopOracle {
     fn tried(&mut self, submit: &Submit) {
         let now = self.now;
         self.last = now;
-        let fate = self
-            .packet_loss
-            .entry(submit.task)
-            .or_insert_with(|| Fate { first_tried: now, ..Fate::default() });
+        let fate =
+            self.fates.entry(submit.task).or_insert_with(|| Fate { first_tried: now, ..Fate::default() });
         let (is_new, ending) = (!fate.tries.contains(&submit.attempt.0), fate.ending);
         fate.tries.push(submit.attempt.0);
         if !is_new {
@@ -94,7 +92,7 @@ impl TaskWatch for HopOracle {
 
     fn started(&mut self, worker: (usize, u32), task: TaskId) {
         self.last = self.now;
-        let Some(fate) = self.packet_loss.get_mut(&task) else {
+        let Some(fate) = self.fates.get_mut(&task) else {
             return self.breaks(format!("task {task} came out of nowhere"));
         };
         let again = fate.runs.contains(&worker);
@@ -117,7 +115,7 @@ impl TaskWatch for HopOracle {
             Outcome::Refused(_) => Ending::Refused,
             Outcome::Unknown(_) => Ending::Unknown,
         };
-        let Some(fate) = self.packet_loss.get_mut(&task) else {
+        let Some(fate) = self.fates.get_mut(&task) else {
             return self.breaks(format!("task {task} ended, and was never tried"));
         };
         let (earlier, ran) = (fate.ending.replace(ending), !fate.runs.is_empty());
