@@ -78,6 +78,7 @@ impl Scenario {
             let outage = |lasts| ProcessFailure::Outage { lasts };
             scenario.process_failures = twice_long(forgetting, outage);
         }
+        // The stream keeps the name that it began with: another one would be other seeds.
         let gray_failures = &mut Dice::named(seed, "troubles", 0);
         scenario.gray_failures = GrayFailure::draw(gray_failures, &scenario);
         if gray_failures.chance(per_mille) {
