@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is on the wire: one header for all kinds (docs/wire.md), in the packet's byte order.
+ * What is on the wire: one header for all kinds (docs/manual/wire.md), in the packet's byte order.
  *
  * A TOKEN and a SUBMIT become a DISPATCH in place. Which fields a kind leaves zero stands in unused.h, which is
  * written by a test of `sluice-wire` from the tables that its own parser uses.

@@ -45,7 +45,8 @@ Examples:
   sluice replay-fault 7 --only worker:0  # what this worker does and suffers
   sluice replay-fault 7 --only task:0.3  # what becomes of client 0's task number 3
 
-Each line says when, in microseconds of virtual time, who, to whom, and what. docs/faults.md names the promises.";
+Each line says when, in microseconds of virtual time, who, to whom, and what. docs/manual/faults.md names
+the promises.";
 
 pub(crate) const WORKER: &str = "\
 Examples:

@@ -1,5 +1,5 @@
-//! `docs/two-machines.md`, command by command, on two machines that are network namespaces. It takes root;
-//! without it the test says so and does nothing.
+//! `docs/manual/two-machines.md`, command by command, on two machines that are network namespaces. It takes
+//! root; without it the test says so and does nothing.
 //!
 //! The commands are read out of the page: a block `sh a` is typed on machine A and has to succeed, `sh b
 //! fails` on B and has to fail, `sh a stays` runs until the test ends; a block `text` after one holds what it
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use common::{Running, example, stderr, stdout};
 use sluice_kernel::spaces::{RackSpaces, Space};
 
-const PAGE: &str = include_str!("../../../../docs/two-machines.md");
+const PAGE: &str = include_str!("../../../../docs/manual/two-machines.md");
 /// What is copied from A to B.
 const COPIED: [&str; 3] = ["ca.pem", "b.pem", "b.key"];
 /// How long a command may wait for those that were started before it.

@@ -190,7 +190,7 @@ pub(crate) struct ServerSettings {
 }
 
 /// Behind plain sockets: two datagrams in and one out, a system call each. Reckoned, not measured: see
-/// `docs/software.md`.
+/// `docs/manual/software.md`.
 const SOCKETS: Nanos = Nanos::from_micros(6);
 /// Without the kernel: what RingLeader §2.1 says of Shinjuku's dispatcher, five million requests a second.
 const BYPASS: Nanos = Nanos(200);

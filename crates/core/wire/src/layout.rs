@@ -1,8 +1,8 @@
 //! Where each field stands in the header, and which kind uses which.
 //!
 //! One layout for every kind: a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one
-//! header. What a kind does not use is zero, and is checked to be. `docs/wire.md` is written from these
-//! tables.
+//! header. What a kind does not use is zero, and is checked to be. `docs/manual/wire.md` is written from
+//! these tables.
 
 use core::mem::{offset_of, size_of};
 
@@ -341,7 +341,7 @@ mod tests {
 
     use super::*;
 
-    const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/wire.md");
+    const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/manual/wire.md");
     const BEGIN: &str = "<!-- tables -->\n";
     const MASKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/ebpf/unused.h");
     const MASKS_HEAD: &str = "/* SPDX-License-Identifier: Apache-2.0 */

@@ -6,7 +6,7 @@
 //! what agents tell the controller. Packets need no allocation; there is no I/O, and no input makes anything
 //! here panic.
 //!
-//! The layout of the bytes stands in `docs/wire.md`, and in `docs/rdma.md` for RDMA.
+//! The layout of the bytes stands in `docs/manual/wire.md`, and in `docs/manual/rdma.md` for RDMA.
 //!
 //! ```
 //! use sluice_wire::{Packet, Probe, WorkerId, encode, parse};

@@ -9,7 +9,7 @@ use sluice_wire::{Kind, Packet, ParseError, Place, SliceId, encode, encoded_len,
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/packets.hex");
 
-/// Offsets, as in `docs/wire.md`.
+/// Offsets, as in `docs/manual/wire.md`.
 const VERSION: usize = 0;
 const KIND: usize = 1;
 const HEADER_LENGTH: usize = 2;

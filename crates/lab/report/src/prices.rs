@@ -18,7 +18,7 @@ pub(crate) const GIVES_WAY: [(usize, &str); 2] = [(3, "packets"), (4, "empty pol
 
 /// Where a price stands that no simulated run has.
 pub(crate) const NANOSECONDS: &str =
-    "Nanoseconds and instructions a task are measured by make bench (docs/bench.md), not here.";
+    "Nanoseconds and instructions a task are measured by make bench (docs/results/bench.md), not here.";
 
 /// A panel's policies at one rate, whose passes were counted.
 pub(crate) struct Prices<'p> {

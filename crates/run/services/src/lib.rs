@@ -1,7 +1,8 @@
 //! What Sluice's own workers serve: [`spin`] (a busy processor), [`hold`] (a worker that is only taken, for
 //! dilated runs), and what [`rocks`] (RocksDB point reads and scans) is asked and answers.
 //!
-//! The encodings of requests and replies are in `docs/services.md`. RocksDB itself is left out: the program
+//! The encodings of requests and replies are in `docs/manual/services.md`. RocksDB itself is left out: the
+//! program
 //! `sluice-rocksdb` holds it, so that nothing but that program needs the library.
 #![forbid(unsafe_code)]
 

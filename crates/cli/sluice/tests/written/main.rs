@@ -133,13 +133,13 @@ fn exit_codes_are_one_table() {
     let help = stdout(&sluice(Path::new("."), &["--help"]));
     let told = help.lines().skip_while(|line| *line != "Exit codes:").skip(1);
     let told: Vec<(&str, &str)> = told.filter_map(|line| line.trim().split_once("  ")).collect();
-    let page = fs::read_to_string(root().join("docs/commands.md")).expect("readable");
+    let page = fs::read_to_string(root().join("docs/manual/commands.md")).expect("readable");
     let table = page.split("### Exit codes").nth(1).expect("a table");
     let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
     let rows = rows.take_while(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.trim_matches('|').split_once('|').expect("two cells"));
     let written: Vec<(&str, &str)> = cells.map(|(code, means)| (code.trim(), means.trim())).collect();
-    assert_eq!(told, written, "docs/commands.md and sluice --help");
+    assert_eq!(told, written, "docs/manual/commands.md and sluice --help");
     assert_eq!(told.len(), 6);
     let folder = folder();
     let code = |args: &[&str]| sluice(folder.path(), args).status.code();

@@ -18,12 +18,12 @@ pub(crate) enum Way {
 /// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
 pub(crate) const ELSEWHERE: [(&str, &str, &str); 5] = [
     (
-        "docs/xdp.md",
+        "docs/manual/xdp.md",
         "",
         "takes root, a network card or a second machine; tests/xdp.rs runs such racks in namespaces",
     ),
-    ("docs/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
-    ("docs/live.md", "make versus", "installs nginx"),
+    ("docs/manual/two-machines.md", "", "takes root; tests/two_machines.rs runs all of it, in namespaces"),
+    ("docs/results/live.md", "make versus", "installs nginx"),
     ("README.md", "make test", "runs this test"),
     (
         "sluice write --help",

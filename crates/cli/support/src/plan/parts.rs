@@ -18,7 +18,7 @@ use super::types::Types;
 use crate::flags::Io;
 
 /// The policy of whoever names none: of all settings of Rain it is within a few per cent of the best on most
-/// workloads (docs/ranks.md).
+/// workloads (docs/manual/ranks.md).
 pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
 /// The policy of a plan with servers of many cores that names none: their cores' room takes the place of
 /// depth, patience and early tokens.

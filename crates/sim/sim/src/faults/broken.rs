@@ -27,7 +27,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// What the promises are called, as in docs/faults.md.
+/// What the promises are called, as in docs/manual/faults.md.
 const PROMISES: [(&str, &str); 8] = [
     ("1", "one outcome"),
     ("2", "once per life"),

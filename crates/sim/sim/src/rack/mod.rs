@@ -3,10 +3,10 @@
 //!
 //! The nodes are those of fault runs (`nodes`).
 //!
-//! The model is `docs/simulator.md`: one way over each link, a pass through the pipeline, a packet's cost at
-//! a worker's core. Packets are header fields and never become bytes. Everyone registers with the real
-//! controller before the run begins; what may go wrong there is the fault runs' affair. What is left out:
-//! congestion on links but those to servers, the time that a client takes.
+//! The model is `docs/manual/simulator.md`: one way over each link, a pass through the pipeline, a packet's
+//! cost at a worker's core. Packets are header fields and never become bytes. Everyone registers with the
+//! real controller before the run begins; what may go wrong there is the fault runs' affair. What is left
+//! out: congestion on links but those to servers, the time that a client takes.
 
 #[cfg(test)]
 mod across;

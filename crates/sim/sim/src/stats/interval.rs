@@ -15,7 +15,7 @@ const TAIL: f64 = 0.025;
 const Z: f64 = 1.959_963_985;
 /// Independent events that a quantile's tail is taken to have fewer than it seems to, because the busiest
 /// times decide how much chance there is, and may not have come yet. Found by experiment
-/// (docs/statistics.md).
+/// (docs/results/statistics.md).
 const EVENTS_WITHHELD: f64 = 3.5;
 /// Of the rest, at least so many.
 const EVENTS_MIN: f64 = 0.3;

@@ -20,8 +20,8 @@ pub(super) const QUANTILES: [(Part, f64); 5] =
     [(Part::P50, 0.5), (Part::P90, 0.9), (Part::P95, 0.95), (Part::P99, 0.99), (Part::P999, 0.999)];
 /// The quantile that none after it leans on: p99 leans on p90, a decade before it.
 const ASIDE: Part = Part::P95;
-/// How much of the dispersion before each has at least. Found by experiment (docs/statistics.md); p95's is
-/// half the way from p90's to p99's on a logarithmic scale.
+/// How much of the dispersion before each has at least. Found by experiment (docs/results/statistics.md);
+/// p95's is half the way from p90's to p99's on a logarithmic scale.
 const LEAST_OF_BEFORE: [f64; 5] = [0.0, 1.25, 0.63, 0.4, 0.25];
 /// Slowdowns are recorded in thousandths.
 pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;

@@ -1,9 +1,9 @@
 //! What a rack is asked to do: classes of tasks with their service times, and when they come.
 //!
 //! Short forms stand on command lines (`exp:10us`,
-//! `get=0.9@const:8us+scan=0.1@const:107us;burst:5:1ms:10ms`), tables in plans; `docs/workloads.md` has them
-//! all. One seed gives one stream of [`Requests`], the same for every policy. Left out are closed loops: a
-//! slow rack gets no less to do.
+//! `get=0.9@const:8us+scan=0.1@const:107us;burst:5:1ms:10ms`), tables in plans; `docs/manual/workloads.md`
+//! has them all. One seed gives one stream of [`Requests`], the same for every policy. Left out are closed
+//! loops: a slow rack gets no less to do.
 
 mod bounds;
 mod class;

@@ -37,7 +37,8 @@ fn over_draws(share: usize, ratio: usize) -> [usize; 4] {
     [means[0], means[means.len() - 1], most[0], most[most.len() - 1]]
 }
 
-/// The paper has 306 in the mean and 624 at most for ten leaves a spine. docs/horus.md has these numbers.
+/// The paper has 306 in the mean and 624 at most for ten leaves a spine. docs/manual/horus.md has these
+/// numbers.
 #[test]
 fn a_spines_failure_is_told_to_fewer_leaves_the_more_leaves_a_spine_has() {
     let of = |share| [10, 20, 40].map(|ratio| over_draws(share, ratio));

@@ -2,8 +2,8 @@
 //!
 //! Each cell is run many times as users run a point: five replications, a warm-up that is detected. An
 //! interval near saturation may be open above, because the data do not bound it; it must not be where there
-//! are tasks enough. Those that are closed must hold it as often: a run that was quiet by chance must not take
-//! itself for one that is known well.
+//! are tasks enough. Those that are closed must hold it as often: a run that was quiet by chance must not
+//! take itself for one that is known well.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -87,7 +87,7 @@ fn intervals_hold_the_right_value_as_often_as_they_say() {
     hold(QUICK);
 }
 
-/// Minutes: all loads and services, to a million tasks. Prints the table of docs/statistics.md.
+/// Minutes: all loads and services, to a million tasks. Prints the table of docs/results/statistics.md.
 #[test]
 #[ignore = "takes long: make soak"]
 fn intervals_hold_the_right_value_over_the_whole_grid() {
@@ -227,8 +227,8 @@ impl Cell {
         summarize(&(0..replications).map(replicate).collect::<Vec<Measured>>())
     }
 
-    /// A row of the table in docs/statistics.md: for each number, how many per cent held, how wide the middle
-    /// one of the intervals was, and how many were open above.
+    /// A row of the table in docs/results/statistics.md: for each number, how many per cent held, how wide
+    /// the middle one of the intervals was, and how many were open above.
     fn row(&self, counts: &[Count; 5]) -> String {
         let share = |count: u64| 100.0 * count as f64 / self.trials as f64;
         let told = |count: &Count| {

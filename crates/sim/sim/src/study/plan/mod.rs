@@ -1,8 +1,8 @@
 //! Plans: what is run, what the paper says of it, and what would explain a difference.
 //!
-//! A plan is a TOML file of `experiments/`; `docs/experiments.md` describes its keys. Policies, workloads and
-//! testbeds are kept here as they are written; [`super::bench`] makes points of them. Left out: anything that
-//! holds for one point alone. Tolerances are stated once a plan and kind of statement, so nothing can be
+//! A plan is a TOML file of `experiments/`; `docs/manual/studies.md` describes its keys. Policies, workloads
+//! and testbeds are kept here as they are written; [`super::bench`] makes points of them. Left out: anything
+//! that holds for one point alone. Tolerances are stated once a plan and kind of statement, so nothing can be
 //! tuned point by point.
 
 mod read;
