@@ -145,6 +145,16 @@ fn seeds_that_broke_a_promise_once_keep_it() {
     }
 }
 
+/// In this seed an operator maps both types to the slice of one worker, so that its queue is full for 8 ms,
+/// and 1,280 tasks are refused. A place that a repeat takes is the room of one of them, not of all.
+#[test]
+fn a_repeat_in_a_full_queue_explains_one_refusal() {
+    let kind = RackKind::of(program("rain:2,labels"));
+    let many = run_many(&kind, 60_004_228..60_004_229, 1, |_| true);
+    assert!(many.broken.is_none() && many.tally.refused > 1_000, "{:?}", many.tally);
+    assert_eq!(many.tally.crowded_out, 1, "{:?}", many.tally);
+}
+
 /// What was healed is what keeps the promises: the same seeds, without it and with it.
 #[test]
 fn as_published_draconis_breaks_a_promise_that_it_keeps_when_healed() {

@@ -11,7 +11,7 @@ use std::fmt;
 
 use sluice_host::client::UnknownWhy;
 use sluice_wire::tables::Feed;
-use sluice_wire::{Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Submit, TaskId};
+use sluice_wire::{Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Submit, TaskId};
 
 use super::kind::RackKind;
 use super::limits::{DEADLINE, FAULTS_END, SETTLED};
@@ -92,9 +92,9 @@ const UNKNOWN_WITH_LABELS_PER_MILLE_MAX: u64 = 12;
 const UNKNOWN_OF_SERVERS_PER_MILLE_MAX: u64 = 17;
 
 /// Of ten thousand tasks, how many may be refused for room that repeats of their client's took: such as
-/// waited for longer than their client would have given them up. Up to 0.8 were measured, 2.3 in 250 seeds of
-/// which one has an outage of 15 ms, and 26 where repeats take no place of their client's share.
-const CROWDED_OUT_PER_MYRIAD_MAX: u64 = 4;
+/// waited for longer than their client would have given them up. Up to 0.2 were measured, and 4.4 to 7 where
+/// repeats take no place of their client's share.
+const CROWDED_OUT_PER_MYRIAD_MAX: u64 = 2;
 
 impl Tally {
     /// Whether no more tasks were refused for what their clients sent twice than stood still for long.
@@ -129,7 +129,7 @@ struct Fate {
     ended: Vec<(Life, Nanos)>,
     ending: Option<Ending>,
     abandoned: bool,
-    /// Whether its last try found no room where repeats of its client's had taken some.
+    /// Whether a try of it found no room where a repeat of its client's had taken some.
     is_crowded_out: bool,
 }
 
@@ -143,11 +143,17 @@ pub(super) struct Oracle {
     /// Whether workers have room for all that comes.
     has_room: bool,
     fates: HashMap<TaskId, Fate>,
+    /// Repeats that have explained a refusal for want of room.
+    charged: HashSet<(TaskId, Attempt)>,
 }
 
 impl Oracle {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        Self { has_room: scenario.has_room_for_what_is_pushed(), fates: HashMap::new() }
+        Self {
+            has_room: scenario.has_room_for_what_is_pushed(),
+            fates: HashMap::new(),
+            charged: HashSet::new(),
+        }
     }
 
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
@@ -269,16 +275,21 @@ impl Oracle {
         }
     }
 
-    /// The switch rejects a try, and those behind it, in whose queue these waited: whether some of them are
-    /// repeats of the same client's, or of tasks that have ended.
+    /// The switch rejects a try, and those behind it, in whose queue these waited. A place takes the room of
+    /// one task, however long it stands: so each repeat that waits, of the same client's tasks or of one that
+    /// has ended, explains one refusal.
     pub(super) fn rejected(&mut self, reject: &Reject, waiting: &[Submit]) -> Result<(), String> {
         let task = reject.task;
-        let mut of_client = waiting.iter().filter(|of| of.task.incarnation == task.incarnation);
         let is_open = |task| self.fates.get(task).is_some_and(|fate| fate.ending.is_none());
         let mut tasks = HashSet::new();
-        let has_repeats = of_client.any(|of| !is_open(&of.task) || !tasks.insert(of.task));
+        let of_client = waiting.iter().filter(|of| of.task.incarnation == task.incarnation);
+        let repeats = of_client.filter(|of| !is_open(&of.task) || !tasks.insert(of.task));
+        let repeats: Vec<_> = repeats.map(|of| (of.task, of.attempt)).collect();
+        let mut uncharged = repeats.into_iter().filter(|repeat| self.charged.insert(*repeat));
         for at in 0..=reject.behind.into() {
-            self.fate(TaskId { sequence: task.sequence.plus(at), ..task })?.is_crowded_out = has_repeats;
+            let task = TaskId { sequence: task.sequence.plus(at), ..task };
+            let fate = self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))?;
+            fate.is_crowded_out |= !fate.only_once && !fate.is_crowded_out && uncharged.next().is_some();
         }
         Ok(())
     }
@@ -306,7 +317,7 @@ impl Oracle {
                 Some(Ending::Replied(..)) => tally.replied += 1,
                 Some(Ending::Refused) => {
                     tally.refused += 1;
-                    tally.crowded_out += u64::from(fate.is_crowded_out && !fate.only_once);
+                    tally.crowded_out += u64::from(fate.is_crowded_out);
                 }
                 Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
@@ -317,8 +328,12 @@ impl Oracle {
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
-        self.fates.get_mut(&task).ok_or_else(|| format!("task {task} came out of nowhere"))
+        self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))
     }
+}
+
+fn out_of_nowhere(task: TaskId) -> String {
+    format!("task {task} came out of nowhere")
 }
 
 /// What a task asks: bytes that no other task has. Half of the tasks fit a queue entry, a quarter one packet.
