@@ -2,6 +2,8 @@
 
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
+use sluice_net::faults::FaultRatesError;
+use sluice_rpc::RpcError;
 use sluice_sim::study::StudyError;
 use sluice_switchd::SwitchdError;
 
@@ -10,6 +12,18 @@ use crate::fail::Failure;
 impl From<NetError> for Failure {
     fn from(why: NetError) -> Self {
         KernelError::from(why).into()
+    }
+}
+
+impl From<RpcError> for Failure {
+    fn from(why: RpcError) -> Self {
+        NetError::from(why).into()
+    }
+}
+
+impl From<FaultRatesError> for Failure {
+    fn from(why: FaultRatesError) -> Self {
+        Self::bad_input(why)
     }
 }
 

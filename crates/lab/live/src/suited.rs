@@ -1,8 +1,8 @@
 //! Who has what tasks need in a live rack, and how many of its tasks met it.
 
 use sluice_host::client::Outcome as Ending;
-use sluice_net::rpc::Remote;
 use sluice_net::schedule::Played;
+use sluice_rpc::Remote;
 use sluice_sim::suits::Suits;
 use sluice_sim::workload::Trace;
 use sluice_support::ask::Asker;

@@ -40,13 +40,13 @@ use crate::clock::Clock;
 use crate::faults::FaultPlan;
 use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
-use crate::registrar::{ClientRegistrar, Controllers};
-use crate::rpc::Remote;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
 use engine::{Engine, Parts};
 pub(crate) use joining::{Joining, wait_until_joined};
 use shared::{ClientShared, Command, Task};
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::{ClientRegistrar, Controllers};
 use submit_gate::{GateAnswer, lane};
 
 /// How a client is set up. [`ClientOptions::new`] gives the defaults.
@@ -81,7 +81,7 @@ impl ClientOptions {
     /// URL).
     ///
     /// # Errors
-    /// [`NetError::Address`] if that is no address.
+    /// [`NetError::Rpc`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }

@@ -14,9 +14,9 @@ use super::{ScheduleStart, Turn};
 use crate::NetError;
 use crate::client::{ClientOptions, Joining, wait_until_joined};
 use crate::clock::Clock;
-use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
 use crate::udp::{Outbox, Socket, Wait, Waker};
+use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 
 /// How long past its deadline the client has to end a task.
 const DRAIN: Nanos = Nanos::from_millis(2_000);

@@ -25,10 +25,10 @@ use crate::clock::Clock;
 use crate::crew::Turn;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
-use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
 use processor::{Processor, Way};
+use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// How long a worker that ends waits for the controller to let it go.
 pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);

@@ -23,7 +23,6 @@ use sluice_control::WorkerHello;
 
 use crate::NetError;
 use crate::pin::settle_thread;
-use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::Socket;
 pub(crate) use engine::Engine;
@@ -33,6 +32,7 @@ use options::bind;
 pub use pace::{HostCosts, Slowed};
 pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
+use sluice_rpc::registrar::WorkerRegistrar;
 pub use stopper::Stopper;
 use telling::Telling;
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::{HostCosts, ServerMemory};
 use crate::NetError;
 use crate::faults::FaultPlan;
-use crate::rpc::Remote;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
+use sluice_rpc::Remote;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl WorkerOptions {
     /// URL).
     ///
     /// # Errors
-    /// [`NetError::Address`] if that is no address.
+    /// [`NetError::Rpc`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }

@@ -40,9 +40,9 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::clock::monotonic;
 use crate::pin::settle_thread;
-use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::{Socket, Waiting, sys};
+use sluice_rpc::registrar::WorkerRegistrar;
 
 /// How long a thread of cores looks out before it sleeps, where packets are waited for by spinning a little.
 const SPINS: Nanos = Nanos::from_micros(20);

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use super::caller::Caller;
-use crate::NetError;
+use crate::RpcError;
 pub use ending::{ENDS_SOON, end_of, told_of_end};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
@@ -50,8 +50,8 @@ impl ServerTls {
     /// and may do what it says ([`CallerRole`](super::CallerRole)).
     ///
     /// # Errors
-    /// [`NetError::Tls`] for a file that cannot be read.
-    pub fn from_files(certificate: &Path, key: &Path, clients: Option<&Path>) -> Result<Self, NetError> {
+    /// [`RpcError::Tls`] for a file that cannot be read.
+    pub fn from_files(certificate: &Path, key: &Path, clients: Option<&Path>) -> Result<Self, RpcError> {
         Ok(Self {
             certificate: Pem::read("certificate", certificate)?,
             key: Pem::read("key", key)?,
@@ -74,8 +74,8 @@ impl ServerTls {
     /// As TLS takes it.
     ///
     /// # Errors
-    /// [`NetError::Tls`] for a certificate or key that is none, and for two that do not go together.
-    pub fn config(&self) -> Result<Arc<ServerConfig>, NetError> {
+    /// [`RpcError::Tls`] for a certificate or key that is none, and for two that do not go together.
+    pub fn config(&self) -> Result<Arc<ServerConfig>, RpcError> {
         let (chain, key) = (self.certificate.own_certificates()?, self.key.key()?);
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -100,7 +100,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// As [`ServerTls::config`].
-    pub fn renewed(&self) -> Result<RenewedTls, NetError> {
+    pub fn renewed(&self) -> Result<RenewedTls, RpcError> {
         Renewed::new(self.clone()).map(RenewedTls)
     }
 }
@@ -112,7 +112,7 @@ impl OfFiles for ServerTls {
         [&mut self.certificate, &mut self.key].into_iter().chain(&mut self.clients).collect()
     }
 
-    fn make(&self) -> Result<Self::Made, NetError> {
+    fn make(&self) -> Result<Self::Made, RpcError> {
         let all = [&self.certificate].into_iter().chain(&self.clients);
         Ok((self.config()?, all.filter_map(ends).collect()))
     }
@@ -166,9 +166,9 @@ impl ClientTls {
     /// The same, from a file, and with a certificate and key to show if the server asks for one.
     ///
     /// # Errors
-    /// [`NetError::Tls`] for a file that cannot be read.
-    pub fn from_files(authority: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, NetError> {
-        let shown = |(certificate, key)| -> Result<_, NetError> {
+    /// [`RpcError::Tls`] for a file that cannot be read.
+    pub fn from_files(authority: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, RpcError> {
+        let shown = |(certificate, key)| -> Result<_, RpcError> {
             Ok((Pem::read("certificate", certificate)?, Pem::read("key", key)?))
         };
         Ok(Self {
@@ -195,8 +195,8 @@ impl ClientTls {
     /// When the certificates end that are shown and believed.
     ///
     /// # Errors
-    /// [`NetError::Tls`] for one that is none.
-    pub fn ends(&self) -> Result<Ends, NetError> {
+    /// [`RpcError::Tls`] for one that is none.
+    pub fn ends(&self) -> Result<Ends, RpcError> {
         let shown = self.identity.iter().map(|(certificate, _)| certificate);
         let all: Vec<&Pem> = [&self.authority].into_iter().chain(shown).collect();
         all.iter().try_for_each(|pem| pem.certificates().map(drop))?;
@@ -209,7 +209,7 @@ impl ClientTls {
     }
 
     /// Whom the certificate that is shown names.
-    pub(super) fn name(&self) -> Result<Option<String>, NetError> {
+    pub(super) fn name(&self) -> Result<Option<String>, RpcError> {
         let Some((certificate, _)) = &self.identity else { return Ok(None) };
         let chain = certificate.certificates()?;
         let own = chain.first().and_then(|own| Caller::of_certificate(own, None));
@@ -217,7 +217,7 @@ impl ClientTls {
     }
 
     /// `endpoint` with TLS.
-    pub(super) fn over(&self, endpoint: Endpoint) -> Result<Endpoint, NetError> {
+    pub(super) fn over(&self, endpoint: Endpoint) -> Result<Endpoint, RpcError> {
         let verifier = ServerVerifier::new(&self.authority, provider())?;
         let mut config = ClientTlsConfig::new();
         if let Some(name) = &self.server_name {

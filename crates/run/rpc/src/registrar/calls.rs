@@ -6,9 +6,9 @@ use std::future::Future;
 use sluice_wire::{Nanos, Serial};
 use tonic::Status;
 
-use crate::rpc::RenewedChannel;
-use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::v1::controller_client::ControllerClient;
+use crate::RenewedChannel;
+use crate::hosts::{Departure, Renewal};
+use crate::v1::controller_client::ControllerClient;
 
 /// The controller, as it is called.
 pub(super) type ControllerCalls = ControllerClient<RenewedChannel>;

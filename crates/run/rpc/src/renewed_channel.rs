@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::ClientTls;
 use super::tls::{OfFiles, Pem, Renewed};
-use crate::NetError;
+use crate::RpcError;
 
 /// An endpoint, and what is shown there.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ impl OfFiles for Called {
         self.tls.iter_mut().flat_map(ClientTls::files).collect()
     }
 
-    fn make(&self) -> Result<Endpoint, NetError> {
+    fn make(&self) -> Result<Endpoint, RpcError> {
         self.tls.as_ref().map_or_else(|| Ok(self.at.clone()), |tls| tls.over(self.at.clone()))
     }
 }

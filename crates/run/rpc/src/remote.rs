@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::renewed_channel::{Called, RenewedChannel};
 use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
-use crate::NetError;
+use crate::RpcError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// A call that is not answered by then is as good as lost; all of them may be repeated.
@@ -33,10 +33,10 @@ impl Remote {
     /// given.
     ///
     /// # Errors
-    /// [`NetError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
-    /// [`NetError::Tls`] if `tls` cannot be used.
-    pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, NetError> {
-        let wrong = |why: String| NetError::Address { text: text.to_owned(), why };
+    /// [`RpcError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
+    /// [`RpcError::Tls`] if `tls` cannot be used.
+    pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, RpcError> {
+        let wrong = |why: String| RpcError::Address { text: text.to_owned(), why };
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") };
         let uri: Uri = url.parse().map_err(|why| wrong(format!("{why}")))?;
@@ -89,8 +89,8 @@ impl Remote {
     }
 
     /// An error that says what came of a call.
-    pub fn failed(&self, what: &'static str, status: &Status) -> NetError {
-        NetError::Call { what, url: self.url.clone(), why: reason(status) }
+    pub fn failed(&self, what: &'static str, status: &Status) -> RpcError {
+        RpcError::Call { what, url: self.url.clone(), why: reason(status) }
     }
 }
 

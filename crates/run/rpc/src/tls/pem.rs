@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use webpki::EndEntityCert;
 
-use crate::NetError;
+use crate::RpcError;
 
 /// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
 pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one \
@@ -29,7 +29,7 @@ impl Pem {
         Self { what: what.to_owned(), text: text.to_vec(), path: None }
     }
 
-    pub(super) fn read(what: &str, path: &Path) -> Result<Self, NetError> {
+    pub(super) fn read(what: &str, path: &Path) -> Result<Self, RpcError> {
         let what = format!("{what} {}", path.display());
         let mut read = Self { what, text: Vec::new(), path: Some(path.into()) };
         read.read_again()?;
@@ -37,7 +37,7 @@ impl Pem {
     }
 
     /// What its file holds now; says whether that is new.
-    pub(super) fn read_again(&mut self) -> Result<bool, NetError> {
+    pub(super) fn read_again(&mut self) -> Result<bool, RpcError> {
         let Some(path) = &self.path else { return Ok(false) };
         let text = fs::read(path).map_err(|why| {
             let helps = advice(Attempt::Read, &why);
@@ -61,7 +61,7 @@ impl Pem {
     }
 
     /// At least one.
-    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, RpcError> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
         let certificates = read.map_err(|why| self.wrong(why.to_string()))?;
         if certificates.is_empty() {
@@ -75,7 +75,7 @@ impl Pem {
     }
 
     /// The same of who shows them: the first is its own.
-    pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, NetError> {
+    pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, RpcError> {
         let certificates = self.certificates()?;
         match EndEntityCert::try_from(&certificates[0]) {
             Ok(_) => {}
@@ -89,7 +89,7 @@ impl Pem {
         Ok(certificates)
     }
 
-    pub(super) fn key(&self) -> Result<PrivateKeyDer<'static>, NetError> {
+    pub(super) fn key(&self) -> Result<PrivateKeyDer<'static>, RpcError> {
         PrivateKeyDer::from_pem_slice(&self.text).map_err(|why| match why {
             PemError::NoItemsFound if self.holds("BEGIN ENCRYPTED PRIVATE KEY") => self.wrong(
                 "the key has a passphrase, which nobody could type in: take it off with openssl pkey -in OLD -out NEW",
@@ -102,8 +102,8 @@ impl Pem {
         })
     }
 
-    pub(super) fn wrong(&self, why: impl Into<String>) -> NetError {
-        NetError::Tls { what: self.what.clone(), why: why.into() }
+    pub(super) fn wrong(&self, why: impl Into<String>) -> RpcError {
+        RpcError::Tls { what: self.what.clone(), why: why.into() }
     }
 
     fn holds(&self, words: &str) -> bool {

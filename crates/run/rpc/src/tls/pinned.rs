@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{
 };
 
 use super::pem::Pem;
-use crate::NetError;
+use crate::RpcError;
 
 /// Verifies a server's certificate.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct ServerVerifier {
 }
 
 impl ServerVerifier {
-    pub(super) fn new(authority: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, NetError> {
+    pub(super) fn new(authority: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, RpcError> {
         let (given, roots) = roots(authority)?;
         let signed = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build();
         Ok(Self { given, signed: signed.map_err(|why| authority.wrong(why.to_string()))? })
@@ -89,7 +89,7 @@ pub(super) struct ClientVerifier {
 }
 
 impl ClientVerifier {
-    pub(super) fn new(authority: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, NetError> {
+    pub(super) fn new(authority: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, RpcError> {
         let (given, roots) = roots(authority)?;
         let signed = WebPkiClientVerifier::builder_with_provider(roots.into(), provider).build();
         Ok(Self { given, signed: signed.map_err(|why| authority.wrong(why.to_string()))? })
@@ -145,7 +145,7 @@ impl ClientCertVerifier for ClientVerifier {
 }
 
 /// The certificates of a file, and the same as what webpki starts from.
-fn roots(authority: &Pem) -> Result<(Vec<CertificateDer<'static>>, RootCertStore), NetError> {
+fn roots(authority: &Pem) -> Result<(Vec<CertificateDer<'static>>, RootCertStore), RpcError> {
     let given = authority.certificates()?;
     let mut roots = RootCertStore::empty();
     for certificate in &given {

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::pem::Pem;
-use crate::NetError;
+use crate::RpcError;
 
 /// How often files are looked at, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(crate) trait OfFiles: Clone {
     /// All of them.
     fn files(&mut self) -> Vec<&mut Pem>;
 
-    fn make(&self) -> Result<Self::Made, NetError>;
+    fn make(&self) -> Result<Self::Made, RpcError>;
 }
 
 /// What was made, and of what.
@@ -61,8 +61,8 @@ type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl<F: OfFiles> Renewed<F> {
     /// # Errors
-    /// [`NetError::Tls`] for what cannot be used now.
-    pub(crate) fn new(mut of: F) -> Result<Self, NetError> {
+    /// [`RpcError::Tls`] for what cannot be used now.
+    pub(crate) fn new(mut of: F) -> Result<Self, RpcError> {
         let (made, stamps) = (of.make()?, stamps(&mut of));
         let asked = ASKED.load(Ordering::Relaxed);
         let (version, looked, wrong) = (0, Instant::now(), None);
@@ -115,7 +115,7 @@ impl<F: OfFiles> State<F> {
         }
     }
 
-    fn read(&mut self) -> Result<(), NetError> {
+    fn read(&mut self) -> Result<(), RpcError> {
         let mut next = self.of.clone();
         let mut is_new = false;
         for pem in next.files() {
@@ -149,7 +149,7 @@ impl<F: OfFiles> fmt::Debug for Renewed<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::ServerTls;
+    use crate::ServerTls;
 
     #[test]
     fn files_that_do_not_go_together_change_nothing_until_they_do() {

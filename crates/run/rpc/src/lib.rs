@@ -1,12 +1,16 @@
 //! gRPC as `proto/sluice/v1` declares it: the messages, what they mean, how the controller is called
-//! ([`Remote`]), and what both ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]).
+//! ([`Remote`]), what both ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
+//! stays registered ([`registrar`]).
 //!
 //! Nothing here touches a task's packets. Left out: who serves, which is `sluice-switchd`.
+#![forbid(unsafe_code)]
 
 mod caller;
+mod error;
 pub mod fields;
-pub(crate) mod hosts;
+mod hosts;
 mod ops;
+pub mod registrar;
 mod remote;
 mod renewed_channel;
 mod servers;
@@ -15,6 +19,7 @@ mod tls;
 pub mod v1;
 
 pub use caller::{Caller, CallerRole};
+pub use error::RpcError;
 pub use fields::Malformed;
 pub use hosts::misanswered;
 pub use remote::{Remote, is_silence, reason};

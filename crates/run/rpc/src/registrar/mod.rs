@@ -27,7 +27,7 @@ use sluice_control::{ClientHello, ServerHello, WorkerHello};
 use sluice_wire::Serial;
 use tokio::runtime::Builder;
 
-use crate::NetError;
+use crate::RpcError;
 pub use controllers::Controllers;
 pub use role::{ClientRole, Role, ServerRole, WorkerRole};
 use session::Session;
@@ -53,12 +53,12 @@ impl Registrar<WorkerRole> {
     /// itself. `wake` is called after each event, on another thread.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] when the system has no thread left.
     pub fn worker(
         controllers: impl Into<Controllers>,
         hello: WorkerHello,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Self, NetError> {
+    ) -> Result<Self, RpcError> {
         Self::start(controllers.into(), hello, Serial(0), Box::new(wake))
     }
 }
@@ -69,12 +69,12 @@ impl Registrar<ClientRole> {
     /// another thread.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] when the system has no thread left.
     pub fn client(
         controllers: impl Into<Controllers>,
         hello: ClientHello,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Self, NetError> {
+    ) -> Result<Self, RpcError> {
         let floor = hello.floor;
         Self::start(controllers.into(), hello, floor, Box::new(wake))
     }
@@ -91,12 +91,12 @@ impl Registrar<ServerRole> {
     /// another thread.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] when the system has no thread left.
     pub fn server(
         controllers: impl Into<Controllers>,
         hello: ServerHello,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> Result<Self, NetError> {
+    ) -> Result<Self, RpcError> {
         Self::start(controllers.into(), hello, Serial(0), Box::new(wake))
     }
 }
@@ -107,8 +107,8 @@ impl<R: Role> Registrar<R> {
         hello: R::Hello,
         floor: Serial,
         wake: Box<dyn Fn() + Send + Sync>,
-    ) -> Result<Self, NetError> {
-        let failed = |why| NetError::Thread { name: R::THREAD, why };
+    ) -> Result<Self, RpcError> {
+        let failed = |why| RpcError::Thread { name: R::THREAD, why };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let shared = Arc::new(RegistrarShared::new(hello, floor, wake));
         let theirs = Arc::clone(&shared);

@@ -12,8 +12,8 @@ use super::calls::ControllerCalls;
 use super::controllers::Controllers;
 use super::role::Role;
 use super::shared::{RegistrarEvent, RegistrarShared};
-use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::reason;
+use crate::hosts::{Departure, Renewal};
+use crate::reason;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ const ALERT: &str = "received fatal alert: ";
 const TLS_AS_HTTP: &str = "frame with invalid size";
 
 /// What went wrong with TLS, if it was that.
-pub(in crate::rpc) fn told(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn told(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(why) = as_rustls(error) {

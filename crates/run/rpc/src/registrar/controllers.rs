@@ -1,7 +1,7 @@
 //! With whom a host may register.
 
 use super::calls::ControllerCalls;
-use crate::rpc::Remote;
+use crate::Remote;
 
 /// The controllers with which a host may register, one at a time: its home, and others that stand in for it.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Controllers {
     }
 
     /// The one that is spoken to.
-    pub(crate) fn here(&self) -> &Remote {
+    pub fn here(&self) -> &Remote {
         &self.all[self.at]
     }
 

@@ -5,8 +5,8 @@ use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
 use tonic::{Code, Response, Status};
 
 use super::calls::{Calls, ControllerCalls};
-use crate::rpc::hosts::{Departure, Renewal};
-use crate::rpc::{Malformed, v1};
+use crate::hosts::{Departure, Renewal};
+use crate::{Malformed, v1};
 
 /// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
 pub trait Role: Calls {}
