@@ -6,6 +6,7 @@ use sluice_net::faults::FaultRatesError;
 use sluice_rpc::RpcError;
 use sluice_sim::study::StudyError;
 use sluice_switchd::SwitchdError;
+use sluice_testrig::TestrigError;
 
 use crate::fail::Failure;
 
@@ -18,6 +19,15 @@ impl From<NetError> for Failure {
 impl From<RpcError> for Failure {
     fn from(why: RpcError) -> Self {
         NetError::from(why).into()
+    }
+}
+
+impl From<TestrigError> for Failure {
+    fn from(why: TestrigError) -> Self {
+        match why {
+            TestrigError::Net(why) => why.into(),
+            stopped => Self::broken(stopped),
+        }
     }
 }
 

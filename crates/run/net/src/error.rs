@@ -43,9 +43,6 @@ pub enum NetError {
         /// The kernel's reason.
         why: io::Error,
     },
-    /// The thread of the hosts has ended: what was asked of them was not done, or not all of it.
-    #[error("the hosts have stopped, so not all was done that was asked of them: start them again")]
-    CrewStopped,
     /// The controller cannot be called so, or not now: do as it says.
     #[error(transparent)]
     Rpc(#[from] RpcError),

@@ -1,15 +1,13 @@
 //! Real time for an application: UDP sockets, its client and its workers.
 //!
 //! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only
-//! moves bytes, tells the time and keeps threads apart. How the controller is called is `sluice-rpc`; the switch
-//! and the controller are not here: `sluice-switchd`, `sluice-kernel`.
+//! moves bytes, tells the time and keeps threads apart. How the controller is called is `sluice-rpc`. The
+//! switch and the controller are not here: `sluice-switchd`, `sluice-kernel`.
 #![deny(unsafe_code)]
 
 pub mod agent;
 pub mod client;
 pub mod clock;
-pub mod crew;
-pub mod detour;
 mod error;
 pub mod exit;
 pub mod faults;
@@ -19,10 +17,8 @@ mod identity;
 mod parts;
 mod payloads;
 pub mod pin;
-pub mod plain;
 pub mod program;
 pub mod rdma;
-pub mod schedule;
 pub mod served;
 pub mod server;
 pub mod service;

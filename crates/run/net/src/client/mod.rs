@@ -43,7 +43,7 @@ use crate::pin::pin_thread;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
 use engine::{Engine, Parts};
-pub(crate) use joining::{Joining, wait_until_joined};
+pub use joining::{Joining, wait_until_joined};
 use shared::{ClientShared, Command, Task};
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{ClientRegistrar, Controllers};
@@ -102,8 +102,11 @@ impl ClientOptions {
         }
     }
 
-    /// The client's socket, and what it says of itself to the controller.
-    pub(crate) fn open(&self) -> Result<(Socket, ClientHello), NetError> {
+    /// The client's socket, and what it says of itself to the controller: for a driver of one's own.
+    ///
+    /// # Errors
+    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    pub fn open(&self) -> Result<(Socket, ClientHello), NetError> {
         let options = SocketOptions {
             datagram_max: self.datagram_max,
             waiting: self.waiting,

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{HostCosts, ServerMemory};
+use super::ServerMemory;
 use crate::NetError;
 use crate::faults::FaultPlan;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
@@ -36,8 +36,6 @@ pub struct WorkerOptions {
     pub patience: u8,
     /// The lines of its server's agent ([`crate::agent::Lines`]), if that finds its quota.
     pub agent: Option<PathBuf>,
-    /// What a testbed's processor takes for packets, if this machine stands for one.
-    pub costs: Option<HostCosts>,
     /// The longest packet, in bytes of UDP payload.
     pub datagram_max: usize,
     /// How the thread waits.
@@ -73,7 +71,6 @@ impl WorkerOptions {
             early: false,
             patience: 0,
             agent: None,
-            costs: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
             pin: None,

@@ -8,8 +8,8 @@
 //! many lanes as its cores may hold tasks for. After each batch of packets its tokens are made to follow the
 //! room that the cores have at its priority.
 //!
-//! Left out: adaptive depths, early tokens and patience, which the room makes needless; costs of a testbed's
-//! processor for packets.
+//! Left out: adaptive depths, early tokens and patience, which the room makes needless; an emulated
+//! processor.
 
 mod engine;
 mod lane;

@@ -1,9 +1,8 @@
 //! A worker: one task after the other, each held for its span.
 
+use sluice_net::NetError;
+use sluice_net::udp::{Socket, Wait};
 use sluice_wire::Nanos;
-
-use crate::NetError;
-use crate::udp::{Socket, Wait};
 
 /// A task's number and its span.
 pub(super) const DATAGRAM_BYTES: usize = 16;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use sluice_host::client::Outcome;
 use sluice_host::slow::SlowTime;
 use sluice_net::client::Urgency;
-use sluice_net::crew::{HostGroup, HostGroupReport};
-use sluice_net::schedule::Planned;
 use sluice_net::udp::Waiting;
-use sluice_net::worker::{HostCosts, Slowed};
 use sluice_net::{ClientOptions, ServiceError, WorkerOptions, service_fn};
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
+use sluice_testrig::host_group::{HostGroup, HostGroupReport};
+use sluice_testrig::processor::{HostCosts, Slowed};
+use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, ReplyStatus};
 
 use super::agent::Person;
@@ -25,29 +25,29 @@ const TASKS: u64 = 60;
 fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport) {
     let delays = Delays::testbed(DILATION.into());
     let rack = Rack::under(Choice::parse(program).expect("it is known"), delays);
-    let mut crew = HostGroup::new(Waiting::Block, None).expect("descriptors are left");
+    let mut group = HostGroup::new(Waiting::Block, None).expect("descriptors are left");
     for number in 0..3 {
         let options = WorkerOptions {
             name: format!("w{number}"),
             dilation: DILATION,
-            costs: Some(HostCosts {
-                receive: Nanos(4_000),
-                send: Nanos(4_000),
-                to_client: delays.host_to_host(),
-                slow: slow.filter(|_| number == 0).map(|time| Slowed { time, since: crew.beginning() }),
-            }),
             ..WorkerOptions::new(&rack.controller()).expect("a legal address")
+        };
+        let costs = HostCosts {
+            receive: Nanos(4_000),
+            send: Nanos(4_000),
+            to_client: delays.host_to_host(),
+            slow: slow.filter(|_| number == 0).map(|time| Slowed { time, since: group.beginning() }),
         };
         let hold = service_fn(ECHO, |task, reply| {
             task.hold(Nanos::from_micros(200));
             reply.extend(task.bytes);
             Ok::<(), ServiceError>(())
         });
-        crew.worker(&options, Box::new(hold)).expect("the loopback has free ports");
+        group.worker(&options, Some(costs), Box::new(hold)).expect("the loopback has free ports");
     }
     let client = ClientOptions { dilation: DILATION, ..rack.client_options("c") };
-    let player = crew.player(&client).expect("the loopback has free ports");
-    let crew = crew.spawn().expect("the system has threads");
+    let player = group.player(&client).expect("the loopback has free ports");
+    let group = group.spawn().expect("the system has threads");
     player.wait_until_ready(Duration::from_mins(2)).expect("the controller takes clients");
     let operator = Person::of(&rack);
     until("three workers", || operator.status().workers.len() == 3);
@@ -58,12 +58,12 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport
         bytes: n.to_be_bytes(),
     };
     let playing = player.play((0..TASKS).map(planned).collect(), Nanos::from_millis(20_000));
-    let played = playing.wait(Duration::from_mins(2)).expect("the crew runs").expect("all tasks ended");
-    (played.iter().map(|one| one.outcome).collect(), crew.end().expect("no host failed"))
+    let played = playing.wait(Duration::from_mins(2)).expect("the group runs").expect("all tasks ended");
+    (played.iter().map(|one| one.outcome).collect(), group.end().expect("no host failed"))
 }
 
 #[test]
-fn a_crew_runs_every_task_once_under_every_program() {
+fn a_host_group_runs_every_task_once_under_every_program() {
     for program in Choice::all() {
         let (outcomes, report) = play(program.name, None);
         for (number, outcome) in outcomes.iter().enumerate() {

@@ -7,16 +7,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use sluice_host::client::{Action, Client, ClientSettings, Submission};
+use sluice_net::client::{Joining, wait_until_joined};
+use sluice_net::clock::Clock;
+use sluice_net::udp::{Outbox, Socket, Wait, Waker};
+use sluice_net::worker::Turn;
+use sluice_net::{ClientOptions, NetError};
+use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, Payload};
 use sluice_wire::{encode, parse};
 
-use super::{ScheduleStart, Turn};
-use crate::NetError;
-use crate::client::{ClientOptions, Joining, wait_until_joined};
-use crate::clock::Clock;
+use super::ScheduleStart;
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
-use crate::udp::{Outbox, Socket, Wait, Waker};
-use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 
 /// How long past its deadline the client has to end a task.
 const DRAIN: Nanos = Nanos::from_millis(2_000);
@@ -47,7 +48,7 @@ impl Player {
     /// The same, beginning at this time of the machine's clock, or as soon as all of it was looked at.
     pub fn play_from(&self, start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         let (command, playing) = PlayCommand::new(start, tasks, deadline);
-        // A crew that has ended drops the command, which ends the wait for its answer.
+        // A group that has ended drops the command, which ends the wait for its answer.
         self.commands.send(command).ok();
         self.waker.wake();
         playing

@@ -1,4 +1,4 @@
-//! When the schedule began that a crew's client sends, for those of its workers whose speed depends on the
+//! When the schedule began that a group's client sends, for those of its workers whose speed depends on the
 //! time.
 
 use std::sync::Arc;

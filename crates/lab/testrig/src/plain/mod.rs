@@ -2,7 +2,7 @@
 //! many ports.
 //!
 //! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the
-//! same tasks. As in a [crew](crate::crew) all of them share a thread, a worker only holds its tasks, and its
+//! same tasks. As in a [group](crate::host_group) all of them share a thread, a worker only holds its tasks, and its
 //! times are the kernel's stamp of an arrival or the end of the task before. A datagram is the task's number
 //! and how long it takes, 8 bytes each in network order; the answer repeats it. Left out: repetition of what
 //! was lost, which is told as unknown.
@@ -16,13 +16,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use sluice_host::client::Outcome;
+use sluice_net::NetError;
+use sluice_net::clock::Clock;
+use sluice_net::pin::settle_thread;
+use sluice_net::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker};
 use sluice_wire::{Endpoint, Nanos, Reply};
 
-use crate::NetError;
-use crate::clock::Clock;
-use crate::pin::pin_thread;
 use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
-use crate::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker, sys};
 
 use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
@@ -120,10 +120,7 @@ struct Hosts {
 
 impl Hosts {
     fn run(mut self, core: Option<usize>) -> Result<Vec<u64>, NetError> {
-        if let Some(core) = core {
-            pin_thread(core)?;
-        }
-        sys::sharpen_timers();
+        settle_thread(core)?;
         let clock = Clock::start();
         while !self.stop.load(Ordering::Relaxed) {
             let due = self.next_due();
@@ -247,8 +244,8 @@ mod tests {
     use sluice_wire::TaskType;
 
     use super::*;
-    use crate::client::Urgency;
     use crate::schedule::Played;
+    use sluice_net::client::Urgency;
 
     const SPAN: Nanos = Nanos::from_millis(2);
 

@@ -8,7 +8,7 @@ use sluice_host::client::{Outcome, RefusedWhy, UnknownWhy};
 use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
 use super::{Next, Numbered, Planned, Schedule};
-use crate::NetError;
+use crate::TestrigError;
 
 /// How long after it was taken a schedule begins: time enough to look at all of it.
 const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
@@ -36,12 +36,12 @@ impl Playing {
     /// What became of the tasks, in their order; `None` while some have not ended.
     ///
     /// # Errors
-    /// [`NetError::CrewStopped`] when nobody is left to send them.
-    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, NetError> {
+    /// [`TestrigError::HostsStopped`] when nobody is left to send them.
+    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, TestrigError> {
         match self.0.recv_timeout(longest) {
             Ok(played) => Ok(Some(played)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(NetError::CrewStopped),
+            Err(RecvTimeoutError::Disconnected) => Err(TestrigError::HostsStopped),
         }
     }
 }

@@ -5,30 +5,28 @@
 //! something or its time has come, so that one spinning core serves dozens of them within microseconds. Not
 //! for services that compute: one would hold up all.
 
-mod beginning;
 mod replay;
-mod turn;
+mod start;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
+use sluice_net::clock::monotonic;
+use sluice_net::pin::settle_thread;
+use sluice_net::service::Service;
+use sluice_net::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting};
+use sluice_net::worker::{EmulatedProcessor, SharedWorker, Stopper, Turn, WorkerReport};
+use sluice_net::{ClientOptions, NetError, WorkerOptions};
 use sluice_wire::Nanos;
 
-use crate::NetError;
-use crate::client::ClientOptions;
-use crate::pin::settle_thread;
-use crate::service::Service;
-use crate::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting, sys};
-use crate::worker::{Engine, Stopper, Worker, WorkerOptions, WorkerReport};
-
+use crate::processor::{HostCosts, TestbedProcessor};
 use replay::Replay;
 
-pub use beginning::ScheduleStart;
 pub use replay::Player;
-pub(crate) use turn::Turn;
+pub use start::ScheduleStart;
 
-/// How often other threads see how the crew stands.
+/// How often other threads see how the group stands.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
 
 /// Hosts that will share a thread.
@@ -41,7 +39,7 @@ pub struct HostGroup {
     beginning: ScheduleStart,
 }
 
-/// How a crew stands, for other threads.
+/// How a group stands, for other threads.
 #[derive(Debug, Default)]
 struct Standing {
     late: PublishedLateness,
@@ -55,11 +53,11 @@ struct Host {
 }
 
 enum Kind {
-    Worker(Box<Engine<Box<dyn Service>>>),
+    Worker(Box<SharedWorker<Box<dyn Service>>>),
     Replay(Box<Replay>),
 }
 
-/// What a crew did.
+/// What a group did.
 #[derive(Clone, Debug)]
 pub struct HostGroupReport {
     /// Its workers, in the order in which they joined.
@@ -91,13 +89,20 @@ impl HostGroup {
         self.beginning.clone()
     }
 
-    /// Adds a worker, which begins to register.
+    /// Adds a worker, which begins to register. With `costs` its processor is a testbed's.
     ///
     /// # Errors
-    /// As for [`Worker::new`].
-    pub fn worker(&mut self, options: &WorkerOptions, service: Box<dyn Service>) -> Result<(), NetError> {
-        let engine = Worker::of_crew(options, service, self.stopper.clone())?;
-        self.join(Kind::Worker(Box::new(engine)))
+    /// As for [`SharedWorker::new`].
+    pub fn worker(
+        &mut self,
+        options: &WorkerOptions,
+        costs: Option<HostCosts>,
+        service: Box<dyn Service>,
+    ) -> Result<(), NetError> {
+        let processor =
+            costs.map(|costs| Box::new(TestbedProcessor::new(costs)) as Box<dyn EmulatedProcessor>);
+        let worker = SharedWorker::new(options, service, self.stopper.clone(), processor)?;
+        self.join(Kind::Worker(Box::new(worker)))
     }
 
     /// Adds a client that sends schedules; it begins to register.
@@ -116,8 +121,8 @@ impl HostGroup {
     /// [`NetError::Thread`] when the system has no thread left.
     pub fn spawn(self) -> Result<RunningHostGroup, NetError> {
         let (stopper, standing) = (self.stopper.clone(), Arc::clone(&self.standing));
-        let builder = thread::Builder::new().name("crew".to_owned());
-        let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "crew", why })?;
+        let builder = thread::Builder::new().name("hosts".to_owned());
+        let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "hosts", why })?;
         Ok(RunningHostGroup { stopper, standing, thread })
     }
 
@@ -140,7 +145,7 @@ impl HostGroup {
                 }
                 host.due = Some(Nanos(0));
             }
-            let now = sys::monotonic();
+            let now = monotonic();
             for host in &mut self.hosts {
                 if called || host.due.is_some_and(|due| due <= now) {
                     host.turn()?;
@@ -164,7 +169,7 @@ impl HostGroup {
         let late = self.late();
         self.standing.late.store(late);
         let serving = self.hosts.iter().filter(|host| match &host.kind {
-            Kind::Worker(engine) => engine.is_serving(),
+            Kind::Worker(worker) => worker.is_serving(),
             Kind::Replay(_) => false,
         });
         self.standing.serving.store(serving.count(), Ordering::Relaxed);
@@ -178,7 +183,7 @@ impl HostGroup {
     fn report(mut self) -> HostGroupReport {
         let late = self.late();
         let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
-            Kind::Worker(engine) => Some(engine.into_report()),
+            Kind::Worker(worker) => Some(worker.into_report()),
             Kind::Replay(_) => None,
         });
         HostGroupReport { workers: workers.collect(), late }
@@ -189,7 +194,7 @@ impl Host {
     fn turn(&mut self) -> Result<(), NetError> {
         let turn = match &mut self.kind {
             _ if self.over => Turn::Over,
-            Kind::Worker(engine) => engine.turn()?,
+            Kind::Worker(worker) => worker.turn()?,
             Kind::Replay(replay) => replay.turn()?,
         };
         self.due = match turn {
@@ -206,13 +211,13 @@ impl Host {
 impl Kind {
     fn socket(&mut self) -> &mut Socket {
         match self {
-            Self::Worker(engine) => engine.socket(),
+            Self::Worker(worker) => worker.socket(),
             Self::Replay(replay) => replay.socket(),
         }
     }
 }
 
-/// A crew at work.
+/// A group at work.
 pub struct RunningHostGroup {
     stopper: Stopper,
     standing: Arc<Standing>,

@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 
 use sluice_host::slow::SlowTime;
+use sluice_net::worker::EmulatedProcessor;
 use sluice_wire::{Nanos, Packet};
 
-use crate::crew::ScheduleStart;
+use crate::host_group::ScheduleStart;
 
 /// What a worker of a testbed takes for packets, dilated already.
 #[derive(Clone, Debug, Default)]
@@ -35,67 +36,58 @@ pub struct Slowed {
 
 /// The processor of a paced worker.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct TestbedProcessor {
     costs: HostCosts,
     /// When it has done everything that it was given.
     free: Nanos,
     arrived: VecDeque<(Nanos, Packet)>,
 }
 
-impl Pace {
-    pub(super) const fn new(costs: HostCosts) -> Self {
+impl TestbedProcessor {
+    pub(crate) const fn new(costs: HostCosts) -> Self {
         Self { costs, free: Nanos(0), arrived: VecDeque::new() }
     }
+}
 
-    /// A packet came then. It waits until the processor has time for it.
-    pub(super) fn arrived(&mut self, at: Nanos, packet: Packet) {
+impl EmulatedProcessor for TestbedProcessor {
+    /// It waits until the processor has time for it.
+    fn arrived(&mut self, at: Nanos, packet: Packet) {
         self.arrived.push_back((at, packet));
     }
 
-    /// When the next packet will have been received, if nothing else is done before.
-    pub(super) fn next_received(&self) -> Option<Nanos> {
+    fn next_received(&self) -> Option<Nanos> {
         let (at, _) = self.arrived.front()?;
         Some(self.done(self.free.max(*at), self.costs.receive))
     }
 
-    /// Receives the next packet if that is done by `now`: when it came, and the packet.
-    pub(super) fn receive(&mut self, now: Nanos) -> Option<(Nanos, Packet)> {
+    fn receive(&mut self, now: Nanos) -> Option<(Nanos, Packet)> {
         let done = self.next_received().filter(|done| *done <= now)?;
         self.free = done;
         self.arrived.pop_front()
     }
 
-    /// How many tasks had come by `at` and wait to be received. Answers to PROBEs wait among them.
-    pub(super) fn waiting(&self, at: Nanos) -> u32 {
+    /// Answers to PROBEs wait among them.
+    fn waiting(&self, at: Nanos) -> u32 {
         let come = self.arrived.iter().take_while(|(came, _)| *came <= at);
         come.filter(|(_, packet)| matches!(packet, Packet::Dispatch(_))).count() as u32
     }
 
-    /// Something else was done, until then.
-    pub(super) fn worked(&mut self, until: Nanos) {
+    fn worked(&mut self, until: Nanos) {
         self.free = self.free.max(until);
     }
 
-    /// When it has done everything so far.
-    pub(super) const fn free(&self) -> Nanos {
+    fn free(&self) -> Nanos {
         self.free
     }
 
-    /// Sends a packet; says when it leaves.
-    pub(super) fn send(&mut self) -> Nanos {
+    fn sends(&mut self, past_switch: bool) -> Nanos {
         self.free = self.done(self.free, self.costs.send);
-        self.free
+        self.free + if past_switch { self.costs.to_client } else { Nanos(0) }
     }
 
-    /// When `work` is done that begins at `at`.
-    pub(super) fn done(&self, at: Nanos, work: Nanos) -> Nanos {
+    fn done(&self, at: Nanos, work: Nanos) -> Nanos {
         let slow = self.costs.slow.as_ref().and_then(|slow| Some(slow.time.counted_from(slow.since.get()?)));
         at + slow.map_or(work, |slow| slow.takes(at, work))
-    }
-
-    /// How long a packet to a client is on its way.
-    pub(super) const fn to_client(&self) -> Nanos {
-        self.costs.to_client
     }
 }
 
@@ -105,8 +97,8 @@ mod tests {
 
     use super::*;
 
-    fn pace() -> Pace {
-        Pace::new(costs(None))
+    fn pace() -> TestbedProcessor {
+        TestbedProcessor::new(costs(None))
     }
 
     fn costs(slow: Option<Slowed>) -> HostCosts {
@@ -117,7 +109,7 @@ mod tests {
     fn a_slow_processor_takes_longer_for_everything_once_a_schedule_has_begun() {
         let time = SlowTime { factor: 3.0, from: Nanos(1_000), until: Nanos(2_000) };
         let since = ScheduleStart::default();
-        let mut pace = Pace::new(costs(Some(Slowed { time, since: since.clone() })));
+        let mut pace = TestbedProcessor::new(costs(Some(Slowed { time, since: since.clone() })));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
         since.tell(Nanos(5_000));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
@@ -125,7 +117,7 @@ mod tests {
         pace.arrived(Nanos(6_100), Packet::Token(Token::default()));
         assert_eq!(pace.next_received(), Some(Nanos(6_160)));
         assert!(pace.receive(Nanos(7_000)).is_some());
-        assert_eq!((pace.send(), pace.done(Nanos(7_000), Nanos(100))), (Nanos(6_250), Nanos(7_100)));
+        assert_eq!((pace.sends(false), pace.done(Nanos(7_000), Nanos(100))), (Nanos(6_250), Nanos(7_100)));
     }
 
     #[test]
@@ -145,6 +137,6 @@ mod tests {
     fn what_leaves_waits_for_what_left_before() {
         let mut pace = pace();
         pace.worked(Nanos(1_000));
-        assert_eq!((pace.send(), pace.send()), (Nanos(1_030), Nanos(1_060)));
+        assert_eq!((pace.sends(false), pace.sends(false)), (Nanos(1_030), Nanos(1_060)));
     }
 }
