@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-const PROTOS: &str = "../crates/run/net/proto";
+const PROTOS: &str = "../crates/run/rpc/proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={PROTOS}");

@@ -6,6 +6,7 @@
 //! message.
 #![no_main]
 
+extern crate self as sluice_rpc;
 extern crate self as tonic;
 extern crate self as tracing;
 
@@ -24,32 +25,33 @@ use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Incarnation, Nanos, TaskType, WorkerId};
 
-use rpc::fields::{name, number, present};
-use rpc::v1;
+use fields::{name, number, present};
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
-#[path = "../../crates/run/net/src/rpc"]
-mod rpc {
-    #[allow(dead_code, reason = "only what hosts send is read")]
-    pub(crate) mod fields;
-    #[allow(dead_code, unreachable_pub, reason = "only what hosts send is read")]
-    pub(crate) mod hosts;
-    #[allow(dead_code, reason = "only what hosts send is read")]
-    mod ops;
-    #[allow(dead_code, reason = "only what hosts send is read")]
-    mod servers;
-    #[allow(dead_code, unreachable_pub, reason = "only some is shown")]
-    mod shown;
+#[allow(dead_code, reason = "only what hosts send is read")]
+#[path = "../../crates/run/rpc/src/fields.rs"]
+pub mod fields;
+#[allow(dead_code, unreachable_pub, reason = "only what hosts send is read")]
+#[path = "../../crates/run/rpc/src/hosts.rs"]
+mod hosts;
+#[allow(dead_code, reason = "only what hosts send is read")]
+#[path = "../../crates/run/rpc/src/ops.rs"]
+mod ops;
+#[allow(dead_code, reason = "only what hosts send is read")]
+#[path = "../../crates/run/rpc/src/servers.rs"]
+mod servers;
+#[allow(dead_code, unreachable_pub, reason = "only some is shown")]
+#[path = "../../crates/run/rpc/src/shown.rs"]
+mod shown;
 
-    pub(crate) use fields::Malformed;
-    pub(crate) use shown::shown;
-
-    /// The messages of `proto/sluice/v1`.
-    #[allow(dead_code, reason = "only what hosts send is read")]
-    pub(crate) mod v1 {
-        include!(concat!(env!("OUT_DIR"), "/sluice.v1.rs"));
-    }
+/// The messages of `proto/sluice/v1`.
+#[allow(dead_code, missing_docs, reason = "only what hosts send is read")]
+pub mod v1 {
+    include!(concat!(env!("OUT_DIR"), "/sluice.v1.rs"));
 }
+
+pub use fields::Malformed;
+pub(crate) use shown::shown;
 
 #[path = "../../crates/run/net/src/agent"]
 mod agent {

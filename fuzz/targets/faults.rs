@@ -5,13 +5,8 @@ use libfuzzer_sys::fuzz_target;
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/run/net/src/error.rs"]
-mod error;
-#[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/run/net/src/faults.rs"]
 mod faults;
-
-use error::NetError;
 
 fuzz_target!(|text: &str| {
     if let Ok(rates) = text.parse::<faults::Rates>() {

@@ -8,9 +8,6 @@ extern crate self as sluice_services;
 use libfuzzer_sys::fuzz_target;
 
 // The files themselves: the crate would bring RPC and TLS into an instrumented build.
-#[allow(dead_code, reason = "only the errors are needed")]
-#[path = "../../crates/run/net/src/error.rs"]
-mod error;
 #[allow(dead_code, reason = "only the kinds of failure are needed")]
 #[path = "../../crates/run/net/src/exit.rs"]
 pub mod exit;
@@ -38,8 +35,6 @@ pub mod served;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/support/src/units.rs"]
 mod units;
-
-use error::NetError;
 
 /// Where a plan's packets are switched; the command's own is also a flag.
 mod flags {

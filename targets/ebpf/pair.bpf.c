@@ -55,7 +55,7 @@ static __always_inline int bounce(struct xdp_md *ctx)
 
 	if (done != XDP_PASS)
 		count(pass.counters, COUNT_RECEIVED);
-	if (done != XDP_ABORTED)
+	if (done != IS_PACKET)
 		return done;
 	if (header->kind == KIND_TOKEN) {
 		struct worker_counters *held;

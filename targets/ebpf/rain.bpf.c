@@ -16,7 +16,10 @@ static __always_inline const struct life *own_life(void)
 	return bpf_map_lookup_elem(&lives, &only);
 }
 
-/* XDP_ABORTED: the frame is a packet, and stands in `pass`. */
+/* No verdict of XDP's: the frame is a packet, and stands in `pass`. */
+enum { IS_PACKET = -1 };
+
+/* XDP's verdict over a frame that ends here, or IS_PACKET. */
 static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
 {
 	enum frame_is is;
@@ -37,7 +40,7 @@ static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
 	pass->now = now_ns(pass->life);
 	pass->out.to = pass->frame.from;
 	pass->out.way = pass->frame.back;
-	return XDP_ABORTED;
+	return IS_PACKET;
 }
 
 static __always_inline enum verdict decide(struct pass *pass)
@@ -61,7 +64,7 @@ static __always_inline int arrives(struct xdp_md *ctx)
 
 	if (done != XDP_PASS)
 		count(pass.counters, COUNT_RECEIVED);
-	if (done != XDP_ABORTED)
+	if (done != IS_PACKET)
 		return done;
 	switch (decide(&pass)) {
 	case VERDICT_SEND:
@@ -104,7 +107,7 @@ int sweep(struct xdp_md *ctx)
 	struct pass pass = {};
 	int done = begin(ctx, &pass);
 
-	if (done != XDP_ABORTED)
+	if (done != IS_PACKET)
 		return done;
 	if (pass.frame.header->kind != KIND_SWEEP)
 		return XDP_DROP;

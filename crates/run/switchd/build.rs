@@ -1,4 +1,4 @@
-//! Builds the gRPC services around `net`'s messages, without protoc, and keeps their description for
+//! Builds the gRPC services around `rpc`'s messages, without protoc, and keeps their description for
 //! reflection.
 
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::{env, fs};
 use prost::Message;
 
 const PROTOS: [&str; 2] = ["sluice/v1/controller.proto", "sluice/v1/tables.proto"];
-const FOLDER: &str = "../net/proto";
+const FOLDER: &str = "../rpc/proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={FOLDER}");
@@ -16,5 +16,5 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("sluice.v1.bin"), descriptors.encode_to_vec())?;
     let services = tonic_prost_build::configure().build_client(false).emit_rerun_if_changed(false);
-    Ok(services.extern_path(".sluice.v1", "::sluice_net::rpc::v1").compile_fds(descriptors)?)
+    Ok(services.extern_path(".sluice.v1", "::sluice_rpc::v1").compile_fds(descriptors)?)
 }

@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use sluice_net::detour;
 use sluice_outcome::run::LeafTrip;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::results::quantiles;
+use sluice_switchd::detour;
 use sluice_wire::{Packet, TaskId, parse};
 
 /// How often the thread looks whether it is to end.

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use sluice_net::rpc::Remote;
 use sluice_outcome::run::LeafTrip;
+use sluice_rpc::Remote;
 use sluice_support::ask::{Asker, rack_now};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::plan::{Plan, Target, WorkerPlan};

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::thread;
 
 use common::{sluice, stderr, stdout};
-use sluice_net::rpc::v1::{self, Counter};
+use sluice_rpc::v1::{self, Counter};
 use sluice_switchd::rpc::services::controller_server::{Controller, ControllerServer};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Empty, Stream};

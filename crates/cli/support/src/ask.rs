@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sluice_net::rpc::v1::controller_client::ControllerClient;
-use sluice_net::rpc::v1::{LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase};
-use sluice_net::rpc::{Remote, RenewedChannel};
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1::{LinkState, StatusRequest, StatusResponse, TypeName, WatchRequest, WorkerPhase};
+use sluice_rpc::{Remote, RenewedChannel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
@@ -49,8 +49,8 @@ impl Asker {
                     Ok(Err(status)) => status,
                     Err(_) => return Err(self.silent(&no_answer())),
                 };
-                let why = sluice_net::rpc::reason(&status);
-                if sluice_net::rpc::is_silence(&status) {
+                let why = sluice_rpc::reason(&status);
+                if sluice_rpc::is_silence(&status) {
                     return Err(self.silent(&why));
                 }
                 let says_not_now = status.code() == Code::Unavailable && status.source().is_none();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use sluice_net::rpc::v1::RecentWork;
+use sluice_rpc::v1::RecentWork;
 
 use crate::decisions::Decisions;
 use crate::peers::Apart;

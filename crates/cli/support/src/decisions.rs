@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 
 use sluice_net::agent::{Slowdowns, judgement_lines};
-use sluice_net::rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
 use sluice_outcome::run::{Decision, Numbers};
 use sluice_outcome::study::Depths;
+use sluice_rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
 
 /// Decisions that a run keeps one by one; what is beyond stays in the depths only.
 const KEPT_MAX: usize = 20_000;
@@ -249,7 +249,7 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use sluice_net::rpc::v1::{Lending, SlowdownCount, WorkerDepth};
+    use sluice_rpc::v1::{Lending, SlowdownCount, WorkerDepth};
 
     use super::*;
 

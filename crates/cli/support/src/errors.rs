@@ -2,14 +2,38 @@
 
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
+use sluice_net::faults::FaultRatesError;
+use sluice_rpc::RpcError;
 use sluice_sim::study::StudyError;
 use sluice_switchd::SwitchdError;
+use sluice_testrig::TestrigError;
 
 use crate::fail::Failure;
 
 impl From<NetError> for Failure {
     fn from(why: NetError) -> Self {
         KernelError::from(why).into()
+    }
+}
+
+impl From<RpcError> for Failure {
+    fn from(why: RpcError) -> Self {
+        NetError::from(why).into()
+    }
+}
+
+impl From<TestrigError> for Failure {
+    fn from(why: TestrigError) -> Self {
+        match why {
+            TestrigError::Net(why) => why.into(),
+            stopped => Self::broken(stopped),
+        }
+    }
+}
+
+impl From<FaultRatesError> for Failure {
+    fn from(why: FaultRatesError) -> Self {
+        Self::bad_input(why)
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use sluice_net::rpc::v1::{RecentWork, StatusResponse, WorkerPhase, WorkerStatus};
 use sluice_report::table::{digits, time};
+use sluice_rpc::v1::{RecentWork, StatusResponse, WorkerPhase, WorkerStatus};
 
 /// The fewest tasks that a mean is believed from.
 const TASKS_MIN: f64 = 5.0;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use sluice_net::program::{CONTROLLER_DEFAULT, TlsArgs};
-use sluice_net::rpc::Remote;
+use sluice_rpc::Remote;
 
 use crate::fail::{Failure, Outcome};
 use crate::print;

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sluice_net::crew::ScheduleStart;
-use sluice_net::worker::{HostCosts, Slowed};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::stats::Warmup;
@@ -19,6 +17,8 @@ use sluice_support::plan::check::SIMULATED_ONLY;
 use sluice_support::policies;
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
+use sluice_testrig::host_group::ScheduleStart;
+use sluice_testrig::processor::{HostCosts, Slowed};
 use sluice_wire::Nanos;
 
 use super::kept::SweepSettings;

@@ -10,12 +10,10 @@ use std::time::Duration;
 use sluice_host::agent::AgentSettings;
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
-use sluice_net::crew::{HostGroup, Player, RunningHostGroup, ScheduleStart};
 use sluice_net::pin::{cores, pin_thread};
-use sluice_net::rpc::Remote;
-use sluice_net::schedule::{Played, Playing};
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_net::worker::WorkerOptions;
+use sluice_rpc::Remote;
 use sluice_services::hold::Hold;
 use sluice_sim::agents;
 use sluice_sim::suits::Suits;
@@ -29,6 +27,8 @@ use sluice_support::shared_memory::{HeldMemory, IN_MEMORY, live_folder_name};
 use sluice_support::stop::Stop;
 use sluice_switch::Config;
 use sluice_switchd::switch::{Count, SwitchConfig};
+use sluice_testrig::host_group::{HostGroup, Player, RunningHostGroup};
+use sluice_testrig::schedule::{Played, Playing};
 use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Epoch, Nanos, Serial, TaskType};
@@ -60,7 +60,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) struct LiveRack {
     place: Place,
     switches: LiveSwitches,
-    crew: RunningHostGroup,
+    hosts: RunningHostGroup,
     player: Player,
     types: Vec<TaskType>,
     /// Who has what tasks need, where something is said of labels.
@@ -107,7 +107,7 @@ impl LiveRack {
         let config = switch_config(ask, who, epoch, &layout);
         let plan = |local| control_plan(ask, who, suits.as_ref(), local);
         let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
-        let mut crew = HostGroup::new(layout.waiting, layout.hosts_core)?;
+        let mut hosts = HostGroup::new(layout.waiting, layout.hosts_core)?;
         let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
         let desk = AgentSetup::of(ask, who)?;
         let controller = switches.controller_of(0);
@@ -115,11 +115,12 @@ impl LiveRack {
         let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
         for number in 0..alone {
             let controller = switches.controller_of(number);
-            let mut options = worker_options(ask, who, &controller, (number, Some(crew.beginning())))?;
+            let mut options = worker_options(ask, who, &controller, number)?;
+            let costs = Some(ask.costs(number, hosts.beginning()));
             options.listen = place.workers_at();
             options.agent = desk.as_ref().map(AgentSetup::file);
             options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
-            place.at_workers(|| crew.worker(&options, Box::new(Hold::of(types.clone()))))??;
+            place.at_workers(|| hosts.worker(&options, costs, Box::new(Hold::of(types.clone()))))??;
         }
         let client = ClientOptions {
             name: "sweep".into(),
@@ -127,10 +128,10 @@ impl LiveRack {
             dilation: ask.dilation,
             ..ClientOptions::of(switches.controller()?)
         };
-        let player = place.at_client(|| crew.player(&client))??;
-        let crew = crew.spawn()?;
+        let player = place.at_client(|| hosts.player(&client))??;
+        let hosts = hosts.spawn()?;
         let mut rack =
-            Self { place, switches, crew, player, types, suited: None, desk, agent: None, servers };
+            Self { place, switches, hosts, player, types, suited: None, desk, agent: None, servers };
         rack.wait_until_ready(alone)?;
         rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
@@ -169,7 +170,7 @@ impl LiveRack {
         stop: &Stop,
     ) -> Outcome<Performance> {
         let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
-        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.crew.late());
+        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.hosts.late());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
@@ -178,14 +179,14 @@ impl LiveRack {
             played,
             counted: self.counted().since(&counted),
             switch_late: self.switches.late().since(switch_late),
-            hosts_late: self.crew.late().since(hosts_late),
+            hosts_late: self.hosts.late().since(hosts_late),
         })
     }
 
     /// Ends all parts.
     pub(crate) fn end(self) -> Outcome<()> {
         drop(self.agent);
-        self.crew.end()?;
+        self.hosts.end()?;
         self.servers.into_iter().try_for_each(LiveServer::end)?;
         self.switches.end()?;
         self.place.clear()
@@ -196,9 +197,9 @@ impl LiveRack {
     fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
         self.player.wait_until_ready(READY_PATIENCE)?;
         let patience = std::time::Instant::now() + READY_PATIENCE;
-        while self.crew.serving() < workers as usize {
-            if self.crew.has_ended() || std::time::Instant::now() > patience {
-                let ready = self.crew.serving();
+        while self.hosts.serving() < workers as usize {
+            if self.hosts.has_ended() || std::time::Instant::now() > patience {
+                let ready = self.hosts.serving();
                 return Err(Failure::broken(format!("only {ready} of {workers} workers registered")));
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -386,18 +387,13 @@ fn slice_of(ask: &Ask, mut place: u32) -> String {
 fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
     let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
     let start = |number| {
-        let options = worker_options(ask, who, controller, (number, None))?;
+        let options = worker_options(ask, who, controller, number)?;
         LiveServer::start(&ask.testbed, options, types.to_vec())
     };
     (0..count).map(start).collect()
 }
 
-fn worker_options(
-    ask: &Ask,
-    who: &Who,
-    controller: &str,
-    (number, beginning): (u32, Option<ScheduleStart>),
-) -> Outcome<WorkerOptions> {
+fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
     // What it states is not measured again: the controller is left alone.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
@@ -406,7 +402,6 @@ fn worker_options(
         quota: quota(ask, who),
         capacity: capacity.max(1),
         dilation: ask.dilation,
-        costs: beginning.map(|beginning| ask.costs(number, beginning)),
         early: who.choice.early().is_some(),
         patience: who.choice.patience(),
         ..WorkerOptions::new(controller)?

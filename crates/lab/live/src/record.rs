@@ -4,11 +4,11 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use sluice_host::client::Outcome as Ending;
-use sluice_net::schedule::Played;
 use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
 use sluice_sim::workload::Trace;
 use sluice_support::fail::Outcome;
 use sluice_support::results::files;
+use sluice_testrig::schedule::Played;
 use sluice_wire::Nanos;
 
 use super::ask::Ask;

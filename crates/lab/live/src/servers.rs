@@ -25,7 +25,7 @@ pub(super) struct LiveServer {
 impl LiveServer {
     /// A server of the testbed with one service, in this slice.
     pub(super) fn start(testbed: &Testbed, worker: WorkerOptions, types: Vec<TaskType>) -> Outcome<Self> {
-        let worker = WorkerOptions { waiting: Waiting::Block, costs: None, ..worker };
+        let worker = WorkerOptions { waiting: Waiting::Block, ..worker };
         let priority = Priority::new(0).map_err(Failure::broken)?;
         let service =
             LaneService { slice: worker.slice.clone(), priority, weight: std::num::NonZeroU32::MIN };

@@ -1,12 +1,12 @@
 //! Who has what tasks need in a live rack, and how many of its tasks met it.
 
 use sluice_host::client::Outcome as Ending;
-use sluice_net::rpc::Remote;
-use sluice_net::schedule::Played;
+use sluice_rpc::Remote;
 use sluice_sim::suits::Suits;
 use sluice_sim::workload::Trace;
 use sluice_support::ask::Asker;
 use sluice_support::fail::Outcome;
+use sluice_testrig::schedule::Played;
 use sluice_wire::serving::Labels;
 use sluice_wire::{TaskType, WorkerId};
 

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sluice_control::Tier;
-use sluice_net::registrar::Controllers;
-use sluice_net::rpc::Remote;
 use sluice_net::udp::{Lateness, Waiting};
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::Controllers;
 use sluice_support::ask::{Asker, rack_now};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_switch::Config;

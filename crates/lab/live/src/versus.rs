@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sluice_host::client::Outcome as Ending;
-use sluice_net::plain::{PlainOptions, PlainRack};
-use sluice_net::schedule::Played;
 use sluice_net::udp::Lateness;
 use sluice_outcome::study::{Measure, Metric, Part};
 use sluice_report::table::{Table, digits, time};
@@ -24,6 +22,8 @@ use sluice_support::print;
 use sluice_support::results::files;
 use sluice_support::stop::Stop;
 use sluice_switch::registry::Choice;
+use sluice_testrig::plain::{PlainOptions, PlainRack};
+use sluice_testrig::schedule::Played;
 use sluice_wire::{Epoch, TaskType};
 
 use super::ask::{self, Ask, Who};

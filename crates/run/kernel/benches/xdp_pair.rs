@@ -87,7 +87,7 @@ fn lacks() -> Option<String> {
 /// What a pair takes in one of the programs, ns.
 fn pair(switch: &mut XdpSwitch, name: &str) -> Result<f64, Box<dyn Error>> {
     set_up(switch)?;
-    let ns = switch.run(name, &[0; 130], PAIRS)?.1.as_nanos();
+    let ns = switch.run(name, &[0; 130], PAIRS)?.mean_time.as_nanos();
     let counts = switch.counts()?;
     let dispatched = counts.iter().find(|(count, _)| *count == "dispatched").ok_or("no such count")?.1;
     let expected = if name.ends_with("first") { u64::from(PAIRS) } else { 0 };

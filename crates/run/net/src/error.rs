@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_rpc::RpcError;
 use sluice_system::{Attempt, advice};
-use sluice_units::shown;
+
+use crate::faults::FaultRatesError;
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -29,16 +31,8 @@ pub enum NetError {
         why: io::Error,
     },
     /// The text does not say which faults to inject: correct it.
-    #[error(
-        "faults `{}`: {}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms",
-        shown(.text), shown(.why)
-    )]
-    Faults {
-        /// The text.
-        text: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    #[error(transparent)]
+    Faults(#[from] FaultRatesError),
     /// The thread could not be pinned: choose another core, or none.
     #[error("cannot pin a thread to core {core} of 0 to {last}: {why}; {}", advice(Attempt::Pin, .why))]
     Pin {
@@ -49,28 +43,9 @@ pub enum NetError {
         /// The kernel's reason.
         why: io::Error,
     },
-    /// The thread of the hosts has ended: what was asked of them was not done, or not all of it.
-    #[error("the hosts have stopped, so not all was done that was asked of them: start them again")]
-    CrewStopped,
-    /// A certificate or key cannot be used: correct it.
-    #[error("TLS: {what}: {why}")]
-    Tls {
-        /// Which one, and where it came from.
-        what: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The text does not name a gRPC service that could be called: correct it.
-    #[error(
-        "address `{}`: {}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT",
-        shown(.text), shown(.why)
-    )]
-    Address {
-        /// The text.
-        text: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    /// The controller cannot be called so, or not now: do as it says.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
     /// Memory that workers share cannot be had: give a folder with room, on a file system in memory.
     #[error("shared memory {}: cannot {doing}: {why}; {}", .path.display(), advice(Attempt::Share, .why))]
     Memory {
@@ -142,16 +117,6 @@ pub enum NetError {
         /// The kernel's reason.
         why: io::Error,
     },
-    /// The other side of a gRPC call cannot be reached, or said no: try again, or do as it says.
-    #[error("{what} at {url}: {why}")]
-    Call {
-        /// Who was called.
-        what: &'static str,
-        /// Where.
-        url: String,
-        /// What came of it.
-        why: String,
-    },
     /// The kernel has no random bits to give: nothing can be done here.
     #[error("cannot draw random bits from /dev/urandom: {why}; {}", advice(Attempt::Read, .why))]
     Random {
@@ -187,6 +152,10 @@ pub enum NetError {
 impl NetError {
     /// Whether the caller can make it go away by asking for something else.
     pub const fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Socket { .. } | Self::Thread { .. } | Self::Call { .. } | Self::Random { .. })
+        match self {
+            Self::Rpc(why) => why.is_bad_input(),
+            Self::Socket { .. } | Self::Thread { .. } | Self::Random { .. } => false,
+            _ => true,
+        }
     }
 }

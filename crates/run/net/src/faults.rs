@@ -10,9 +10,8 @@ use std::str::FromStr;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use sluice_units::shown;
 use sluice_wire::Nanos;
-
-use crate::NetError;
 
 /// How long an overtaken packet is held at most, unless the plan says otherwise.
 const DELAY: Nanos = Nanos::from_millis(1);
@@ -87,14 +86,25 @@ impl Rates {
     }
 }
 
+/// The text does not say which faults to inject: correct it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "faults `{}`: {}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms",
+    shown(.text), shown(.why)
+)]
+pub struct FaultRatesError {
+    text: String,
+    why: String,
+}
+
 impl FromStr for Rates {
-    type Err = NetError;
+    type Err = FaultRatesError;
 
     /// Reads `loss=0.01,dup=0.01,reorder=0.05,delay=2ms`; any part may be missing.
-    fn from_str(text: &str) -> Result<Self, NetError> {
+    fn from_str(text: &str) -> Result<Self, FaultRatesError> {
         let mut rates = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            set(&mut rates, part).map_err(|why| NetError::Faults { text: text.to_owned(), why })?;
+            set(&mut rates, part).map_err(|why| FaultRatesError { text: text.to_owned(), why })?;
         }
         Ok(rates)
     }

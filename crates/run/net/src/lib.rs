@@ -1,15 +1,13 @@
-//! Real time for an application: UDP sockets, its client and its workers, and how both call the controller.
+//! Real time for an application: UDP sockets, its client and its workers.
 //!
 //! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only
-//! moves bytes, tells the time and keeps threads apart. The switch and the controller are not here:
-//! `sluice-switchd`, `sluice-kernel`.
+//! moves bytes, tells the time and keeps threads apart. How the controller is called is `sluice-rpc`. The
+//! switch and the controller are not here: `sluice-switchd`, `sluice-kernel`.
 #![deny(unsafe_code)]
 
 pub mod agent;
 pub mod client;
 pub mod clock;
-pub mod crew;
-pub mod detour;
 mod error;
 pub mod exit;
 pub mod faults;
@@ -19,12 +17,8 @@ mod identity;
 mod parts;
 mod payloads;
 pub mod pin;
-pub mod plain;
 pub mod program;
 pub mod rdma;
-pub mod registrar;
-pub mod rpc;
-pub mod schedule;
 pub mod served;
 pub mod server;
 pub mod service;
@@ -35,5 +29,6 @@ pub use client::{Client, ClientOptions};
 pub use error::NetError;
 pub use program::{run_service, run_service_with};
 pub use service::{Service, ServiceError, Task, service_fn};
+pub use sluice_rpc::{ClientTls, Remote, registrar::Controllers};
 pub use sluice_wire::{Nanos, TaskType};
 pub use worker::{Worker, WorkerOptions};

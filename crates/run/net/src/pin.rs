@@ -16,7 +16,7 @@ pub fn pin_thread(core: usize) -> Result<(), NetError> {
 ///
 /// # Errors
 /// As [`pin_thread`].
-pub(crate) fn settle_thread(core: Option<usize>) -> Result<(), NetError> {
+pub fn settle_thread(core: Option<usize>) -> Result<(), NetError> {
     core.map_or(Ok(()), pin_thread)?;
     sharpen_timers();
     Ok(())

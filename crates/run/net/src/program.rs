@@ -28,13 +28,13 @@ use crate::agent::LINES_FILE;
 use crate::exit::Kind;
 use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
-use crate::rpc::read_anew;
 use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
 use crate::udp::Waiting;
 use crate::worker::{
     LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport,
 };
+use sluice_rpc::read_anew;
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sluice_net::NetError;
+use sluice_rpc::RpcError;
 use sluice_system::{Attempt, advice};
 
 /// Any failure of this crate.
@@ -14,6 +15,9 @@ pub enum SwitchdError {
     /// As for any other end of a rack.
     #[error(transparent)]
     Net(#[from] NetError),
+    /// The other is not called so, or cannot be: do as it says.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
     /// The switch's thread has ended: nothing was done.
     #[error("the switch has stopped, so nothing was done: start it again")]
     SwitchStopped,
@@ -59,6 +63,7 @@ impl SwitchdError {
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Net(why) => why.is_bad_input(),
+            Self::Rpc(why) => why.is_bad_input(),
             Self::SwitchStopped => false,
             _ => true,
         }

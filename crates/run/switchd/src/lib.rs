@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod controller;
+pub mod detour;
 mod error;
 pub mod rpc;
 pub mod state;

@@ -1,7 +1,7 @@
 //! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is
 //! lost: what waits stays where it is, and a slice that takes tasks keeps a worker.
 
-use sluice_net::rpc::v1::{MoveWorkerRequest, SetTypeRequest};
+use sluice_rpc::v1::{MoveWorkerRequest, SetTypeRequest};
 use sluice_support::ask::{Asker, types_of};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::print;

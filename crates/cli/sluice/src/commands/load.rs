@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use sluice_net::ClientOptions;
 use sluice_net::client::{SpineClients, deadline_default};
 use sluice_net::faults::FaultPlan;
-use sluice_net::rpc::Remote;
+use sluice_rpc::Remote;
 use sluice_services::rocks::RocksArgs;
 use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};

@@ -25,7 +25,7 @@ pub(crate) mod write;
 use std::time::Duration;
 
 use sluice_net::client::deadline_default;
-use sluice_net::rpc::ServerTls;
+use sluice_rpc::ServerTls;
 use sluice_support::fail::Outcome;
 use sluice_support::plan::{Plan, SwitchRole};
 use sluice_switchd::rpc::{Guard, RpcServer};

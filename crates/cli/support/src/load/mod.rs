@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use sluice_net::clock::Clock;
-use sluice_net::schedule::{Next, Numbered, Schedule};
 use sluice_outcome::run::ClockStep;
+use sluice_testrig::schedule::{Next, Numbered, Schedule};
 use sluice_wire::Nanos;
 
 pub use source::{Source, Task};

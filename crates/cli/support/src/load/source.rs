@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_net::client::Urgency;
-use sluice_net::schedule::Planned;
 use sluice_services::rocks::{GET_KEYS_MAX, codec};
 use sluice_services::{hold, spin};
 use sluice_sim::Dice;
 use sluice_sim::workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
+use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
 
 use crate::fail::{Failure, Outcome};

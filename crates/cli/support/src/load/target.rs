@@ -7,7 +7,7 @@ use sluice_net::client::{
     self, Outcome as TaskOutcome, RefusedWhy, SpineClients, SubmitError, TaskSpec, UnknownWhy,
 };
 use sluice_net::clock::Clock;
-use sluice_net::rpc::shown;
+use sluice_rpc::shown;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
 use super::source::Task;

@@ -439,7 +439,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use sluice_net::rpc::v1::RecentWork;
+    use sluice_rpc::v1::RecentWork;
 
     use crate::board::{Board, KindNow};
     use crate::peers::Apart;

@@ -6,9 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_host::client::Outcome as Ending;
 use sluice_net::clock::Clock;
-use sluice_net::crew::ScheduleStart;
 use sluice_net::pin::cores;
-use sluice_net::schedule::Played;
 use sluice_outcome::study::Depths;
 use sluice_sim::point::Point;
 use sluice_sim::stats::{Ended, Warmup};
@@ -20,6 +18,8 @@ use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::load::nanos;
 use sluice_support::stop::Stop;
+use sluice_testrig::host_group::ScheduleStart;
+use sluice_testrig::schedule::Played;
 use sluice_wire::{Epoch, Nanos};
 
 use super::band::INTERVAL_NS;

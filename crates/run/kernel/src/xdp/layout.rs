@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use sluice_wire::tables::{ClientRow, SliceRow, WorkerRow};
-use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId};
+use sluice_wire::{
+    ClientId, Endpoint, Generation, Incarnation, Key, Nanos, Serial, SliceId, TaskId, WorkerId,
+};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// An address and port, in network order.
@@ -31,14 +33,28 @@ impl From<At> for Endpoint {
 #[repr(C)]
 pub(super) struct Layout {
     pub(super) version: u32,
-    pub(super) shape: [u32; 11],
+    pub(super) shape: MapShape,
 }
 
-impl Layout {
+/// What the program knows of its maps: the constant `shape` of `tables.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub(super) struct MapShape {
+    pub(super) workers: u32,
+    pub(super) clients: u32,
+    pub(super) slices: u32,
+    pub(super) types: u32,
+    pub(super) tokens_per_slice: u32,
+    pub(super) replay_cells: u32,
     /// Two to this power: cells in a slice's ring.
-    pub(super) const fn ring_bits(&self) -> u32 {
-        self.shape[6]
-    }
+    pub(super) ring_bits: u32,
+    /// How far ahead a ring must be free.
+    pub(super) ahead: u32,
+    /// Whether time comes from [`Life`] instead of the kernel.
+    pub(super) test_mode: u32,
+    pub(super) servers: u32,
+    /// The first ticket of a task that waits.
+    pub(super) tickets_start: u32,
 }
 
 /// `LAYOUT_VERSION` of `tables.h`.
@@ -234,20 +250,51 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Client, incarnation, sequence and attempt of the task in it.
-    pub(super) const fn task(&self) -> (u16, u64, u32, u16) {
-        (
-            u16::from_be_bytes(self.client),
-            u64::from_be_bytes(self.incarnation),
-            u32::from_be_bytes(self.sequence),
-            u16::from_be_bytes(self.attempt),
-        )
+    /// The task in it.
+    pub(super) const fn task(&self) -> TaskInRing {
+        TaskInRing {
+            client: ClientId(u16::from_be_bytes(self.client)),
+            task: TaskId {
+                incarnation: Incarnation(u64::from_be_bytes(self.incarnation)),
+                sequence: Serial(u32::from_be_bytes(self.sequence)),
+            },
+            attempt: u16::from_be_bytes(self.attempt),
+        }
     }
 
-    /// Worker and generation of the token in it.
-    pub(super) const fn token(&self) -> (u16, u32) {
-        ((self.word >> 32) as u16, self.word as u32)
+    /// The token in it.
+    pub(super) const fn token(&self) -> TokenInRing {
+        TokenInRing { worker: WorkerId((self.word >> 32) as u16), generation: Generation(self.word as u32) }
     }
+}
+
+/// A task that waits in the program's ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskInRing {
+    /// Whose it is.
+    pub client: ClientId,
+    /// Which.
+    pub task: TaskId,
+    /// Which try of it.
+    pub attempt: u16,
+}
+
+/// A token that no task has met yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenInRing {
+    /// Whose it is.
+    pub worker: WorkerId,
+    /// The generation in which it was granted.
+    pub generation: Generation,
+}
+
+/// What stands in a slice's queue, oldest first; one of the two is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceQueue {
+    /// Tasks that wait.
+    pub tasks: Vec<TaskInRing>,
+    /// Tokens that no task has met yet.
+    pub tokens: Vec<TokenInRing>,
 }
 
 /// The life of the registers, and where the switch is.

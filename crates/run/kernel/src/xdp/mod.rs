@@ -28,11 +28,13 @@ use aya::{Ebpf, EbpfLoader};
 use sluice_switch::{Config, Refusal};
 use sluice_switchd::switch::Count;
 use sluice_wire::{Epoch, Nanos, ParseError, SliceId, Sweep, Term, encode, encoded_len};
+use zerocopy::IntoBytes as _;
 
 use crate::KernelError;
 pub use driver::{XdpDriver, XdpOptions, detach};
 use failing::{chain, errno, failed};
-use layout::{Cell, LAYOUT_VERSION, Layout, Life, Queue, WorkerCounters};
+use layout::{Cell, LAYOUT_VERSION, Layout, Life, MapShape, Queue, WorkerCounters};
+pub use layout::{SliceQueue, TaskInRing, TokenInRing};
 pub use links::Carried;
 use links::PROGRAM;
 use maps::{Maps, Values};
@@ -68,6 +70,12 @@ const COUNTS: usize = OWN.len() + ParseError::ALL.len() + Refusal::ALL.len();
 /// The longest frame that a test run takes and gives.
 const FRAME_MAX: usize = 4096;
 
+/// The kernel's `enum xdp_action`; what is none of these went wrong.
+const XDP_DROP: u32 = 1;
+const XDP_PASS: u32 = 2;
+const XDP_TX: u32 = 3;
+const XDP_REDIRECT: u32 = 4;
+
 /// How an XDP switch is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpConfig {
@@ -92,6 +100,15 @@ pub enum Fate {
     Redirected(Vec<u8>),
     /// The program went wrong.
     Aborted,
+}
+
+/// What came of a test run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestRan {
+    /// What became of the frame, the last time.
+    pub fate: Fate,
+    /// How long it took on average, each time.
+    pub mean_time: Duration,
 }
 
 /// The program in the kernel.
@@ -148,10 +165,10 @@ impl XdpSwitch {
     ) -> Result<Self, KernelError> {
         let redirects_back = u32::from(redirects_back);
         let layout = layout_of(&config.size, config.test_mode)?;
-        let ring_bits = layout.ring_bits();
+        let ring_bits = layout.shape.ring_bits;
         let pinned = pins.map_or(Ok(Vec::new()), Pins::maps)?;
         let mut loader = EbpfLoader::new();
-        loader.override_global("shape", &layout.shape, true);
+        loader.override_global("shape", layout.shape.as_bytes(), true);
         loader.override_global("redirects_back", &redirects_back, true);
         let entries = maps::entries(&config.size, ring_bits);
         for (map, count) in entries {
@@ -213,7 +230,7 @@ impl XdpSwitch {
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.
     pub fn frame(&self, frame: &[u8]) -> Result<Fate, KernelError> {
-        Ok(self.run(PROGRAM, frame, 1)?.0)
+        Ok(self.run(PROGRAM, frame, 1)?.fate)
     }
 
     /// What leaves over a link of a WRITE that [`XdpSwitch::frame`] sent: as its server wants to see it.
@@ -223,15 +240,14 @@ impl XdpSwitch {
     pub fn copy(&self, link: u32, write: &[u8]) -> Result<Fate, KernelError> {
         let mut frame = write.to_vec();
         frame[..4].copy_from_slice(&link.to_ne_bytes());
-        Ok(self.run("copy", &frame, 1)?.0)
+        Ok(self.run("copy", &frame, 1)?.fate)
     }
 
-    /// A frame through one of the object's programs so often, each time as the time before left it; and how
-    /// long one run took on average.
+    /// A frame through one of the object's programs so often, each time as the time before left it.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with what the kernel said.
-    pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<(Fate, Duration), KernelError> {
+    pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<TestRan, KernelError> {
         let mut out = [0; FRAME_MAX];
         let mut options = TestRunOptions::new();
         options.data_in = Some(frame);
@@ -242,13 +258,13 @@ impl XdpSwitch {
         let ran = program.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
         let left = || out[..ran.data_size_out as usize].to_vec();
         let fate = match ran.return_value {
-            1 => Fate::Dropped,
-            2 => Fate::Passed,
-            3 => Fate::Sent(left()),
-            4 => Fate::Redirected(left()),
+            XDP_DROP => Fate::Dropped,
+            XDP_PASS => Fate::Passed,
+            XDP_TX => Fate::Sent(left()),
+            XDP_REDIRECT => Fate::Redirected(left()),
             _ => Fate::Aborted,
         };
-        Ok((fate, ran.duration))
+        Ok(TestRan { fate, mean_time: ran.duration })
     }
 
     /// Puts a template for the programs that measure; see `targets/ebpf/pair.bpf.c`.
@@ -278,7 +294,7 @@ impl XdpSwitch {
         encode(&packet, &[], &mut bytes).map_err(|why| failed("sweep", &why))?;
         let frame =
             frame::wrap(at, at, &bytes).ok_or_else(|| failed("sweep", &"one address is of two families"))?;
-        Ok(self.run(SWEEP, &frame, 1)?.0)
+        Ok(self.run(SWEEP, &frame, 1)?.fate)
     }
 
     /// Every count under its name: those that the UDP switch has too have the same.
@@ -300,10 +316,8 @@ impl XdpSwitch {
         Ok(std::array::from_fn(|at| each.iter().map(|counts| counts[at]).sum()))
     }
 
-    /// The tasks that wait in a slice (client, incarnation, sequence, attempt) and its parked tokens (worker,
-    /// generation), oldest first.
-    #[expect(clippy::type_complexity, reason = "two lists of what their names say")]
-    pub fn parked(&self, slice: SliceId) -> (Vec<(u16, u64, u32, u16)>, Vec<(u16, u32)>) {
+    /// What stands in a slice's queue.
+    pub fn parked(&self, slice: SliceId) -> SliceQueue {
         let cell = |number: u32| -> Cell {
             let index = (u32::from(slice.0) << self.ring_bits) + (number & ((1 << self.ring_bits) - 1));
             self.maps.cells.get(index)
@@ -311,7 +325,8 @@ impl XdpSwitch {
         let queue: Queue = self.maps.queues.get(slice.0.into());
         let [tasks, tokens] = queue.waiting();
         let tasks = tasks.into_iter().map(|number| cell(number).task());
-        (tasks.collect(), tokens.into_iter().map(|number| cell(number).token()).collect())
+        let tokens = tokens.into_iter().map(|number| cell(number).token());
+        SliceQueue { tasks: tasks.collect(), tokens: tokens.collect() }
     }
 }
 
@@ -326,7 +341,7 @@ pub fn embedded() -> Result<&'static [u8], KernelError> {
 /// How many bytes the maps of a switch of this size take in the kernel.
 pub fn map_bytes(size: &Config) -> u64 {
     // Without CPUs nothing could ask.
-    layout_of(size, false).map_or(0, |layout| maps::bytes(size, layout.ring_bits()))
+    layout_of(size, false).map_or(0, |layout| maps::bytes(size, layout.shape.ring_bits))
 }
 
 /// Where the switch of pinned maps is, and the life of its registers; `None` if no maps are pinned.
@@ -357,19 +372,19 @@ fn layout_of(size: &Config, test_mode: bool) -> Result<Layout, KernelError> {
     let ahead = 2 * (cpus as u32 + 1);
     let held = size.tasks_per_slice.max(size.tokens_per_slice);
     let ring_bits = (2 * held).max(8 * ahead).next_power_of_two().trailing_zeros();
-    let shape = [
-        size.workers.into(),
-        size.clients.into(),
-        size.slices.into(),
-        size.types.into(),
-        size.tokens_per_slice,
-        size.replay_cells,
+    let shape = MapShape {
+        workers: size.workers.into(),
+        clients: size.clients.into(),
+        slices: size.slices.into(),
+        types: size.types.into(),
+        tokens_per_slice: size.tokens_per_slice,
+        replay_cells: size.replay_cells,
         ring_bits,
         ahead,
-        test_mode.into(),
-        size.servers.into(),
-        size.counters_start.0,
-    ];
+        test_mode: test_mode.into(),
+        servers: size.servers.into(),
+        tickets_start: size.counters_start.0,
+    };
     Ok(Layout { version: LAYOUT_VERSION, shape })
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use sluice_conformance::{Plane as _, Shape, Step};
 use sluice_kernel::xdp::frame::{unwrap, wrap};
-use sluice_kernel::xdp::{Fate, XdpSwitch};
+use sluice_kernel::xdp::{Fate, SliceQueue, XdpSwitch};
 use sluice_wire::{
     Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nanos, Nonce,
     Packet, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, Token, WorkerId, encode, parse,
@@ -177,14 +177,14 @@ fn many_at_once_lose_and_double_nothing() {
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
     // What is left over meets what it waits for.
-    let (tasks, tokens) = switch.parked(SliceId(0));
+    let SliceQueue { tasks, tokens } = switch.parked(SliceId(0));
     for _ in tasks {
         pairs[0].token();
     }
     for _ in tokens {
         pairs[0].task();
     }
-    assert_eq!(switch.parked(SliceId(0)), (Vec::new(), Vec::new()));
+    assert_eq!(switch.parked(SliceId(0)), SliceQueue::default());
 
     // And every cell has been given back: the ring goes on for laps.
     let before = pairs[0].dispatched.len();

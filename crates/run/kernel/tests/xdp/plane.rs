@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use sluice_conformance::{After, Plane, Sent, Shape, SliceAfter, TaskAfter, WorkerAfter};
 use sluice_kernel::KernelError;
 use sluice_kernel::xdp::frame::{MACS, unwrap, wrap};
-use sluice_kernel::xdp::{Fate, Way, XdpConfig, XdpSwitch};
+use sluice_kernel::xdp::{Fate, SliceQueue, TaskInRing, Way, XdpConfig, XdpSwitch};
 use sluice_switch::Config;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Nanos, ServerId, SliceId, Sweep, WorkerId};
@@ -76,10 +76,19 @@ impl Xdp {
         let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(slice))? else {
             panic!("a slice")
         };
-        let (tasks, tokens) = self.switch.parked(slice);
-        let task =
-            |(client, incarnation, sequence, attempt)| TaskAfter { client, incarnation, sequence, attempt };
-        Ok(SliceAfter { balance: state.balance, tasks: tasks.into_iter().map(task).collect(), tokens })
+        let SliceQueue { tasks, tokens } = self.switch.parked(slice);
+        let task = |waits: TaskInRing| TaskAfter {
+            client: waits.client.0,
+            incarnation: waits.task.incarnation.0,
+            sequence: waits.task.sequence.0,
+            attempt: waits.attempt,
+        };
+        let tokens = tokens.into_iter().map(|token| (token.worker.0, token.generation.0));
+        Ok(SliceAfter {
+            balance: state.balance,
+            tasks: tasks.into_iter().map(task).collect(),
+            tokens: tokens.collect(),
+        })
     }
 
     /// What leaves of the last WRITE over a server's link.

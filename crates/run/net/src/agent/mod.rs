@@ -19,7 +19,7 @@ mod thread;
 use sluice_host::agent::AgentSettings;
 use sluice_wire::Nanos;
 
-use crate::rpc::Remote;
+use sluice_rpc::Remote;
 
 pub use desk::{Desk, Interval};
 pub use lines::{LINES, LINES_FILE, Line, Lines, RING, Reader, Seat};

@@ -9,8 +9,8 @@ use sluice_wire::{SliceId, WorkerId};
 
 use super::AgentOptions;
 use super::desk::Interval;
-use crate::rpc::fields::number;
-use crate::rpc::{Malformed, v1};
+use sluice_rpc::fields::number;
+use sluice_rpc::{Malformed, v1};
 
 /// Workers that a line names one by one.
 const NAMED_MAX: usize = 8;

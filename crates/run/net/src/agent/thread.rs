@@ -15,10 +15,10 @@ use super::desk::Desk;
 use super::{AgentOptions, said};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::rpc::v1::ReportIntervalRequest;
-use crate::rpc::v1::controller_client::ControllerClient;
-use crate::rpc::{Malformed, RenewedChannel, reason, v1};
 use crate::udp::sys;
+use sluice_rpc::v1::ReportIntervalRequest;
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::{Malformed, RenewedChannel, reason, v1};
 
 /// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
 const LOOKS: u64 = 8;

@@ -10,7 +10,7 @@ use sluice_host::client as host;
 use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
 use tokio::sync::oneshot;
 
-use crate::rpc::shown;
+use sluice_rpc::shown;
 
 pub use sluice_host::client::{RefusedWhy, UnknownWhy};
 

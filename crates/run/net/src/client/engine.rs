@@ -19,8 +19,8 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
-use crate::registrar::{ClientRegistrar, RegistrarEvent};
 use crate::udp::{Outbox, Socket, Wait};
+use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 
 /// How often tasks that wait to be sent are looked through for deadlines that passed.
 const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);

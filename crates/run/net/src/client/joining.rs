@@ -6,14 +6,21 @@ use std::time::{Duration, Instant};
 use crate::NetError;
 
 /// What is new of it.
-pub(crate) enum Joining {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Joining {
+    /// It is registered.
     Joined,
+    /// Not yet, and why.
     Waiting(String),
+    /// It never will be, and why.
     Refused(String),
 }
 
 /// Waits until the client is registered with this controller.
-pub(crate) fn wait_until_joined(
+///
+/// # Errors
+/// [`NetError::NotRegistered`] when that takes longer than `patience`, [`NetError::Refused`].
+pub fn wait_until_joined(
     joining: &Receiver<Joining>,
     controller: &str,
     patience: Duration,

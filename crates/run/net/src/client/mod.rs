@@ -40,13 +40,13 @@ use crate::clock::Clock;
 use crate::faults::FaultPlan;
 use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
-use crate::registrar::{ClientRegistrar, Controllers};
-use crate::rpc::Remote;
 use crate::udp::{Socket, SocketOptions, Waiting};
 use ended::Completion;
 use engine::{Engine, Parts};
-pub(crate) use joining::{Joining, wait_until_joined};
+pub use joining::{Joining, wait_until_joined};
 use shared::{ClientShared, Command, Task};
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::{ClientRegistrar, Controllers};
 use submit_gate::{GateAnswer, lane};
 
 /// How a client is set up. [`ClientOptions::new`] gives the defaults.
@@ -81,7 +81,7 @@ impl ClientOptions {
     /// URL).
     ///
     /// # Errors
-    /// [`NetError::Address`] if that is no address.
+    /// [`NetError::Rpc`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }
@@ -102,8 +102,11 @@ impl ClientOptions {
         }
     }
 
-    /// The client's socket, and what it says of itself to the controller.
-    pub(crate) fn open(&self) -> Result<(Socket, ClientHello), NetError> {
+    /// The client's socket, and what it says of itself to the controller: for a driver of one's own.
+    ///
+    /// # Errors
+    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    pub fn open(&self) -> Result<(Socket, ClientHello), NetError> {
         let options = SocketOptions {
             datagram_max: self.datagram_max,
             waiting: self.waiting,

@@ -13,8 +13,8 @@ use sluice_wire::TaskType;
 
 use super::{Client, ClientOptions, ClientReport};
 use crate::NetError;
-use crate::registrar::Controllers;
-use crate::rpc::Remote;
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::Controllers;
 
 /// A client for each spine.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::NetError;
 use crate::client::{ClientOptions, SpineClients};
-use crate::rpc::{ClientTls, Remote};
+use sluice_rpc::{ClientTls, Remote};
 
 /// Where a controller is, if nobody says otherwise.
 pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
@@ -26,7 +26,7 @@ impl ControllerArgs {
     /// The controller that these flags name.
     ///
     /// # Errors
-    /// [`NetError::Address`], or [`NetError::Tls`] for a file that does not hold what it should.
+    /// [`NetError::Rpc`] for an address that is none, and for a file that does not hold what it should.
     pub fn remote(&self) -> Result<Remote, NetError> {
         self.tls.remote(&self.controller)
     }
@@ -101,13 +101,13 @@ impl TlsArgs {
     /// The service at `address`, called as these flags say.
     ///
     /// # Errors
-    /// [`NetError::Address`], or [`NetError::Tls`] for a file that does not hold what it should.
+    /// [`NetError::Rpc`] for an address that is none, and for a file that does not hold what it should.
     pub fn remote(&self, address: &str) -> Result<Remote, NetError> {
         let identity = match self.identity.as_deref() {
             Some([certificate, key]) => Some((certificate.as_path(), key.as_path())),
             _ => None,
         };
         let tls = self.ca.as_deref().map(|ca| ClientTls::from_files(ca, identity)).transpose()?;
-        Remote::new(address, tls.as_ref())
+        Ok(Remote::new(address, tls.as_ref())?)
     }
 }

@@ -29,12 +29,12 @@ use crate::clock::Clock;
 use crate::faults::FaultPlan;
 use crate::pin::pin_thread;
 use crate::rdma::{Capture, Receiver};
-use crate::registrar::{RegistrarEvent, ServerRegistrar};
-use crate::rpc::Remote;
 use crate::udp::{SocketOptions, Wait, Waiting, Waker};
 pub use line::PairLine;
 use rings::Rings;
 pub use rings::ring_file;
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::{RegistrarEvent, ServerRegistrar};
 
 /// How long a server that ends waits for the controller to let it go.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(1_000);
@@ -74,7 +74,7 @@ impl ServerOptions {
     /// or a URL).
     ///
     /// # Errors
-    /// [`NetError::Address`] if that is no address.
+    /// [`NetError::Rpc`] if that is no address.
     pub fn new(controller: &str, memory: PathBuf) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?, memory))
     }

@@ -29,7 +29,7 @@ use sluice_wire::{Endpoint, Nanos};
 pub use inbox::{Datagram, Inbox};
 pub use lateness::{Lateness, PublishedLateness};
 pub use outbox::Outbox;
-pub(crate) use ready::ReadySet;
+pub use ready::{Ready, ReadySet};
 pub use ring::BATCH;
 pub(crate) use sys::realtime;
 #[cfg(test)]
@@ -155,7 +155,7 @@ impl Socket {
     ///
     /// # Errors
     /// [`NetError::Socket`] when an option is refused.
-    pub(crate) fn over(socket: UdpSocket, options: &SocketOptions) -> Result<Self, NetError> {
+    pub fn over(socket: UdpSocket, options: &SocketOptions) -> Result<Self, NetError> {
         let local = socket.local_addr().map_err(|why| NetError::Socket { what: "getsockname", why })?;
         let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
         let fd = Arc::new(OwnedFd::from(socket));
@@ -246,7 +246,7 @@ impl Socket {
     }
 
     /// Sends what is queued or due, for an owner that does not receive at once.
-    pub(crate) fn send_due(&mut self) {
+    pub fn send_due(&mut self) {
         self.outbox.release(sys::monotonic());
         self.outbox.flush();
     }
@@ -280,16 +280,17 @@ impl Socket {
     }
 
     /// Lets `waker` end its waits instead of its own, for sockets that share a thread.
-    pub(crate) fn share_waker(&mut self, waker: Waker) {
+    pub fn share_waker(&mut self, waker: Waker) {
         self.waker = waker;
     }
 
     /// Reads what the network said of peers, which would else make the socket look ready for ever.
-    pub(crate) fn take_errors(&mut self) {
+    pub fn take_errors(&mut self) {
         self.outbox.take_errors();
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    /// For whoever waits for several sockets at once ([`ReadySet`]).
+    pub fn fd(&self) -> BorrowedFd<'_> {
         self.outbox.fd()
     }
 

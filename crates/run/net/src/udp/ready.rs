@@ -11,7 +11,7 @@ use crate::NetError;
 const READY_MAX: usize = 64;
 
 /// The sockets that share a thread, and how that thread waits.
-pub(crate) struct ReadySet {
+pub struct ReadySet {
     set: OwnedFd,
     events: [libc::epoll_event; READY_MAX],
     filled: usize,
@@ -21,16 +21,19 @@ pub(crate) struct ReadySet {
 
 /// A socket that has something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ready {
+pub struct Ready {
     /// The name that it was added under.
-    pub(crate) token: usize,
+    pub token: usize,
     /// It has an error to tell.
-    pub(crate) error: bool,
+    pub error: bool,
 }
 
 impl ReadySet {
     /// An empty set; its waker ends its waits.
-    pub(crate) fn new(waiting: Waiting) -> Result<Self, NetError> {
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel has no more descriptors.
+    pub fn new(waiting: Waiting) -> Result<Self, NetError> {
         let failed = |what| move |why| NetError::Socket { what, why };
         Ok(Self {
             set: sys::ready_set().map_err(failed("epoll_create1"))?,
@@ -42,18 +45,24 @@ impl ReadySet {
     }
 
     /// What ends a wait from another thread.
-    pub(crate) fn waker(&self) -> Waker {
+    pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
     /// Watches a socket under the name `token`.
-    pub(crate) fn add(&self, socket: BorrowedFd<'_>, token: usize) -> Result<(), NetError> {
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel refuses.
+    pub fn add(&self, socket: BorrowedFd<'_>, token: usize) -> Result<(), NetError> {
         let failed = |why| NetError::Socket { what: "epoll_ctl", why };
         sys::watch(self.set.as_fd(), socket, token as u64).map_err(failed)
     }
 
     /// Waits until a socket has something, `due` has come, or the waker was called; says whether it was.
-    pub(crate) fn wait(&mut self, due: Option<Nanos>) -> Result<bool, NetError> {
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel refuses to wait.
+    pub fn wait(&mut self, due: Option<Nanos>) -> Result<bool, NetError> {
         let began = sys::monotonic();
         loop {
             let failed = |why| NetError::Socket { what: "epoll_wait", why };
@@ -76,7 +85,7 @@ impl ReadySet {
     }
 
     /// What the last wait found.
-    pub(crate) fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
+    pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
         self.events[..self.filled].iter().map(|event| {
             let (token, bits) = (event.u64, event.events);
             Ready { token: token as usize, error: bits & libc::EPOLLERR as u32 != 0 }

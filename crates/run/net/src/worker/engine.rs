@@ -20,15 +20,16 @@ use super::run::{Ended, Runner, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
 use super::telling::Telling;
+use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;
-use crate::crew::Turn;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
-use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
+pub use processor::EmulatedProcessor;
 use processor::{Processor, Way};
+use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// How long a worker that ends waits for the controller to let it go.
 pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
@@ -36,7 +37,7 @@ pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
 const SWITCHES: usize = 4;
 
 /// The thread's state.
-pub(crate) struct Engine<S> {
+pub(super) struct Engine<S> {
     socket: Socket,
     machine: Worker,
     settings: WorkerSettings,
@@ -92,7 +93,7 @@ impl<S: Service> Engine<S> {
         hello: WorkerHello,
         (registrar, telling): (WorkerRegistrar, Option<Telling>),
         service: S,
-        stopper: Stopper,
+        (stopper, processor): (Stopper, Option<Box<dyn EmulatedProcessor>>),
     ) -> Self {
         let settings = settings(options);
         let clock = Clock::start();
@@ -101,7 +102,10 @@ impl<S: Service> Engine<S> {
         let packet_max = options.datagram_max.saturating_sub(HEADER_BYTES);
         Self {
             machine: Worker::new(),
-            effects: Effects::new(&settings, options, hello.at, packet_max),
+            effects: Effects {
+                processor: Processor::new(processor),
+                ..Effects::new(&settings, options, hello.at, packet_max)
+            },
             runner: Runner::new(service, TASK_BYTES_MAX as usize, packet_max),
             actions: Vec::new(),
             busy: None,
@@ -133,24 +137,24 @@ impl<S: Service> Engine<S> {
     }
 
     /// One step of a worker that shares its thread.
-    pub(crate) fn turn(&mut self) -> Result<Turn, NetError> {
+    pub(super) fn turn(&mut self) -> Result<Turn, NetError> {
         let over = self.step(Wait::Poll)?;
         self.socket.send_due();
         let next = [self.next_step(), self.socket.next_due()].into_iter().flatten().min();
         Ok(if over { Turn::Over } else { Turn::At(next) })
     }
 
-    pub(crate) fn socket(&mut self) -> &mut Socket {
+    pub(super) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
     }
 
     /// Whether it is registered.
-    pub(crate) fn is_serving(&self) -> bool {
+    pub(super) fn is_serving(&self) -> bool {
         self.machine.stats().serving
     }
 
     /// What it did.
-    pub(crate) fn into_report(self) -> WorkerReport {
+    pub(super) fn into_report(self) -> WorkerReport {
         let name = (self.hello.name.as_str(), self.dilation);
         let ran = self.clock.now().since(self.began);
         let ahead = (self.effects.slots.copied, self.effects.slots.missed);
@@ -516,7 +520,7 @@ impl Effects {
             replies: Payloads::new(settings.replies_max + 2 * settings.held_max),
             run: None,
             renew: false,
-            processor: Processor::new(options.costs.as_ref()),
+            processor: Processor::new(None),
             ranked: false,
         }
     }

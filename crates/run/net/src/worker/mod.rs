@@ -9,13 +9,13 @@ mod early;
 mod engine;
 mod lanes;
 mod options;
-mod pace;
 mod recent;
 mod report;
 mod run;
 mod slots;
 mod stopper;
 mod telling;
+mod turn;
 
 use std::fmt;
 
@@ -23,18 +23,19 @@ use sluice_control::WorkerHello;
 
 use crate::NetError;
 use crate::pin::settle_thread;
-use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::Socket;
-pub(crate) use engine::Engine;
+pub use engine::EmulatedProcessor;
+use engine::Engine;
 pub use lanes::{LaneServer, LaneServerOptions, LaneService};
 pub use options::WorkerOptions;
 use options::bind;
-pub use pace::{HostCosts, Slowed};
 pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
+use sluice_rpc::registrar::WorkerRegistrar;
 pub use stopper::Stopper;
 use telling::Telling;
+pub use turn::Turn;
 
 /// A worker that is ready to run.
 pub struct Worker<S> {
@@ -51,19 +52,8 @@ impl<S: Service> Worker<S> {
     pub fn new(options: &WorkerOptions, service: S) -> Result<Self, NetError> {
         let socket = bind(options)?;
         let stopper = Stopper::new(socket.waker());
-        let engine = engine(options, socket, service, stopper.clone())?;
+        let engine = engine(options, socket, service, (stopper.clone(), None))?;
         Ok(Self { engine, pin: options.pin, stopper })
-    }
-
-    /// The same for a worker that shares its thread with others, whom the same stopper ends.
-    pub(crate) fn of_crew(
-        options: &WorkerOptions,
-        service: S,
-        stopper: Stopper,
-    ) -> Result<Engine<S>, NetError> {
-        let mut socket = bind(options)?;
-        socket.share_waker(stopper.waker());
-        engine(options, socket, service, stopper)
     }
 
     /// What ends [`Worker::run`].
@@ -82,12 +72,57 @@ impl<S: Service> Worker<S> {
     }
 }
 
+/// A worker that shares its thread with others: whoever runs that thread gives each its turns.
+pub struct SharedWorker<S>(Engine<S>);
+
+impl<S: Service> SharedWorker<S> {
+    /// Opens the socket and begins to register. The stopper ends all of its thread's workers, and what wakes
+    /// that thread wakes it for this one; the options' core and way to wait are the thread's affair. With a
+    /// `processor` the worker's time is that one's.
+    ///
+    /// # Errors
+    /// As for [`Worker::new`].
+    pub fn new(
+        options: &WorkerOptions,
+        service: S,
+        stopper: Stopper,
+        processor: Option<Box<dyn EmulatedProcessor>>,
+    ) -> Result<Self, NetError> {
+        let mut socket = bind(options)?;
+        socket.share_waker(stopper.waker());
+        engine(options, socket, service, (stopper, processor)).map(Self)
+    }
+
+    /// Takes what came and does what is due, without waiting.
+    ///
+    /// # Errors
+    /// As for [`Worker::run`].
+    pub fn turn(&mut self) -> Result<Turn, NetError> {
+        self.0.turn()
+    }
+
+    /// Its socket, to wait for.
+    pub fn socket(&mut self) -> &mut Socket {
+        self.0.socket()
+    }
+
+    /// Whether it is registered.
+    pub fn is_serving(&self) -> bool {
+        self.0.is_serving()
+    }
+
+    /// What it did.
+    pub fn into_report(self) -> WorkerReport {
+        self.0.into_report()
+    }
+}
+
 /// What a worker's thread runs; it begins to register.
 fn engine<S: Service>(
     options: &WorkerOptions,
     socket: Socket,
     service: S,
-    stopper: Stopper,
+    (stopper, processor): (Stopper, Option<Box<dyn EmulatedProcessor>>),
 ) -> Result<Engine<S>, NetError> {
     let hello = WorkerHello {
         name: options.name.clone(),
@@ -107,7 +142,7 @@ fn engine<S: Service>(
     let telling = options.agent.clone().map(|file| Telling::new(file, options.name.clone()));
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
-    Ok(Engine::new(options, socket, hello, (registrar, telling), service, stopper))
+    Ok(Engine::new(options, socket, hello, (registrar, telling), service, (stopper, processor)))
 }
 
 impl<S> fmt::Debug for Worker<S> {

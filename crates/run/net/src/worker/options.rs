@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{HostCosts, ServerMemory};
+use super::ServerMemory;
 use crate::NetError;
 use crate::faults::FaultPlan;
-use crate::rpc::Remote;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
+use sluice_rpc::Remote;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -36,8 +36,6 @@ pub struct WorkerOptions {
     pub patience: u8,
     /// The lines of its server's agent ([`crate::agent::Lines`]), if that finds its quota.
     pub agent: Option<PathBuf>,
-    /// What a testbed's processor takes for packets, if this machine stands for one.
-    pub costs: Option<HostCosts>,
     /// The longest packet, in bytes of UDP payload.
     pub datagram_max: usize,
     /// How the thread waits.
@@ -53,7 +51,7 @@ impl WorkerOptions {
     /// URL).
     ///
     /// # Errors
-    /// [`NetError::Address`] if that is no address.
+    /// [`NetError::Rpc`] if that is no address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }
@@ -73,7 +71,6 @@ impl WorkerOptions {
             early: false,
             patience: 0,
             agent: None,
-            costs: None,
             datagram_max: DATAGRAM_BYTES,
             waiting: Waiting::default(),
             pin: None,

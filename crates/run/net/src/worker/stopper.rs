@@ -23,7 +23,8 @@ pub(super) enum StopOrder {
 }
 
 impl Stopper {
-    pub(crate) fn new(waker: Waker) -> Self {
+    /// What ends workers of a thread that this wakes.
+    pub fn new(waker: Waker) -> Self {
         Self { asked: Arc::new(AtomicU8::new(0)), waker }
     }
 
@@ -41,7 +42,7 @@ impl Stopper {
     }
 
     /// Whether anything was asked.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         self.asked() != StopOrder::Nothing
     }
 

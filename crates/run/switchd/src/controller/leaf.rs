@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use sluice_control::{LeafAction, LeafLine, WorkerHello};
 use sluice_net::NetError;
-use sluice_net::registrar::{Controllers, RegistrarEvent, WorkerRegistrar};
+use sluice_rpc::registrar::{Controllers, RegistrarEvent, WorkerRegistrar};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Endpoint, SliceId, sizes::QUOTA_MAX};
 

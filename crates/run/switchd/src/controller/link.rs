@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use sluice_net::rpc::Remote;
+use sluice_rpc::Remote;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::mpsc;

@@ -10,10 +10,10 @@ use sluice_control::{
     View, WorkerHello, WorkerPhase, WorkerView,
 };
 use sluice_net::agent::said;
-use sluice_net::rpc::Caller;
-use sluice_net::rpc::fields::{self, number, present};
-use sluice_net::rpc::misanswered;
-use sluice_net::rpc::{Malformed, shown, v1};
+use sluice_rpc::Caller;
+use sluice_rpc::fields::{self, number, present};
+use sluice_rpc::misanswered;
+use sluice_rpc::{Malformed, shown, v1};
 use sluice_wire::{Endpoint, Generation, Incarnation, Key, TaskType, WorkerId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::Stream;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use sluice_net::rpc::{Caller, CallerRole};
+use sluice_rpc::{Caller, CallerRole};
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;

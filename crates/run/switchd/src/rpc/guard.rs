@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use sluice_net::rpc::ServerTls;
+use sluice_rpc::ServerTls;
 
 use crate::SwitchdError;
 

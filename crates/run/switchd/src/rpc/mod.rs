@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A [`Guard`] keeps strangers out, and a gate before all services asks each call for the role that it takes
-//! ([`CallerRole`](sluice_net::rpc::CallerRole)); what is refused is counted. Servers have threads of their
+//! ([`CallerRole`](sluice_rpc::CallerRole)); what is refused is counted. Servers have threads of their
 //! own ([`RpcServer`]); nothing here touches a task's packets. Each service is listed by reflection.
 
 mod accept;

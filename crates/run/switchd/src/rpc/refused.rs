@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use sluice_net::rpc::{Malformed, RenewedTls, shown, told_of_end, v1};
+use sluice_rpc::{Malformed, RenewedTls, shown, told_of_end, v1};
 
 /// Why a call is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

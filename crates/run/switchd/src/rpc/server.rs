@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sluice_net::NetError;
-use sluice_net::rpc::{RenewedTls, ServerTls};
+use sluice_rpc::{RenewedTls, ServerTls};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tonic::service::Routes;
@@ -147,8 +147,8 @@ mod tests {
     use std::net::TcpStream;
     use std::sync::mpsc;
 
-    use sluice_net::rpc::v1::controller_client::ControllerClient;
-    use sluice_net::rpc::{Remote, v1};
+    use sluice_rpc::v1::controller_client::ControllerClient;
+    use sluice_rpc::{Remote, v1};
     use tokio_stream::wrappers::ReceiverStream;
     use tonic::Code;
     use tonic_reflection::pb::v1::ServerReflectionRequest;

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sluice_net::rpc::fields::{Malformed, endpoint, present};
-use sluice_net::rpc::v1::tables_client::TablesClient;
-use sluice_net::rpc::{Remote, RenewedChannel, shown, v1};
+use sluice_rpc::fields::{Malformed, endpoint, present};
+use sluice_rpc::v1::tables_client::TablesClient;
+use sluice_rpc::{Remote, RenewedChannel, shown, v1};
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Epoch, Term};
 use tokio::sync::oneshot;

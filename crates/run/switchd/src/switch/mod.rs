@@ -32,9 +32,9 @@ pub use counters::{Count, SwitchCounters};
 pub use delays::Delays;
 pub use mailbox::{Mailbox, TablePort};
 
+use crate::detour;
 use sluice_net::NetError;
 use sluice_net::clock::monotonic;
-use sluice_net::detour;
 use sluice_net::pin::{pin_thread, sharpen_timers};
 use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waker};
 

@@ -6,7 +6,7 @@ mod lag;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use sluice_net::detour;
+use crate::detour;
 use sluice_net::udp::{BATCH, Inbox, Outbox};
 use sluice_switch::horus::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};

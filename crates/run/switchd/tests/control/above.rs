@@ -2,8 +2,8 @@
 //! spine's tables, and a controller that spines do not believe writes none either.
 
 use sluice_control::{Plan, Tier, WorkerHello};
-use sluice_net::rpc::v1;
-use sluice_net::rpc::v1::tables_client::TablesClient;
+use sluice_rpc::v1;
+use sluice_rpc::v1::tables_client::TablesClient;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_above};
 use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
 use tonic::Code;

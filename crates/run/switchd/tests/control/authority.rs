@@ -3,7 +3,7 @@
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType, date_time_ymd,
 };
-use sluice_net::rpc::{ClientTls, Remote, ServerTls};
+use sluice_rpc::{ClientTls, Remote, ServerTls};
 use sluice_switchd::rpc::RpcServer;
 
 /// A certificate and its key, in PEM.

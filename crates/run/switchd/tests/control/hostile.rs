@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use rcgen::SanType;
-use sluice_net::rpc::v1;
-use sluice_net::rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1;
+use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_wire::Endpoint;
 use tonic::Code;
 

@@ -1,14 +1,14 @@
 //! Names that come from outside: what could end a line or command a terminal is refused, and counted.
 
-use sluice_net::rpc::v1;
-use sluice_net::rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1;
+use sluice_rpc::v1::controller_client::ControllerClient;
 use tonic::{Code, Status};
 
 use crate::rack::{Switch, embedded, remote, worker_hello};
 
 const HOSTILE: [&str; 5] = ["w\n1", "\u{1b}[2Jw", "w\u{202e}1", "w 1", "\u{9b}1m"];
 
-type Calls = ControllerClient<sluice_net::rpc::RenewedChannel>;
+type Calls = ControllerClient<sluice_rpc::RenewedChannel>;
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_name_that_could_command_a_terminal_is_refused_in_every_call_and_counted() {

@@ -4,10 +4,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use sluice_control::WorkerHello;
-use sluice_net::registrar::{ClientRole, WorkerRole};
-use sluice_net::rpc::Remote;
-use sluice_net::rpc::v1;
-use sluice_net::rpc::v1::tables_client::TablesClient;
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::{ClientRole, WorkerRole};
+use sluice_rpc::v1;
+use sluice_rpc::v1::tables_client::TablesClient;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
 use sluice_wire::tables::{TableAnswer, TableOp};

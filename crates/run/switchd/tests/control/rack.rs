@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sluice_control::{ClientHello, Plan, SlicePlan, WorkerHello};
 use sluice_net::NetError;
-use sluice_net::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
-use sluice_net::rpc::Remote;
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::{ClientRegistrar, Registrar, RegistrarEvent, Role, WorkerRegistrar};
 use sluice_switch::Config;
 use sluice_switch::horus::FabricReading;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
@@ -163,13 +163,13 @@ pub(crate) struct Host<R: Role> {
     woken: Receiver<()>,
 }
 
-pub(crate) fn worker(controller: Remote, hello: WorkerHello) -> Host<sluice_net::registrar::WorkerRole> {
+pub(crate) fn worker(controller: Remote, hello: WorkerHello) -> Host<sluice_rpc::registrar::WorkerRole> {
     let (wake, woken) = mpsc::channel();
     let line = WorkerRegistrar::worker(controller, hello, move || wake.send(()).unwrap_or_default()).unwrap();
     Host { line, woken }
 }
 
-pub(crate) fn client(controller: Remote, hello: ClientHello) -> Host<sluice_net::registrar::ClientRole> {
+pub(crate) fn client(controller: Remote, hello: ClientHello) -> Host<sluice_rpc::registrar::ClientRole> {
     let (wake, woken) = mpsc::channel();
     let line = ClientRegistrar::client(controller, hello, move || wake.send(()).unwrap_or_default()).unwrap();
     Host { line, woken }

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use sluice_control::{ClientHello, WorkerHello};
-use sluice_net::rpc::v1;
-use sluice_net::rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1;
+use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_wire::{Generation, Key, Serial, SliceId, TaskType, WorkerId};
 use tonic::Code;
 use tonic_reflection::pb::v1::ServerReflectionRequest;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{CertificateParams, date_time_ymd};
-use sluice_net::rpc::{ClientTls, ServerTls, read_anew};
+use sluice_rpc::{ClientTls, ServerTls, read_anew};
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_switchd::rpc::{Guard, RpcServer};
 use tempfile::TempDir;
@@ -77,7 +77,7 @@ async fn new_files_are_read_by_all_and_nobody_is_lost() {
     assert_eq!(seen.workers.iter().map(|worker| worker.name.as_str()).collect::<Vec<_>>(), ["b/w"]);
     for _ in 0..3 {
         let renewed = host.until(|event| match event {
-            sluice_net::registrar::RegistrarEvent::Granted(grant) => Some(grant),
+            sluice_rpc::registrar::RegistrarEvent::Granted(grant) => Some(grant),
             other => panic!("{other:?}"),
         });
         assert_eq!((renewed.worker, renewed.key), (grant.worker, grant.key));
@@ -95,7 +95,7 @@ fn a_certificate_that_ends_is_asked_for_again_and_a_new_one_is_enough() {
     let host = worker(over_tls(&server, &files.host()), worker_hello("b/w"));
     host.granted();
     let why = host.until(|event| match event {
-        sluice_net::registrar::RegistrarEvent::Lost { why } => Some(why),
+        sluice_rpc::registrar::RegistrarEvent::Lost { why } => Some(why),
         _ => None,
     });
     assert!(!why.is_empty());

@@ -1,9 +1,8 @@
 //! Who may say what: no certificate, another role's, another's name, none that is believed.
 
 use sluice_control::{ServerHello, WorkerHello};
-use sluice_net::NetError;
-use sluice_net::rpc::v1::controller_client::ControllerClient;
-use sluice_net::rpc::{ClientTls, Remote, ServerTls, reason, v1};
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::{ClientTls, Remote, RpcError, ServerTls, reason, v1};
 use sluice_switchd::SwitchdError;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};
 use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
@@ -12,7 +11,7 @@ use tonic::{Code, Status};
 use crate::authority::{Authority, Made, expired, over_tls, params, self_made};
 use crate::rack::{ANY, Switch, client, client_hello, embedded, options, remote, worker, worker_hello};
 
-pub(crate) type Calls = ControllerClient<sluice_net::rpc::RenewedChannel>;
+pub(crate) type Calls = ControllerClient<sluice_rpc::RenewedChannel>;
 
 pub(crate) fn controller(switch: &Switch, tls: ServerTls) -> RpcServer {
     let options = options(SwitchLink::Here(switch.local()));
@@ -292,7 +291,7 @@ fn tables_are_served_everywhere_to_controllers_alone() {
     let operators = beside("operator");
     let waiting = worker(remote(&operators), worker_hello("w"));
     let why = waiting.until(|event| match event {
-        sluice_net::registrar::RegistrarEvent::Wait { why, .. } => Some(why),
+        sluice_rpc::registrar::RegistrarEvent::Wait { why, .. } => Some(why),
         _ => None,
     });
     assert!(why.contains("cannot reach the switch"), "{why}");
@@ -319,5 +318,5 @@ fn hosts_that_were_given_no_name_go_by_one_that_their_certificate_allows() {
 fn a_certificate_that_is_none_is_refused_at_start() {
     let switch = Switch::start(5);
     let refused = serve_tables(ANY.parse().unwrap(), &Guard::Tls(ServerTls::new(b"x", b"y")), switch.local());
-    assert!(matches!(refused, Err(SwitchdError::Net(NetError::Tls { .. }))));
+    assert!(matches!(refused, Err(SwitchdError::Rpc(RpcError::Tls { .. }))));
 }

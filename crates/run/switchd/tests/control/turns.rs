@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::Duration;
 
-use sluice_net::rpc::v1::controller_client::ControllerClient;
-use sluice_net::rpc::v1::tables_client::TablesClient;
-use sluice_net::rpc::{Remote, v1};
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1::tables_client::TablesClient;
+use sluice_rpc::{Remote, v1};
 use sluice_switchd::controller::SwitchLink;
 use sluice_switchd::rpc::{Guard, RpcServer, serve_tables};
 use sluice_switchd::state::StateFolder;

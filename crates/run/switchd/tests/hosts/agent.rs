@@ -10,13 +10,13 @@ use sluice_host::agent::{AgentSettings, Mode};
 use sluice_net::agent::{AgentOptions, Lines, RunningAgent, start_agent};
 use sluice_net::client::Pending;
 use sluice_net::faults::Rates;
-use sluice_net::rpc::Remote;
-use sluice_net::rpc::v1::controller_client::ControllerClient;
-use sluice_net::rpc::v1::{
-    MoveWorkerRequest, SetTypeRequest, StatusRequest, StatusResponse, WatchRequest, WatchResponse,
-};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
+use sluice_rpc::Remote;
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::v1::{
+    MoveWorkerRequest, SetTypeRequest, StatusRequest, StatusResponse, WatchRequest, WatchResponse,
+};
 use sluice_wire::Nanos;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -47,7 +47,7 @@ impl Service for Both {
 /// A person who asks the controller.
 pub(super) struct Person {
     runtime: Runtime,
-    calls: ControllerClient<sluice_net::rpc::RenewedChannel>,
+    calls: ControllerClient<sluice_rpc::RenewedChannel>,
 }
 
 impl Person {

@@ -3,9 +3,9 @@
 mod above;
 mod agent;
 mod cores;
-mod crew;
 mod examples;
 mod fabric;
+mod host_group;
 mod labels;
 mod rack;
 mod servers;

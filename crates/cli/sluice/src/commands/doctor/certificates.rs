@@ -1,7 +1,6 @@
 //! When the certificates end that the flags name.
 
-use sluice_net::NetError;
-use sluice_net::rpc::{ClientTls, ENDS_SOON, Ends, ServerTls, told_of_end};
+use sluice_rpc::{ClientTls, ENDS_SOON, Ends, RpcError, ServerTls, told_of_end};
 
 use super::check::Check;
 use crate::args::Doctor;
@@ -18,7 +17,7 @@ pub(super) fn checks(args: &Doctor) -> Vec<Check> {
     .collect()
 }
 
-fn shown(args: &Doctor) -> Result<Ends, NetError> {
+fn shown(args: &Doctor) -> Result<Ends, RpcError> {
     let Some(ca) = &args.tls.ca else { return Ok(Vec::new()) };
     let identity = match args.tls.identity.as_deref() {
         Some([certificate, key]) => Some((certificate.as_path(), key.as_path())),
@@ -27,7 +26,7 @@ fn shown(args: &Doctor) -> Result<Ends, NetError> {
     ClientTls::from_files(ca, identity)?.ends()
 }
 
-fn served(args: &Doctor) -> Result<Ends, NetError> {
+fn served(args: &Doctor) -> Result<Ends, RpcError> {
     let Some([certificate, key]) = args.guard.certificate.as_deref() else { return Ok(Vec::new()) };
     Ok(ServerTls::from_files(certificate, key, args.guard.client_ca.as_deref())?.renewed()?.ends())
 }

@@ -1,8 +1,8 @@
 //! One look at a rack, or at several spines, of which some may be dead.
 
 use serde_json::{Value, json};
-use sluice_net::rpc::Remote;
-use sluice_net::rpc::v1::{LinkState, StatusResponse};
+use sluice_rpc::Remote;
+use sluice_rpc::v1::{LinkState, StatusResponse};
 use sluice_support::ask::Asker;
 use sluice_support::fail::{Failure, Outcome};
 
@@ -117,7 +117,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use sluice_net::rpc::v1::{SwitchStatus, WorkerStatus};
+    use sluice_rpc::v1::{SwitchStatus, WorkerStatus};
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use sluice_control::write_labels;
-use sluice_net::rpc::told_of_end;
-use sluice_net::rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
 use sluice_report::table::{Table, digits, time};
+use sluice_rpc::told_of_end;
+use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
 use sluice_support::ask::{link, phase, types_of};
 use sluice_support::peers;
 
@@ -304,7 +304,7 @@ fn counters_json(counters: &[Counter]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use sluice_net::rpc::v1::{LinkState, SwitchStatus};
+    use sluice_rpc::v1::{LinkState, SwitchStatus};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! How a worker whose processor is a testbed's catches up.
+//! How a worker whose processor is emulated catches up.
 
 use sluice_wire::Nanos;
 
@@ -6,7 +6,7 @@ use super::Engine;
 use crate::service::Service;
 
 impl<S: Service> Engine<S> {
-    /// A testbed's steps up to `now`, each at its own time.
+    /// That processor's steps up to `now`, each at its own time.
     pub(super) fn catch_up(&mut self, now: Nanos) {
         while !self.effects.processor.is_real() {
             if let Some(until) = self.busy.as_ref().map(|busy| busy.until) {

@@ -5,12 +5,12 @@ use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
 
 use super::options::LaneServerOptions;
-use crate::registrar::{RegistrarEvent, WorkerRegistrar};
 use crate::udp::Outbox;
 use crate::worker::engine::{
     Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
 };
 use crate::worker::recent::RecentMeter;
+use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// A lane.
 pub(super) struct ServerLane {

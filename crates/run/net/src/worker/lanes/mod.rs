@@ -8,8 +8,8 @@
 //! many lanes as its cores may hold tasks for. After each batch of packets its tokens are made to follow the
 //! room that the cores have at its priority.
 //!
-//! Left out: adaptive depths, early tokens and patience, which the room makes needless; costs of a testbed's
-//! processor for packets.
+//! Left out: adaptive depths, early tokens and patience, which the room makes needless; an emulated
+//! processor.
 
 mod engine;
 mod lane;
@@ -40,9 +40,9 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::clock::monotonic;
 use crate::pin::settle_thread;
-use crate::registrar::WorkerRegistrar;
 use crate::service::Service;
 use crate::udp::{Socket, Waiting, sys};
+use sluice_rpc::registrar::WorkerRegistrar;
 
 /// How long a thread of cores looks out before it sleeps, where packets are waited for by spinning a little.
 const SPINS: Nanos = Nanos::from_micros(20);

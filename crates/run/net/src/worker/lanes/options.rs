@@ -82,7 +82,6 @@ impl LaneServerOptions {
             ("adaptive depth", worker.agent.is_some()),
             ("early tokens", worker.early),
             ("patience", worker.patience > 0),
-            ("costs of a testbed", worker.costs.is_some()),
         ];
         let found = refused.into_iter().find(|(_, is_wanted)| *is_wanted);
         let found = found.map(|(what, _)| NetError::NotForCores { what, why });

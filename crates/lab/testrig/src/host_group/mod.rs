@@ -1,0 +1,251 @@
+//! Many hosts on one thread: workers that only hold their tasks, and a client that sends a schedule.
+//!
+//! For measuring a rack on a machine with fewer cores than hosts. Each host keeps its own socket,
+//! registration and state machine; what they share is who runs them. A host is run when its socket has
+//! something or its time has come, so that one spinning core serves dozens of them within microseconds. Not
+//! for services that compute: one would hold up all.
+
+mod replay;
+mod start;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+use sluice_net::clock::monotonic;
+use sluice_net::pin::settle_thread;
+use sluice_net::service::Service;
+use sluice_net::udp::{Lateness, PublishedLateness, ReadySet, Socket, Waiting};
+use sluice_net::worker::{EmulatedProcessor, SharedWorker, Stopper, Turn, WorkerReport};
+use sluice_net::{ClientOptions, NetError, WorkerOptions};
+use sluice_wire::Nanos;
+
+use crate::processor::{HostCosts, TestbedProcessor};
+use replay::Replay;
+
+pub use replay::Player;
+pub use start::ScheduleStart;
+
+/// How often other threads see how the group stands.
+const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
+
+/// Hosts that will share a thread.
+pub struct HostGroup {
+    hosts: Vec<Host>,
+    ready: ReadySet,
+    stopper: Stopper,
+    pin: Option<usize>,
+    standing: Arc<Standing>,
+    beginning: ScheduleStart,
+}
+
+/// How a group stands, for other threads.
+#[derive(Debug, Default)]
+struct Standing {
+    late: PublishedLateness,
+    serving: AtomicUsize,
+}
+
+struct Host {
+    kind: Kind,
+    due: Option<Nanos>,
+    over: bool,
+}
+
+enum Kind {
+    Worker(Box<SharedWorker<Box<dyn Service>>>),
+    Replay(Box<Replay>),
+}
+
+/// What a group did.
+#[derive(Clone, Debug)]
+pub struct HostGroupReport {
+    /// Its workers, in the order in which they joined.
+    pub workers: Vec<WorkerReport>,
+    /// How late packets left that were held until their time.
+    pub late: Lateness,
+}
+
+impl HostGroup {
+    /// Nobody yet. They will wait for packets like this, on this core if one is given.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] when the kernel has no more descriptors.
+    pub fn new(waiting: Waiting, pin: Option<usize>) -> Result<Self, NetError> {
+        let ready = ReadySet::new(waiting)?;
+        let stopper = Stopper::new(ready.waker());
+        Ok(Self {
+            hosts: Vec::new(),
+            ready,
+            stopper,
+            pin,
+            standing: Arc::default(),
+            beginning: ScheduleStart::default(),
+        })
+    }
+
+    /// When the schedules of its client begin.
+    pub fn beginning(&self) -> ScheduleStart {
+        self.beginning.clone()
+    }
+
+    /// Adds a worker, which begins to register. With `costs` its processor is a testbed's.
+    ///
+    /// # Errors
+    /// As for [`SharedWorker::new`].
+    pub fn worker(
+        &mut self,
+        options: &WorkerOptions,
+        costs: Option<HostCosts>,
+        service: Box<dyn Service>,
+    ) -> Result<(), NetError> {
+        let processor =
+            costs.map(|costs| Box::new(TestbedProcessor::new(costs)) as Box<dyn EmulatedProcessor>);
+        let worker = SharedWorker::new(options, service, self.stopper.clone(), processor)?;
+        self.join(Kind::Worker(Box::new(worker)))
+    }
+
+    /// Adds a client that sends schedules; it begins to register.
+    ///
+    /// # Errors
+    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    pub fn player(&mut self, options: &ClientOptions) -> Result<Player, NetError> {
+        let (replay, player) = Replay::new(options, self.ready.waker(), self.beginning())?;
+        self.join(Kind::Replay(Box::new(replay)))?;
+        Ok(player)
+    }
+
+    /// Runs them on a new thread until they are stopped.
+    ///
+    /// # Errors
+    /// [`NetError::Thread`] when the system has no thread left.
+    pub fn spawn(self) -> Result<RunningHostGroup, NetError> {
+        let (stopper, standing) = (self.stopper.clone(), Arc::clone(&self.standing));
+        let builder = thread::Builder::new().name("hosts".to_owned());
+        let thread = builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "hosts", why })?;
+        Ok(RunningHostGroup { stopper, standing, thread })
+    }
+
+    fn join(&mut self, mut kind: Kind) -> Result<(), NetError> {
+        self.ready.add(kind.socket().fd(), self.hosts.len())?;
+        self.hosts.push(Host { kind, due: Some(Nanos(0)), over: false });
+        Ok(())
+    }
+
+    fn run(mut self) -> Result<HostGroupReport, NetError> {
+        settle_thread(self.pin)?;
+        let mut publish_at = Nanos(0);
+        while self.goes_on() {
+            let due = self.hosts.iter().filter_map(|host| host.due).chain([publish_at]).min();
+            let called = self.ready.wait(due)?;
+            for ready in self.ready.ready() {
+                let host = &mut self.hosts[ready.token];
+                if ready.error {
+                    host.kind.socket().take_errors();
+                }
+                host.due = Some(Nanos(0));
+            }
+            let now = monotonic();
+            for host in &mut self.hosts {
+                if called || host.due.is_some_and(|due| due <= now) {
+                    host.turn()?;
+                }
+            }
+            if publish_at <= now {
+                publish_at = now + PUBLISH_EVERY;
+                self.publish();
+            }
+        }
+        Ok(self.report())
+    }
+
+    /// As long as one of its workers does; if it has none, until it is stopped.
+    fn goes_on(&self) -> bool {
+        let mut workers = self.hosts.iter().filter(|host| matches!(host.kind, Kind::Worker(_))).peekable();
+        if workers.peek().is_none() { !self.stopper.is_asked() } else { workers.any(|host| !host.over) }
+    }
+
+    fn publish(&mut self) {
+        let late = self.late();
+        self.standing.late.store(late);
+        let serving = self.hosts.iter().filter(|host| match &host.kind {
+            Kind::Worker(worker) => worker.is_serving(),
+            Kind::Replay(_) => false,
+        });
+        self.standing.serving.store(serving.count(), Ordering::Relaxed);
+    }
+
+    fn late(&mut self) -> Lateness {
+        let late = self.hosts.iter_mut().map(|host| host.kind.socket().counts().late);
+        late.fold(Lateness::default(), Lateness::and)
+    }
+
+    fn report(mut self) -> HostGroupReport {
+        let late = self.late();
+        let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
+            Kind::Worker(worker) => Some(worker.into_report()),
+            Kind::Replay(_) => None,
+        });
+        HostGroupReport { workers: workers.collect(), late }
+    }
+}
+
+impl Host {
+    fn turn(&mut self) -> Result<(), NetError> {
+        let turn = match &mut self.kind {
+            _ if self.over => Turn::Over,
+            Kind::Worker(worker) => worker.turn()?,
+            Kind::Replay(replay) => replay.turn()?,
+        };
+        self.due = match turn {
+            Turn::At(due) => due,
+            Turn::Over => {
+                self.over = true;
+                None
+            }
+        };
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn socket(&mut self) -> &mut Socket {
+        match self {
+            Self::Worker(worker) => worker.socket(),
+            Self::Replay(replay) => replay.socket(),
+        }
+    }
+}
+
+/// A group at work.
+pub struct RunningHostGroup {
+    stopper: Stopper,
+    standing: Arc<Standing>,
+    thread: JoinHandle<Result<HostGroupReport, NetError>>,
+}
+
+impl RunningHostGroup {
+    /// Lets its workers finish what they hold and leave, and waits for that.
+    ///
+    /// # Errors
+    /// What ended it early.
+    pub fn end(self) -> Result<HostGroupReport, NetError> {
+        self.stopper.stop();
+        self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    }
+
+    /// How many of its workers are registered.
+    pub fn serving(&self) -> usize {
+        self.standing.serving.load(Ordering::Relaxed)
+    }
+
+    /// How late packets left that were held until their time, as of a moment ago.
+    pub fn late(&self) -> Lateness {
+        self.standing.late.load()
+    }
+
+    /// Whether its thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}

@@ -1,0 +1,150 @@
+//! A schedule that another thread asked for: it hears what became of each task, once all have ended.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use std::vec;
+
+use sluice_host::client::{Outcome, RefusedWhy, UnknownWhy};
+use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
+
+use super::{Next, Numbered, Planned, Schedule};
+use crate::TestrigError;
+
+/// How long after it was taken a schedule begins: time enough to look at all of it.
+const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
+
+/// What became of one task of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// When the sender got round to it, from the start of the schedule: how late that is says how late the
+    /// sender was.
+    pub seen: Nanos,
+    /// When it left; later than that if it was pushed back.
+    pub sent: Nanos,
+    /// When it ended; a reply's arrival as the kernel stamped it.
+    pub ended: Nanos,
+    /// How many attempts were sent.
+    pub attempts: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// A schedule that is being sent.
+pub struct Playing(Receiver<Vec<Played>>);
+
+impl Playing {
+    /// What became of the tasks, in their order; `None` while some have not ended.
+    ///
+    /// # Errors
+    /// [`TestrigError::HostsStopped`] when nobody is left to send them.
+    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, TestrigError> {
+        match self.0.recv_timeout(longest) {
+            Ok(played) => Ok(Some(played)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(TestrigError::HostsStopped),
+        }
+    }
+}
+
+/// A schedule, and who wants to know what came of it.
+pub(crate) struct PlayCommand {
+    start: Nanos,
+    tasks: Vec<Planned>,
+    deadline: Nanos,
+    answer: Sender<Vec<Played>>,
+}
+
+/// It, while it is being sent.
+pub(crate) struct Playback {
+    start: Nanos,
+    schedule: Schedule<TaskType, [u8; INLINE_BYTES], vec::IntoIter<Planned>>,
+    played: Vec<Played>,
+    answer: Sender<Vec<Played>>,
+}
+
+impl PlayCommand {
+    /// To begin at this time of the machine's clock, or as soon as all of it was looked at.
+    pub(crate) fn new(start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> (Self, Playing) {
+        let (answer, played) = channel();
+        (Self { start, tasks, deadline, answer }, Playing(played))
+    }
+
+    /// Begins it. What has not ended `drain` after its deadline ended then, its outcome unknown.
+    pub(crate) fn begin(self, now: Nanos, drain: Nanos) -> Playback {
+        let Self { start, tasks, deadline, answer } = self;
+        let unanswered = |task: &Planned| Played {
+            seen: Nanos(0),
+            sent: Nanos(0),
+            ended: task.due + deadline,
+            attempts: 0,
+            outcome: Outcome::Unknown(UnknownWhy::Deadline),
+        };
+        let played = tasks.iter().map(unanswered).collect();
+        let schedule = Schedule::new(tasks.into_iter(), deadline, drain);
+        Playback { start: start.max(now + BEGINS_AFTER), schedule, played, answer }
+    }
+}
+
+impl Playback {
+    /// When it begins.
+    pub(crate) const fn start(&self) -> Nanos {
+        self.start
+    }
+
+    /// The next task to send, and when it must have ended.
+    pub(crate) fn next(&mut self, now: Nanos) -> Option<(Numbered, Nanos)> {
+        if now < self.start {
+            return None;
+        }
+        let since = now.since(self.start);
+        while let Some(seen) = self.schedule.see(since) {
+            self.played[seen.number as usize].seen = since;
+        }
+        loop {
+            match self.schedule.next(since)? {
+                Next::Send(task) => {
+                    let played = &mut self.played[task.number as usize];
+                    (played.sent, played.attempts) = (since, 1);
+                    return Some((task, self.start + self.schedule.until(&task.task)));
+                }
+                Next::NeverSent(task) => {
+                    let played = &mut self.played[task.number as usize];
+                    let outcome = Outcome::Refused(RefusedWhy::NeverSent);
+                    *played = Played { ended: since, attempts: 0, outcome, ..*played };
+                }
+            }
+        }
+    }
+
+    /// That task found no room.
+    pub(crate) fn push_back(&mut self, now: Nanos, task: Numbered) {
+        self.schedule.push_back(now.since(self.start), task);
+    }
+
+    /// A task that was sent ended; only its first end counts.
+    pub(crate) fn ended(&mut self, number: u64, at: Nanos, attempts: u16, outcome: Outcome) {
+        let played = usize::try_from(number).ok().and_then(|number| self.played.get_mut(number));
+        let is_out =
+            |played: &&mut Played| played.attempts > 0 && matches!(played.outcome, Outcome::Unknown(_));
+        if let Some(played) = played.filter(is_out) {
+            *played = Played { ended: at.since(self.start), attempts, outcome, ..*played };
+            self.schedule.ended();
+        }
+    }
+
+    /// When there is something to do next, if nothing ends before.
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.start + self.schedule.next_due()
+    }
+
+    /// Whether all have ended, or were waited for until their deadlines.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.schedule.is_over(now.since(self.start))
+    }
+
+    /// Tells who asked what became of the tasks.
+    pub(crate) fn hand_over(self) {
+        // Whoever asked may have gone.
+        self.answer.send(self.played).ok();
+    }
+}

@@ -1,0 +1,28 @@
+//! gRPC as `proto/sluice/v1` declares it: the messages, what they mean, how the controller is called
+//! ([`Remote`]), what both ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
+//! stays registered ([`registrar`]).
+//!
+//! Nothing here touches a task's packets. Left out: who serves, which is `sluice-switchd`.
+#![forbid(unsafe_code)]
+
+mod caller;
+mod error;
+pub mod fields;
+mod hosts;
+mod ops;
+pub mod registrar;
+mod remote;
+mod renewed_channel;
+mod servers;
+mod shown;
+mod tls;
+pub mod v1;
+
+pub use caller::{Caller, CallerRole};
+pub use error::RpcError;
+pub use fields::Malformed;
+pub use hosts::misanswered;
+pub use remote::{Remote, is_silence, reason};
+pub use renewed_channel::RenewedChannel;
+pub use shown::shown;
+pub use tls::{ClientTls, ENDS_SOON, Ends, RenewedTls, ServerTls, end_of, read_anew, told_of_end, why};

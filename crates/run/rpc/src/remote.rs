@@ -1,0 +1,176 @@
+//! Calling a service: where it is, and how soon a dead connection is noticed.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tonic::transport::{Endpoint, Uri};
+use tonic::{Code, Status};
+
+use super::renewed_channel::{Called, RenewedChannel};
+use super::tls::{Renewed, why};
+use super::{ClientTls, shown};
+use crate::RpcError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// A call that is not answered by then is as good as lost; all of them may be repeated.
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
+const PING_EVERY: Duration = Duration::from_millis(200);
+const PING_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// A gRPC service somewhere, checked but not called yet.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    url: String,
+    endpoint: Arc<Renewed<Called>>,
+    /// Whom the certificate that is shown there names.
+    caller: Option<String>,
+}
+
+impl Remote {
+    /// The service at `text`: `HOST:PORT`, `http://…` or `https://…`. The first means `https` if `tls` is
+    /// given.
+    ///
+    /// # Errors
+    /// [`RpcError::Address`] if it is not one of these, does not resolve, or does not go with `tls`;
+    /// [`RpcError::Tls`] if `tls` cannot be used.
+    pub fn new(text: &str, tls: Option<&ClientTls>) -> Result<Self, RpcError> {
+        let wrong = |why: String| RpcError::Address { text: text.to_owned(), why };
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = if text.contains("://") { text.to_owned() } else { format!("{scheme}://{text}") };
+        let uri: Uri = url.parse().map_err(|why| wrong(format!("{why}")))?;
+        match uri.scheme_str() {
+            Some(given) if given == scheme => {}
+            Some("https") => return Err(wrong("https needs the authority to trust (--ca)".to_owned())),
+            Some("http") => {
+                return Err(wrong("a certificate was given, but http does not use it".to_owned()));
+            }
+            _ => return Err(wrong("neither http nor https".to_owned())),
+        }
+        check_resolves(&uri).map_err(wrong)?;
+        let at = Endpoint::from(uri)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(CALL_TIMEOUT)
+            .http2_keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        let caller = tls.map(ClientTls::name).transpose()?.flatten();
+        let endpoint = Arc::new(Renewed::new(Called { at, tls: tls.cloned() })?);
+        Ok(Self { url, endpoint, caller })
+    }
+
+    /// As a URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A name that a host of this kind may have there if nobody gave it one. Its process number says whose it
+    /// is to people; processes of two machines or containers may share that, so that chance follows.
+    pub fn own_name(&self, kind: &str) -> String {
+        let process = std::process::id();
+        let chance = RandomState::new().hash_one(process) as u16;
+        match &self.caller {
+            Some(caller) => format!("{caller}/{kind}-{process}-{chance:04x}"),
+            None => format!("{kind}-{process}-{chance:04x}"),
+        }
+    }
+
+    /// A line that connects at its first call, again after each loss, and with what its certificates say when
+    /// it is called. Needs a tokio runtime.
+    pub fn connect(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), false)
+    }
+
+    /// A line for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
+    pub fn connect_patiently(&self) -> RenewedChannel {
+        RenewedChannel::new(Arc::clone(&self.endpoint), true)
+    }
+
+    /// An error that says what came of a call.
+    pub fn failed(&self, what: &'static str, status: &Status) -> RpcError {
+        RpcError::Call { what, url: self.url.clone(), why: reason(status) }
+    }
+}
+
+/// What a status means, in words for people.
+pub fn reason(status: &Status) -> String {
+    let source = std::error::Error::source(status);
+    if let Some(why) = source.and_then(why::told) {
+        return shown(&why);
+    }
+    match (status.code(), source) {
+        (Code::Unavailable | Code::Unknown, Some(source)) => shown(&deepest(source)),
+        (Code::Cancelled | Code::DeadlineExceeded, _) => "no answer in time".to_owned(),
+        _ if status.message().is_empty() => status.code().description().to_owned(),
+        _ => shown(status.message()),
+    }
+}
+
+/// Whether a call failed without anybody having been there: whoever refuses, or a server whose certificate is
+/// not believed, was.
+pub fn is_silence(status: &Status) -> bool {
+    match std::error::Error::source(status) {
+        Some(source) => why::told(source).is_none(),
+        None => matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded),
+    }
+}
+
+/// The cause at the bottom: the layers above only say that something went wrong.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+fn check_resolves(uri: &Uri) -> Result<(), String> {
+    let host = uri.host().filter(|host| !host.is_empty()).ok_or("the host is missing")?;
+    let port =
+        uri.port_u16().filter(|port| *port != 0).ok_or("the port is missing, or not one of 1 to 65535")?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match (bare, port).to_socket_addrs() {
+        Ok(mut found) => found.next().map(|_| ()).ok_or_else(|| format!("{bare} has no address")),
+        Err(why) => Err(format!("{bare} does not resolve: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Remote::new(text, None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_bare_address_is_taken_as_http() {
+        assert_eq!(Remote::new("127.0.0.1:7000", None).unwrap().url(), "http://127.0.0.1:7000");
+        assert_eq!(Remote::new("[::1]:7000", None).unwrap().url(), "http://[::1]:7000");
+    }
+
+    #[test]
+    fn an_address_without_a_usable_port_is_refused() {
+        for text in ["127.0.0.1", "127.0.0.1:0", "http://127.0.0.1"] {
+            assert!(error(text).contains("port"), "{text}: {}", error(text));
+        }
+        assert!(error("127.0.0.1:70000").contains("127.0.0.1:70000"));
+    }
+
+    #[test]
+    fn https_without_an_authority_is_refused() {
+        assert!(error("https://127.0.0.1:7000").contains("authority"));
+    }
+
+    #[test]
+    fn another_scheme_is_refused() {
+        assert!(error("udp://127.0.0.1:7000").contains("neither"));
+    }
+
+    #[test]
+    fn a_host_that_does_not_resolve_is_refused() {
+        assert!(error("no-such-host.invalid:7000").contains("does not resolve"));
+    }
+}

@@ -1,0 +1,93 @@
+//! A line to a service: a channel, and another one when what is shown there has changed on disk.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint, Error};
+use tower_service::Service;
+
+use super::ClientTls;
+use super::tls::{OfFiles, Pem, Renewed};
+use crate::RpcError;
+
+/// An endpoint, and what is shown there.
+#[derive(Clone)]
+pub(super) struct Called {
+    pub(super) at: Endpoint,
+    pub(super) tls: Option<ClientTls>,
+}
+
+impl OfFiles for Called {
+    type Made = Endpoint;
+
+    fn files(&mut self) -> Vec<&mut Pem> {
+        self.tls.iter_mut().flat_map(ClientTls::files).collect()
+    }
+
+    fn make(&self) -> Result<Endpoint, RpcError> {
+        self.tls.as_ref().map_or_else(|| Ok(self.at.clone()), |tls| tls.over(self.at.clone()))
+    }
+}
+
+/// Calls a service with the certificates that hold when it is called. Calls under way end where they began.
+#[derive(Clone)]
+pub struct RenewedChannel {
+    to: Arc<Renewed<Called>>,
+    /// For calls that take as long as they take.
+    patient: bool,
+    /// The channel, and for which version of the certificates it was made.
+    channel: Arc<Mutex<(u64, Channel)>>,
+}
+
+impl RenewedChannel {
+    /// Needs a tokio runtime.
+    pub(super) fn new(to: Arc<Renewed<Called>>, patient: bool) -> Self {
+        let made = connect(&to, patient);
+        Self { to, patient, channel: Arc::new(Mutex::new(made)) }
+    }
+
+    fn channel(&self) -> Channel {
+        // Nothing that can panic happens under this lock.
+        let mut held = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.to.version() != held.0 {
+            *held = connect(&self.to, self.patient);
+        }
+        held.1.clone()
+    }
+}
+
+fn connect(to: &Renewed<Called>, patient: bool) -> (u64, Channel) {
+    let (version, endpoint) = to.now();
+    let endpoint = if patient { endpoint.timeout(Duration::MAX) } else { endpoint };
+    (version, endpoint.connect_lazy())
+}
+
+impl Service<Request<Body>> for RenewedChannel {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let mut channel = self.channel();
+        Box::pin(async move {
+            poll_fn(|context| channel.poll_ready(context)).await?;
+            channel.call(request).await
+        })
+    }
+}
+
+impl fmt::Debug for RenewedChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RenewedChannel").field("patient", &self.patient).finish_non_exhaustive()
+    }
+}

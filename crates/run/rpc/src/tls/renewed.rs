@@ -1,0 +1,175 @@
+//! What is made of PEM files, made anew when they change.
+//!
+//! Nobody watches the files: whoever connects, calls or is called asks for what holds now, and at most once a
+//! second the files are looked at for that. What has changed is read once it has rested from one look to the
+//! next, since several files are hardly ever written at once; after [`read_anew`] (SIGHUP) it is read at
+//! once. Files that cannot be used, such as a certificate whose key is not there yet, change nothing, and the
+//! log says why.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::pem::Pem;
+use crate::RpcError;
+
+/// How often files are looked at, at most.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// Has all certificates of this process read anew, as its signal handler for SIGHUP does: what is made of
+/// them next is made of what the files hold then. Nothing that runs is interrupted.
+pub fn read_anew() {
+    ASKED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What PEM files say, and what becomes of it.
+pub(crate) trait OfFiles: Clone {
+    /// What becomes of it.
+    type Made: Clone;
+
+    /// All of them.
+    fn files(&mut self) -> Vec<&mut Pem>;
+
+    fn make(&self) -> Result<Self::Made, RpcError>;
+}
+
+/// What was made, and of what.
+pub(crate) struct Renewed<F: OfFiles>(Mutex<State<F>>);
+
+struct State<F: OfFiles> {
+    of: F,
+    made: F::Made,
+    /// How often it was made anew.
+    version: u64,
+    /// How the files were of which that was made, and how they were at the last look.
+    stamps: Vec<Stamp>,
+    seen: Vec<Stamp>,
+    looked: Instant,
+    asked: u64,
+    /// Why the files could not be used, as the log has it.
+    wrong: Option<String>,
+}
+
+/// What tells a file from how it was before.
+type Stamp = Option<(u64, u64, i64, i64)>;
+
+impl<F: OfFiles> Renewed<F> {
+    /// # Errors
+    /// [`RpcError::Tls`] for what cannot be used now.
+    pub(crate) fn new(mut of: F) -> Result<Self, RpcError> {
+        let (made, stamps) = (of.make()?, stamps(&mut of));
+        let asked = ASKED.load(Ordering::Relaxed);
+        let (version, looked, wrong) = (0, Instant::now(), None);
+        let seen = stamps.clone();
+        Ok(Self(Mutex::new(State { of, made, version, stamps, seen, looked, asked, wrong })))
+    }
+
+    /// What holds now, and how often that changed.
+    pub(crate) fn now(&self) -> (u64, F::Made) {
+        let state = self.looked();
+        (state.version, state.made.clone())
+    }
+
+    /// How often what holds has changed.
+    pub(crate) fn version(&self) -> u64 {
+        self.looked().version
+    }
+
+    fn looked(&self) -> MutexGuard<'_, State<F>> {
+        // Nothing that can panic happens under this lock.
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.look();
+        state
+    }
+}
+
+impl<F: OfFiles> State<F> {
+    fn look(&mut self) {
+        let asked = ASKED.load(Ordering::Relaxed);
+        let is_asked = asked != self.asked;
+        if !is_asked && self.looked.elapsed() < LOOK_EVERY {
+            return;
+        }
+        (self.looked, self.asked) = (Instant::now(), asked);
+        let now = stamps(&mut self.of);
+        let has_rested = self.seen == now;
+        self.seen.clone_from(&now);
+        if !is_asked && (now == self.stamps || !has_rested) {
+            return;
+        }
+        match self.read() {
+            Ok(()) => (self.stamps, self.wrong) = (now, None),
+            Err(why) => {
+                let why = why.to_string();
+                if self.wrong.as_ref() != Some(&why) {
+                    tracing::warn!("{why}; what was read before is used on");
+                    self.wrong = Some(why);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), RpcError> {
+        let mut next = self.of.clone();
+        let mut is_new = false;
+        for pem in next.files() {
+            is_new |= pem.read_again()?;
+        }
+        if is_new {
+            self.made = next.make()?;
+            self.of = next;
+            self.version += 1;
+            tracing::info!("certificates were read anew");
+        }
+        Ok(())
+    }
+}
+
+fn stamps(of: &mut impl OfFiles) -> Vec<Stamp> {
+    of.files().into_iter().map(|pem| pem.path().and_then(stamp)).collect()
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+}
+
+impl<F: OfFiles> fmt::Debug for Renewed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renewed").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ServerTls;
+
+    #[test]
+    fn files_that_do_not_go_together_change_nothing_until_they_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let [certificate, key] = ["pem", "key"].map(|ending| folder.path().join(ending));
+        let made = |name: &str| rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        let (before, after) = (made("before"), made("after"));
+        fs::write(&certificate, before.cert.pem()).unwrap();
+        fs::write(&key, before.signing_key.serialize_pem()).unwrap();
+        let renewed = Renewed::new(ServerTls::from_files(&certificate, &key, None).unwrap()).unwrap();
+        let first = renewed.now().0;
+        fs::write(&certificate, after.cert.pem()).unwrap();
+        for _ in 0..2 {
+            read_anew();
+            assert_eq!(renewed.version(), first, "the key is another one's");
+        }
+        fs::write(&key, after.signing_key.serialize_pem()).unwrap();
+        read_anew();
+        assert_eq!(renewed.version(), first + 1);
+        read_anew();
+        assert_eq!(renewed.version(), first + 1, "nothing is new");
+    }
+}
