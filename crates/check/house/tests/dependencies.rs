@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 11] = [
     &["sluice-conformance", "sluice-events", "sluice-cores"],
     &["sluice-fabric"],
     &["sluice-sim", "sluice-net"],
-    &["sluice-services", "sluice-switchd"],
+    &["sluice-services", "sluice-switchd", "sluice-study"],
     &["sluice-kernel"],
     &["sluice-support"],
     &["sluice-launcher", "sluice-live"],
@@ -31,8 +31,8 @@ const FOLDERS: [(&str, &[&str]); 6] = [
     ("check", &["core", "run"]),
 ];
 
-/// What stands in the way of that still: studies are in the simulator, both read text files, RocksDB is
-/// measured for testbeds, and live runs say what commands say.
+/// What stands in the way of that still: the simulator counts what outcomes tell and reads text files, RocksDB
+/// is measured for testbeds, and live runs say what commands say.
 const EXCEPTIONS: [(&str, &str); 4] = [
     ("sluice-sim", "sluice-outcome"),
     ("sluice-sim", "sluice-system"),

@@ -2,7 +2,7 @@
 
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
-use sluice_sim::study::StudyError;
+use sluice_study::StudyError;
 use sluice_switchd::SwitchdError;
 
 use crate::fail::Failure;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sluice_sim::study::numbers;
 use sluice_sim::testbed::Testbed;
 use sluice_sim::toml_complaint;
+use sluice_study::numbers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::POLICY_DEFAULT;

@@ -20,12 +20,12 @@ type Piped = BTreeMap<(u64, u64), Arc<[u8]>>;
 static PIPED: Mutex<Piped> = Mutex::new(BTreeMap::new());
 
 /// A file's text.
-pub(crate) fn read(path: &Path) -> Result<String, TextError> {
+pub fn read(path: &Path) -> Result<String, TextError> {
     text::read_from(open(path)?)
 }
 
 /// A file from its beginning, also if it is a pipe that was read to its end.
-pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let file = File::open(path)?;
     let node = file.metadata()?;
     if node.is_file() || node.is_dir() {

@@ -3,8 +3,7 @@
 //! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and
 //! restarts and holds it to the protocol's promises; `rack` measures one packet by packet; both drive the
 //! same `nodes`. [`workload`] says what a rack is asked to do, [`stats`] turns what runs measure into
-//! numbers with intervals, and [`study`] holds many points of many policies against each other. A
-//! [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
+//! numbers with intervals. A [`point`](point::Point) is one policy ([`policy`]) on a [`testbed`] under one load.
 #![forbid(unsafe_code)]
 
 pub mod agents;
@@ -15,7 +14,7 @@ pub mod datacenter;
 mod error;
 pub mod fabric;
 pub mod faults;
-mod files;
+pub mod files;
 pub mod ideal;
 mod jobs;
 mod names;
@@ -27,7 +26,6 @@ mod replicate;
 pub mod server;
 pub mod sparrow;
 pub mod stats;
-pub mod study;
 pub mod suits;
 pub mod testbed;
 pub mod workload;

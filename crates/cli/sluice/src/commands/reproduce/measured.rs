@@ -10,8 +10,8 @@ use sluice_outcome::study::{
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::{Clock, MeasureArgs};
 use sluice_sim::stats::estimate;
-use sluice_sim::study::growth;
 use sluice_sim::toml_complaint;
+use sluice_study::growth;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rocksdb;
 use sluice_support::stop::Stop;

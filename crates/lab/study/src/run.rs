@@ -9,9 +9,9 @@ use super::error::StudyError;
 use super::journal::{Identity, Journal};
 use super::known::{Known, PointId};
 use super::rounds::{of_causes, wanted};
-use crate::error::SimError;
-use crate::run_jobs;
-use crate::stats::Measured;
+use sluice_sim::SimError;
+use sluice_sim::run_jobs;
+use sluice_sim::stats::Measured;
 
 /// A study that is being run.
 #[derive(Debug)]

@@ -4,14 +4,14 @@ use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
-use crate::complaint::toml_complaint;
-use crate::study::course::RawCourse;
-use crate::study::error::StudyError;
-use crate::study::gauge::Gauge;
-use crate::study::hint;
-use crate::study::limit::{Limit, Wanted, value_of};
-use crate::study::numbers;
-use crate::workload::WorkloadForm;
+use crate::course::RawCourse;
+use crate::error::StudyError;
+use crate::gauge::Gauge;
+use crate::hint;
+use crate::limit::{Limit, Wanted, value_of};
+use crate::numbers;
+use sluice_sim::toml_complaint;
+use sluice_sim::workload::WorkloadForm;
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;
