@@ -11,12 +11,12 @@ use super::known::PointId;
 use super::limit::{Wanted, value_of};
 use super::numbers;
 use super::plan::{At, Case, Change, Plan, Quantity, Run};
-use sluice_sim::files;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::Warmup;
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
+use sluice_workload::files;
 
 /// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
 const SETTLES_NS: u64 = 100_000_000;

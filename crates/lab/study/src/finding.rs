@@ -10,7 +10,7 @@ use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
 use super::verdict::{
     Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
 };
-use sluice_sim::stats::mean_of_either_sign;
+use sluice_stats::mean_of_either_sign;
 
 /// More than so many times as many tasks are no advice.
 const TIMES_MAX: f64 = 1_000.0;

@@ -5,9 +5,9 @@ use std::fmt;
 use sluice_outcome::study::Unit;
 
 use super::{StudyError, hint};
-use sluice_sim::stats::{Each, Estimate, Method, estimate};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Each, Estimate, Method, estimate};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 /// A number that replications count or average.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Run;
-use sluice_sim::stats::{Measured, Summary, summarize};
+use sluice_stats::{Measured, Summary, summarize};
 
 /// One point of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

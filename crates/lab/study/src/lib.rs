@@ -4,6 +4,7 @@
 //! [`run::Study`] runs them, and [`tell::tell`] gives the [outcome](sluice_outcome::study): the result as a
 //! value, which every page, table and file is made from. Left out: how any of it is shown, and the wall
 //! clock.
+#![forbid(unsafe_code)]
 
 pub mod bench;
 pub mod journal;

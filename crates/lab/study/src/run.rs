@@ -11,7 +11,7 @@ use super::known::{Known, PointId};
 use super::rounds::{of_causes, wanted};
 use sluice_sim::SimError;
 use sluice_sim::run_jobs;
-use sluice_sim::stats::Measured;
+use sluice_stats::Measured;
 
 /// A study that is being run.
 #[derive(Debug)]

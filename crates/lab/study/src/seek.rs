@@ -4,7 +4,7 @@
 //! asked for. So many searches, and a plan's own points, share their points and run side by side.
 
 use super::known::{Answer, Known, PointId};
-use sluice_sim::stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
+use sluice_stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ mod tests {
     use super::super::plan::Run;
     use super::*;
     use sluice_outcome::study::{Metric, Sustained};
-    use sluice_sim::stats::{Method, summarize};
+    use sluice_stats::{Method, summarize};
 
     fn id(rate: u64) -> PointId {
         PointId { case: 0, run: Run::shared("central"), rate, change: None }

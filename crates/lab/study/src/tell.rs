@@ -11,7 +11,7 @@ use super::finding::{Finding, find, paper, shown, unit};
 use super::known::{Answer, Known, PointId};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
 use super::rounds::{causes, needs_cause, wanted};
-use sluice_sim::stats::{Summary, paired};
+use sluice_stats::{Summary, paired};
 
 /// What the caller knows of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
 
 fn panel(bench: &Bench, known: &Known, case: usize) -> Panel {
     let (of, workload) = (&bench.plan().cases[case], bench.workload(case));
-    let class = |class: &sluice_sim::workload::Class| Class {
+    let class = |class: &sluice_workload::Class| Class {
         name: class.name.clone(),
         share: class.share,
         mean_service_ns: class.service.mean_ns(),
@@ -109,7 +109,7 @@ fn series(bench: &Bench, known: &Known, case: usize, run: &Run) -> Series {
 
 fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
     let classes = bench.workload(case).classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
-    let class = |(class, of): (&sluice_sim::workload::Class, &sluice_sim::stats::ClassSummary)| ClassTimes {
+    let class = |(class, of): (&sluice_workload::Class, &sluice_stats::ClassSummary)| ClassTimes {
         name: class.name.clone(),
         tasks: of.tasks,
         times: of.times.clone(),
@@ -313,7 +313,7 @@ impl Change {
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),
             Self::Workload(text) => {
                 // A table has many lines; what it comes to has one.
-                let short = sluice_sim::workload::Workload::parse(text).map(|workload| workload.to_string());
+                let short = sluice_workload::Workload::parse(text).map(|workload| workload.to_string());
                 format!("the workload {}", short.as_ref().unwrap_or(text))
             }
             Self::Large(share) => format!("{} % of tasks over 8 bytes", share * 100.0),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sluice_sim::stats::Warmup;
+use sluice_stats::Warmup;
 use sluice_study::bench::{Bench, Length, Overload, Terms};
 use sluice_study::plan::Plan;
 

@@ -401,7 +401,7 @@ impl Point {
         let known: Vec<&str> = self.workload.classes.iter().map(|class| class.name.as_str()).collect();
         let named = || slices.iter().flat_map(|(names, _)| names.split('+'));
         if let Some(unknown) = named().find(|name| !known.contains(name)) {
-            return Some(crate::workload::text::unknown("class", unknown, known));
+            return Some(sluice_units::unknown("class", unknown, known));
         }
         if let Some(missing) = known.iter().find(|class| named().filter(|name| name == *class).count() != 1) {
             return Some(format!("class `{missing}` must have exactly one slice: name it in one"));

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
-use sluice_sim::stats::{Recorder, Recording, Warmup};
-use sluice_sim::workload::{Requests, Workload};
+use sluice_stats::{Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 #[test]
 fn ten_times_the_tasks_allocate_no_more() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sluice_live::args::FollowArgs;
-use sluice_sim::stats::Warmup;
+use sluice_stats::Warmup;
 use sluice_study::bench;
 use sluice_study::limit::Limit;
 use sluice_study::numbers;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use sluice_sim::stats::Warmup;
+use sluice_stats::Warmup;
 use sluice_study::PointId;
 use sluice_study::bench::Bench;
 use sluice_study::plan::Run;

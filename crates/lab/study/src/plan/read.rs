@@ -10,8 +10,8 @@ use crate::gauge::Gauge;
 use crate::hint;
 use crate::limit::{Limit, Wanted, value_of};
 use crate::numbers;
-use sluice_sim::toml_complaint;
-use sluice_sim::workload::WorkloadForm;
+use sluice_workload::WorkloadForm;
+use sluice_workload::toml_complaint;
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;

@@ -14,8 +14,8 @@ use sluice_host::orchestrator::PRIORITIES;
 use sluice_wire::Nanos;
 
 use super::orchestration::Preempts;
-use super::ringleader::priorities;
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
+use crate::cores_layout::priorities;
 use crate::stats::Observer;
 use crate::testbed::{CoreTimes, Testbed};
 use crate::workload::Class;

@@ -31,7 +31,6 @@ use caladan::Caladan;
 use dispatcher::Dispatcher;
 pub use orchestration::{Orchestration, OrchestrationError, Preempts};
 use ringleader::RingLeader;
-pub(crate) use ringleader::priorities;
 use run::{Orchestrates, ServerRun};
 use spread::SpreadQueues;
 

@@ -11,13 +11,14 @@ use core::net::{Ipv4Addr, SocketAddr};
 
 use sluice_host::orchestrator::{
     AllocatorSettings, AssignedService, Assignment, CoreAllocator, CoreId, CoreScheduler, Descriptor, Hint,
-    HostCall, LoadHint, Nic, NicSettings, OrchestratorError, OrchestratorSetupError, PRIORITIES, Priority,
-    RequestHandle, RunSlice, SERVICES_MAX, ServiceId, Trigger,
+    HostCall, LoadHint, Nic, NicSettings, OrchestratorError, OrchestratorSetupError, Priority, RequestHandle,
+    RunSlice, SERVICES_MAX, ServiceId, Trigger,
 };
 use sluice_wire::Nanos;
 
 use super::batch::{BATCH, BatchService};
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
+use crate::cores_layout::priorities;
 use crate::stats::Observer;
 use crate::testbed::CoreTimes;
 use crate::workload::Class;
@@ -249,12 +250,6 @@ fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>, batch: &mut Option<Batch
         };
         debug_assert!(made.is_ok(), "{made:?}");
     }
-}
-
-/// The classes' priorities, a larger number first: a workload's 0 is its most urgent, and a class without one
-/// is as urgent as can be.
-pub(crate) fn priorities(classes: &[Class]) -> impl Iterator<Item = u8> {
-    classes.iter().map(|class| PRIORITIES as u8 - 1 - class.priority.unwrap_or(0).min(PRIORITIES as u8 - 1))
 }
 
 fn service((number, priority): (usize, u8)) -> Option<(ServiceId, Priority, SocketAddr)> {

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Depths, Measured, Warmup};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Depths, Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 fn run(policy: &str, workload: &str, rate_per_s: f64, slices: Option<Vec<(String, u32)>>) -> Measured {
     run_with(Testbed::rain(), policy, workload, rate_per_s, slices)

@@ -5,9 +5,9 @@ use std::thread;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 /// A millisecond of storage flows at 40 % of the hosts' links.
 fn point(policy: &str) -> Point {

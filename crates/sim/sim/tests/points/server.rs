@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 /// Short tasks that are urgent, and long ones that are not.
 const BIMODAL: &str = "short=0.95@const:5us,priority=0+long=0.05@const:100us,priority=1";

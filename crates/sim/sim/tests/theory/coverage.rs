@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
-use sluice_sim::stats::{Estimate, Measured, PARTS, Recorder, Recording, Spread, Summary, Warmup, summarize};
-use sluice_sim::workload::{Requests, Workload};
+use sluice_stats::{Estimate, Measured, PARTS, Recorder, Recording, Spread, Summary, Warmup, summarize};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 use crate::formulas::{Theory, md1_response, mg1_mean_response, mmk_response};
 use crate::grid::allowed;

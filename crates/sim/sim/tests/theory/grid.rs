@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Discipline, Rack};
-use sluice_sim::stats::{Counts, Estimate, Measured, PARTS, Recorder, Recording, Spread, Warmup, summarize};
-use sluice_sim::workload::{Requests, Workload};
+use sluice_stats::{Counts, Estimate, Measured, PARTS, Recorder, Recording, Spread, Warmup, summarize};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 use crate::formulas::{md1_response, mg1_mean_response, mmk_response};
 

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
-use sluice_sim::stats::{
+use sluice_stats::{
     Diary, DiaryEntry, Measure, Measured, Metric, PARTS, Part, Recorder, Recording, Warmup, paired,
 };
-use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 const SEED: u64 = 4;
 const WORKERS: usize = 16;

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Estimate, Measured, Spread, Summary, Warmup, summarize};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Estimate, Measured, Spread, Summary, Warmup, summarize};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 use crate::formulas::{erlang_c, mmk_response};
 

@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Ideal, Reference};
-use sluice_sim::stats::{
+use sluice_stats::{
     Measured, PARTS, Recorder, Recording, SloFound, SloSearch, Summary, Warmup, summarize, throughput_at_slo,
 };
-use sluice_sim::workload::{Requests, Workload};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 use crate::formulas::{mg1_mean_response, mmk_response};
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::ideal::{Central, Discipline, Queue, Rack, Task};
-use sluice_sim::stats::{Level, Recorder, Recording, Warmup};
-use sluice_sim::workload::{Requests, Workload};
+use sluice_stats::{Level, Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 use crate::cells;
 use crate::grid::{self, Cell, Service};

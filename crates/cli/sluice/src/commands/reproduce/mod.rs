@@ -9,7 +9,7 @@ use serde_json::json;
 use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_report::table::Table;
-use sluice_sim::stats::Warmup;
+use sluice_stats::Warmup;
 use sluice_study::bench::{Bench, Length, Overload, Terms};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
