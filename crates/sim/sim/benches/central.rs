@@ -10,7 +10,7 @@ mod baseline;
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{Distribution, Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};

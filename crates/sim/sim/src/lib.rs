@@ -10,7 +10,6 @@ pub mod datacenter;
 mod error;
 pub mod fabric;
 pub mod faults;
-pub mod ideal;
 mod jobs;
 mod names;
 mod nodes;
@@ -18,8 +17,6 @@ pub mod point;
 pub mod policy;
 mod rack;
 mod replicate;
-pub mod server;
-pub mod sparrow;
 
 pub use error::SimError;
 pub use jobs::run_jobs;

@@ -9,11 +9,11 @@ use crate::cores_layout::CoresLayout;
 use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
-use crate::server::OrchestratedServer;
 use crate::stats::{PARTS, Recording, Warmup};
 use crate::suits::{SliceSuits, Sliced, Suits};
 use crate::testbed::Testbed;
 use crate::workload::{Arrivals, Class, Requests, Workload};
+use sluice_models::server::OrchestratedServer;
 
 /// A rate within this share of a trace's own is the trace's own: nobody types all of its digits.
 const TRACE_RATE_OFF_MAX: f64 = 0.005;

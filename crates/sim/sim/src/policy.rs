@@ -12,11 +12,11 @@ use sluice_wire::tables::Feed;
 use crate::datacenter::System;
 use crate::error::SimError;
 use crate::fabric::Scheme;
-use crate::ideal::Reference;
 use crate::rack::software::detour;
-use crate::server::Orchestration;
-use crate::sparrow::Sparrow;
 use crate::testbed::Testbed;
+use sluice_models::ideal::Reference;
+use sluice_models::server::Orchestration;
+use sluice_models::sparrow::Sparrow;
 
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::{SimError, run_jobs};

@@ -42,7 +42,7 @@ impl Least {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use sluice_events::dice::Dice;
 
     #[test]
     fn the_least_number_comes_first_and_of_equal_ones_the_first_entry() {

@@ -15,10 +15,10 @@ use sluice_wire::Nanos;
 
 use super::orchestration::Preempts;
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
-use crate::cores_layout::priorities;
-use crate::stats::Observer;
-use crate::testbed::{CoreTimes, Testbed};
-use crate::workload::Class;
+use sluice_stats::Observer;
+use sluice_testbed::cores_layout::priorities;
+use sluice_testbed::{CoreTimes, Testbed};
+use sluice_workload::Class;
 
 #[derive(Debug)]
 pub(super) struct Dispatcher {

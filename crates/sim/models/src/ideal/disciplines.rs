@@ -5,8 +5,8 @@ use sluice_wire::Nanos;
 use super::least::Least;
 use super::queues::{Lines, Queue};
 use super::task::Task;
-use crate::dice::Dice;
-use crate::stats::Level;
+use sluice_events::dice::Dice;
+use sluice_stats::Level;
 
 /// Holds the tasks that wait. It is told of everything, in the order of time, and knows all there is to know.
 pub trait Discipline {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};

@@ -23,31 +23,31 @@ use sluice_host::orchestrator::{
 };
 use sluice_wire::Nanos;
 
-use crate::dice::Dice;
-use crate::stats::{Counts, Measured, Recorder};
-use crate::testbed::Testbed;
-use crate::workload::{Class, Request};
 use caladan::Caladan;
 use dispatcher::Dispatcher;
 pub use orchestration::{Orchestration, OrchestrationError, Preempts};
 use ringleader::RingLeader;
 use run::{Orchestrates, ServerRun};
+use sluice_events::dice::Dice;
+use sluice_stats::{Counts, Measured, Recorder};
+use sluice_testbed::Testbed;
+use sluice_workload::{Class, Request};
 use spread::SpreadQueues;
 
 /// A server and the tasks that it is to serve.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OrchestratedServer<'p> {
+pub struct OrchestratedServer<'p> {
     /// How its requests get to its cores.
-    pub(crate) orchestration: Orchestration,
+    pub orchestration: Orchestration,
     /// Its cores, what things cost, how far its clients are.
-    pub(crate) testbed: &'p Testbed,
+    pub testbed: &'p Testbed,
     /// The services.
-    pub(crate) classes: &'p [Class],
+    pub classes: &'p [Class],
 }
 
 impl OrchestratedServer<'_> {
     /// Why it cannot be simulated, in a line.
-    pub(crate) fn complaint(&self) -> Option<String> {
+    pub fn complaint(&self) -> Option<String> {
         let cores = self.testbed.workers as usize;
         if self.testbed.cores.batch
             && let Some(why) = self.no_batch()
@@ -78,7 +78,7 @@ impl OrchestratedServer<'_> {
     }
 
     /// One replication; none if it was stopped.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         requests: impl IntoIterator<Item = Request>,
         recorder: Recorder,

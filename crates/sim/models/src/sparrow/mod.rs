@@ -12,15 +12,15 @@ use std::sync::atomic::AtomicBool;
 
 pub use settings::Sparrow;
 
-use crate::dice::Dice;
-use crate::stats::{Measured, Recorder};
-use crate::testbed::Testbed;
-use crate::workload::Request;
 use run::SparrowRun;
+use sluice_events::dice::Dice;
+use sluice_stats::{Measured, Recorder};
+use sluice_testbed::Testbed;
+use sluice_workload::Request;
 
 impl Sparrow {
     /// One replication; none if it was stopped.
-    pub(crate) fn run(
+    pub fn run(
         self,
         testbed: &Testbed,
         requests: impl Iterator<Item = Request>,

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{Estimate, Measured, PARTS, Recorder, Recording, Spread, Summary, Warmup, summarize};
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};

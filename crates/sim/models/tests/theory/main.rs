@@ -9,7 +9,7 @@ mod servers;
 mod sustained;
 mod wrong;
 
-use sluice_sim::ideal::Central;
+use sluice_models::ideal::Central;
 
 #[test]
 fn one_queue_is_what_theory_says() {

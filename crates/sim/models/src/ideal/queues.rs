@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use sluice_wire::Nanos;
 
 use super::task::Task;
-use crate::stats::Level;
+use sluice_stats::Level;
 
 /// Tasks for which there is room from the start.
 const ROOM: usize = 1_024;
@@ -130,7 +130,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use sluice_events::dice::Dice;
 
     #[test]
     fn every_line_gives_back_in_order_what_it_took() {

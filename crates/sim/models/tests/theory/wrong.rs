@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Central, Discipline, Queue, Rack, Task};
+use sluice_models::ideal::{Central, Discipline, Queue, Rack, Task};
 use sluice_stats::{Level, Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};

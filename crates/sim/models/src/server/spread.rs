@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use sluice_wire::Nanos;
 
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
-use crate::dice::Dice;
-use crate::stats::Observer;
+use sluice_events::dice::Dice;
+use sluice_stats::Observer;
 
 #[derive(Debug)]
 pub(super) struct SpreadQueues {

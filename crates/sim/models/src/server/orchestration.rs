@@ -7,7 +7,7 @@ use sluice_switch::registry::About;
 use sluice_units::{WholeSpan, span};
 use sluice_wire::Nanos;
 
-use crate::testbed::CoreTimes;
+use sluice_testbed::CoreTimes;
 
 /// How a server's requests get to its cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,17 +115,18 @@ const ALL: [About; 6] = [
 ];
 
 impl Orchestration {
-    pub(crate) fn all() -> impl Iterator<Item = About> {
+    /// All of them, as lists of policies show them.
+    pub fn all() -> impl Iterator<Item = About> {
         ALL.into_iter()
     }
 
     /// What a core spends on each request beside its service.
-    pub(crate) fn descriptor(self, times: &CoreTimes) -> Nanos {
+    pub fn descriptor(self, times: &CoreTimes) -> Nanos {
         if matches!(self, Self::RingLeader { .. }) { times.descriptor } else { Nanos(0) }
     }
 
     /// The rate that its one dispatcher or allocator can do; infinite where there is none.
-    pub(crate) fn rate_max_per_s(self, times: &CoreTimes) -> f64 {
+    pub fn rate_max_per_s(self, times: &CoreTimes) -> f64 {
         let each = match self {
             Self::Shinjuku { .. } => times.dispatch,
             Self::Caladan => times.allocate,

@@ -10,10 +10,10 @@ use sluice_host::sparrow::{JobId, Reservations, SparrowScheduler, ToWorker};
 use sluice_wire::Nanos;
 
 use super::settings::{Sparrow, way};
-use crate::dice::Dice;
-use crate::stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
-use crate::testbed::{Testbed, WorkerTimes};
-use crate::workload::Request;
+use sluice_events::dice::Dice;
+use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
+use sluice_testbed::{Testbed, WorkerTimes};
+use sluice_workload::Request;
 
 /// So many tasks may be held back at clients; what comes above that is given up, as in a rack.
 const BACKLOG_MAX: usize = 1 << 20;

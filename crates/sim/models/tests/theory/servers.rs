@@ -2,33 +2,49 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::point::Point;
-use sluice_sim::policy::Policy;
-use sluice_stats::{Estimate, Measured, Spread, Summary, Warmup, summarize};
+use sluice_models::ideal::{Ideal, Reference};
+use sluice_models::server::{OrchestratedServer, Orchestration};
+use sluice_stats::{Estimate, Measured, PARTS, Recorder, Recording, Spread, Summary, Warmup, summarize};
 use sluice_testbed::Testbed;
-use sluice_workload::Workload;
+use sluice_workload::{Requests, Workload};
 
 use crate::formulas::{erlang_c, mmk_response};
 
 const MEAN_NS: f64 = 3_000.0;
 const CORES: u32 = 8;
 const REPLICATIONS: u32 = 20;
+const SEED: u64 = 1;
 
-fn point(policy: &str, load: f64, tasks: u64) -> Point {
+/// One replication of a server's orchestration, or of a reference of that name, at a load.
+fn replicate(policy: &str, load: f64, tasks: u64, replication: u32) -> Measured {
     let testbed = Testbed { workers: CORES, ..Testbed::ideal() };
     let workload = Workload::parse("exp:3us").unwrap();
     let rate_per_s = load * f64::from(CORES) * 1e9 / MEAN_NS;
-    let policy = Policy::parse(policy).unwrap();
-    Point { tasks, warmup: Warmup::Tasks(tasks / 10), ..Point::new(policy, testbed, workload, rate_per_s) }
-}
-
-fn replicate(point: &Point, replication: u32) -> Measured {
-    point.replicate(replication, &AtomicBool::new(false)).unwrap()
+    let recorder = Recorder::new(Recording {
+        mean_services_ns: vec![MEAN_NS],
+        tasks,
+        warmup: Warmup::Tasks(tasks / 10),
+        parts: PARTS,
+        way_home: testbed.way_home(),
+        passed_over_at_random: None,
+    });
+    let requests = Requests::new(&workload, rate_per_s, SEED, replication);
+    let (of, stop) = ((SEED, replication), AtomicBool::new(false));
+    let measured = if let Some(orchestration) = Orchestration::parse(policy) {
+        let orchestration = orchestration.unwrap();
+        let server = OrchestratedServer { orchestration, testbed: &testbed, classes: &workload.classes };
+        server.run(requests, recorder, of, &stop)
+    } else {
+        let reference = Reference::parse(policy).unwrap();
+        let ideal = Ideal { reference, workers: CORES as usize, distance: testbed.zero_load() };
+        ideal.run(requests, recorder, of, &stop)
+    };
+    measured.expect("nobody stops it")
 }
 
 fn measured(policy: &str, load: f64) -> Summary {
-    let point = point(policy, load, 100_000);
-    let all: Vec<_> = (0..REPLICATIONS).map(|replication| replicate(&point, replication)).collect();
+    let all: Vec<_> =
+        (0..REPLICATIONS).map(|replication| replicate(policy, load, 100_000, replication)).collect();
     summarize(&all)
 }
 
@@ -52,7 +68,7 @@ fn a_server_without_costs_is_the_reference_that_it_approaches() {
             ("shinjuku:nopre", "central"),
             ("d-ideal:1", "central"),
         ] {
-            let [server, ideal] = [policy, reference].map(|of| replicate(&point(of, load, 50_000), 0));
+            let [server, ideal] = [policy, reference].map(|of| replicate(of, load, 50_000, 0));
             assert_eq!(server.counts.replied, ideal.counts.replied);
             assert!(server.classes == ideal.classes, "{policy} is {reference} at {load}");
         }

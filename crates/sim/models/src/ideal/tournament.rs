@@ -43,7 +43,7 @@ impl<K: Ord + Copy> Tournament<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use sluice_events::dice::Dice;
 
     #[test]
     fn the_smallest_key_wins() {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Discipline, Rack};
+use sluice_models::ideal::{Discipline, Rack};
 use sluice_stats::{Counts, Estimate, Measured, PARTS, Recorder, Recording, Spread, Warmup, summarize};
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};

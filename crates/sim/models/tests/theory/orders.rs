@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{
     Diary, DiaryEntry, Measure, Measured, Metric, PARTS, Part, Recorder, Recording, Warmup, paired,
 };

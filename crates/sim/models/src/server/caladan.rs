@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use sluice_wire::Nanos;
 
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
-use crate::dice::Dice;
-use crate::stats::Observer;
-use crate::testbed::{CoreTimes, Testbed};
+use sluice_events::dice::Dice;
+use sluice_stats::Observer;
+use sluice_testbed::{CoreTimes, Testbed};
 
 #[derive(Debug)]
 pub(super) struct Caladan {

@@ -18,10 +18,10 @@ use sluice_wire::Nanos;
 
 use super::batch::{BATCH, BatchService};
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
-use crate::cores_layout::priorities;
-use crate::stats::Observer;
-use crate::testbed::CoreTimes;
-use crate::workload::Class;
+use sluice_stats::Observer;
+use sluice_testbed::CoreTimes;
+use sluice_testbed::cores_layout::priorities;
+use sluice_workload::Class;
 
 /// The paper's (§4.4), where the testbed says nothing of it.
 const MOVES_EVERY: Nanos = Nanos::from_micros(5);

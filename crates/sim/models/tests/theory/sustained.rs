@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{
     Measured, PARTS, Recorder, Recording, SloFound, SloSearch, Summary, Warmup, summarize, throughput_at_slo,
 };

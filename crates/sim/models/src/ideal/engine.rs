@@ -7,8 +7,8 @@ use sluice_wire::Nanos;
 use super::disciplines::Discipline;
 use super::least::Least;
 use super::task::Task;
-use crate::stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
-use crate::workload::Request;
+use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
+use sluice_workload::Request;
 
 /// When an idle worker finishes.
 const NEVER: u64 = u64::MAX;

@@ -17,10 +17,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_wire::Nanos;
 
-use crate::dice::Dice;
-use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
-use crate::workload::Request;
 use disciplines::{Anyone, Immediate, InTurn, Jbsq, ShorterOfTwo, Shortest};
+use sluice_events::dice::Dice;
+use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
+use sluice_workload::Request;
 
 pub use disciplines::{Central, Discipline};
 pub use engine::Rack;

@@ -6,7 +6,7 @@ use sluice_switch::registry::About;
 use sluice_units::WholeSpan;
 use sluice_wire::Nanos;
 
-use crate::testbed::Testbed;
+use sluice_testbed::Testbed;
 
 /// What a message takes of a scheduler's core: half of what a decision takes behind sockets, as for `server`.
 const MESSAGE: Nanos = Nanos::from_micros(3);
@@ -66,12 +66,12 @@ impl Sparrow {
 
     /// The highest rate that its schedulers can do: a task is a message, and its first worker's question
     /// another.
-    pub(crate) fn rate_max_per_s(self) -> f64 {
+    pub fn rate_max_per_s(self) -> f64 {
         f64::from(self.schedulers) * 1e9 / (2.0 * self.message.0 as f64)
     }
 
     /// How long a worker has nothing to do between two tasks: its question and the answer.
-    pub(crate) fn refill(self, testbed: &Testbed) -> Nanos {
+    pub fn refill(self, testbed: &Testbed) -> Nanos {
         let worker = testbed.worker;
         worker.send.times(2) + worker.receive + way(testbed).times(2) + self.message
     }
