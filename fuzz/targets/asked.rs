@@ -6,8 +6,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use sluice_sim::policy::Policy;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 fuzz_target!(|text: &str| {
     match Policy::parse(text) {

@@ -14,8 +14,8 @@ use nexosim::model::{BuildContext, Context, Model, ProtoModel, schedulable};
 use nexosim::simulation::{Mailbox, SimInit, SimulationError};
 use nexosim::time::MonotonicTime;
 use serde::{Deserialize, Serialize};
-use sluice_sim::stats::Distribution;
-use sluice_sim::workload::{Request, Requests, Workload};
+use sluice_stats::Distribution;
+use sluice_workload::{Request, Requests, Workload};
 
 const WORKERS: u32 = 64;
 const LOAD: f64 = 0.8;

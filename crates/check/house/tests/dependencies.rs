@@ -7,16 +7,17 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of the house, from the ground up; each may import only those of an earlier row.
-const FLOORS: [&[&str]; 13] = [
+const FLOORS: [&[&str]; 15] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
     &["sluice-units"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores"],
-    &["sluice-fabric"],
-    &["sluice-sim", "sluice-rpc"],
-    &["sluice-net"],
-    &["sluice-testrig"],
-    &["sluice-services", "sluice-switchd"],
+    &["sluice-fabric", "sluice-stats", "sluice-rpc"],
+    &["sluice-workload", "sluice-net"],
+    &["sluice-testbed"],
+    &["sluice-models"],
+    &["sluice-sim", "sluice-testrig"],
+    &["sluice-services", "sluice-switchd", "sluice-study"],
     &["sluice-kernel"],
     &["sluice-support"],
     &["sluice-launcher", "sluice-live"],
@@ -33,12 +34,12 @@ const FOLDERS: [(&str, &[&str]); 6] = [
     ("check", &["core", "run"]),
 ];
 
-/// What stands in the way of that still: studies are in the simulator, both read text files, RocksDB is
-/// measured for testbeds, and live runs say what commands say.
+/// What stands in the way of that still: what is measured in simulations is told as outcomes,
+/// workloads are text files, RocksDB is measured for them, and live runs say what commands say.
 const EXCEPTIONS: [(&str, &str); 4] = [
-    ("sluice-sim", "sluice-outcome"),
-    ("sluice-sim", "sluice-system"),
-    ("sluice-rocksdb", "sluice-sim"),
+    ("sluice-stats", "sluice-outcome"),
+    ("sluice-workload", "sluice-system"),
+    ("sluice-rocksdb", "sluice-workload"),
     ("sluice-live", "sluice-support"),
 ];
 

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{json, sluice, stderr, stdout};
-use sluice_sim::workload::{Profile, Service};
+use sluice_workload::{Profile, Service};
 
 const SMALL: [&str; 8] = ["profile", "rocksdb", "--keys", "2000", "--samples", "200", "--clock", "cpu"];
 

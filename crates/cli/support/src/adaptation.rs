@@ -2,8 +2,8 @@
 
 use sluice_host::agent::{AgentSettings, Way};
 use sluice_net::agent::dilated;
-use sluice_sim::agents;
 use sluice_switch::registry::Adaptive;
+use sluice_testbed::agents;
 use sluice_wire::Nanos;
 
 /// What two packets take over a loopback, with the wake-ups at their ends, and what a worker's calls for a

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use sluice_net::faults::Rates;
 use sluice_outcome::study::Unit;
-use sluice_sim::study::limit::value_of;
-use sluice_sim::study::numbers;
-use sluice_sim::workload::Workload;
+use sluice_study::limit::value_of;
+use sluice_study::numbers;
 use sluice_support::plan::{Arrivals, Plan};
 use sluice_support::units;
 use sluice_switch::registry::Choice;
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
+use sluice_workload::Workload;
 
 const PLAN: &str = "[[slice]]\nname = \"a\"\ntypes = [\"get\"]\n[load]\nmix = \"get=1\"\n";
 

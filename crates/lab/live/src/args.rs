@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use sluice_sim::study::numbers;
+use sluice_study::numbers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::{Io, Output};
 use sluice_support::policies::split;

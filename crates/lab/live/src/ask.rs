@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
-use sluice_sim::study::bench;
-use sluice_sim::suits::Suits;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::{Arrivals, Workload};
+use sluice_stats::Warmup;
+use sluice_study::bench;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::check::SIMULATED_ONLY;
 use sluice_support::policies;
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
+use sluice_testbed::Testbed;
+use sluice_testbed::suits::Suits;
 use sluice_testrig::host_group::ScheduleStart;
 use sluice_testrig::processor::{HostCosts, Slowed};
 use sluice_wire::Nanos;
+use sluice_workload::{Arrivals, Workload};
 
 use super::kept::SweepSettings;
 use super::servers;

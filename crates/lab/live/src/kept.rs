@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sluice_sim::study::numbers;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::toml_complaint;
+use sluice_study::numbers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::POLICY_DEFAULT;
 use sluice_support::policies;
 use sluice_support::results::files;
 use sluice_system::text;
+use sluice_testbed::Testbed;
+use sluice_workload::toml_complaint;
 
 use crate::args::{Sweep, Today, Versus, loads};
 

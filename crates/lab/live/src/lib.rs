@@ -29,15 +29,15 @@ use std::time::{Duration, Instant};
 use sluice_net::pin::cores;
 use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
-use sluice_sim::stats::Measured;
-use sluice_sim::testbed::Testbed;
 use sluice_sim::{SimError, run_jobs};
+use sluice_stats::Measured;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::file_name::file_name;
 use sluice_support::print;
 use sluice_support::results::{files, studies};
 use sluice_support::stop::Stop;
 use sluice_support::view;
+use sluice_testbed::Testbed;
 use sluice_wire::{Epoch, Nanos};
 
 use args::Sweep;

@@ -5,7 +5,7 @@ use sluice_outcome::study::{
     Source, StudyOutcome, Verdict,
 };
 use sluice_report as report;
-use sluice_sim::stats::{Measured, Paired, Summary, paired, summarize};
+use sluice_stats::{Measured, Paired, Summary, paired, summarize};
 
 use super::ask::{Ask, WARM_UP_PART, Who};
 use super::record::Take;

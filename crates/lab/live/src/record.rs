@@ -4,12 +4,12 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use sluice_host::client::Outcome as Ending;
-use sluice_sim::stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
-use sluice_sim::workload::Trace;
+use sluice_stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
 use sluice_support::fail::Outcome;
 use sluice_support::results::files;
 use sluice_testrig::schedule::Played;
 use sluice_wire::Nanos;
+use sluice_workload::Trace;
 
 use super::ask::Ask;
 use super::rack::{Counted, Performance};
@@ -104,7 +104,7 @@ pub(crate) fn tried(
 /// Tells a recorder of each task in the order of time.
 fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Measured {
     let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
-    let warmup = sluice_sim::stats::Warmup::Tasks(ask.warm_up(load));
+    let warmup = sluice_stats::Warmup::Tasks(ask.warm_up(load));
     let mut recorder = Recorder::new(Recording {
         mean_services_ns,
         tasks: ask.tasks(load),

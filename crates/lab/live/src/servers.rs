@@ -9,8 +9,8 @@ use sluice_net::served::lanes_of_service;
 use sluice_net::udp::Waiting;
 use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, WorkerOptions, WorkerReport};
 use sluice_services::hold::Hold;
-use sluice_sim::testbed::{CoreTimes, LinkTimes, Testbed, WorkerTimes};
 use sluice_support::fail::{Failure, Outcome};
+use sluice_testbed::{CoreTimes, LinkTimes, Testbed, WorkerTimes};
 use sluice_wire::{Nanos, TaskType};
 
 /// After how long a live core's coroutines yield.

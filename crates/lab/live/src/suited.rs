@@ -2,13 +2,13 @@
 
 use sluice_host::client::Outcome as Ending;
 use sluice_rpc::Remote;
-use sluice_sim::suits::Suits;
-use sluice_sim::workload::Trace;
 use sluice_support::ask::Asker;
 use sluice_support::fail::Outcome;
+use sluice_testbed::suits::Suits;
 use sluice_testrig::schedule::Played;
 use sluice_wire::serving::Labels;
 use sluice_wire::{TaskType, WorkerId};
+use sluice_workload::Trace;
 
 /// A rack's labels, and who is who.
 pub(crate) struct Suited {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use sluice_net::client::Urgency;
 use sluice_services::hold;
-use sluice_sim::workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::results::files;
 use sluice_support::stop::Stop;
 use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
+use sluice_workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 
 use super::ask::Ask;
 

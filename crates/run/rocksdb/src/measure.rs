@@ -9,9 +9,9 @@ use sluice_net::service::{Service as _, Task};
 use sluice_net::udp::DATAGRAM_BYTES;
 use sluice_services::rocks::measure::{Clock, MeasureArgs, Operation, Verb};
 use sluice_services::rocks::{GET, SCAN, codec};
-use sluice_sim::Dice;
-use sluice_sim::workload::{Measurement, ProfileOperation};
 use sluice_wire::{HEADER_BYTES, Nanos, TaskType};
+use sluice_workload::Dice;
+use sluice_workload::{Measurement, ProfileOperation};
 
 use crate::points::points;
 use crate::progress::{Progress, Step};

@@ -10,10 +10,10 @@ mod baseline;
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
-use sluice_sim::stats::{Distribution, Recorder, Recording, Warmup};
-use sluice_sim::workload::{Requests, Workload};
+use sluice_models::ideal::{Ideal, Reference};
+use sluice_stats::{Distribution, Recorder, Recording, Warmup};
 use sluice_wire::Nanos;
+use sluice_workload::{Requests, Workload};
 
 use baseline::{median, serve, serve_lean, timed};
 

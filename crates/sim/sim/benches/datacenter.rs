@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::testbed::{RackLayout, Testbed};
-use sluice_sim::workload::Workload;
+use sluice_testbed::{RackLayout, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 use median::median;
 use timing::timed;

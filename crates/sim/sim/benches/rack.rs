@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::{Requests, Workload};
+use sluice_testbed::Testbed;
+use sluice_workload::{Requests, Workload};
 
 use baseline::{median, serve, serve_lean, timed};
 

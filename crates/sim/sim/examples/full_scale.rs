@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
-use sluice_sim::stats::Counts;
-use sluice_sim::workload::Workload;
+use sluice_stats::Counts;
+use sluice_workload::Workload;
 
 use pools::{Pool, full_scale};
 use whole::{Took, Whole};

@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 use sluice_sim::faults::{RackKind, replay};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::Warmup;
 use sluice_switch::registry::Choice;
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 const POLICIES: [&str; 28] = [
     "rain:1",

@@ -1,21 +1,17 @@
 //! What can be wrong with a simulation, each with what helps.
 
+use sluice_testbed::TestbedError;
 use sluice_units::shown;
 use thiserror::Error;
 
-use crate::workload::WorkloadError;
+use sluice_workload::WorkloadError;
 
 /// Why a point cannot be simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
     /// A testbed that does not parse or cannot be: correct what is named.
-    #[error("testbed{place}: {}", shown(.why))]
-    Testbed {
-        /// The line, if that is known.
-        place: String,
-        /// What is wrong, and what to write.
-        why: String,
-    },
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
     /// No policy is called so, or its settings are wrong: take one of those that are named.
     #[error("policy `{}`: {}", shown(.text), shown(.why))]
     Policy {

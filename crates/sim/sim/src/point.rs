@@ -9,11 +9,11 @@ use crate::cores_layout::CoresLayout;
 use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
-use crate::server::OrchestratedServer;
 use crate::stats::{PARTS, Recording, Warmup};
 use crate::suits::{SliceSuits, Sliced, Suits};
 use crate::testbed::Testbed;
 use crate::workload::{Arrivals, Class, Requests, Workload};
+use sluice_models::server::OrchestratedServer;
 
 /// A rate within this share of a trace's own is the trace's own: nobody types all of its digits.
 const TRACE_RATE_OFF_MAX: f64 = 0.005;
@@ -401,7 +401,7 @@ impl Point {
         let known: Vec<&str> = self.workload.classes.iter().map(|class| class.name.as_str()).collect();
         let named = || slices.iter().flat_map(|(names, _)| names.split('+'));
         if let Some(unknown) = named().find(|name| !known.contains(name)) {
-            return Some(crate::workload::text::unknown("class", unknown, known));
+            return Some(sluice_units::unknown("class", unknown, known));
         }
         if let Some(missing) = known.iter().find(|class| named().filter(|name| name == *class).count() != 1) {
             return Some(format!("class `{missing}` must have exactly one slice: name it in one"));

@@ -12,12 +12,11 @@ use sluice_wire::tables::Feed;
 use crate::datacenter::System;
 use crate::error::SimError;
 use crate::fabric::Scheme;
-use crate::ideal::Reference;
 use crate::rack::software::detour;
-use crate::server::Orchestration;
-use crate::sparrow::Sparrow;
 use crate::testbed::Testbed;
-use crate::workload::text;
+use sluice_models::ideal::Reference;
+use sluice_models::server::Orchestration;
+use sluice_models::sparrow::Sparrow;
 
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +61,7 @@ impl Policy {
             return scheme.map(Self::Fabric).map_err(|why| wrong(why.to_string()));
         }
         let known = Self::all().map(|about| about.name.split(':').next().unwrap_or(about.name));
-        Err(wrong(text::unknown("policy", name, known)))
+        Err(wrong(sluice_units::unknown("policy", name, known)))
     }
 
     /// All policies: the programs, then the references, those of one server, Sparrow, and those of a

@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicBool;
 
 use crate::datacenter::{self, Plain};
 use crate::error::SimError;
-use crate::ideal::Ideal;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::rack;
-use crate::server::OrchestratedServer;
 use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
+use sluice_models::ideal::Ideal;
+use sluice_models::server::OrchestratedServer;
 
 impl Point {
     /// One replication: the same number gives the same bytes. Setting `stop` ends it early, without a result.

@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::{RackLayout, Testbed};
-use sluice_sim::workload::Workload;
+use sluice_stats::Warmup;
+use sluice_testbed::{RackLayout, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 #[test]
 fn every_policy_serves_half_of_what_its_rack_can() {

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::Warmup;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::Warmup;
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 fn allocations(policy: &str, tasks: u64) -> u64 {
     let point = Point {

@@ -13,12 +13,12 @@ use serde_json::json;
 use sluice_report::table::{Table, time};
 use sluice_services::rocks::codec;
 use sluice_services::rocks::measure::Clock;
-use sluice_sim::workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::results::files;
 use sluice_support::stop::Stop;
 use sluice_support::{print, rocksdb};
 use sluice_system::{Attempt, advice};
+use sluice_workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
 use crate::args::Profile as Args;
 

@@ -11,13 +11,13 @@ use sluice_net::faults::FaultPlan;
 use sluice_net::program::{log, read_anew_on_hangup};
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
-use sluice_sim::agents;
-use sluice_sim::testbed::Testbed;
 use sluice_support::adaptation;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
+use sluice_testbed::Testbed;
+use sluice_testbed::agents;
 
 use crate::args::Server as Args;
 

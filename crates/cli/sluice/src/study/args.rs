@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sluice_live::args::FollowArgs;
-use sluice_sim::stats::Warmup;
-use sluice_sim::study::bench;
-use sluice_sim::study::limit::Limit;
-use sluice_sim::study::numbers;
+use sluice_stats::Warmup;
+use sluice_study::bench;
+use sluice_study::limit::Limit;
+use sluice_study::numbers;
 use sluice_support::flags::Output;
 use sluice_support::policies::PolicyArgs;
 

@@ -3,14 +3,14 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use sluice_sim::stats::Warmup;
-use sluice_sim::study::bench::{self, Bench, Length, Overload, Terms};
-use sluice_sim::study::limit::Limit;
-use sluice_sim::study::numbers;
-use sluice_sim::study::plan::{Case, Compare, Plan, Run, SearchFor, Tolerance, slices};
-use sluice_sim::workload::{Arrivals, Workload};
+use sluice_stats::Warmup;
+use sluice_study::bench::{self, Bench, Length, Overload, Terms};
+use sluice_study::limit::Limit;
+use sluice_study::numbers;
+use sluice_study::plan::{Case, Compare, Plan, Run, SearchFor, Tolerance, slices};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::stop::Stop;
+use sluice_workload::{Arrivals, Workload};
 
 use super::args::{How, LengthArgs, Offered, Setting};
 use super::drive::{self, Job};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use sluice_sim::stats::Warmup;
-use sluice_sim::study::PointId;
-use sluice_sim::study::bench::Bench;
-use sluice_sim::study::plan::Run;
-use sluice_sim::study::run::Job;
+use sluice_stats::Warmup;
+use sluice_study::PointId;
+use sluice_study::bench::Bench;
+use sluice_study::plan::Run;
+use sluice_study::run::Job;
 
 /// Tasks of the first pilot, and the share of a run that it is at most.
 const PILOT_TASKS: u64 = 1_000;

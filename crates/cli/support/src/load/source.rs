@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sluice_events::dice::Dice;
 use sluice_net::client::Urgency;
 use sluice_services::rocks::{GET_KEYS_MAX, codec};
 use sluice_services::{hold, spin};
-use sluice_sim::Dice;
-use sluice_sim::workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
+use sluice_workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
+use sluice_workload::{Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
@@ -77,9 +78,9 @@ impl Iterator for Source {
 /// When tasks come, and of which types. How long they take is up to the rack.
 fn workload(plan: &LoadPlan) -> Outcome<Workload> {
     let arrivals = match &plan.arrivals {
-        Arrivals::Poisson(_) => workload::Arrivals::Poisson,
-        Arrivals::Constant(_) => workload::Arrivals::Even,
-        Arrivals::Trace(path) => workload::Arrivals::Trace(Arc::new(trace(path, plan)?)),
+        Arrivals::Poisson(_) => sluice_workload::Arrivals::Poisson,
+        Arrivals::Constant(_) => sluice_workload::Arrivals::Even,
+        Arrivals::Trace(path) => sluice_workload::Arrivals::Trace(Arc::new(trace(path, plan)?)),
     };
     let unknown = Service::parse("const:1ns").map_err(Failure::broken)?;
     let classes = plan.mix.iter().enumerate().map(|(place, (name, share))| Class {

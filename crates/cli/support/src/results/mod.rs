@@ -13,7 +13,7 @@ use sluice_outcome::run::{
 };
 use sluice_outcome::study::{Depths, Sustained};
 use sluice_report::run;
-use sluice_sim::stats::{RunPart, sustained_in_parts};
+use sluice_stats::{RunPart, sustained_in_parts};
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::flags::Io;

@@ -17,8 +17,8 @@ use std::path::Path;
 
 use serde::Serialize;
 use sluice_outcome::study::{Depths, Verdict};
-use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::plan::Plan;
+use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::load::nanos;
 use sluice_support::print;

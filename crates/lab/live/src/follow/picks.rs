@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::study::PointId;
-use sluice_sim::study::bench::Bench;
-use sluice_sim::study::plan::{Case, Run};
-use sluice_sim::testbed::Testbed;
+use sluice_study::PointId;
+use sluice_study::bench::Bench;
+use sluice_study::plan::{Case, Run};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::nanos;
 use sluice_switch::registry::Choice;
+use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
 
 use crate::args::FollowArgs;

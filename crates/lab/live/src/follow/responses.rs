@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 use sluice_outcome::study::{Depths, Estimate, Verdict};
-use sluice_sim::stats::mean_of_either_sign;
+use sluice_stats::mean_of_either_sign;
 use sluice_wire::Nanos;
 
 use super::band::{INTERVAL_NS, Range, in_intervals};

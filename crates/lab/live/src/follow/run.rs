@@ -9,9 +9,8 @@ use sluice_net::clock::Clock;
 use sluice_net::pin::cores;
 use sluice_outcome::study::Depths;
 use sluice_sim::point::Point;
-use sluice_sim::stats::{Ended, Warmup};
-use sluice_sim::workload::Trace;
 use sluice_sim::{SimError, run_jobs};
+use sluice_stats::{Ended, Warmup};
 use sluice_support::ask::Reporter;
 use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Kind, Outcome};
@@ -21,6 +20,7 @@ use sluice_support::stop::Stop;
 use sluice_testrig::host_group::ScheduleStart;
 use sluice_testrig::schedule::Played;
 use sluice_wire::{Epoch, Nanos};
+use sluice_workload::Trace;
 
 use super::band::INTERVAL_NS;
 use super::picks::Pick;

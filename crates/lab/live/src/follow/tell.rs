@@ -2,7 +2,7 @@
 
 use sluice_report::table::Table;
 use sluice_report::{self as report, Beside, Compared, Section, Strip};
-use sluice_sim::study::plan::Plan;
+use sluice_study::plan::Plan;
 use sluice_support::fail::Outcome;
 use sluice_support::print;
 

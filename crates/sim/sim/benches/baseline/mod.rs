@@ -9,8 +9,8 @@ mod timing;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use sluice_sim::stats::Distribution;
-use sluice_sim::workload::Request;
+use sluice_stats::Distribution;
+use sluice_workload::Request;
 
 pub(crate) use median::median;
 pub(crate) use timing::timed;

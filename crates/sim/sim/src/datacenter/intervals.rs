@@ -1,9 +1,8 @@
 //! What a pool's tasks took, interval by interval (Horus §4.3, Figure 9).
 
-use sluice_outcome::study::Depths;
 use sluice_wire::Nanos;
 
-use crate::stats::Ended;
+use crate::stats::{Depths, Ended};
 
 /// The interval that goes on, and those that have ended.
 #[derive(Debug, Default)]

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_fabric::FabricError;
 use sluice_host::client::still_counts;
-use sluice_outcome::study::Depths;
 use sluice_wire::{Epoch, Nanos};
 
 use super::below::TiersBelow;
@@ -26,7 +25,7 @@ use crate::events::{Address, Mail, PacketId, WorldEvent};
 use crate::point::Point;
 use crate::rack::meter::Meter;
 use crate::rack::setup::client_settings;
-use crate::stats::{Counts, Gauges};
+use crate::stats::{Counts, Depths, Gauges};
 use crate::testbed::Testbed;
 
 /// The first life of all switches.

@@ -56,7 +56,7 @@ fn one_leaf_without_a_spine_has_a_racks_results_to_the_byte() {
         let leaf = of_leaf.observer.finish(of_leaf.counts, of_leaf.gauges);
         let rack = point.replicate(1, &run).unwrap();
         // A rack does not say where rounds were: it has one switch.
-        let counts = sluice_outcome::study::Counts { leaf_rounds: 0, ..leaf.counts };
+        let counts = crate::stats::Counts { leaf_rounds: 0, ..leaf.counts };
         let leaf = crate::stats::Measured { counts, ..leaf };
         let [leaf, rack] = [&leaf, &rack].map(|measured| serde_json::to_string(measured).unwrap());
         assert!(leaf == rack, "{policy}");

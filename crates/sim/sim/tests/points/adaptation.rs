@@ -1,15 +1,12 @@
 //! Depths and slices that follow the load, in the rack of the simulator.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Depths, Measured, Warmup};
-use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::plan::Plan;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Depths, Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 fn run(policy: &str, workload: &str, rate_per_s: f64, slices: Option<Vec<(String, u32)>>) -> Measured {
     run_with(Testbed::rain(), policy, workload, rate_per_s, slices)
@@ -141,20 +138,4 @@ fn agents_of_several_servers_find_the_depth_that_one_agent_finds() {
 fn the_papers_rule_does_the_same_with_any_number_of_agents() {
     let of = |agents| with_agents(agents, "rain:adaptive", "bimodal:10us:100us:0.5", 480e3);
     assert_eq!(of(1), of(2));
-}
-
-#[test]
-fn the_plans_about_adaptation_can_be_run() {
-    for text in [
-        include_str!("../../../../../experiments/rain-9.toml"),
-        include_str!("../../../../../experiments/rain-10.toml"),
-        include_str!("../../../../../experiments/rain-6a.toml"),
-        include_str!("../../../../../experiments/rain-6b.toml"),
-        include_str!("../../../../../experiments/rain-6c.toml"),
-    ] {
-        let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
-        let length = Length::Tasks(1_000, Warmup::Detect);
-        let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
-        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
-    }
 }

@@ -5,10 +5,10 @@ use std::thread;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Counts, Measured, Warmup};
-use sluice_sim::testbed::{RackLayout, Rates, Testbed};
-use sluice_sim::workload::Workload;
+use sluice_stats::{Counts, Measured, Warmup};
+use sluice_testbed::{RackLayout, Rates, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 fn testbed() -> Testbed {
     let racks =

@@ -1,16 +1,13 @@
 //! A fabric as a testbed: flows are its tasks, schemes its policies, and what switches count its gauges.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup};
-use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::plan::Plan;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 /// A millisecond of storage flows at 40 % of the hosts' links.
 fn point(policy: &str) -> Point {
@@ -86,20 +83,5 @@ fn what_does_not_go_together_is_refused_in_one_line() {
     ] {
         let error = point.check().expect_err(says).to_string();
         assert!(error.contains(says) && !error.contains('\n'), "{error}");
-    }
-}
-
-#[test]
-fn the_fabrics_plans_can_be_run() {
-    for text in [
-        include_str!("../../../../../experiments/hf2t-together.toml"),
-        include_str!("../../../../../experiments/hf2t-horus.toml"),
-        include_str!("../../../../../experiments/hf2t-loads.toml"),
-        include_str!("../../../../../experiments/hf2t-settings.toml"),
-    ] {
-        let plan = Plan::parse("a plan", text).unwrap_or_else(|why| panic!("{why}"));
-        let length = Length::Tasks(1_000, Warmup::Tasks(0));
-        let terms = Terms { length, overload: Overload::Meant, folder: PathBuf::new() };
-        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
     }
 }

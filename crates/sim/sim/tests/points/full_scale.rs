@@ -1,7 +1,7 @@
 //! What the example `full_scale` runs, with the smallest pools of the datacenter.
 
-use sluice_sim::stats::Counts;
-use sluice_sim::workload::Workload;
+use sluice_stats::Counts;
+use sluice_workload::Workload;
 
 use crate::pools::{Pool, full_scale};
 use crate::whole::{Came, Took, Whole};

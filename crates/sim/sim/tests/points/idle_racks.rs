@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Warmup, summarize};
-use sluice_sim::testbed::{LinkTimes, RackLayout, Testbed};
-use sluice_sim::workload::Workload;
+use sluice_stats::{Warmup, summarize};
+use sluice_testbed::{LinkTimes, RackLayout, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 const SERVICE_NS: f64 = 20_000.0;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup, summarize};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup, summarize};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 const MIX: &str = "get=0.8@exp:10us+scan=0.2@exp:10us";
 const NEEDS: &str = "[labels]\nneeds = [\"scan=gpu\"]\n";

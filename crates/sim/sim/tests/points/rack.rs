@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::ideal::{Ideal, Reference};
+use sluice_models::ideal::{Ideal, Reference};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Diary, DiaryEntry, Measured, Warmup, summarize};
-use sluice_sim::testbed::{Rates, Testbed};
-use sluice_sim::workload::Workload;
 use sluice_sim::{SimError, run_jobs};
+use sluice_stats::{Diary, DiaryEntry, Measured, Warmup, summarize};
+use sluice_testbed::{Rates, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 const PROGRAMS: [&str; 9] = [
     "rain:1",

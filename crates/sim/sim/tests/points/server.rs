@@ -1,15 +1,12 @@
 //! One server with costs: what each of them does to whom.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup};
-use sluice_sim::study::bench::{Bench, Length, Overload, Terms};
-use sluice_sim::study::plan::Plan;
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 /// Short tasks that are urgent, and long ones that are not.
 const BIMODAL: &str = "short=0.95@const:5us,priority=0+long=0.05@const:100us,priority=1";
@@ -204,23 +201,6 @@ fn cores_that_are_not_needed_are_given_back_and_come_again() {
     assert_eq!((calm.counts.replied, busy.counts.replied), (30_000, 30_000));
     let all = run(&point("stealing", "exp:3us", cores, 0.7));
     assert!(p99_us(&busy, 0) > p99_us(&all, 0), "a core that must be given comes late");
-}
-
-#[test]
-fn the_plans_about_servers_can_be_run() {
-    for text in [
-        include_str!("../../../../../experiments/ringleader-3.toml"),
-        include_str!("../../../../../experiments/ringleader-8.toml"),
-        include_str!("../../../../../experiments/ringleader-assignments.toml"),
-        include_str!("../../../../../experiments/ringleader-batch.toml"),
-        include_str!("../../../../../experiments/ringleader-priorities.toml"),
-        include_str!("../../../../../experiments/ringleader-rack.toml"),
-    ] {
-        let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
-        let length = Length::Tasks(1_000, Warmup::Detect);
-        let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
-        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
-    }
 }
 
 /// A rack of two servers of four cores each.

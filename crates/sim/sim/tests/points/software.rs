@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 fn point(policy: &str, workload: &str, rate_per_s: f64, tasks: u64) -> Point {
     let (policy, workload) = (Policy::parse(policy).unwrap(), Workload::parse(workload).unwrap());

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_sim::stats::{Measured, Warmup, summarize};
-use sluice_sim::testbed::Testbed;
-use sluice_sim::workload::Workload;
+use sluice_stats::{Measured, Warmup, summarize};
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
 
 const BIMODAL: &str = "bimodal:10us:100us:0.5";
 const TYPED: &str = "short=0.5@const:10us+long=0.5@const:100us";
@@ -147,4 +147,27 @@ fn where_all_workers_are_alike_labels_change_next_to_nothing() {
 fn where_sizes_do_not_differ_classes_change_nothing() {
     let [classes, without] = ["rain:2,classes=4", "rain:2"].map(|policy| p99_us(policy, "const:10us", 0.8));
     assert!((classes - without).abs() < 1e-9, "{classes} us with classes, {without} without");
+}
+
+#[test]
+fn a_tasks_priority_decides_who_waits_where_there_are_classes() {
+    let workload = "first=0.5@exp:10us,priority=0+second=0.5@exp:10us,priority=1";
+    let waits = |policy: &str| {
+        let point = Point {
+            tasks: 50_000,
+            warmup: Warmup::Tasks(5_000),
+            ..Point::new(
+                Policy::parse(policy).expect("it is one"),
+                Testbed::rain(),
+                Workload::parse(workload).expect("it is right"),
+                2_100_000.0,
+            )
+        };
+        let measured = point.replicate(0, &AtomicBool::new(false)).expect("it runs");
+        [0, 1].map(|class: usize| measured.classes[class].scheduling_delay.mean())
+    };
+    let [first, second] = waits("rain:1,classes=2");
+    assert!(first * 1.5 < second, "{first} and {second} ns");
+    let [first, second] = waits("rain:1");
+    assert!((first / second - 1.0).abs() < 0.1, "nobody asks: {first} and {second} ns");
 }

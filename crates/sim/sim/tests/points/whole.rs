@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicBool;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::run_jobs;
-use sluice_sim::stats::{Counts, Distribution};
-use sluice_sim::testbed::{Faults, Rates, Retries, Testbed};
-use sluice_sim::workload::Workload;
+use sluice_stats::{Counts, Distribution};
+use sluice_testbed::{Faults, Rates, Retries, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 use crate::pools::Pool;
 use crate::timing::timed;

@@ -9,12 +9,12 @@ use sluice_outcome::study::{
 };
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::{Clock, MeasureArgs};
-use sluice_sim::stats::estimate;
-use sluice_sim::study::growth;
-use sluice_sim::toml_complaint;
+use sluice_stats::estimate;
+use sluice_study::growth;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rocksdb;
 use sluice_support::stop::Stop;
+use sluice_workload::toml_complaint;
 
 /// Where the databases lie: one for each size of items.
 const DATABASES: &str = "out/rocksdb-by-size";

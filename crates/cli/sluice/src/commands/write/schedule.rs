@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sluice_sim::Dice;
+use sluice_events::dice::Dice;
 use sluice_support::load;
 use sluice_wire::Nanos;
 

@@ -1,0 +1,396 @@
+//! From a plan's words to points that can be run: policies, workloads and testbeds are read and checked
+//! before anything runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sluice_outcome::study::Unit;
+
+use super::error::StudyError;
+use super::known::PointId;
+use super::limit::{Wanted, value_of};
+use super::numbers;
+use super::plan::{At, Case, Change, Plan, Quantity, Run};
+use sluice_sim::point::Point;
+use sluice_sim::policy::Policy;
+use sluice_stats::Warmup;
+use sluice_testbed::Testbed;
+use sluice_workload::Workload;
+use sluice_workload::files;
+
+/// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
+const SETTLES_NS: u64 = 100_000_000;
+
+/// How a run was asked for, beside its plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// How long, each replication.
+    pub length: Length,
+    /// What is done about loads that a policy cannot sustain.
+    pub overload: Overload,
+    /// Where files are looked for that the plan names.
+    pub folder: PathBuf,
+}
+
+/// What is done about loads that a policy cannot sustain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overload {
+    /// Above capacity they are refused, before anything runs.
+    Refused,
+    /// They are run: it is the transient that is looked at.
+    Meant,
+    /// Those that the policy could not serve even if nothing varied are left out: there is nothing to
+    /// measure, and much to wait for. They count as not sustained.
+    LeftOut,
+}
+
+/// How long each replication is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// So many measured tasks, after a warm-up.
+    Tasks(u64, Warmup),
+    /// So long, after so long: nanoseconds of virtual time.
+    Time {
+        /// Before anything is measured.
+        warmup_ns: u64,
+        /// What is measured.
+        span_ns: u64,
+    },
+}
+
+impl Length {
+    /// The warm-up, in words.
+    pub fn told(self) -> String {
+        match self {
+            Self::Tasks(_, warmup) => warmup.to_string(),
+            Self::Time { warmup_ns, span_ns } => {
+                let warmup = Warmup::TimeNs(warmup_ns);
+                format!("{warmup}, then {} measured", Warmup::TimeNs(span_ns))
+            }
+        }
+    }
+}
+
+/// A plan that can be run.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    plan: Plan,
+    terms: Terms,
+    sets: BTreeMap<(usize, Option<usize>), Set>,
+    policies: BTreeMap<String, Policy>,
+}
+
+/// What one case runs on, and what it runs.
+#[derive(Clone, Debug)]
+struct Set {
+    testbed: Testbed,
+    workload: Workload,
+}
+
+impl Bench {
+    /// Reads and checks all that the plan names.
+    pub fn new(plan: Plan, terms: Terms) -> Result<Self, StudyError> {
+        let testbed = testbed(&plan.testbed, &terms.folder)?;
+        let mut bench = Self { plan, terms, sets: BTreeMap::new(), policies: BTreeMap::new() };
+        for case in 0..bench.plan.cases.len() {
+            for change in [None].into_iter().chain((0..bench.plan.causes.len()).map(Some)) {
+                let set = bench.set(&testbed, case, change)?;
+                bench.sets.insert((case, change), set);
+            }
+        }
+        bench.read_policies()?;
+        bench.check_classes()?;
+        bench.check_points()?;
+        Ok(bench)
+    }
+
+    /// The plan.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How it was asked for.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Whether a change makes a difference to a run.
+    pub fn touches(&self, change: usize, run: &Run) -> bool {
+        self.changes(Some(change)).iter().any(|change| match change {
+            Change::Policy { from, .. } => run.policy == *from,
+            Change::Slices(slices) => run.slices != *slices,
+            Change::Slowdown(_) => false,
+            Change::Testbed(_) | Change::Workload(_) | Change::Large(_) | Change::Workers(_) => true,
+        })
+    }
+
+    /// What a cause changes; nothing if none is tested.
+    pub fn changes(&self, cause: Option<usize>) -> &[Change] {
+        cause.map_or(&[], |cause| &self.plan.causes[cause].changes)
+    }
+
+    /// The testbed of a case.
+    pub fn testbed(&self, case: usize, change: Option<usize>) -> &Testbed {
+        &self.of(case, change).testbed
+    }
+
+    /// The workload of a case.
+    pub fn workload(&self, case: usize) -> &Workload {
+        &self.of(case, None).workload
+    }
+
+    /// The workload of a case under a cause's change.
+    pub(super) fn workload_of(&self, case: usize, change: Option<usize>) -> &Workload {
+        &self.of(case, change).workload
+    }
+
+    /// The place of a class in the case's workload.
+    pub fn class(&self, case: usize, name: &str) -> Option<usize> {
+        self.workload(case).classes.iter().position(|class| class.name == name)
+    }
+
+    /// The rate at which every worker would be busy all the time.
+    pub fn capacity(&self, case: usize, change: Option<usize>) -> f64 {
+        let set = self.of(case, change);
+        f64::from(set.testbed.workers) * 1e9 / set.workload.mean_service_ns()
+    }
+
+    /// Whether the point is run at all.
+    pub fn is_within_reach(&self, id: &PointId) -> bool {
+        self.terms.overload != Overload::LeftOut || id.rate as f64 <= self.point(id).limit_per_s()
+    }
+
+    /// A point that can be run.
+    pub fn point(&self, id: &PointId) -> Point {
+        let set = self.of(id.case, id.change);
+        let (mut policy, mut slices) = (&id.run.policy, &id.run.slices);
+        for change in self.changes(id.change) {
+            match change {
+                Change::Policy { from, to } if id.run.policy == *from => policy = to,
+                Change::Slices(other) => slices = other,
+                _ => {}
+            }
+        }
+        let (tasks, warmup) = match self.terms.length {
+            Length::Tasks(tasks, warmup) => (tasks, warmup),
+            Length::Time { warmup_ns, span_ns } => {
+                let tasks = libm::ceil(id.rate as f64 * span_ns as f64 / 1e9) as u64;
+                (tasks.max(1), Warmup::TimeNs(warmup_ns))
+            }
+        };
+        let policy = self.policies[policy].clone();
+        let lasts_ns = self.plan.cases[id.case].lasts_ns;
+        let tasks = lasts_ns.map_or(tasks, |span_ns| set.workload.tasks_within(id.rate as f64, span_ns));
+        let warmup = match self.terms.length {
+            Length::Tasks(..) if set.testbed.fabric.is_some() => settles(&set.testbed),
+            _ if lasts_ns.is_some() => Warmup::Tasks(0),
+            // What changes with time is looked at from its beginning.
+            Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
+            Length::Tasks(..) if policy.has_agent() => Warmup::TimeNs(SETTLES_NS),
+            _ => warmup,
+        };
+        Point {
+            policy,
+            testbed: set.testbed.clone(),
+            workload: set.workload.clone(),
+            rate_per_s: id.rate as f64,
+            tasks,
+            warmup,
+            seed: self.plan.seed,
+            transient: true,
+            repeats: set.workload.trace().is_some(),
+            slices: (!slices.is_empty()).then(|| slices.clone()),
+        }
+    }
+
+    /// How many tasks a point's replication measures, and how many it runs before them: no more than its
+    /// trace has, if it has one. A warm-up that is detected is taken to be a tenth of what is measured.
+    pub fn tasks(&self, id: &PointId) -> (u64, u64) {
+        let point = self.point(id);
+        let warm_up = match point.warmup {
+            Warmup::Tasks(tasks) => tasks,
+            Warmup::TimeNs(ns) => (point.rate_per_s * ns as f64 / 1e9) as u64,
+            Warmup::Detect => point.tasks / 10,
+        };
+        match point.workload.trace() {
+            None => (point.tasks, warm_up),
+            Some(trace) => {
+                let all = trace.tasks().len() as u64;
+                (point.tasks.min(all.saturating_sub(warm_up)), warm_up.min(all))
+            }
+        }
+    }
+
+    /// The fewest and the most tasks that a replication of any point measures; none if all are as long in
+    /// time.
+    pub(super) fn tasks_told(&self) -> (u64, u64) {
+        if matches!(self.terms.length, Length::Time { .. }) {
+            return (0, 0);
+        }
+        let of_case = |(case, of): (usize, &Case)| {
+            let rates = of.rates.iter().copied().chain(of.rates.is_empty().then_some(1.0));
+            let first = of.runs.first().cloned();
+            let ids = rates.filter_map(move |rate| {
+                Some(PointId { case, run: first.clone()?, rate: rate as u64, change: None })
+            });
+            ids.map(|id| self.tasks(&id).0).collect::<Vec<u64>>()
+        };
+        let all: Vec<u64> = self.plan.cases.iter().enumerate().flat_map(of_case).collect();
+        (all.iter().copied().min().unwrap_or(0), all.iter().copied().max().unwrap_or(0))
+    }
+
+    fn is_steady(&self, case: usize) -> bool {
+        self.workload(case).is_steady()
+    }
+
+    fn of(&self, case: usize, change: Option<usize>) -> &Set {
+        &self.sets[&(case, change)]
+    }
+
+    fn set(&self, testbed: &Testbed, case: usize, change: Option<usize>) -> Result<Set, StudyError> {
+        let case = &self.plan.cases[case];
+        let mut testbed = testbed.changed(&case.testbed).map_err(point_error)?;
+        testbed.workers = self.plan.workers.unwrap_or(testbed.workers);
+        let (mut text, mut large) = (&case.workload, case.large);
+        for change in self.changes(change) {
+            match change {
+                Change::Testbed(keys) => testbed = testbed.changed(keys).map_err(point_error)?,
+                Change::Workers(workers) => testbed.workers = *workers,
+                Change::Workload(other) => text = other,
+                Change::Large(share) => large = *share,
+                Change::Policy { .. } | Change::Slices(_) | Change::Slowdown(_) => {}
+            }
+        }
+        testbed.check().map_err(point_error)?;
+        let mut workload = Workload::parse_in(text, &self.terms.folder).map_err(point_error)?;
+        for class in &mut workload.classes {
+            class.large = class.large.max(large);
+        }
+        Ok(Set { testbed, workload })
+    }
+
+    fn read_policies(&mut self) -> Result<(), StudyError> {
+        let runs = self.plan.cases.iter().flat_map(|case| &case.runs).map(|run| run.policy.clone());
+        let changes = self.plan.causes.iter().flat_map(|cause| &cause.changes);
+        let swapped = changes.filter_map(|change| match change {
+            Change::Policy { to, .. } => Some(to.clone()),
+            _ => None,
+        });
+        for text in runs.chain(swapped).collect::<Vec<_>>() {
+            let policy = Policy::parse(&text).map_err(point_error)?;
+            self.policies.insert(text, policy);
+        }
+        Ok(())
+    }
+
+    /// A class that a metric or a slice names must be one of the workload's.
+    fn check_classes(&self) -> Result<(), StudyError> {
+        for claim in &self.plan.claims {
+            for class in claim_classes(&claim.quantity) {
+                self.check_class(claim.case, class)?;
+            }
+        }
+        for search in &self.plan.searches {
+            let class = search.limit.wanted.class.as_deref();
+            class.map_or(Ok(()), |class| self.check_class(search.case, class))?;
+        }
+        Ok(())
+    }
+
+    fn check_class(&self, case: usize, class: &str) -> Result<(), StudyError> {
+        let known = self.workload(case).classes.iter().map(|class| class.name.as_str());
+        match self.class(case, class) {
+            Some(_) => Ok(()),
+            None => Err(StudyError::Point(super::hint::unknown("class", class, known))),
+        }
+    }
+
+    /// Other rates than a trace's own are not searched.
+    fn check_searches(&self) -> Result<(), StudyError> {
+        let searched = self.plan.searches.iter().filter_map(|search| self.workload(search.case).trace());
+        match searched.into_iter().find(|trace| !trace.is_scaled()) {
+            None => Ok(()),
+            Some(trace) => Err(StudyError::Point(format!(
+                "{0} has a rate of its own ({1:.0} tasks per second), so that no rate can be searched \
+                for: write \
+                 scaled-trace:{0} to have its times stretched to each rate that is tried",
+                trace.label(),
+                trace.rate_per_s()
+            ))),
+        }
+    }
+
+    /// Every point that is sure to be run is one that can be.
+    fn check_points(&self) -> Result<(), StudyError> {
+        self.check_searches()?;
+        for (case, of) in self.plan.cases.iter().enumerate() {
+            for run in &of.runs {
+                let rates = of.rates.iter().copied().chain(of.rates.is_empty().then_some(1.0));
+                for rate in rates {
+                    let id = PointId { case, run: run.clone(), rate: rate as u64, change: None };
+                    let point =
+                        Point { transient: self.terms.overload != Overload::Refused, ..self.point(&id) };
+                    point.check().map_err(point_error)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A testbed by its name (`rain`, `rain-rdma`, `ringleader`, `hf2t`, `ideal`) or its file.
+pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
+    match name {
+        "rain" => return Ok(Testbed::rain()),
+        "rain-rdma" => return Ok(Testbed::rain_rdma()),
+        "ringleader" => return Ok(Testbed::ringleader()),
+        "hf2t" => return Ok(Testbed::hf2t()),
+        "ideal" => return Ok(Testbed::ideal()),
+        _ => {}
+    }
+    let path = folder.join(name);
+    let text = files::read(&path).map_err(|why| StudyError::Folder {
+        path: path.clone(),
+        why: format!(
+            "no testbed can be read there ({why}): give `rain`, `rain-rdma`, `ideal`, `ringleader`, \
+            `hf2t` or a \
+             TOML file"
+        ),
+    })?;
+    Testbed::parse(&text).map_err(|why| StudyError::Folder { path, why: why.to_string() })
+}
+
+/// Reads a warm-up: `detect`, a number of tasks such as `100k`, or a span such as `1s`.
+pub fn warmup(text: &str) -> Result<Warmup, StudyError> {
+    if text == "detect" {
+        return Ok(Warmup::Detect);
+    }
+    let span = || value_of(text, Unit::Ns).map(|ns| Warmup::TimeNs(ns as u64));
+    let tasks = || if text == "0" { Ok(0) } else { numbers::count(text) }.ok().map(Warmup::Tasks);
+    span().or_else(tasks).ok_or_else(|| {
+        StudyError::unreadable(
+            "warm-up",
+            text,
+            "is none: write detect, tasks such as 100k, or a span such as 1s",
+        )
+    })
+}
+
+/// Hosts of a fabric learn their gaps first.
+fn settles(testbed: &Testbed) -> Warmup {
+    Warmup::TimeNs(testbed.fabric.as_ref().map_or(0, |fabric| fabric.settles.0))
+}
+
+fn claim_classes(quantity: &Quantity) -> Vec<&str> {
+    let wanted: Vec<&Wanted> = match quantity {
+        Quantity::At { wanted, at: At::Rates(_) } => vec![wanted],
+        Quantity::At { wanted, at: At::LimitOf(_, limit) } => vec![wanted, &limit.wanted],
+        Quantity::Keeps(limit) => vec![&limit.wanted],
+        Quantity::Saturation | Quantity::Gauge { .. } | Quantity::Course { .. } => Vec::new(),
+    };
+    wanted.into_iter().filter_map(|wanted| wanted.class.as_deref()).collect()
+}
+
+fn point_error(why: impl std::fmt::Display) -> StudyError {
+    StudyError::Point(why.to_string())
+}

@@ -1,0 +1,244 @@
+//! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the
+//! saturation.
+
+use sluice_outcome::study::{Metric, Part, Unit};
+
+use super::bench::Bench;
+use super::gauge::Facts;
+use super::known::{Answer, Known, PointId};
+use super::limit::{Limit, Wanted};
+use super::plan::{At, Change, Quantity, Run, Who};
+use super::seek::{Bracket, Range, bracket, seek};
+use sluice_stats::{Each, Estimate, Method, SloFound, Summary};
+
+/// Rates outside these shares of capacity are not searched.
+const FLOOR_SHARE: f64 = 0.01;
+const CEILING_SHARE: f64 = 0.995;
+/// A search ends at a bracket of this share of its rate.
+const PRECISION: f64 = 0.01;
+/// A load that is not sustained has no latency: it is above all others.
+const UNBOUNDED: Estimate = Estimate::exact(f64::INFINITY);
+/// No rate keeps the limit.
+const NO_RATE: Estimate = Estimate::exact(0.0);
+
+/// Answers from what is known, under one change of the plan or none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Desk<'k> {
+    bench: &'k Bench,
+    known: &'k Known,
+    change: Option<usize>,
+}
+
+/// A number of somebody.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    /// The number; infinite for a latency under a load that is not sustained.
+    pub estimate: Estimate,
+    /// Whose it is: of a family, the member whose number is best.
+    pub by: String,
+    /// The rate it was measured at, if it was at one.
+    pub rate: Option<u64>,
+    /// What else to know; empty if nothing.
+    pub note: String,
+}
+
+/// A number of each class in one replication; none of a class without tasks.
+pub(super) type ClassNumbers = Vec<Option<f64>>;
+
+impl<'k> Desk<'k> {
+    /// Answers from what is known.
+    pub(super) const fn new(bench: &'k Bench, known: &'k Known, change: Option<usize>) -> Self {
+        Self { bench, known, change }
+    }
+
+    /// The point of a run; the plain one if the change does not touch it.
+    pub(super) fn point(&self, case: usize, run: &Run, rate: u64) -> PointId {
+        let change = self.change.filter(|change| self.bench.touches(*change, run));
+        PointId { case, run: run.clone(), rate, change }
+    }
+
+    /// A metric at a rate; of a family, the lowest.
+    pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
+        self.lowest(case, who, rate, |summary| {
+            let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
+            (estimate, summary.sustained.why.clone())
+        })
+    }
+
+    /// A slowdown of each class at a rate, in each replication; of a family, its first member's.
+    pub(super) fn slowdowns(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<ClassNumbers>> {
+        let Quantity::At { wanted, at: At::Rates(rates) } = quantity else {
+            return Answer::Known(Vec::new());
+        };
+        let ids = who.of.iter().zip(rates).map(|(run, rate)| self.point(case, run, *rate as u64));
+        let part = Part::ALL.iter().position(|part| *part == wanted.metric.part).unwrap_or_default();
+        let of = |id: PointId| -> Answer<Vec<ClassNumbers>> {
+            match self.known.get(&id) {
+                None => Answer::Wants([id].into()),
+                Some(summary) => {
+                    let numbers = |one: &Each| one.slowdowns.iter().map(|of| of.map(|of| of[part])).collect();
+                    Answer::Known(summary.each.iter().map(numbers).collect())
+                }
+            }
+        };
+        Answer::all(ids.map(of)).map(|all| all.into_iter().flatten().collect())
+    }
+
+    /// A number at a rate, with what else to know of it; of a family, the lowest.
+    fn lowest(
+        &self,
+        case: usize,
+        who: &Who,
+        rate: u64,
+        number: impl Fn(&Summary) -> (Estimate, String),
+    ) -> Answer<Figure> {
+        let one = |run: &Run| {
+            let id = self.point(case, run, rate);
+            let (estimate, note) = if !self.bench.is_within_reach(&id) {
+                (UNBOUNDED, "above what it can serve at all".to_owned())
+            } else if let Some(summary) = self.known.get(&id) {
+                number(summary)
+            } else {
+                return Answer::Wants([id].into());
+            };
+            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
+        };
+        best(who.of.iter().map(one), |one, other| one.value < other.value)
+    }
+
+    /// The highest rate that keeps a limit; of a family, the highest of all.
+    pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
+        let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
+        self.highest(case, who, limit.below, number)
+    }
+
+    /// The highest rate that is sustained; of a family, the highest of all.
+    pub(super) fn saturation(&self, case: usize, who: &Who) -> Answer<Figure> {
+        self.highest(case, who, 1.0, |_| Estimate::exact(0.0))
+    }
+
+    /// Each figure that a quantity names.
+    pub(super) fn figures(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<Figure>> {
+        match quantity {
+            Quantity::At { wanted, at: At::Rates(rates) } => {
+                Answer::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
+            }
+            Quantity::At { wanted, at: At::LimitOf(of, limit) } => {
+                self.keeps(case, of, limit).then(|found| {
+                    let rate = libm::floor(found.estimate.value) as u64;
+                    let rate = rate.max(self.floor(case));
+                    self.metric(case, who, wanted, rate).map(|figure| vec![figure])
+                })
+            }
+            Quantity::Keeps(limit) => self.keeps(case, who, limit).map(|figure| vec![figure]),
+            Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
+            Quantity::Gauge { gauge, rates } => {
+                let facts = Facts::of(
+                    self.bench.testbed(case, self.change),
+                    self.bench.workload_of(case, self.change),
+                );
+                let one = |rate: &f64| {
+                    self.lowest(case, who, *rate as u64, |summary| {
+                        let (estimate, note) = gauge.of(&summary.each, &facts);
+                        (
+                            if summary.method == Method::None {
+                                Estimate::exact(estimate.value)
+                            } else {
+                                estimate
+                            },
+                            note,
+                        )
+                    })
+                };
+                Answer::all(rates.iter().map(one))
+            }
+            Quantity::Course { course, rate } => self
+                .lowest(case, who, *rate as u64, |summary| course.of(&summary.each))
+                .map(|figure| vec![figure]),
+        }
+    }
+
+    fn highest(
+        &self,
+        case: usize,
+        who: &Who,
+        limit: f64,
+        number: impl Fn(&Summary) -> Estimate,
+    ) -> Answer<Figure> {
+        let searches = who.of.iter().map(|run| {
+            let series = self.point(case, run, 0);
+            let range = self.range(&series);
+            let bracket = bracket(self.known, &series, &range, limit, &number);
+            (run, series, range, bracket)
+        });
+        let searches: Vec<_> = searches.collect();
+        // Who surely breaks the limit where another one surely keeps it is not the best, and need not be
+        // searched.
+        let kept = searches.iter().map(|(.., bracket)| bracket.low).max().unwrap_or(0);
+        let hopeful = searches.iter().filter(|(.., bracket)| bracket.high > kept);
+        let one = |(run, series, range, bracket): &(&Run, PointId, Range, Bracket)| {
+            seek(self.known, series, *bracket, range.precision, limit, &number).map(|found| {
+                let (estimate, note) = match found {
+                    SloFound::Rate(rate) => (rate, String::new()),
+                    SloFound::Never => (NO_RATE, "no rate keeps it".to_owned()),
+                    SloFound::Always => (
+                        Estimate::exact(range.ceiling as f64),
+                        "kept up to the highest rate tried".to_owned(),
+                    ),
+                };
+                Figure { estimate, by: run.label(), rate: None, note }
+            })
+        };
+        best(hopeful.map(one), |one, other| one.value > other.value)
+    }
+
+    fn range(&self, series: &PointId) -> Range {
+        let ceiling = self.ceiling(series);
+        let grid = self.bench.plan().cases[series.case].rates.iter().map(|rate| *rate as u64);
+        let grid = grid.filter(|rate| *rate < ceiling).collect();
+        Range { floor: self.floor(series.case), ceiling, grid, precision: PRECISION }
+    }
+
+    /// The metric as the change has it.
+    fn metric_of(&self, wanted: &Wanted) -> Metric {
+        let changes = self.bench.changes(self.change);
+        let other = changes.iter().find_map(|change| match change {
+            Change::Slowdown(measure) if wanted.metric.unit() == Unit::Ratio => Some(*measure),
+            _ => None,
+        });
+        Metric { measure: other.unwrap_or(wanted.metric.measure), ..wanted.metric }
+    }
+
+    fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {
+        let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
+        let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
+        let found = times.get(self.metric_of(wanted));
+        if !wanted.response {
+            return found;
+        }
+        let testbed = self.bench.testbed(case, self.change);
+        found.less((testbed.links.client + testbed.way_home()).0 as f64)
+    }
+
+    fn floor(&self, case: usize) -> u64 {
+        libm::ceil(self.bench.capacity(case, self.change) * FLOOR_SHARE) as u64
+    }
+
+    fn ceiling(&self, series: &PointId) -> u64 {
+        let capacity = self.bench.capacity(series.case, self.change);
+        let limit = self.bench.point(&PointId { rate: 1, ..series.clone() }).limit_per_s();
+        libm::floor(capacity.min(limit) * CEILING_SHARE) as u64
+    }
+}
+
+fn best(
+    figures: impl Iterator<Item = Answer<Figure>>,
+    is_better: impl Fn(&Estimate, &Estimate) -> bool,
+) -> Answer<Figure> {
+    Answer::all(figures).map(|figures| {
+        let chosen = figures
+            .into_iter()
+            .reduce(|best, next| if is_better(&next.estimate, &best.estimate) { next } else { best });
+        chosen.expect("nobody is the best of nobody: plans are checked for it")
+    })
+}

@@ -1,0 +1,463 @@
+//! What came out of a statement of the paper.
+
+use std::fmt::Write;
+
+use sluice_outcome::study::{Estimate, Unit, Verdict};
+
+use super::desk::{ClassNumbers, Desk, Figure};
+use super::known::Answer;
+use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
+use super::verdict::{
+    Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
+};
+use sluice_stats::mean_of_either_sign;
+
+/// More than so many times as many tasks are no advice.
+const TIMES_MAX: f64 = 1_000.0;
+
+/// A statement's number here, and the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    /// Our number, if the statement is about one and it was reached.
+    pub measured: Option<Estimate>,
+    /// How it stands to the paper's.
+    pub verdict: Verdict,
+    /// What the verdict rests on.
+    pub why: String,
+    /// How far off it is: 0 is the paper's number, or all pairs in their order.
+    pub off: f64,
+}
+
+/// The paper's number, if the statement is about one.
+pub(super) const fn paper(claim: &Claim) -> Option<f64> {
+    match claim.relation {
+        Relation::Value { paper, .. }
+        | Relation::Ratio { paper, .. }
+        | Relation::Change { paper, .. }
+        | Relation::MeanChange { paper, .. } => Some(paper),
+        Relation::AtMost { most, .. } => Some(most),
+        Relation::AtLeast { least, .. } => Some(least),
+        Relation::Order(_) | Relation::Closer { .. } => None,
+    }
+}
+
+/// The unit of the statement's number.
+pub(super) const fn unit(claim: &Claim) -> Unit {
+    match claim.relation {
+        Relation::Value { .. } | Relation::AtMost { over: None, .. } | Relation::AtLeast { .. } => {
+            claim.quantity.unit()
+        }
+        Relation::Change { .. } | Relation::MeanChange { .. } => Unit::Share,
+        Relation::Ratio { .. } | Relation::AtMost { .. } | Relation::Order(_) | Relation::Closer { .. } => {
+            Unit::Ratio
+        }
+    }
+}
+
+/// What came out, or which points are missing for that.
+pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding> {
+    let unit = claim.quantity.unit();
+    let found =
+        match &claim.relation {
+            Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
+            Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
+                .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
+            Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
+                .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+            Relation::MeanChange { who, over, over_case, paper } => {
+                let (mine, theirs) = (desk.slowdowns(claim.case, who, &claim.quantity), *over_case);
+                mine.and(desk.slowdowns(theirs, over, &claim.quantity))
+                    .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
+            }
+            Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
+            Relation::AtLeast { who, least } => at_least(claim, who, *least, desk),
+            Relation::Order(places) => order(claim, places, desk, plan.tolerance),
+            Relation::Closer { who, over, case } => {
+                let there = Claim { case: *case, ..claim.clone() };
+                pair(claim, who, (over, claim.case), desk)
+                    .and(pair(&there, who, (over, *case), desk))
+                    .map(|(here, there)| closer(&here, &there, unit))
+            }
+        };
+    let unknown = claim.unknown_set_up.is_some();
+    found.map(|found| Finding { verdict: excused(found.verdict, unknown), ..found })
+}
+
+fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> Answer<Finding> {
+    let share = match claim.quantity {
+        Quantity::At { .. } | Quantity::Gauge { .. } | Quantity::Course { .. } => plan.tolerance.value,
+        Quantity::Keeps(_) | Quantity::Saturation => plan.tolerance.rate,
+    };
+    let shape = shape(plan, claim, share, desk);
+    first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
+        let measured = finite(&figure);
+        // A load that is not sustained has no number, and so no shape either.
+        let shape = shape.filter(|_| measured.is_some());
+        let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
+        let mut why = told(&figure, claim.quantity.unit());
+        if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {
+            let stands = match holds {
+                Holds::Yes => "stands as in the paper",
+                Holds::No => "does not stand as in the paper",
+                Holds::Open => "cannot be told apart enough",
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(why, "; {stands} to {others}");
+        }
+        let (least, most) = tolerated(paper, paper * share);
+        why += &open(verdict, measured, &[least, most]);
+        Finding { measured, verdict, why, off: (figure.estimate.value / paper - 1.0).abs() }
+    })
+}
+
+/// Whether the statement's number stands to those of its group as the paper has it, and who these are; none
+/// if it has no group, or the paper's numbers cannot be told apart.
+fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(Holds, String)>> {
+    let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
+    let others = plan.claims.iter().filter_map(|other| match &other.relation {
+        Relation::Value { who, paper: theirs }
+            if claim.group.is_some()
+                && other.group == claim.group
+                && other.case == claim.case
+                && (theirs / paper).max(paper / theirs) > 1.0 + share =>
+        {
+            Some((other, who, *theirs))
+        }
+        _ => None,
+    });
+    let mine = first(desk.figures(claim.case, who, &claim.quantity));
+    let theirs = others.map(|(other, who, theirs)| {
+        first(desk.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
+    });
+    mine.and(Answer::all(theirs)).map(|(mine, others)| {
+        let stands = |(figure, theirs): &(Figure, f64)| {
+            let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
+            Holds::less(&less.estimate, &more.estimate)
+        };
+        let names: Vec<&str> = others.iter().map(|(figure, _)| figure.by.as_str()).collect();
+        (!others.is_empty())
+            .then(|| (others.iter().map(stands).fold(Holds::Yes, Holds::and), names.join(", ")))
+    })
+}
+
+fn pair(
+    claim: &Claim,
+    who: &Who,
+    (over, over_case): (&Who, usize),
+    desk: Desk<'_>,
+) -> Answer<(Figure, Figure)> {
+    let of = |case, who| first(desk.figures(case, who, &claim.quantity));
+    of(claim.case, who).and(of(over_case, over))
+}
+
+fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    let measured = quotient(&who.estimate, &over.estimate);
+    let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
+    Finding {
+        off,
+        ..sided(measured, 1.0, (paper, paper * tolerance.ratio), two(who, over, unit, measured.is_some()))
+    }
+}
+
+fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    let measured = quotient(&who.estimate, &over.estimate).map(|found| Estimate {
+        value: found.value - 1.0,
+        low: found.low - 1.0,
+        high: found.high - 1.0,
+        ..found
+    });
+    sided(measured, 0.0, (paper, tolerance.change), two(who, over, unit, measured.is_some()))
+}
+
+/// What came out of a number that has a side: that of `none` on which the paper's is.
+fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why: String) -> Finding {
+    let side = measured.map(|found| Holds::on_the_side(&found, none, paper));
+    let verdict = of_number(paper, off_by, measured, side);
+    let (least, most) = tolerated(paper, off_by);
+    Finding {
+        measured,
+        verdict,
+        why: why + &open(verdict, measured, &[least, most, none]),
+        off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
+    }
+}
+
+/// Replications of one number have the same tasks: each one's change is a sample.
+fn mean_change(
+    (mine, theirs): &(Vec<ClassNumbers>, Vec<ClassNumbers>),
+    (who, over): (&Who, &Who),
+    paper: f64,
+    tolerance: Tolerance,
+) -> Finding {
+    let of_classes = |(mine, theirs): (&ClassNumbers, &ClassNumbers)| {
+        let both = mine.iter().zip(theirs).filter_map(|(mine, theirs)| Some(((*mine)?, (*theirs)?)));
+        let changes: Vec<f64> = both.map(|(mine, theirs)| mine / theirs - 1.0).collect();
+        changes.iter().sum::<f64>() / changes.len().max(1) as f64
+    };
+    let samples: Vec<f64> = mine.iter().zip(theirs).map(of_classes).collect();
+    let found = mean_of_either_sign(&samples);
+    let classes = mine.first().map_or(0, Vec::len);
+    let why = format!(
+        "{} over {}, averaged over {classes} classes in each of {} replications",
+        who.label,
+        over.label,
+        samples.len()
+    );
+    sided(Some(found), 0.0, (paper, tolerance.change), why)
+}
+
+/// The rate that is worst decides: one that breaks the limit, if there is one; else one that may. A load that
+/// neither sustains says nothing.
+fn at_most(
+    claim: &Claim,
+    who: &Who,
+    over: Option<&(Who, usize)>,
+    most: f64,
+    desk: Desk<'_>,
+) -> Answer<Finding> {
+    let unit = unit(claim);
+    let figures = desk.figures(claim.case, who, &claim.quantity);
+    let others =
+        over.map_or(Answer::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
+    figures.and(others).map(|(figures, others)| {
+        let number = |(at, figure): (usize, &Figure)| {
+            let other = others.get(at).map(|other| other.estimate);
+            if other.is_some_and(|other| other.value.is_infinite()) {
+                return None;
+            }
+            let found = other.and_then(|other| quotient(&figure.estimate, &other));
+            let keeps = is_at_most(&figure.estimate, other.as_ref(), most);
+            Some((at, found.unwrap_or(figure.estimate), keeps))
+        };
+        let numbers = figures.iter().enumerate().filter_map(number);
+        let worst = numbers.max_by(|one, other| {
+            broken(one.2).cmp(&broken(other.2)).then(one.1.value.total_cmp(&other.1.value))
+        });
+        let Some((at, found, keeps)) = worst else { return not_sustained() };
+        let why = match others.get(at) {
+            None => told(&figures[at], unit),
+            Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
+        };
+        let why =
+            if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
+        let measured = found.value.is_finite().then_some(found);
+        let why = why + &open(keeps.verdict(), measured, &[most]);
+        Finding { measured, verdict: keeps.verdict(), why, off: (found.value / most - 1.0).max(0.0) }
+    })
+}
+
+/// As [`at_most`] from the other side, of a number by itself.
+fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
+    desk.figures(claim.case, who, &claim.quantity).map(|figures| {
+        let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
+        let keeps = |figure: &Figure| Holds::within(&figure.estimate, (least, f64::INFINITY));
+        let worst = sustained.max_by(|one, other| {
+            broken(keeps(one))
+                .cmp(&broken(keeps(other)))
+                .then(other.estimate.value.total_cmp(&one.estimate.value))
+        });
+        let Some(worst) = worst else { return not_sustained() };
+        let verdict = keeps(worst).verdict();
+        let why = told(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
+        Finding {
+            measured: Some(worst.estimate),
+            verdict,
+            why: if figures.len() > 1 { format!("of {} rates the least: {why}", figures.len()) } else { why },
+            off: (1.0 - worst.estimate.value / least).max(0.0),
+        }
+    })
+}
+
+/// How bad it is for a limit.
+const fn broken(keeps: Holds) -> u8 {
+    match keeps {
+        Holds::Yes => 0,
+        Holds::Open => 1,
+        Holds::No => 2,
+    }
+}
+
+fn not_sustained() -> Finding {
+    let why = "no rate is sustained".to_owned();
+    Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
+}
+
+fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Tolerance) -> Answer<Finding> {
+    let place =
+        |whos: &Vec<Who>| Answer::all(whos.iter().map(|who| desk.figures(claim.case, who, &claim.quantity)));
+    Answer::all(places.iter().map(place)).map(|places| {
+        let mut pairs = Pairs::default();
+        let mut wrong = Vec::new();
+        for (at, lesser) in places.iter().enumerate() {
+            for (less, more) in
+                lesser.iter().flat_map(|less| places[at + 1..].iter().flatten().map(move |more| (less, more)))
+            {
+                for (less, more) in less.iter().zip(more) {
+                    let before = pairs.wrong;
+                    pairs.add(&less.estimate, &more.estimate);
+                    if pairs.wrong > before {
+                        wrong.push(against(less, more, claim.quantity.unit()));
+                    }
+                }
+            }
+        }
+        let all = f64::from(pairs.all().max(1));
+        Finding {
+            measured: None,
+            verdict: of_order(pairs, tolerance.order),
+            why: told_order(pairs, &wrong),
+            // Pairs that cannot be told apart are half off, so that a change which parts them counts.
+            off: (f64::from(pairs.wrong) + f64::from(pairs.tied) / 2.0) / all,
+        }
+    })
+}
+
+fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Finding {
+    let why =
+        format!("here {}; there {}", two(&here.0, &here.1, unit, true), two(&there.0, &there.1, unit, true));
+    let Some((here, there)) = apart(here).zip(apart(there)).filter(|(here, _)| here.value > 0.0) else {
+        return Finding { measured: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
+    };
+    let verdict = Holds::less(&there, &here).verdict();
+    let times = Estimate {
+        value: there.value / here.value,
+        low: there.low / here.most(),
+        high: if here.low > 0.0 { there.most() / here.low } else { there.value / here.value },
+        open_above: here.low <= 0.0 || there.open_above,
+        ..here
+    };
+    let why = why + &open(verdict, Some(times), &[1.0]);
+    Finding { measured: Some(times), verdict, why, off: times.value }
+}
+
+/// How far the quotient of two numbers is from 1, to either side.
+fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
+    quotient(&one.estimate, &other.estimate).map(|found| {
+        let (low, high) = (found.low - 1.0, found.high - 1.0);
+        let nearest = if low > 0.0 || high < 0.0 { low.abs().min(high.abs()) } else { 0.0 };
+        Estimate { value: (found.value - 1.0).abs(), low: nearest, high: low.abs().max(high.abs()), ..found }
+    })
+}
+
+fn first(figures: Answer<Vec<Figure>>) -> Answer<Figure> {
+    figures.map(|mut figures| figures.remove(0))
+}
+
+fn finite(figure: &Figure) -> Option<Estimate> {
+    figure.estimate.value.is_finite().then_some(figure.estimate)
+}
+
+fn told(figure: &Figure, unit: Unit) -> String {
+    let at = figure.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
+    let note = if figure.note.is_empty() { String::new() } else { format!(" ({})", figure.note) };
+    format!("{}{at}: {}{note}", figure.by, shown(figure.estimate.value, unit))
+}
+
+fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
+    let end = if measured { "" } else { "; so there is no quotient" };
+    format!("{}, {}{end}", told(who, unit), told(over, unit))
+}
+
+/// What is to be said of a number whose interval cannot say on which side of some bounds it is, and how much
+/// longer a run could; nothing of one whose verdict does not suffer from it.
+fn open(verdict: Verdict, measured: Option<Estimate>, bounds: &[f64]) -> String {
+    let held = |found: &Estimate| bounds.iter().any(|bound| (found.low..=found.most()).contains(bound));
+    let Some(found) = measured.filter(|_| verdict != Verdict::Agrees).filter(held) else {
+        return String::new();
+    };
+    let says = match verdict {
+        Verdict::Undecided => "the interval cannot say",
+        Verdict::Differs => "on which side it is the interval cannot say",
+        _ => "the shape is sure, and whether the number is within the tolerance the interval cannot say",
+    };
+    match times_as_many(&found, bounds) {
+        Some(times) if times < TIMES_MAX => {
+            format!("; {says}: about {:.0} times as many tasks would", times.ceil().max(2.0))
+        }
+        _ => format!("; {says}"),
+    }
+}
+
+fn against(less: &Figure, more: &Figure, unit: Unit) -> String {
+    let at = less.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
+    format!(
+        "{} {} above {} {}{at}",
+        less.by,
+        shown(less.estimate.value, unit),
+        more.by,
+        shown(more.estimate.value, unit)
+    )
+}
+
+fn told_order(pairs: Pairs, wrong: &[String]) -> String {
+    let Pairs { right, tied, .. } = pairs;
+    let all = pairs.all();
+    let mut told = format!("{right} of {all} pairs stand so, {tied} cannot be told apart");
+    if let Some((first, others)) = wrong.split_first() {
+        // Writing to a string cannot fail.
+        let _ = write!(told, ", {} stand the other way round: {first}", wrong.len());
+        let _ = if others.is_empty() { Ok(()) } else { write!(told, " and {} more", others.len()) };
+    }
+    told
+}
+
+/// A number for people.
+pub fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        _ if value.is_infinite() => "not sustained".into(),
+        Unit::Ns => format!("{:.1} µs", value / 1e3),
+        Unit::PerS => format!("{:.0} kRPS", value / 1e3),
+        Unit::Share if value != 0.0 && value.abs() < 0.002 => format!("{:.3} %", value * 100.0),
+        Unit::Share => format!("{:.1} %", value * 100.0),
+        Unit::Ratio => format!("{value:.2}"),
+        Unit::Count => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_outcome::study::Method;
+
+    use super::*;
+
+    fn found(low: f64, high: f64) -> Estimate {
+        Estimate::between(f64::midpoint(low, high), low, high, Method::Replications)
+    }
+
+    fn figure(estimate: Estimate) -> Figure {
+        Figure { estimate, by: "rain:1".into(), rate: None, note: String::new() }
+    }
+
+    #[test]
+    fn a_number_that_may_be_the_papers_and_may_be_none_is_undecided() {
+        let verdict = |low, high, none, paper, off_by| {
+            sided(Some(found(low, high)), none, (paper, off_by), String::new()).verdict
+        };
+        assert_eq!(verdict(0.28, 2.21, 1.0, 0.24, 0.06), Verdict::Undecided, "any quotient");
+        assert_eq!(verdict(0.1, 0.9, 1.0, 0.24, 0.06), Verdict::AgreesInShape, "less, however much less");
+        assert_eq!(verdict(0.9, 1.1, 1.0, 0.24, 0.06), Verdict::Differs, "not the paper's, on either side");
+        assert_eq!(verdict(1.05, 1.1, 1.0, 0.24, 0.06), Verdict::Differs);
+        assert_eq!(verdict(-0.46, 0.28, 0.0, -0.37, 0.05), Verdict::Undecided);
+        assert_eq!(verdict(-0.40, -0.34, 0.0, -0.37, 0.05), Verdict::Agrees);
+    }
+
+    #[test]
+    fn what_is_undecided_says_how_much_longer_a_run_has_to_be() {
+        let of = |low, high| sided(Some(found(low, high)), 0.0, (-0.37, 0.05), String::new()).why;
+        assert_eq!(of(-0.46, 0.28), "; the interval cannot say: about 17 times as many tasks would");
+        assert!(of(-0.5, -0.1).contains("the shape is sure"));
+        assert_eq!(of(-0.40, -0.34), "");
+        assert_eq!(of(0.1, 0.2), "", "it differs, and is sure to");
+    }
+
+    #[test]
+    fn two_numbers_are_nearer_to_each_other_only_if_their_intervals_say_so() {
+        let one = || figure(found(0.99, 1.01));
+        let verdict = |here: Estimate, there: Estimate| {
+            closer(&(figure(here), one()), &(figure(there), one()), Unit::Ratio).verdict
+        };
+        assert_eq!(verdict(found(1.9, 2.1), found(1.1, 1.2)), Verdict::Agrees);
+        assert_eq!(verdict(found(1.1, 1.2), found(1.9, 2.1)), Verdict::Differs);
+        assert_eq!(verdict(found(1.1, 2.2), found(1.1, 1.9)), Verdict::Undecided);
+    }
+}

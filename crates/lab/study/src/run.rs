@@ -1,0 +1,143 @@
+//! Running a study: rounds of replications over threads, each journaled as it ends.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bench::Bench;
+use super::error::StudyError;
+use super::journal::{Identity, Journal};
+use super::known::{Known, PointId};
+use super::rounds::{of_causes, wanted};
+use sluice_sim::SimError;
+use sluice_sim::run_jobs;
+use sluice_stats::Measured;
+
+/// A study that is being run.
+#[derive(Debug)]
+pub struct Study<'b> {
+    bench: &'b Bench,
+    known: Known,
+    journal: Journal,
+    threads: usize,
+}
+
+/// One replication of one point.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Job {
+    /// The point.
+    pub id: PointId,
+    /// Which replication.
+    pub replication: u32,
+}
+
+/// How far a study is.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'j> {
+    /// A round of these begins.
+    Round(&'j [Job]),
+    /// One of them is done.
+    Done(&'j Job),
+}
+
+impl<'b> Study<'b> {
+    /// A study on so many threads; what was done in the folder is not done again.
+    ///
+    /// The folder is tried before anything runs.
+    pub fn new(
+        bench: &'b Bench,
+        threads: usize,
+        folder: &Path,
+        identity: &Identity,
+    ) -> Result<Self, StudyError> {
+        let mut known = Known::default();
+        let take = |id: PointId, replication, measured| learn(bench, &mut known, &id, replication, measured);
+        let journal = Journal::open(folder, identity, take)?;
+        Ok(Self { bench, known, journal, threads })
+    }
+
+    /// What is known by now.
+    pub const fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// The replications that the next round runs; none if all is known.
+    pub fn round(&self) -> Vec<Job> {
+        self.jobs(wanted(self.bench, &self.known))
+    }
+
+    /// The replications that causes may ask for beside what is known to be wanted: as many if each statement
+    /// needs all of its causes.
+    pub fn of_causes(&self) -> Vec<Job> {
+        self.jobs(of_causes(self.bench, &self.known))
+    }
+
+    /// The replications of some points that are not done.
+    fn jobs(&self, points: BTreeSet<PointId>) -> Vec<Job> {
+        let replications = self.bench.plan().replications;
+        let jobs = points
+            .into_iter()
+            .flat_map(|id| (0..replications).map(move |replication| Job { id: id.clone(), replication }));
+        jobs.filter(|job| !self.known.has(&job.id, job.replication)).collect()
+    }
+
+    /// Runs until all is known or `stop` is set (a failure sets it too); whether all is known.
+    pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(Step<'_>)) -> Result<bool, StudyError> {
+        loop {
+            let jobs = self.round();
+            if jobs.is_empty() {
+                return Ok(true);
+            }
+            tell(Step::Round(&jobs));
+            self.run_round(&jobs, stop, &mut tell)?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(self.round().is_empty());
+            }
+        }
+    }
+
+    fn run_round(
+        &mut self,
+        jobs: &[Job],
+        stop: &AtomicBool,
+        tell: &mut impl FnMut(Step<'_>),
+    ) -> Result<(), StudyError> {
+        let (bench, threads) = (self.bench, self.threads);
+        let mut failed = None;
+        let replicate = |job: &Job| bench.point(&job.id).replicate(job.replication, stop);
+        run_jobs(jobs, threads, stop, replicate, |index, measured| {
+            let taken = self.take(&jobs[index], measured, tell);
+            if let (None, Err(why)) = (&failed, taken) {
+                failed = Some(why);
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn take(
+        &mut self,
+        job: &Job,
+        measured: Result<Measured, SimError>,
+        tell: &mut impl FnMut(Step<'_>),
+    ) -> Result<(), StudyError> {
+        let measured = match measured {
+            Err(SimError::Stopped) => return Ok(()),
+            Err(why) => return Err(StudyError::Point(format!("{}: {why}", job.id))),
+            Ok(measured) => measured,
+        };
+        self.journal.add(&job.id, job.replication, &measured)?;
+        learn(self.bench, &mut self.known, &job.id, job.replication, measured);
+        tell(Step::Done(job));
+        Ok(())
+    }
+}
+
+fn learn(bench: &Bench, known: &mut Known, id: &PointId, replication: u32, measured: Measured) {
+    let plan = bench.plan();
+    let compared = plan
+        .comparisons
+        .iter()
+        .any(|pair| pair.case == id.case && id.change.is_none() && (pair.a == id.run || pair.b == id.run));
+    known.add(id, replication, plan.replications, measured, compared);
+}

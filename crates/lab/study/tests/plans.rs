@@ -1,0 +1,52 @@
+//! The plans that the project brings make points that can be run.
+
+use std::path::PathBuf;
+
+use sluice_stats::Warmup;
+use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::plan::Plan;
+
+fn assert_can_be_run(plans: &[&str], warmup: Warmup, overload: Overload) {
+    for text in plans {
+        let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
+        let length = Length::Tasks(1_000, warmup);
+        let terms = Terms { length, overload, folder: PathBuf::new() };
+        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn the_plans_about_adaptation_can_be_run() {
+    let plans = [
+        include_str!("../../../../experiments/rain-9.toml"),
+        include_str!("../../../../experiments/rain-10.toml"),
+        include_str!("../../../../experiments/rain-6a.toml"),
+        include_str!("../../../../experiments/rain-6b.toml"),
+        include_str!("../../../../experiments/rain-6c.toml"),
+    ];
+    assert_can_be_run(&plans, Warmup::Detect, Overload::LeftOut);
+}
+
+#[test]
+fn the_plans_about_servers_can_be_run() {
+    let plans = [
+        include_str!("../../../../experiments/ringleader-3.toml"),
+        include_str!("../../../../experiments/ringleader-8.toml"),
+        include_str!("../../../../experiments/ringleader-assignments.toml"),
+        include_str!("../../../../experiments/ringleader-batch.toml"),
+        include_str!("../../../../experiments/ringleader-priorities.toml"),
+        include_str!("../../../../experiments/ringleader-rack.toml"),
+    ];
+    assert_can_be_run(&plans, Warmup::Detect, Overload::LeftOut);
+}
+
+#[test]
+fn the_fabrics_plans_can_be_run() {
+    let plans = [
+        include_str!("../../../../experiments/hf2t-together.toml"),
+        include_str!("../../../../experiments/hf2t-horus.toml"),
+        include_str!("../../../../experiments/hf2t-loads.toml"),
+        include_str!("../../../../experiments/hf2t-settings.toml"),
+    ];
+    assert_can_be_run(&plans, Warmup::Tasks(0), Overload::Meant);
+}

@@ -1,0 +1,269 @@
+//! Who decides where a task waits and which worker takes it.
+
+use sluice_wire::Nanos;
+
+use super::least::Least;
+use super::queues::{Lines, Queue};
+use super::task::Task;
+use sluice_events::dice::Dice;
+use sluice_stats::Level;
+
+/// Holds the tasks that wait. It is told of everything, in the order of time, and knows all there is to know.
+pub trait Discipline {
+    /// A task came: the idle worker that starts it at once; none if it waits.
+    fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize>;
+
+    /// A worker has finished a task: the one that it starts now, if there is one for it.
+    fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task>;
+
+    /// How many tasks wait for a worker, where there is such a queue.
+    fn waiting_in_switch(&mut self) -> Option<&mut Level>;
+
+    /// How many tasks wait at workers, all together, where there are such queues.
+    fn waiting_at_workers(&mut self) -> Option<&mut Level>;
+}
+
+/// One queue for all.
+#[derive(Clone, Debug)]
+pub struct Central {
+    queue: Queue,
+    idle: Vec<usize>,
+}
+
+impl Central {
+    /// An empty queue, and so many idle workers.
+    pub fn new(workers: usize) -> Self {
+        Self { queue: Queue::new(), idle: (0..workers).rev().collect() }
+    }
+}
+
+impl Discipline for Central {
+    #[inline]
+    fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize> {
+        let worker = self.idle.pop();
+        if worker.is_none() {
+            self.queue.push(task, now);
+        }
+        worker
+    }
+
+    #[inline]
+    fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task> {
+        let next = self.queue.pop(now);
+        if next.is_none() {
+            self.idle.push(worker);
+        }
+        next
+    }
+
+    fn waiting_in_switch(&mut self) -> Option<&mut Level> {
+        Some(self.queue.level())
+    }
+
+    fn waiting_at_workers(&mut self) -> Option<&mut Level> {
+        None
+    }
+}
+
+/// One queue for all, and a bounded one for each worker; of equally short ones, the first worker's.
+#[derive(Clone, Debug)]
+pub(super) struct Jbsq {
+    bound: u64,
+    queue: Queue,
+    lines: Lines,
+    depths: Depths,
+}
+
+impl Jbsq {
+    /// At most `bound` tasks at a worker, in service or waiting.
+    pub(super) fn new(workers: usize, bound: u64) -> Self {
+        Self { bound, queue: Queue::new(), lines: Lines::new(workers), depths: Depths::new(workers) }
+    }
+}
+
+impl Discipline for Jbsq {
+    #[inline]
+    fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize> {
+        let (depth, worker) = self.depths.shortest();
+        if depth >= self.bound {
+            self.queue.push(task, now);
+            return None;
+        }
+        self.depths.add(worker);
+        if depth == 0 {
+            return Some(worker);
+        }
+        self.lines.push(worker, task, now);
+        None
+    }
+
+    #[inline]
+    fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task> {
+        match self.queue.pop(now) {
+            // It takes the place of the one that ended: the depth stays.
+            Some(next) => self.lines.push(worker, next, now),
+            None => self.depths.remove(worker),
+        }
+        self.lines.pop(worker, now)
+    }
+
+    fn waiting_in_switch(&mut self) -> Option<&mut Level> {
+        Some(self.queue.level())
+    }
+
+    fn waiting_at_workers(&mut self) -> Option<&mut Level> {
+        Some(self.lines.level())
+    }
+}
+
+/// A queue for each worker, joined at once.
+#[derive(Clone, Debug)]
+pub(super) struct Immediate<P> {
+    pick: P,
+    lines: Lines,
+    /// Tasks at each worker, in service or waiting.
+    held: Vec<u32>,
+}
+
+/// Which worker a task joins.
+pub(super) trait Pick {
+    fn worker(&mut self, held: &[u32]) -> usize;
+
+    /// A worker holds one task more, or one less.
+    fn changed(&mut self, _worker: usize, _held: u32) {}
+}
+
+impl<P: Pick> Immediate<P> {
+    pub(super) fn new(workers: usize, pick: P) -> Self {
+        Self { pick, lines: Lines::new(workers), held: vec![0; workers] }
+    }
+}
+
+impl<P: Pick> Discipline for Immediate<P> {
+    #[inline]
+    fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize> {
+        let worker = self.pick.worker(&self.held);
+        self.held[worker] += 1;
+        self.pick.changed(worker, self.held[worker]);
+        if self.held[worker] == 1 {
+            return Some(worker);
+        }
+        self.lines.push(worker, task, now);
+        None
+    }
+
+    #[inline]
+    fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task> {
+        self.held[worker] -= 1;
+        self.pick.changed(worker, self.held[worker]);
+        self.lines.pop(worker, now)
+    }
+
+    fn waiting_in_switch(&mut self) -> Option<&mut Level> {
+        None
+    }
+
+    fn waiting_at_workers(&mut self) -> Option<&mut Level> {
+        Some(self.lines.level())
+    }
+}
+
+/// The worker that holds the fewest tasks; of equals, the first.
+#[derive(Clone, Debug)]
+pub(super) struct Shortest(Least);
+
+impl Shortest {
+    pub(super) fn new(workers: usize) -> Self {
+        Self(Least::new(workers, 0))
+    }
+}
+
+impl Pick for Shortest {
+    #[inline]
+    fn worker(&mut self, _held: &[u32]) -> usize {
+        self.0.first().1
+    }
+
+    #[inline]
+    fn changed(&mut self, worker: usize, held: u32) {
+        self.0.set(worker, u64::from(held));
+    }
+}
+
+/// Of two workers drawn at random, the one that holds fewer tasks; of equals, the first drawn.
+#[derive(Clone, Debug)]
+pub(super) struct ShorterOfTwo(pub(super) Dice);
+
+impl Pick for ShorterOfTwo {
+    #[inline]
+    fn worker(&mut self, held: &[u32]) -> usize {
+        let workers = held.len() as u64;
+        let word = self.0.word();
+        let one = part(word >> 32, workers);
+        if workers == 1 {
+            return one;
+        }
+        let other = (one + 1 + part(word & u64::from(u32::MAX), workers - 1)) % held.len();
+        if held[other] < held[one] { other } else { one }
+    }
+}
+
+/// Any worker.
+#[derive(Clone, Debug)]
+pub(super) struct Anyone(pub(super) Dice);
+
+impl Pick for Anyone {
+    #[inline]
+    fn worker(&mut self, held: &[u32]) -> usize {
+        part(self.0.word() >> 32, held.len() as u64)
+    }
+}
+
+/// One worker after the other.
+#[derive(Clone, Debug)]
+pub(super) struct InTurn(pub(super) usize);
+
+impl Pick for InTurn {
+    #[inline]
+    fn worker(&mut self, held: &[u32]) -> usize {
+        let worker = self.0;
+        self.0 = if worker + 1 == held.len() { 0 } else { worker + 1 };
+        worker
+    }
+}
+
+/// Which of `parts` an even 32-bit number falls into; uneven by less than 2⁻¹⁶ of a part for 65,536 workers.
+#[inline]
+fn part(drawn: u64, parts: u64) -> usize {
+    ((drawn * parts) >> 32) as usize
+}
+
+/// Tasks at each worker, in service or waiting.
+#[derive(Clone, Debug)]
+struct Depths {
+    each: Vec<u64>,
+    tournament: Least,
+}
+
+impl Depths {
+    fn new(workers: usize) -> Self {
+        Self { each: vec![0; workers], tournament: Least::new(workers, 0) }
+    }
+
+    #[inline]
+    fn shortest(&self) -> (u64, usize) {
+        self.tournament.first()
+    }
+
+    #[inline]
+    fn add(&mut self, worker: usize) {
+        self.each[worker] += 1;
+        self.tournament.set(worker, self.each[worker]);
+    }
+
+    #[inline]
+    fn remove(&mut self, worker: usize) {
+        self.each[worker] -= 1;
+        self.tournament.set(worker, self.each[worker]);
+    }
+}

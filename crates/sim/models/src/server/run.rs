@@ -1,0 +1,282 @@
+//! Virtual time for one server: arrivals, and what its policy asked to hear of.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use sluice_wire::Nanos;
+
+use sluice_events::{Address, EventEngine, SpanLanes, TimerId, WorldEvent};
+use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
+use sluice_workload::Request;
+
+/// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.
+const REQUESTS_MAX: u64 = 1 << 22;
+/// It is asked to stop after so many arrivals, at the latest.
+const STOP_EVERY: u64 = 1 << 12;
+/// There is one server, and a place of it for each core.
+const SERVER: Address = Address::node(0);
+
+/// A request in the server, by its place.
+pub(super) type RequestId = u32;
+
+/// A request that is in the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InServer {
+    pub(super) at: Nanos,
+    pub(super) service: Nanos,
+    /// What is left of its service.
+    pub(super) left: Nanos,
+    pub(super) class: u8,
+}
+
+/// What a policy asked to hear of. Of what happens in one instant, the ends of what cores ran come first, in
+/// the order of the cores, as in the references; then what was asked for first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ServerEvent {
+    /// A core has run what it was told to.
+    Ran { core: u16 },
+    /// A request reaches a core.
+    Reaches { core: u16, request: RequestId },
+    /// News of a core reach whoever orchestrates.
+    Told { core: u16, of: u8 },
+    /// A core is ready again.
+    Ready { core: u16 },
+    /// It is time for a look around.
+    Check,
+    /// A hint of a service's load has come to a core, and what that makes of it has come back.
+    Hinted { of: u8, more: bool },
+    /// A core has been given to the batch service.
+    Given { core: u16 },
+}
+
+/// Who decides which core serves a request, and when.
+pub(super) trait Orchestrates {
+    /// Nothing has come yet: a batch service begins.
+    fn begin<O: Observer>(&mut self, _: &mut ServerRun<'_, O>) {}
+
+    /// A request has come.
+    fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
+
+    /// What was asked for happens.
+    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
+}
+
+/// A server in virtual time, apart from who decides.
+pub(super) struct ServerRun<'o, O> {
+    pub(super) now: Nanos,
+    /// Requests that no core has.
+    pub(super) queued: Level,
+    /// Requests that a core has and does not run.
+    pub(super) at_cores: Level,
+    /// Cores that run a request.
+    pub(super) busy: Level,
+    /// Cores that go from one request to another meanwhile.
+    pub(super) switching: Level,
+    /// Cores that do a batch service's work; none where there is no such service.
+    pub(super) batch: Option<Level>,
+    requests: Vec<InServer>,
+    free: Vec<RequestId>,
+    engine: EventEngine<ServerEvent, ServerEvent>,
+    /// When a core will have run what it was told to.
+    ran: TimerId,
+    /// The core that has just run something, until it runs something else.
+    rang: Option<u16>,
+    lanes: SpanLanes,
+    observer: &'o mut O,
+    cores: usize,
+    distance: Nanos,
+}
+
+impl<'o, O: Observer> ServerRun<'o, O> {
+    pub(super) fn new(observer: &'o mut O, cores: usize, distance: Nanos, has_batch: bool) -> Self {
+        let (level, mut engine) = (Level::default(), EventEngine::new());
+        Self {
+            ran: engine.timers(SERVER, cores as u32),
+            engine,
+            rang: None,
+            lanes: SpanLanes::default(),
+            now: Nanos(0),
+            queued: level,
+            at_cores: level,
+            busy: level,
+            switching: level,
+            batch: has_batch.then_some(level),
+            requests: Vec::new(),
+            free: Vec::new(),
+            observer,
+            cores,
+            distance,
+        }
+    }
+
+    /// Serves requests until there are no more, or the observer has seen enough, or it is told to stop. What
+    /// happens in the instant of an arrival happens before it.
+    pub(super) fn drive(
+        &mut self,
+        policy: &mut impl Orchestrates,
+        requests: impl IntoIterator<Item = Request>,
+        stop: &AtomicBool,
+    ) -> Gauges {
+        let mut requests = requests.into_iter();
+        let mut next = requests.next();
+        let (mut gauges, mut arrived) = (None, 0_u64);
+        policy.begin(self);
+        while !self.observer.is_complete() {
+            if let Some(request) = next.filter(|request| request.at < self.engine.next_at()) {
+                self.now = request.at;
+                match self.observer.sent(self.now) {
+                    Mark::None => {}
+                    Mark::Opened => self.open(),
+                    Mark::Closed => gauges = Some(self.gauges()),
+                }
+                self.arrive(policy, &request);
+                next = requests.next();
+                arrived += 1;
+                if arrived.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            } else if self.in_server() > 0 || next.is_some() {
+                if !self.goes_on(policy) {
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+        gauges.unwrap_or_else(|| self.gauges())
+    }
+
+    /// Asks to hear of something after a while. All waits but those for a look around are a testbed's, and
+    /// so a few.
+    pub(super) fn after(&mut self, wait: Nanos, event: ServerEvent) {
+        let at = self.now + wait;
+        if matches!(event, ServerEvent::Check) {
+            return self.engine.schedule(at, SERVER, event);
+        }
+        let lane = self.lanes.of(&mut self.engine, wait);
+        self.engine.send(lane, at, SERVER, event);
+    }
+
+    /// Time goes on to what was asked for first, and its policy hears of it; says whether there was anything.
+    #[inline]
+    fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
+        let Some((at, whom, what)) = self.engine.take_next() else { return false };
+        self.now = at;
+        let event = match what {
+            WorldEvent::Mail(event) | WorldEvent::Scheduled(event) => event,
+            WorldEvent::Timer | WorldEvent::Clock => {
+                let core = whom.place() as u16;
+                self.rang = Some(core);
+                ServerEvent::Ran { core }
+            }
+        };
+        policy.happens(event, self);
+        if let Some(core) = self.rang.take() {
+            self.engine.alarm_before(self.ran.of_place(core.into()), Nanos(u64::MAX));
+        }
+        true
+    }
+
+    pub(super) fn request(&mut self, id: RequestId) -> &mut InServer {
+        &mut self.requests[id as usize]
+    }
+
+    /// Whose a request is, by its class's place.
+    pub(super) fn class(&self, id: RequestId) -> u8 {
+        self.requests[id as usize].class
+    }
+
+    /// A core begins to run a request for `span` at most, after `first`, which it spends on something else.
+    /// Gives how long it will run.
+    pub(super) fn runs(&mut self, core: u16, id: RequestId, (first, most): (Nanos, Nanos)) -> Nanos {
+        let span = self.requests[id as usize].left.min(most);
+        self.busy.enter(self.now);
+        self.rang = self.rang.filter(|rang| *rang != core);
+        self.engine.alarm_before(self.ran.of_place(core.into()), self.now + first + span);
+        span
+    }
+
+    /// A core begins to do the batch service's work.
+    pub(super) fn batch_begins(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.enter(now));
+    }
+
+    /// A core has done what it did of that.
+    pub(super) fn batch_ends(&mut self) {
+        let now = self.now;
+        self.batch.iter_mut().for_each(|batch| batch.leave(now));
+    }
+
+    /// It has run for so long; says whether it is served.
+    pub(super) fn ran(&mut self, id: RequestId, span: Nanos) -> bool {
+        self.busy.leave(self.now);
+        let request = self.request(id);
+        request.left = request.left - span;
+        let is_served = request.left == Nanos(0);
+        if is_served {
+            self.reply(id);
+        }
+        is_served
+    }
+
+    /// A request cannot be served: its client hears of it.
+    pub(super) fn refuse(&mut self, id: RequestId) {
+        let at = self.requests[id as usize].at;
+        self.free.push(id);
+        self.observer.failed(at, Outcome::Refused);
+    }
+
+    fn arrive(&mut self, policy: &mut impl Orchestrates, request: &Request) {
+        if self.in_server() >= REQUESTS_MAX {
+            return self.observer.failed(request.at, Outcome::Refused);
+        }
+        let Request { at, service, class, .. } = *request;
+        // A service of no time would never be seen to run.
+        let left = service.max(Nanos(1));
+        let entry = InServer { at, service, left, class };
+        let id = self.free.pop().unwrap_or(self.requests.len() as u32);
+        match self.requests.get_mut(id as usize) {
+            Some(place) => *place = entry,
+            None => self.requests.push(entry),
+        }
+        policy.arrive(id, self);
+        debug_assert_eq!(
+            self.in_server(),
+            self.queued.now() + self.at_cores.now() + self.busy.now(),
+            "a request is queued, at a core, or runs"
+        );
+    }
+
+    fn reply(&mut self, id: RequestId) {
+        let InServer { at, service, class, .. } = self.requests[id as usize];
+        self.free.push(id);
+        let waited = Nanos(self.now.since(at).0.saturating_sub(service.0));
+        let replied =
+            Replied { class, intended: at, at: self.now + self.distance, service, served: service, waited };
+        self.observer.done(&replied);
+    }
+
+    fn in_server(&self) -> u64 {
+        (self.requests.len() - self.free.len()) as u64
+    }
+
+    fn open(&mut self) {
+        let now = self.now;
+        let levels = [&mut self.queued, &mut self.at_cores, &mut self.busy, &mut self.switching];
+        levels.into_iter().chain(&mut self.batch).for_each(|level| level.open(now));
+    }
+
+    fn gauges(&self) -> Gauges {
+        let cores = self.cores as f64;
+        let batch = self.batch.map(|batch| batch.mean(self.now));
+        let at_work = self.busy.mean(self.now) + self.switching.mean(self.now) + batch.unwrap_or(0.0);
+        Gauges {
+            switch_queue_mean: Some(self.queued.mean(self.now)),
+            switch_queue_max: Some(self.queued.max() as f64),
+            worker_queue_mean: Some(self.at_cores.mean(self.now) / cores),
+            idle_share: Some(1.0 - at_work / cores),
+            batch_share: batch.map(|batch| batch / cores),
+            ..Gauges::default()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Queues that requests are spread over by chance (RingLeader §2.1): RSS, work stealing, d-ideal(X, Y).
+//!
+//! Each queue has a group of cores. By flow, a queue is drawn once for each flow, and each request is of any
+//! flow; by request, it is drawn for each. With stealing a core without work takes the oldest request of the
+//! first queue that has one, from a random one on; that costs it time. Left out is what a core spends to look
+//! for work in vain.
+
+use std::collections::VecDeque;
+
+use sluice_wire::Nanos;
+
+use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
+use sluice_events::dice::Dice;
+use sluice_stats::Observer;
+
+#[derive(Debug)]
+pub(super) struct SpreadQueues {
+    queues: Vec<VecDeque<RequestId>>,
+    /// The idle cores of each queue.
+    idle: Vec<Vec<u16>>,
+    cores_each: usize,
+    /// What each core runs.
+    running: Vec<Option<(RequestId, Nanos)>>,
+    /// The queue of each flow.
+    flows: Vec<u32>,
+    dice: Dice,
+    /// What a stolen request costs.
+    steal: Option<Nanos>,
+}
+
+impl SpreadQueues {
+    /// So many queues with so many cores each.
+    pub(super) fn new(queues: usize, cores_each: usize, flows: Option<u32>, mut dice: Dice) -> Self {
+        let flows = (0..flows.unwrap_or(0)).map(|_| dice.below(queues as u64) as u32).collect();
+        let cores = |queue: usize| (queue * cores_each..(queue + 1) * cores_each).rev();
+        Self {
+            queues: vec![VecDeque::new(); queues],
+            idle: (0..queues).map(|queue| cores(queue).map(|core| core as u16).collect()).collect(),
+            cores_each,
+            running: vec![None; queues * cores_each],
+            flows,
+            dice,
+            steal: None,
+        }
+    }
+
+    /// The same, where cores without work take others'.
+    pub(super) fn stealing(self, costs: Nanos) -> Self {
+        Self { steal: Some(costs), ..self }
+    }
+
+    fn queue(&mut self) -> usize {
+        match self.flows.len() as u64 {
+            0 => self.dice.below(self.queues.len() as u64) as usize,
+            flows => self.flows[self.dice.below(flows) as usize] as usize,
+        }
+    }
+
+    fn start<O: Observer>(
+        &mut self,
+        core: u16,
+        request: RequestId,
+        first: Nanos,
+        run: &mut ServerRun<'_, O>,
+    ) {
+        let span = run.runs(core, request, (first, Nanos(u64::MAX)));
+        self.running[usize::from(core)] = Some((request, span));
+    }
+
+    /// An idle core that would steal at once.
+    fn thief(&mut self) -> Option<u16> {
+        self.steal?;
+        let queues = self.idle.len();
+        let first = self.dice.below(queues as u64) as usize;
+        (0..queues).find_map(|at| self.idle[(first + at) % queues].pop())
+    }
+
+    /// What a core of a queue does next, and what that costs first.
+    fn next(&mut self, queue: usize) -> Option<(RequestId, Nanos)> {
+        if let Some(own) = self.queues[queue].pop_front() {
+            return Some((own, Nanos(0)));
+        }
+        let (costs, queues) = (self.steal?, self.queues.len());
+        let first = self.dice.below(queues as u64) as usize;
+        let stolen = (0..queues).find_map(|at| self.queues[(first + at) % queues].pop_front())?;
+        Some((stolen, costs))
+    }
+}
+
+impl Orchestrates for SpreadQueues {
+    fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>) {
+        let queue = self.queue();
+        if let Some(core) = self.idle[queue].pop() {
+            return self.start(core, request, Nanos(0), run);
+        }
+        if let Some(core) = self.thief() {
+            return self.start(core, request, self.steal.unwrap_or_default(), run);
+        }
+        self.queues[queue].push_back(request);
+        run.at_cores.enter(run.now);
+    }
+
+    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+        let ServerEvent::Ran { core } = event else { return };
+        let Some((request, span)) = self.running[usize::from(core)].take() else { return };
+        run.ran(request, span);
+        let queue = usize::from(core) / self.cores_each;
+        match self.next(queue) {
+            Some((next, first)) => {
+                run.at_cores.leave(run.now);
+                self.start(core, next, first, run);
+            }
+            None => self.idle[queue].push(core),
+        }
+    }
+}

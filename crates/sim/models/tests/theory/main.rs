@@ -1,0 +1,25 @@
+//! Runs held to queueing theory, to one another, and to what a wrong policy must not get away with.
+
+mod cells;
+mod coverage;
+mod formulas;
+mod grid;
+mod orders;
+mod servers;
+mod sustained;
+mod wrong;
+
+use sluice_models::ideal::Central;
+
+#[test]
+fn one_queue_is_what_theory_says() {
+    let outcome = grid::run(&cells::quick(), 1.0, Central::new);
+    assert!(outcome.holds(), "{outcome:#?}");
+}
+
+#[test]
+#[ignore = "takes minutes; `make soak` runs it"]
+fn one_queue_is_what_theory_says_over_the_whole_grid() {
+    let outcome = grid::run(&cells::all(), 1.0, Central::new);
+    assert!(outcome.holds(), "{outcome:#?}");
+}

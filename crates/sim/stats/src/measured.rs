@@ -1,0 +1,177 @@
+//! What one replication measured.
+
+use serde::{Deserialize, Serialize};
+use sluice_outcome::study::{Counts, Depths, Gauges};
+
+use super::distribution::Distribution;
+use super::parts::Parts;
+
+/// Parts of the measured span in which the backlog is told.
+pub const EIGHTHS: usize = 8;
+
+/// One replication of one point: a task counts if it was due in the measured span, however late it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// In the workload's order.
+    pub classes: Vec<ClassMeasured>,
+    /// Events of the measured span.
+    pub counts: Counts,
+    /// Means over the measured span; what they say per task is left to the summary.
+    pub gauges: Gauges,
+    /// Whether tasks piled up.
+    pub backlog: Backlog,
+    /// From the first measured task's due time to the first one after the last.
+    pub span_ns: u64,
+    /// When the measured span began.
+    pub warmup_ns: u64,
+    /// False if the warm-up was to be detected and the run never settled.
+    pub settled: bool,
+    /// Depths over time, where they are found at run time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depths: Vec<Depths>,
+}
+
+impl Measured {
+    /// Replies per second in the measured span.
+    pub fn throughput_per_s(&self) -> f64 {
+        per_s(self.backlog.replies, self.span_ns)
+    }
+
+    /// Tasks due per second in the measured span.
+    pub fn offered_per_s(&self) -> f64 {
+        per_s(self.counts.sent, self.span_ns)
+    }
+
+    /// The same with depths over time, and their mean over the intervals of the measured span.
+    #[must_use]
+    pub fn with_depths(mut self, depths: Vec<Depths>) -> Self {
+        let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
+        let within: Vec<_> = depths.iter().filter(|depths| measured.contains(&depths.at_ns)).collect();
+        let workers: f64 = within.iter().map(|depths| f64::from(depths.workers)).sum();
+        let sum: f64 = within.iter().map(|depths| f64::from(depths.workers) * depths.depth_mean).sum();
+        self.gauges.depth_mean = (workers > 0.0).then(|| sum / workers);
+        self.depths = depths;
+        self
+    }
+}
+
+/// One class of tasks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassMeasured {
+    /// The mean service time that the workload states.
+    pub mean_service_ns: f64,
+    /// From the intended send time to the reply, in nanoseconds.
+    pub latency: Distribution,
+    /// From the intended send time to the start of service, in nanoseconds.
+    pub scheduling_delay: Distribution,
+    /// Latency over the task's own service time, in thousandths.
+    pub slowdown_own: Distribution,
+    /// Waits in switch and worker + service, over service, in thousandths.
+    pub slowdown_server: Distribution,
+    /// The same, part by part and coarsely.
+    pub parts: ClassParts,
+}
+
+/// A class's tasks in consecutive parts of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassParts {
+    /// As [`ClassMeasured::latency`].
+    pub latency: Parts,
+    /// As [`ClassMeasured::scheduling_delay`].
+    pub scheduling_delay: Parts,
+    /// As [`ClassMeasured::slowdown_own`].
+    pub slowdown_own: Parts,
+    /// As [`ClassMeasured::slowdown_server`].
+    pub slowdown_server: Parts,
+}
+
+impl ClassMeasured {
+    pub(super) fn new(mean_service_ns: f64, parts: u32) -> Self {
+        let [latency, scheduling_delay, slowdown_own, slowdown_server] =
+            [(); 4].map(|()| Distribution::new());
+        let parts = ClassParts::new(parts);
+        Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
+    }
+
+    /// These tasks more, each in its class's place. One measure comes after the other: a histogram does not
+    /// stay in the first cache, but of many tasks in one go the cells are fetched side by side.
+    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTook]) {
+        record_measure(classes, tasks, |class, task| {
+            (&mut class.latency, &mut class.parts.latency, task.latency_ns)
+        });
+        record_measure(classes, tasks, |class, task| {
+            (&mut class.scheduling_delay, &mut class.parts.scheduling_delay, task.delay_ns)
+        });
+        record_measure(classes, tasks, |class, task| {
+            (&mut class.slowdown_own, &mut class.parts.slowdown_own, task.own_milli)
+        });
+        record_measure(classes, tasks, |class, task| {
+            (&mut class.slowdown_server, &mut class.parts.slowdown_server, task.server_milli)
+        });
+    }
+}
+
+fn record_measure(
+    classes: &mut [ClassMeasured],
+    tasks: &[TaskTook],
+    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTook) -> (&'a mut Distribution, &'a mut Parts, u64),
+) {
+    for task in tasks {
+        let (distribution, parts, value) = of(&mut classes[usize::from(task.class)], task);
+        distribution.record(value);
+        parts.record(value);
+    }
+}
+
+/// What a task took: its latency and scheduling delay, and its two slowdowns in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TaskTook {
+    pub(super) class: u8,
+    pub(super) latency_ns: u64,
+    pub(super) delay_ns: u64,
+    pub(super) own_milli: u64,
+    pub(super) server_milli: u64,
+}
+
+impl ClassParts {
+    fn new(parts: u32) -> Self {
+        let [latency, scheduling_delay, slowdown_own, slowdown_server] = [(); 4].map(|()| Parts::new(parts));
+        Self { latency, scheduling_delay, slowdown_own, slowdown_server }
+    }
+
+    /// The next part begins.
+    pub(super) fn next(&mut self) {
+        self.latency.next();
+        self.scheduling_delay.next();
+        self.slowdown_own.next();
+        self.slowdown_server.next();
+    }
+}
+
+/// Tasks that were sent and had not ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backlog {
+    /// As many as a task found on its arrival, on average over each eighth of the measured tasks.
+    pub by_eighth: [f64; EIGHTHS],
+    /// As many as waited while workers were idle, likewise: those that waited, times the share of workers
+    /// that served nobody. Zeros where nobody looked.
+    #[serde(default)]
+    pub passed_over: [f64; EIGHTHS],
+    /// As many at most would be if tasks were sent to workers drawn at random.
+    #[serde(default)]
+    pub at_random: Option<f64>,
+    /// When the measured span began.
+    pub at_open: u64,
+    /// When it ended.
+    pub at_close: u64,
+    /// Replies in the measured span, to whichever task.
+    pub replies: u64,
+}
+
+fn per_s(count: u64, span_ns: u64) -> f64 {
+    if span_ns == 0 { 0.0 } else { count as f64 * 1e9 / span_ns as f64 }
+}

@@ -1,0 +1,76 @@
+//! A rack on a fabric: whose hosts its servers, its clients and its switch are, and what else crosses it.
+
+use serde::{Deserialize, Serialize};
+use sluice_fabric::{HostId, Idle, LinkSpeed, Parcel, SwitchId, Topology};
+use sluice_wire::Nanos;
+
+/// The flows that a fabric's hosts send each other beside a rack's packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackgroundFlows {
+    /// How large they are: `web-search`, `hadoop` or `storage`.
+    pub flows: String,
+    /// What hosts send, as a share of their links; 0 for none.
+    pub load: f64,
+    /// How frames of all kinds get their paths, and whether hosts make flowlets: a policy for flows, such as
+    /// `letflow:paced`.
+    pub scheme: String,
+}
+
+impl Default for BackgroundFlows {
+    fn default() -> Self {
+        Self { flows: "web-search".to_owned(), load: 0.5, scheme: "ecmp".to_owned() }
+    }
+}
+
+/// Where a rack's nodes are among the hosts of a fabric.
+#[derive(Clone, Debug)]
+pub struct RackHosts {
+    /// All nodes and links, the port of the rack's switch among them.
+    pub topology: Topology,
+    /// By server.
+    pub servers: Vec<HostId>,
+    /// By client.
+    pub clients: Vec<HostId>,
+    /// Behind this port of the first ToR switch is the pipeline.
+    pub switch: HostId,
+}
+
+impl RackHosts {
+    /// The rack is the first ToR switch's: so many of its hosts are servers. Clients are spread evenly over
+    /// the hosts of others. An error is one line that says what to change.
+    pub fn new(topology: Topology, servers: u16, clients: u16) -> Result<Self, String> {
+        let tor = topology.switch_of(HostId(0)).unwrap_or(SwitchId(0));
+        let (here, across): (Vec<_>, Vec<_>) =
+            (0..topology.hosts).map(HostId).partition(|host| topology.switch_of(*host) == Some(tor));
+        if servers == 0 || usize::from(servers) > here.len() {
+            return Err(format!(
+                "servers.count = {servers}: on this fabric a rack's servers are hosts of its first ToR \
+                 switch, write 1 to {}",
+                here.len()
+            ));
+        }
+        if across.is_empty() {
+            return Err("fabric.topology has one switch with hosts, and a rack's clients are at others: \
+                        write a fat-tree, or more leaves"
+                .to_owned());
+        }
+        let client = |client| across[client * across.len() / usize::from(clients)];
+        let inside = LinkSpeed { gbps: f64::INFINITY, delay: Nanos(0) };
+        let (topology, switch) = topology.and_host(tor, inside).map_err(|why| why.to_string())?;
+        Ok(Self {
+            topology,
+            servers: here[..servers.into()].to_vec(),
+            clients: (0..clients.into()).map(client).collect(),
+            switch,
+        })
+    }
+
+    /// How long a packet takes to the rack's switch in an idle fabric: from the farthest client, and from a
+    /// server.
+    pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 2] {
+        let to_switch = |from: &HostId| idle.carries(&Parcel { from: *from, to: self.switch, bytes, tag: 0 });
+        let farthest = |hosts: &[HostId]| hosts.iter().map(to_switch).max().unwrap_or_default();
+        [farthest(&self.clients), farthest(&self.servers)]
+    }
+}

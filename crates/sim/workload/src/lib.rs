@@ -1,0 +1,246 @@
+//! What a rack is asked to do: classes of tasks with their service times, and when they come.
+//!
+//! Short forms stand on command lines (`exp:10us`,
+//! `get=0.9@const:8us+scan=0.1@const:107us;burst:5:1ms:10ms`), tables in plans; `docs/manual/workloads.md`
+//! has them all. One seed gives one stream of [`Requests`], the same for every policy. Left out are closed
+//! loops: a slow rack gets no less to do.
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod class;
+mod clock;
+mod cluster;
+mod complaint;
+mod empirical;
+mod error;
+pub mod files;
+mod flows;
+mod form;
+mod made;
+mod moments;
+mod parameters;
+mod plan;
+mod profile;
+mod request;
+mod requests;
+mod service;
+mod short;
+mod sizes;
+mod text;
+mod trace;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sluice_wire::{Nanos, TaskType};
+
+pub use bounds::{MEAN_MAX, SERVICE_MAX};
+pub use class::{Class, LARGE_BYTES};
+pub use complaint::toml_complaint;
+pub use empirical::Empirical;
+pub use error::WorkloadError;
+pub use flows::Flows;
+pub use flows::published_sizes;
+pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
+pub use plan::{Arrivals, Change, Phase, PhasePlan};
+pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+pub use request::Request;
+pub use requests::Requests;
+pub use service::Service;
+pub use sizes::equal_spans;
+pub use sluice_events::dice::Dice;
+pub use trace::{Trace, TraceWriter, TracedTask};
+
+/// Classes of tasks, and when they come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// At least one; their shares add up to 1.
+    pub classes: Vec<Class>,
+    /// When tasks come.
+    pub arrivals: Arrivals,
+}
+
+/// The name of the class when there is one only and nobody named it.
+const ONLY_CLASS: &str = "task";
+impl Workload {
+    /// Classes that fit together; else says what does not.
+    pub fn new(classes: Vec<Class>, arrivals: Arrivals) -> Result<Self, WorkloadError> {
+        let workload = Self { classes, arrivals };
+        workload.check().map_err(|why| WorkloadError::Workload { text: workload.to_string(), why })?;
+        Ok(workload)
+    }
+
+    /// The mean service of a task, over all classes as they are outside of phases.
+    pub fn mean_service_ns(&self) -> f64 {
+        mean_ns(&self.classes)
+    }
+
+    /// The squared coefficient of variation of a task's service, over all classes.
+    pub fn squared_variation(&self) -> f64 {
+        let square: f64 = self.classes.iter().map(|class| class.share * class.service.moments().1).sum();
+        (square / (self.mean_service_ns() * self.mean_service_ns()) - 1.0).max(0.0)
+    }
+
+    /// How many tasks are due in the first `span_ns`, on average; at least one.
+    pub fn tasks_within(&self, rate_per_s: f64, span_ns: u64) -> u64 {
+        let Arrivals::Plan(plan) = &self.arrivals else {
+            return (libm::ceil(rate_per_s * span_ns as f64 / 1e9) as u64).max(1);
+        };
+        let (mut left, mut tasks) = (span_ns as f64, 0.0);
+        for (at, phase) in plan.phases.iter().enumerate().cycle() {
+            let is_last = !plan.repeat && at + 1 == plan.phases.len();
+            let span = if is_last { left } else { left.min(phase.lasts.0.max(1) as f64) };
+            tasks += span / 1e9 * rate_per_s * f64::midpoint(phase.from, phase.to);
+            left -= span;
+            if left <= 0.0 {
+                break;
+            }
+        }
+        (libm::ceil(tasks) as u64).max(1)
+    }
+
+    /// How many workers `rate_per_s` keeps busy at least, in the phase with the most to do.
+    ///
+    /// A trace has a rate of its own, and only its mean over time is known.
+    pub fn busy_workers(&self, rate_per_s: f64) -> f64 {
+        match &self.arrivals {
+            Arrivals::Trace(trace) if !trace.is_scaled() => trace.rate_per_s() * self.mean_service_ns() / 1e9,
+            Arrivals::Poisson | Arrivals::Even | Arrivals::Flows(_) | Arrivals::Trace(_) => {
+                rate_per_s * self.mean_service_ns() / 1e9
+            }
+            Arrivals::Plan(plan) => {
+                let busy = plan.phases.iter().map(|phase| {
+                    let mean_ns = mean_ns(&class::changed(&self.classes, &phase.changes));
+                    rate_per_s * phase.from.max(phase.to) * mean_ns / 1e9
+                });
+                busy.fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// A steady state needs arrivals whose rate and mix do not change by plan.
+    pub fn is_steady(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Poisson | Arrivals::Even | Arrivals::Flows(_))
+    }
+
+    /// The trace whose tasks these are, if they are one's.
+    pub fn trace(&self) -> Option<&Trace> {
+        match &self.arrivals {
+            Arrivals::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// The flows, if hosts are to send some over a fabric.
+    pub fn flows(&self) -> Option<&Flows> {
+        match &self.arrivals {
+            Arrivals::Flows(flows) => Some(flows),
+            _ => None,
+        }
+    }
+
+    /// Checks what the types leave open.
+    fn check(&self) -> Result<(), String> {
+        if self.classes.is_empty() || self.classes.len() > trace::CLASSES_MAX {
+            return Err(format!("there are {} classes, not 1 to {}", self.classes.len(), trace::CLASSES_MAX));
+        }
+        for (i, class) in self.classes.iter().enumerate() {
+            class.check()?;
+            if self.classes[..i].iter().any(|other| other.name == class.name) {
+                return Err(format!("two classes are called `{}`: rename one", class.name));
+            }
+        }
+        text::add_up(self.classes.iter().map(|class| class.share), "shares")?;
+        let Arrivals::Plan(plan) = &self.arrivals else { return Ok(()) };
+        plan.check()?;
+        for (i, phase) in plan.phases.iter().enumerate() {
+            let classes = class::changed(&self.classes, &phase.changes);
+            let shares = classes.iter().try_for_each(Class::check);
+            let shares =
+                shares.and_then(|()| text::add_up(classes.iter().map(|class| class.share), "shares"));
+            shares.map_err(|why| format!("phase {}: {why}", i + 1))?;
+        }
+        Ok(())
+    }
+
+    /// `trace:FILE` when the workload is what this file says, and nothing else; `flows:NAME` likewise.
+    fn only_file(&self) -> Option<String> {
+        if let Arrivals::Flows(flows) = &self.arrivals {
+            return Some(flows.text());
+        }
+        let Arrivals::Trace(trace) = &self.arrivals else { return None };
+        let text = trace.text();
+        self.classes.iter().all(|class| class.service.to_string() == text).then_some(text)
+    }
+
+    fn of_trace(trace: Trace) -> Result<Self, WorkloadError> {
+        let classes = (0..trace.classes().len()).map(|class| traced_class(&trace, class));
+        let classes = classes.collect::<Result<_, _>>()?;
+        Self::new(classes, Arrivals::Trace(Arc::new(trace)))
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(trace) = self.only_file() {
+            return f.write_str(&trace);
+        }
+        let arrivals = match &self.arrivals {
+            Arrivals::Poisson => String::new(),
+            Arrivals::Plan(plan) if plan.changes_the_mix() => format!(";{plan} with changes of the mix"),
+            other => format!(";{other}"),
+        };
+        for (i, class) in self.classes.iter().enumerate() {
+            let plus = if i == 0 { "" } else { "+" };
+            match &self.classes[..] {
+                [only] if only.name == ONLY_CLASS => write!(f, "{}", class.service)?,
+                _ => write!(f, "{plus}{}={}@{}", class.name, class.share, class.service)?,
+            }
+            if class.large > 0.0 {
+                write!(f, ",large={}", class.large)?;
+            }
+            if class.bytes != LARGE_BYTES {
+                write!(f, ",bytes={}", class.bytes)?;
+            }
+            if usize::from(class.task_type.0) != i {
+                write!(f, ",type={}", class.task_type)?;
+            }
+            if let Some(priority) = class.priority {
+                write!(f, ",priority={priority}")?;
+            }
+        }
+        f.write_str(&arrivals)
+    }
+}
+
+fn mean_ns(classes: &[Class]) -> f64 {
+    classes.iter().map(|class| class.share * class.service.mean_ns()).sum()
+}
+
+/// A class of which a trace is all that is known: its service is what the trace's tasks took.
+fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
+    let name = &trace.classes()[class];
+    let tasks = || trace.tasks().iter().filter(|task| usize::from(task.class) == class);
+    let services: Vec<Nanos> = tasks().filter_map(|task| task.service).collect();
+    if services.is_empty() {
+        return Err(WorkloadError::Workload {
+            text: trace.text(),
+            why: format!(
+                "no line says how long a `{name}` takes: add a third column, or name the classes before it \
+                          (`{name}=1@exp:10us;{}`)",
+                trace.text()
+            ),
+        });
+    }
+    let larges = tasks().filter(|task| task.large == Some(true)).count();
+    let count = tasks().count() as f64;
+    Ok(Class {
+        name: name.clone(),
+        task_type: TaskType(class as u16),
+        share: count / trace.tasks().len() as f64,
+        service: Service::of_values(&trace.text(), services),
+        large: larges as f64 / count,
+        bytes: LARGE_BYTES,
+        priority: trace.priority(class),
+    })
+}

@@ -1,0 +1,142 @@
+//! A service profile: how long real operations took on a real machine, as `sluice profile` measured them.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::{self, unknown};
+use super::{Empirical, SERVICE_MAX, WorkloadError};
+use crate::complaint::toml_complaint;
+use crate::files;
+
+/// Profiles that come with this program, by the names that stand for their files.
+const KNOWN: [(&str, &str); 1] = [("rocksdb", include_str!("../../../../experiments/profiles/rocksdb.toml"))];
+
+/// What the first line of a profile's file says.
+pub const PROFILE_SCHEMA: &str = "sluice.profile.v1";
+
+/// Measured operations, and where and how they were measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// [`PROFILE_SCHEMA`].
+    pub schema: String,
+    /// What was measured, such as `rocksdb`.
+    pub service: String,
+    /// When, in seconds since 1970.
+    pub measured_unix_s: u64,
+    /// The processor.
+    pub cpu: String,
+    /// What told the time: `wall`, or `cpu` for the time on the processor alone.
+    pub clock: String,
+    /// What reading it costs, which was subtracted.
+    pub clock_cost_ns: u64,
+    /// What the operations worked on, by name.
+    pub data: ProfileData,
+    /// The operations.
+    pub operation: Vec<ProfileOperation>,
+}
+
+/// The data under a profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileData {
+    /// How many keys the database held.
+    pub keys: u64,
+    /// Length of each key.
+    pub key_bytes: u32,
+    /// Length of each value.
+    pub item_bytes: u32,
+    /// Memory for blocks.
+    pub cache_mib: u32,
+}
+
+/// One measured operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileOperation {
+    /// The type to name behind the file: `profile:FILE:TYPE`.
+    pub name: String,
+    /// Keys that one operation reads.
+    pub keys: u32,
+    /// Whether that is the mean of an exponential number, rounded up.
+    pub exponential: bool,
+    /// How often it was measured.
+    pub samples: u64,
+    /// How often the kernel gave the processor to somebody else meanwhile.
+    pub preempted: u64,
+    /// Mean of the samples.
+    pub mean_ns: f64,
+    /// `[nanoseconds, cumulative share]`, both growing, the last at 1.
+    pub cdf: Vec<(u64, f64)>,
+}
+
+/// What one run of a program that measures found, before it is known where that was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// What reading the clock costs, which was subtracted.
+    pub clock_cost_ns: u64,
+    /// The operations, in the order in which they were asked for.
+    pub operation: Vec<ProfileOperation>,
+}
+
+impl Profile {
+    /// One that comes with this program, or the one in this file, looked for from `folder`.
+    pub fn find(name: &str, folder: &Path) -> Result<Self, WorkloadError> {
+        match KNOWN.iter().find(|(known, _)| *known == name) {
+            Some((known, text)) => Self::parse(Path::new(known), text),
+            None => Self::read(&folder.join(name)),
+        }
+    }
+
+    /// Reads a profile's file.
+    pub fn read(path: &Path) -> Result<Self, WorkloadError> {
+        let file = |source| WorkloadError::File { path: path.to_owned(), source };
+        Self::parse(path, &files::read(path).map_err(file)?)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, WorkloadError> {
+        let content =
+            |(line, column), why| WorkloadError::Content { path: path.to_owned(), line, column, why };
+        let profile: Self = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            content(text::place(text, at), toml_complaint(text, &error).1)
+        })?;
+        profile.check().map_err(|why| content((1, 1), why))?;
+        Ok(profile)
+    }
+
+    /// How long the operation called `name` takes.
+    pub fn distribution(&self, name: &str) -> Result<Empirical, String> {
+        let names = || self.operation.iter().map(|operation| operation.name.as_str());
+        let operation = self.operation.iter().find(|operation| operation.name == name);
+        let operation = operation.ok_or_else(|| unknown("type", name, names()))?;
+        Ok(Empirical::of_points(operation.cdf.iter().map(|(ns, up_to)| (sluice_wire::Nanos(*ns), *up_to))))
+    }
+
+    /// Checks what the types of the fields leave open.
+    pub fn check(&self) -> Result<(), String> {
+        if self.schema != PROFILE_SCHEMA {
+            return Err(format!("the schema is `{}`, not `{PROFILE_SCHEMA}`: measure again", self.schema));
+        }
+        self.operation.iter().try_for_each(|operation| {
+            operation.check().map_err(|why| format!("operation `{}`: {why}", operation.name))
+        })
+    }
+}
+
+impl ProfileOperation {
+    fn check(&self) -> Result<(), String> {
+        let grows = self.cdf.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1);
+        let legal =
+            |(ns, up_to): &(u64, f64)| (1..=SERVICE_MAX.0).contains(ns) && (0.0..=1.0).contains(up_to);
+        if !grows || !self.cdf.iter().all(legal) {
+            return Err("times and shares of the cdf must grow, from 1 ns and up to 1".to_owned());
+        }
+        match self.cdf.last() {
+            Some((_, 1.0)) => Ok(()),
+            last => Err(format!("the cdf ends at {}, not at 1", last.map_or(0.0, |last| last.1))),
+        }
+    }
+}
