@@ -12,7 +12,6 @@ use sluice_services::rocks::{GET_KEYS_MAX, codec};
 use sluice_services::{hold, spin};
 use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
-use sluice_workload::{self, Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 use sluice_workload::{Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 
 use crate::fail::{Failure, Outcome};
