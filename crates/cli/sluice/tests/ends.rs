@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, Output, Stdio};
 
 use common::{
-    Running, SMALL, command, example, hold_to_schema, json, nothing_is_left_of, sluice, stderr, stdout,
-    terminate,
+    Running, SMALL, command, example, hearing_hup, hold_to_schema, json, nothing_is_left_of, sluice, stderr,
+    stdout, terminate,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -158,7 +158,7 @@ fn on_a_terminal_that_closes(plan: &str, before: &str) -> Value {
     let folder = folder_with(plan);
     let up = format!("{} up plan.toml", env!("CARGO_BIN_EXE_sluice"));
     let run = format!("stty rows 24 cols 80; {before} exec {up}");
-    let mut window = Command::new("script");
+    let mut window = hearing_hup("script");
     window.args(["-qfec", &run, "shown"]).current_dir(folder.path()).env("TERM", "xterm");
     window.env("XDG_RUNTIME_DIR", folder.path().join("runtime"));
     let window = window.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

@@ -30,10 +30,17 @@ behind_max = "1s"
 /// `sluice` with these arguments in `folder`, ready to start.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     build_rocksdb();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = hearing_hup(env!("CARGO_BIN_EXE_sluice"));
     command.args(args).current_dir(folder).stdin(Stdio::null());
     // Racks of other tests are not to be found.
     command.env("XDG_RUNTIME_DIR", folder.join("runtime"));
+    command
+}
+
+/// A program that SIGHUP ends, also where the tests run under `nohup`, whose children ignore it.
+pub(crate) fn hearing_hup(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(program);
     command
 }
 
