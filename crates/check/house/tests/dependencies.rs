@@ -13,7 +13,7 @@ const FLOORS: [&[&str]; 13] = [
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores"],
     &["sluice-fabric"],
-    &["sluice-sim", "sluice-rpc"],
+    &["sluice-sim", "sluice-rpc", "sluice-netem"],
     &["sluice-net"],
     &["sluice-testrig"],
     &["sluice-services", "sluice-switchd"],
