@@ -15,9 +15,6 @@ pub mod exit;
 #[path = "../../crates/cli/support/src/fail/mod.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/run/net/src/faults.rs"]
-pub mod faults;
-#[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/support/src/file_name.rs"]
 mod file_name;
 #[allow(dead_code, reason = "only the limits are needed")]

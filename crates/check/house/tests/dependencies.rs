@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 14] = [
     &["sluice-units"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores"],
-    &["sluice-fabric", "sluice-stats", "sluice-rpc"],
+    &["sluice-fabric", "sluice-stats", "sluice-rpc", "sluice-netem"],
     &["sluice-workload", "sluice-net"],
     &["sluice-testbed"],
     &["sluice-models"],

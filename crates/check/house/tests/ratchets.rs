@@ -15,9 +15,9 @@ const IN_CIRCLES: &[(&str, usize)] = &[];
 const SHARED_NAMES: &str = "
     Action 3, Answer 4, Arrival 2, Arrivals 2, Asker 2, At 2, Axis 2, Calls 2, Case 2, Cell 3,
     Change 3, Class 2, Client 4, Clock 3, Command 3, Controller 2, Counted 2,
-    Counts 2, Decision 2, Desk 2, Ended 4, Ending 2, Endpoint 2, Engine 2, Event 3, Fate 3, Faults 2,
-    Gate 3, Hold 2, Job 2, Kind 3, Known 2, Layout 3, Life 2, Limit 2, Line 3, Lines 3, Link 3, Network 2,
-    Note 3, Numbers 2, Outcome 4, Pace 2, Packet 2, Part 2, Parts 3, Pick 2, Place 3, Plan 4, Plane 2,
+    Counts 2, Decision 2, Desk 2, Ended 4, Ending 2, Endpoint 2, Engine 2, Event 3, Fate 2, Faults 2,
+    Gate 3, Job 2, Kind 3, Known 2, Layout 3, Life 2, Limit 2, Line 3, Lines 3, Link 3, Network 2,
+    Note 3, Numbers 2, Outcome 4, Packet 2, Part 2, Parts 3, Pick 2, Place 3, Plan 4, Plane 2,
     Point 2, Profile 2, Progress 2, Queue 2, Rack 2, Ran 3, Range 2, Rates 3, RdmaPlan 2, Refusal 2,
     Renewal 2, Replay 2, Report 3, Request 3, Ring 3, Rule 2, Run 2, Runner 2, Seat 4, Seats 2, Section 2,
     Sender 2, Server 4, Servers 4, Service 3, Settings 6, Shape 2, Shown 3, Slice 2, SlicePlan 2,

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sluice_net::ClientOptions;
 use sluice_net::client::SpineClients;
 use sluice_net::clock::Clock;
-use sluice_net::faults::FaultPlan;
+use sluice_netem::FaultPlan;
 use sluice_outcome::run::RunResult;
 use sluice_services::rocks;
 use sluice_support::ask::Reporter;

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use sluice_kernel::spaces::{HOSTS_MAX, LinkFaults, MTU_BYTES, RackSpaces, Space, mounts_of_its_own};
-use sluice_net::faults::Rates;
+use sluice_netem::Rates;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::{Plan, WorkerPlan};
@@ -111,7 +111,7 @@ impl Network {
     pub(super) fn link_faults_done(&self) -> Option<String> {
         let Self::Spaces { faults, .. } = self else { return None };
         let counts: Vec<_> = faults.iter().filter_map(|faults| faults.counts().ok()).collect();
-        let sum = |count: fn(&sluice_net::faults::FaultCounts) -> u64| counts.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&sluice_netem::FaultCounts) -> u64| counts.iter().map(count).sum::<u64>();
         (!counts.is_empty()).then(|| {
             let (lost, doubled, held) =
                 (sum(|counts| counts.lost), sum(|counts| counts.doubled), sum(|counts| counts.held));

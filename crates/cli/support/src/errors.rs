@@ -2,7 +2,7 @@
 
 use sluice_kernel::KernelError;
 use sluice_net::NetError;
-use sluice_net::faults::FaultRatesError;
+use sluice_netem::FaultRatesError;
 use sluice_rpc::RpcError;
 use sluice_study::StudyError;
 use sluice_switchd::SwitchdError;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sluice_net::faults::Rates;
+use sluice_netem::Rates;
 use sluice_outcome::study::Unit;
 use sluice_study::limit::value_of;
 use sluice_study::numbers;

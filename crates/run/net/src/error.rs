@@ -8,7 +8,7 @@ use std::time::Duration;
 use sluice_rpc::RpcError;
 use sluice_system::{Attempt, advice};
 
-use crate::faults::FaultRatesError;
+use sluice_netem::FaultRatesError;
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]

@@ -26,7 +26,6 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use crate::NetError;
 use crate::agent::LINES_FILE;
 use crate::exit::Kind;
-use crate::faults::FaultPlan;
 use crate::first::FirstPacket;
 use crate::served::{LANE_CORES_MAX, LANE_DEPTH, LANE_DEPTH_MAX, ServedSlice};
 use crate::service::Service;
@@ -34,6 +33,7 @@ use crate::udp::Waiting;
 use crate::worker::{
     LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport,
 };
+use sluice_netem::FaultPlan;
 use sluice_rpc::read_anew;
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sluice_net::NetError;
 use sluice_net::clock::Clock;
-use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waiting};
+use sluice_netem::{FaultPlan, Rates};
 use sluice_wire::{Endpoint, Nanos};
 
 const PATIENCE: Nanos = Nanos::from_millis(120_000);

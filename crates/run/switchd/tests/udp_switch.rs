@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use sluice_host::rdma::{Mtu, PairSpec, RoceRefusal};
 use sluice_net::NetError;
-use sluice_net::faults::FaultPlan;
 use sluice_net::rdma::{Receiver, SharedMemory};
 use sluice_net::udp::{SocketOptions, Wait};
+use sluice_netem::FaultPlan;
 use sluice_switch::{Config, Refusal};
 use sluice_switchd::SwitchdError;
 use sluice_switchd::switch::{Count, Delays, SwitchConfig, SwitchDriver, SwitchHandle};

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use sluice_net::ClientOptions;
 use sluice_net::client::{SpineClients, deadline_default};
-use sluice_net::faults::FaultPlan;
+use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_services::rocks::RocksArgs;
 use sluice_support::board::Board;

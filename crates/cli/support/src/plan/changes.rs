@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sluice_net::client::deadline_default;
-use sluice_net::faults::Rates;
+use sluice_netem::Rates;
 
 use super::check;
 use super::parts::{Arrivals, Plan, RacksPlan, Target, state_in};

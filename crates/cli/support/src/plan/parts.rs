@@ -39,7 +39,7 @@ pub struct Plan {
     pub state: PathBuf,
     /// Where results go.
     pub out: PathBuf,
-    /// What every socket does to its packets, as [`sluice_net::faults::Rates`] reads it.
+    /// What every socket does to its packets, as [`sluice_netem::Rates`] reads it.
     pub faults: Option<String>,
     /// The racks, if they are below a spine.
     pub racks: Option<RacksPlan>,

@@ -102,7 +102,7 @@ fn dilation(top: &Section<'_>) -> Outcome<u32> {
 
 fn faults(section: &Section<'_>) -> Outcome<Option<String>> {
     section.parsed("faults", |text| {
-        let rates = text.parse::<sluice_net::faults::Rates>();
+        let rates = text.parse::<sluice_netem::Rates>();
         rates.map(|_| text.to_owned()).map_err(|why| why.to_string())
     })
 }

@@ -3,7 +3,7 @@
 use aya::maps::Array;
 use aya::programs::tc::{SchedClassifier, TcAttachType, qdisc_add_clsact};
 use aya::{Ebpf, EbpfLoader};
-use sluice_net::faults::{FaultCounts, Rates};
+use sluice_netem::{FaultCounts, Rates};
 
 use super::HostSpace;
 use crate::KernelError;

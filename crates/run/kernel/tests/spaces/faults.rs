@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::UdpSocket;
 
 use sluice_kernel::spaces::LinkFaults;
-use sluice_net::faults::FaultCounts;
+use sluice_netem::FaultCounts;
 
 use crate::rack;
 use crate::reach::socket;

@@ -37,7 +37,6 @@ pub use task_spec::{Needs, TaskSpec};
 
 use crate::NetError;
 use crate::clock::Clock;
-use crate::faults::FaultPlan;
 use crate::first::{FirstPacket, LINK_MTU};
 use crate::pin::pin_thread;
 use crate::udp::{Socket, SocketOptions, Waiting};
@@ -45,6 +44,7 @@ use ended::Completion;
 use engine::{Engine, Parts};
 pub use joining::{Joining, wait_until_joined};
 use shared::{ClientShared, Command, Task};
+use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{ClientRegistrar, Controllers};
 use submit_gate::{GateAnswer, lane};

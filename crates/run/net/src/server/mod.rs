@@ -26,13 +26,13 @@ use sluice_wire::{Nanos, Psn, Qpn};
 
 use crate::NetError;
 use crate::clock::Clock;
-use crate::faults::FaultPlan;
 use crate::pin::pin_thread;
 use crate::rdma::{Capture, Receiver};
 use crate::udp::{SocketOptions, Wait, Waiting, Waker};
 pub use line::PairLine;
 use rings::Rings;
 pub use rings::ring_file;
+use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{RegistrarEvent, ServerRegistrar};
 

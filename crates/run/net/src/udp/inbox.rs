@@ -7,8 +7,8 @@ use sluice_wire::{Endpoint, Nanos};
 
 use super::ring::{BATCH, ReceiveRing};
 use crate::clock::Clock;
-use crate::faults::{FaultCounts, FaultPlan, Faults};
-use crate::hold::{Hold, HoldCell};
+use sluice_netem::{DelayQueue, DelayedBytes};
+use sluice_netem::{FaultCounts, FaultPlan, Faults};
 
 /// Overtaken packets that a socket holds at most.
 pub(super) const HELD_MAX: usize = 4_096;
@@ -35,7 +35,7 @@ pub struct Inbox {
     /// Whether the last batch took all that there was.
     is_drained: bool,
     faults: Option<Faults>,
-    held: Hold<(Endpoint, Nanos)>,
+    held: DelayQueue<(Endpoint, Nanos)>,
     received: u64,
     oversized: u64,
     overrun: u64,
@@ -44,7 +44,7 @@ pub struct Inbox {
 #[derive(Clone, Copy)]
 enum Ready {
     Ring(u8),
-    Held { cell: HoldCell, from: Endpoint, received: Nanos },
+    Held { cell: DelayedBytes, from: Endpoint, received: Nanos },
 }
 
 impl Inbox {
@@ -58,7 +58,7 @@ impl Inbox {
             earliest: Nanos(0),
             is_drained: false,
             faults: faults.receiving(),
-            held: Hold::new(HELD_MAX),
+            held: DelayQueue::new(HELD_MAX),
             received: 0,
             oversized: 0,
             overrun: 0,

@@ -38,9 +38,9 @@ pub(crate) use tap::LinkTap;
 pub use waker::Waker;
 
 use crate::NetError;
-use crate::faults::{FaultCounts, FaultPlan};
 use crate::pin::cores;
 use name::Family;
+use sluice_netem::{FaultCounts, FaultPlan};
 
 /// What fits an Ethernet frame beside the IPv4 and UDP headers, in bytes.
 pub const DATAGRAM_BYTES: usize = 1_472;

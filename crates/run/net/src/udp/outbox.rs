@@ -10,8 +10,8 @@ use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
 use super::sys;
-use crate::faults::{FaultCounts, FaultPlan, Faults};
-use crate::hold::Hold;
+use sluice_netem::DelayQueue;
+use sluice_netem::{FaultCounts, FaultPlan, Faults};
 
 /// Peers whose refusal is remembered until somebody asks.
 const REFUSED_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub struct Outbox {
     family: Family,
     ring: SendRing,
     faults: Option<Faults>,
-    held: Hold<Endpoint>,
+    held: DelayQueue<Endpoint>,
     refused: Vec<Endpoint>,
     sent: u64,
     failed: u64,
@@ -45,7 +45,7 @@ impl Outbox {
             family,
             ring: SendRing::new(datagram_max, batch),
             faults: faults.sending(),
-            held: Hold::new(HELD_MAX),
+            held: DelayQueue::new(HELD_MAX),
             refused: Vec::new(),
             sent: 0,
             failed: 0,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::ServerMemory;
 use crate::NetError;
-use crate::faults::FaultPlan;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
+use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.

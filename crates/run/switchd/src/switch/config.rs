@@ -8,8 +8,8 @@ use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
 use sluice_wire::tables::Feed;
 
-use sluice_net::faults::FaultPlan;
 use sluice_net::udp::{DATAGRAM_BYTES, Waiting};
+use sluice_netem::FaultPlan;
 
 use super::Delays;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use sluice_host::agent::{AgentSettings, Mode};
 use sluice_net::agent::{AgentOptions, Lines, RunningAgent, start_agent};
 use sluice_net::client::Pending;
-use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
+use sluice_netem::Rates;
 use sluice_rpc::Remote;
 use sluice_rpc::v1::controller_client::ControllerClient;
 use sluice_rpc::v1::{

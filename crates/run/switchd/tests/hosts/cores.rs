@@ -124,7 +124,7 @@ impl Drop for Server {
 }
 
 fn rack() -> Rack {
-    Rack::with(sluice_net::faults::Rates::default(), &[ECHO, OTHER], 1_000)
+    Rack::with(sluice_netem::Rates::default(), &[ECHO, OTHER], 1_000)
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sluice_control::{Plan, SlicePlan, Tier};
 use sluice_net::client::{Pending, SpineClients};
-use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
+use sluice_netem::{FaultPlan, Rates};
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::Controllers;
 use sluice_switch::Config;

@@ -1,9 +1,9 @@
 //! What an application says of a task: what it needs, of a rack whose workers differ, and its class.
 
 use sluice_net::client::{Ended, Needs, Outcome, RefusedWhy, TaskSpec};
-use sluice_net::faults::Rates;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
+use sluice_netem::Rates;
 use sluice_switch::registry::Choice;
 use sluice_wire::RejectReason;
 

@@ -17,10 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
-use sluice_net::faults::Rates;
 use sluice_net::first::{FirstPacket, LINK_MTU};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
+use sluice_netem::Rates;
 use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};

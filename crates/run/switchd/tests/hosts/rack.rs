@@ -7,10 +7,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use sluice_control::{Plan, RdmaPlan, SlicePlan};
-use sluice_net::faults::{FaultPlan, Rates};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::worker::{Stopper, WorkerReport};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, Worker, WorkerOptions};
+use sluice_netem::{FaultPlan, Rates};
 use sluice_switch::Config;
 use sluice_switch::registry::Choice;
 use sluice_switchd::controller::{ControllerOptions, SwitchLink, start_controller};

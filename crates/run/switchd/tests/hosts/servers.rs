@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use sluice_control::RdmaPlan;
 use sluice_net::client::{Outcome, Pending, RefusedWhy};
-use sluice_net::faults::Rates;
 use sluice_net::server::{Server, ServerOptions, ServerReport, ServerStopper};
 use sluice_net::worker::{ServerMemory, WorkerReport};
 use sluice_net::{Client, NetError};
+use sluice_netem::Rates;
 use sluice_wire::roce::{Path, Transport, Write, encode_write};
 use sluice_wire::tables::{ServerState, TableAnswer, TableOp};
 use sluice_wire::{RejectReason, ServerId};

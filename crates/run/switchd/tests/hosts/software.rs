@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use sluice_net::client::Pending;
-use sluice_net::faults::Rates;
 use sluice_net::{Client, TaskType};
+use sluice_netem::Rates;
 use sluice_switch::registry::Choice;
 
 use crate::DEADLINE;

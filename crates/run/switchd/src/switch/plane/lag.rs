@@ -1,7 +1,7 @@
 //! A testbed's delays around the passes: what they hold, and when it goes on.
 
-use sluice_net::hold::Hold;
 use sluice_net::udp::Outbox;
+use sluice_netem::DelayQueue;
 use sluice_switch::Circulating;
 use sluice_wire::{Endpoint, Nanos, Packet};
 
@@ -15,7 +15,7 @@ pub(super) struct Lag {
     delays: Delays,
     /// Whether nothing is ever held: asked for each packet, so it is found once.
     is_none: bool,
-    pub(super) held: Hold<Lagging>,
+    pub(super) held: DelayQueue<Lagging>,
 }
 
 pub(super) enum Lagging {
@@ -25,7 +25,7 @@ pub(super) enum Lagging {
 
 impl Lag {
     pub(super) fn new(delays: Delays) -> Self {
-        Self { delays, is_none: delays.is_none(), held: Hold::new(HELD_MAX) }
+        Self { delays, is_none: delays.is_none(), held: DelayQueue::new(HELD_MAX) }
     }
 
     /// Whether nothing is ever held.

@@ -110,7 +110,7 @@ impl FromStr for Rates {
     }
 }
 
-/// The stream of fates of one direction of one socket.
+/// The fault injector of one direction of one socket.
 #[derive(Clone, Debug)]
 pub struct Faults {
     rates: Rates,
@@ -120,7 +120,7 @@ pub struct Faults {
 
 /// What happens to one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct PacketFate {
     /// How many times it goes on: 0, 1 or 2.
     pub copies: u8,
     /// How long it is held before it does.
@@ -146,17 +146,17 @@ impl Faults {
     }
 
     /// The next packet's fate.
-    pub fn fate(&mut self) -> Fate {
+    pub fn fate(&mut self) -> PacketFate {
         let [lost, doubled, held, part] = [(); 4].map(|()| unit(self.random.next_u32()));
         if lost < self.rates.loss {
             self.done.lost += 1;
-            return Fate { copies: 0, held: None };
+            return PacketFate { copies: 0, held: None };
         }
         let doubled = doubled < self.rates.dup;
         let held = (held < self.rates.reorder).then_some(Nanos((part * self.rates.delay.0 as f64) as u64));
         self.done.doubled += u64::from(doubled);
         self.done.held += u64::from(held.is_some());
-        Fate { copies: 1 + u8::from(doubled), held }
+        PacketFate { copies: 1 + u8::from(doubled), held }
     }
 
     /// What was done so far.
@@ -199,7 +199,7 @@ fn set(rates: &mut Rates, part: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    fn fates(socket: &str, seed: u64, count: usize) -> Vec<Fate> {
+    fn fates(socket: &str, seed: u64, count: usize) -> Vec<PacketFate> {
         let rates = "loss=0.1,dup=0.1,reorder=0.2,delay=2ms".parse().expect("well written");
         let mut faults = FaultPlan::both(seed, socket, rates).receiving().expect("has faults");
         (0..count).map(|_| faults.fate()).collect()
@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn faults_come_near_their_rates() {
         let fates = fates("switch", 3, 100_000);
-        let share = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count() as f64 / 100_000.0;
+        let share =
+            |is: fn(&PacketFate) -> bool| fates.iter().filter(|fate| is(fate)).count() as f64 / 100_000.0;
         assert!((share(|fate| fate.copies == 0) - 0.1).abs() < 0.005);
         assert!((share(|fate| fate.copies == 2) - 0.09).abs() < 0.005);
         assert!((share(|fate| fate.held.is_some()) - 0.18).abs() < 0.006);

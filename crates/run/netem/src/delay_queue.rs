@@ -1,6 +1,6 @@
-//! Packets held until their time: testbed delays, and faults that delay.
+//! Packets that wait until their time: a testbed's delays, faults that delay, and paced senders.
 //!
-//! A heap of due times over a slab of buffers. Buffers keep their capacity, so that a hold in use does not
+//! A heap of due times over a slab of buffers. Buffers keep their capacity, so that a queue in use does not
 //! allocate; what is due at the same time leaves in the order in which it came.
 
 use std::cmp::Reverse;
@@ -10,7 +10,7 @@ use sluice_wire::Nanos;
 
 /// What waits for its time, each with its bytes.
 #[derive(Debug)]
-pub struct Hold<T> {
+pub struct DelayQueue<T> {
     due: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     cells: Vec<Cell<T>>,
     free: Vec<u32>,
@@ -24,7 +24,7 @@ struct Cell<T> {
     bytes: Vec<u8>,
 }
 
-/// What left a [`Hold`]. Its bytes stay until [`Hold::release`].
+/// What left a [`DelayQueue`]. Its bytes stay until [`DelayQueue::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due<T> {
     /// When it was due.
@@ -32,15 +32,15 @@ pub struct Due<T> {
     /// What was held.
     pub item: T,
     /// Where its bytes are.
-    pub cell: HoldCell,
+    pub cell: DelayedBytes,
 }
 
-/// Names the bytes of something that left a [`Hold`].
+/// Names the bytes of something that left a [`DelayQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HoldCell(u32);
+pub struct DelayedBytes(u32);
 
-impl<T> Hold<T> {
-    /// A hold for at most `most` packets. Nothing is allocated before the first.
+impl<T> DelayQueue<T> {
+    /// A queue for at most `most` packets. Nothing is allocated before the first.
     pub const fn new(most: usize) -> Self {
         Self { due: BinaryHeap::new(), cells: Vec::new(), free: Vec::new(), arrivals: 0, most }
     }
@@ -69,26 +69,26 @@ impl<T> Hold<T> {
         }
         let Reverse((at, _, cell)) = self.due.pop()?;
         let item = self.cells[cell as usize].item.take()?;
-        Some(Due { at, item, cell: HoldCell(cell) })
+        Some(Due { at, item, cell: DelayedBytes(cell) })
     }
 
     /// The bytes of a packet that left and was not released.
-    pub fn bytes(&self, cell: HoldCell) -> &[u8] {
+    pub fn bytes(&self, cell: DelayedBytes) -> &[u8] {
         &self.cells[cell.0 as usize].bytes
     }
 
-    /// Takes those bytes out, for an owner that changes the hold while it reads them.
-    pub fn take_bytes(&mut self, cell: HoldCell) -> Vec<u8> {
+    /// Takes those bytes out, for an owner that changes the queue while it reads them.
+    pub fn take_bytes(&mut self, cell: DelayedBytes) -> Vec<u8> {
         std::mem::take(&mut self.cells[cell.0 as usize].bytes)
     }
 
     /// Puts a buffer back that was taken out, to be used again.
-    pub fn put_bytes(&mut self, cell: HoldCell, bytes: Vec<u8>) {
+    pub fn put_bytes(&mut self, cell: DelayedBytes, bytes: Vec<u8>) {
         self.cells[cell.0 as usize].bytes = bytes;
     }
 
     /// Gives the place of a packet that left to the next one.
-    pub fn release(&mut self, cell: HoldCell) {
+    pub fn release(&mut self, cell: DelayedBytes) {
         self.free.push(cell.0);
     }
 
@@ -118,36 +118,36 @@ impl<T> Hold<T> {
 mod tests {
     use super::*;
 
-    fn drain(hold: &mut Hold<u32>, now: Nanos) -> Vec<(u32, Vec<u8>)> {
+    fn drain(queue: &mut DelayQueue<u32>, now: Nanos) -> Vec<(u32, Vec<u8>)> {
         let mut out = Vec::new();
-        while let Some(due) = hold.pop_due(now) {
-            out.push((due.item, hold.bytes(due.cell).to_vec()));
-            hold.release(due.cell);
+        while let Some(due) = queue.pop_due(now) {
+            out.push((due.item, queue.bytes(due.cell).to_vec()));
+            queue.release(due.cell);
         }
         out
     }
 
     #[test]
     fn packets_leave_by_time_and_ties_by_arrival() {
-        let mut hold = Hold::new(8);
+        let mut queue = DelayQueue::new(8);
         for (at, item) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
-            assert!(hold.put(Nanos(at), item, &[item as u8]));
+            assert!(queue.put(Nanos(at), item, &[item as u8]));
         }
-        assert_eq!(hold.next_due(), Some(Nanos(10)));
-        assert_eq!(drain(&mut hold, Nanos(20)), [(2, vec![2]), (4, vec![4])]);
-        assert_eq!(drain(&mut hold, Nanos(29)), []);
-        assert_eq!(drain(&mut hold, Nanos(30)), [(1, vec![1]), (3, vec![3])]);
-        assert!(hold.is_empty());
+        assert_eq!(queue.next_due(), Some(Nanos(10)));
+        assert_eq!(drain(&mut queue, Nanos(20)), [(2, vec![2]), (4, vec![4])]);
+        assert_eq!(drain(&mut queue, Nanos(29)), []);
+        assert_eq!(drain(&mut queue, Nanos(30)), [(1, vec![1]), (3, vec![3])]);
+        assert!(queue.is_empty());
     }
 
     #[test]
-    fn a_full_hold_takes_nothing_until_a_place_is_released() {
-        let mut hold = Hold::new(1);
-        assert!(hold.put(Nanos(1), 1, b"a"));
-        assert!(!hold.put(Nanos(1), 2, b"b"));
-        let due = hold.pop_due(Nanos(1)).expect("it is due");
-        assert!(!hold.put(Nanos(1), 2, b"b"));
-        hold.release(due.cell);
-        assert!(hold.put(Nanos(1), 2, b"b"));
+    fn a_full_queue_takes_nothing_until_a_place_is_released() {
+        let mut queue = DelayQueue::new(1);
+        assert!(queue.put(Nanos(1), 1, b"a"));
+        assert!(!queue.put(Nanos(1), 2, b"b"));
+        let due = queue.pop_due(Nanos(1)).expect("it is due");
+        assert!(!queue.put(Nanos(1), 2, b"b"));
+        queue.release(due.cell);
+        assert!(queue.put(Nanos(1), 2, b"b"));
     }
 }
