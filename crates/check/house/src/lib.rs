@@ -3,10 +3,12 @@
 
 mod circles;
 mod code;
+mod docs;
 mod files;
 mod names;
 
 pub use circles::circles;
 pub use code::code_outside_tests;
+pub use docs::items_without_docs;
 pub use files::{File, crates, files, root, rust_files};
 pub use names::visible_types;

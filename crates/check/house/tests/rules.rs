@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use sluice_house::{File, code_outside_tests, files, root, rust_files};
+use sluice_house::{File, code_outside_tests, files, items_without_docs, root, rust_files};
 
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -26,6 +26,16 @@ fn no_function_is_longer_than_a_screen() {
             .collect::<Vec<_>>()
     });
     assert_none(long);
+}
+
+#[test]
+fn public_items_say_what_they_do() {
+    let is_source = |file: &File| file.name.starts_with("crates/") && file.name.contains("/src/");
+    let bare = rust_files().filter(is_source).flat_map(|file| {
+        let lines = items_without_docs(&file.text).into_iter();
+        lines.map(|at| format!("{}:{at}: a public item without docs", file.name)).collect::<Vec<_>>()
+    });
+    assert_none(bare);
 }
 
 #[test]

@@ -144,6 +144,7 @@ pub struct Times {
 }
 
 impl Times {
+    /// None yet.
     pub fn new() -> Self {
         let [latency, scheduling_delay, slowdown, slowdown_server, switch_wait, worker_wait, service] =
             [(); 7].map(|()| histogram());

@@ -3,9 +3,9 @@
 //!
 //! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the
 //! same tasks. As in a [group](crate::host_group) all of them share a thread, a worker only holds its tasks,
-//! and its times are the kernel's stamp of an arrival or the end of the task before. A datagram is the task's number
-//! and how long it takes, 8 bytes each in network order; the answer repeats it. Left out: repetition of what
-//! was lost, which is told as unknown.
+//! and its times are the kernel's stamp of an arrival or the end of the task before. A datagram is the
+//! task's number and how long it takes, 8 bytes each in network order; the answer repeats it. Left out:
+//! repetition of what was lost, which is told as unknown.
 
 mod worker;
 
