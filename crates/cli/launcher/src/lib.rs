@@ -39,7 +39,7 @@ use sluice_wire::{Nanos, TaskType};
 
 use network::Network;
 use processes::{Files, Processes};
-use script::{Script, Step};
+use script::{FaultSchedule, Step};
 
 /// How often processes and schedule are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -147,7 +147,7 @@ fn title(plan: &Plan) -> String {
 /// Without a load a rack runs until it is stopped.
 fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
     board.begin("the rack was ready");
-    let (mut script, start) = (Script::new(&[]), Clock::start().now());
+    let (mut script, start) = (FaultSchedule::new(&[]), Clock::start().now());
     while !stop.is_asked() {
         supervise(processes, &mut script, start, board)?;
         thread::sleep(LOOK_EVERY);
@@ -172,7 +172,7 @@ fn run_load(
     let mut target = LoadTarget::new(client, types.collect());
     let start = target.start();
     board.begin("the load began");
-    let mut script = Script::new(&plan.events);
+    let mut script = FaultSchedule::new(&plan.events);
     let (ran, supervised) = thread::scope(|scope| {
         let running = scope.spawn(|| load::run(load, source, &mut target, board, stop));
         let mut supervised = Ok(());
@@ -231,7 +231,12 @@ fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptio
 
 /// One look at processes and schedule. What died outside the plan is started again, unless that does not
 /// help.
-fn supervise(processes: &mut Processes<'_>, script: &mut Script, start: Nanos, board: &Board) -> Outcome<()> {
+fn supervise(
+    processes: &mut Processes<'_>,
+    script: &mut FaultSchedule,
+    start: Nanos,
+    board: &Board,
+) -> Outcome<()> {
     while let Some((target, why)) = processes.take_dead() {
         board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
         if !script.died(&target, format!("{why} (unplanned)"), since(start)) {

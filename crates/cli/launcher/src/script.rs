@@ -26,7 +26,7 @@ const SOON: Duration = Duration::from_secs(10);
 const DEATHS_MAX: usize = 3;
 
 /// A plan's faults, and those that come beside.
-pub(super) struct Script {
+pub(super) struct FaultSchedule {
     /// What is still to be done, and when.
     left: VecDeque<(Duration, usize, Step)>,
     done: Vec<Done>,
@@ -41,7 +41,7 @@ struct Done {
     started: Option<Duration>,
 }
 
-impl Script {
+impl FaultSchedule {
     /// The script of these events.
     pub(super) fn new(events: &[Event]) -> Self {
         let mut left = Vec::new();
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn what_dies_outside_the_plan_comes_back_unless_the_plan_kills_it_meanwhile() {
         let event = Event { at: seconds(5), kill: worker(), return_after: None };
-        let mut script = Script::new(&[event]);
+        let mut script = FaultSchedule::new(&[event]);
         assert!(script.died(&worker(), "by hand".to_owned(), seconds(1)));
         assert_eq!(script.next(seconds(1)), None, "it is away for a while");
         let back = script.next(seconds(2)).expect("it is due");
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn a_part_that_dies_again_and_again_is_given_up_and_one_that_lived_long_is_not() {
         let dies = |every: u64, times: u64| {
-            let mut script = Script::new(&[]);
+            let mut script = FaultSchedule::new(&[]);
             (1..=times).take_while(|n| script.died(&worker(), String::new(), seconds(n * every))).count()
         };
         assert_eq!(dies(1, 10), 3);
         assert_eq!(dies(10, 10), 10);
-        let mut script = Script::new(&[]);
+        let mut script = FaultSchedule::new(&[]);
         let others = ["a", "b", "c", "d", "e"].map(|name| Target::Worker(name.to_owned()));
         assert!(others.iter().all(|other| script.died(other, String::new(), seconds(1))));
     }
@@ -182,7 +182,7 @@ mod tests {
             kill: Target::Worker("a".to_owned()),
             return_after: Some(Duration::from_secs(9)),
         };
-        let mut script = Script::new(&[switch, worker]);
+        let mut script = FaultSchedule::new(&[switch, worker]);
         assert_eq!(script.next(Duration::from_secs(1)), None);
         let late = Duration::from_secs(20);
         let order: Vec<usize> = std::iter::from_fn(|| script.next(late)).map(|(event, _)| event).collect();

@@ -76,7 +76,7 @@ impl Stop {
                 }
             });
             // Also when the work panics: the scope waits for the thread.
-            let _over = Over(&over);
+            let _over = SetOnDrop(&over);
             work(&late)
         })
     }
@@ -102,9 +102,9 @@ fn listen(signal: i32, heard: &Arc<AtomicBool>) -> Outcome<()> {
 }
 
 /// Sets a flag when it goes.
-struct Over<'f>(&'f AtomicBool);
+struct SetOnDrop<'f>(&'f AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

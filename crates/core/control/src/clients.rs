@@ -17,7 +17,7 @@ use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, ClientGrant, ClientHello, Refusal, Waiting};
 use crate::name::check_name;
 use crate::note::Note;
-use crate::registration::{Contest, Fate, Waiter, Wants};
+use crate::registration::{Fate, NameConflict, Waiter, Wants};
 use crate::tier::Tier;
 
 impl Controller {
@@ -208,8 +208,8 @@ impl Controller {
             return wait(Waiting::Leaving, SOON);
         };
         match client.registration.contest(hello.incarnation.0, now, lease) {
-            Contest::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
-            Contest::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
+            NameConflict::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
+            NameConflict::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
         }
     }
 

@@ -15,7 +15,7 @@ use crate::message::{Action, Answer, CallId, Event, Refusal, Waiting};
 use crate::note::Note;
 use crate::plan::{Plan, PlanError};
 use crate::reading::ReadBack;
-use crate::registration::{Holder, Roll, Wants};
+use crate::registration::{Holder, Registry, Wants};
 use crate::server::Server;
 use crate::slice::{Slice, Watch};
 use crate::turn::Turn;
@@ -40,13 +40,13 @@ pub struct Controller {
     /// The switch's shape and epoch, kept while it cannot be reached.
     pub(crate) shape: Option<Shape>,
     pub(crate) ledger: Ledger,
-    pub(crate) workers: Roll<Worker>,
+    pub(crate) workers: Registry<Worker>,
     /// The newest generation of each worker index in this epoch; only grows.
     pub(crate) generations: Vec<Generation>,
     /// Lives that left lately and their final `sent`, for a host that did not hear the answer.
     pub(crate) departed: VecDeque<(u64, Option<Serial>)>,
-    pub(crate) clients: Roll<Client>,
-    pub(crate) servers: Roll<Server>,
+    pub(crate) clients: Registry<Client>,
+    pub(crate) servers: Registry<Server>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) types: BTreeMap<TaskType, SliceId>,
     /// Until then new clients wait for every slice to have a worker.
@@ -88,11 +88,11 @@ impl Controller {
             has_read: false,
             shape: None,
             ledger: Ledger::default(),
-            workers: Roll::new(0),
+            workers: Registry::new(0),
             generations: Vec::new(),
             departed: VecDeque::new(),
-            clients: Roll::new(0),
-            servers: Roll::new(0),
+            clients: Registry::new(0),
+            servers: Registry::new(0),
             slices,
             types,
             gathers_until: Nanos(0),

@@ -17,7 +17,7 @@ use crate::ledger::Expect;
 use crate::message::Action;
 use crate::note::Note;
 use crate::reading::ReadBack;
-use crate::registration::{Fate, Roll};
+use crate::registration::{Fate, Registry};
 use crate::slice::Slice;
 use crate::worker::Worker;
 
@@ -79,10 +79,10 @@ impl Controller {
     }
 
     fn forget_all(&mut self, shape: Shape) {
-        self.workers = Roll::new(shape.workers);
+        self.workers = Registry::new(shape.workers);
         self.generations = alloc::vec![Generation(0); usize::from(shape.workers)];
         self.departed.clear();
-        self.clients = Roll::new(shape.clients);
+        self.clients = Registry::new(shape.clients);
         self.forget_servers(shape.servers);
         self.slices = self.plan.slices.iter().map(Slice::new).collect();
     }

@@ -21,13 +21,13 @@ pub(crate) struct Registration {
     pub(crate) name: Option<String>,
     pub(crate) life: u64,
     pub(crate) renewed: Nanos,
-    rival: Option<Rival>,
+    rival: Option<Claimant>,
     waiters: Vec<Waiter>,
 }
 
 /// Another life that asks for a held name.
 #[derive(Debug)]
-struct Rival {
+struct Claimant {
     life: u64,
     since: Nanos,
     asked: Nanos,
@@ -50,7 +50,7 @@ pub(crate) enum Wants {
 
 /// What another life that asks for a held name is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contest {
+pub(crate) enum NameConflict {
     Wait,
     GiveUp,
 }
@@ -79,16 +79,16 @@ impl Registration {
 
     /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder
     /// renewed while it asked for long.
-    pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> Contest {
-        let asks_on = |r: &Rival| r.life == life && now.since(r.asked) <= lease;
+    pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> NameConflict {
+        let asks_on = |r: &Claimant| r.life == life && now.since(r.asked) <= lease;
         if !self.rival.as_ref().is_some_and(asks_on) {
-            self.rival = Some(Rival { life, since: now, asked: now });
-            return Contest::Wait;
+            self.rival = Some(Claimant { life, since: now, asked: now });
+            return NameConflict::Wait;
         }
-        let Some(rival) = &mut self.rival else { return Contest::Wait };
+        let Some(rival) = &mut self.rival else { return NameConflict::Wait };
         rival.asked = now;
         let long = now.since(rival.since) > lease.times(LEASES_UNTIL_REFUSED);
-        if long && self.renewed > rival.since { Contest::GiveUp } else { Contest::Wait }
+        if long && self.renewed > rival.since { NameConflict::GiveUp } else { NameConflict::Wait }
     }
 
     /// Lets a call wait; the oldest that has to make room comes back.
@@ -111,14 +111,14 @@ pub(crate) trait Holder {
 
 /// All registrations of one kind, by index and by name.
 #[derive(Debug)]
-pub(crate) struct Roll<T> {
+pub(crate) struct Registry<T> {
     seats: Vec<Option<T>>,
     names: BTreeMap<String, u16>,
     freed: Vec<u64>,
     departures: u64,
 }
 
-impl<T: Holder> Roll<T> {
+impl<T: Holder> Registry<T> {
     pub(crate) fn new(seats: u16) -> Self {
         Self {
             seats: (0..seats).map(|_| None).collect(),
@@ -158,7 +158,7 @@ impl<T: Holder> Roll<T> {
         empty.min_by_key(|i| self.freed[usize::from(*i)])
     }
 
-    /// Seats someone. The index has to be one of [`Roll::vacant`], or one that was just read back.
+    /// Seats someone. The index has to be one of [`Registry::vacant`], or one that was just read back.
     pub(crate) fn seat(&mut self, index: u16, holder: T) {
         if let Some(name) = &holder.registration().name {
             self.names.insert(name.clone(), index);
@@ -199,7 +199,7 @@ mod tests {
     fn another_life_waits_while_the_holder_is_silent() {
         let mut held = held();
         for ms in (0..5_000).step_by(100) {
-            assert_eq!(held.contest(2, Nanos::from_millis(ms), LEASE), Contest::Wait);
+            assert_eq!(held.contest(2, Nanos::from_millis(ms), LEASE), NameConflict::Wait);
         }
     }
 
@@ -211,8 +211,8 @@ mod tests {
             held.renewed = Nanos::from_millis(ms);
             told.push(held.contest(2, Nanos::from_millis(ms), LEASE));
         }
-        assert_eq!(told[12], Contest::Wait);
-        assert_eq!(told[13], Contest::GiveUp);
+        assert_eq!(told[12], NameConflict::Wait);
+        assert_eq!(told[13], NameConflict::GiveUp);
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let mut held = held();
         held.contest(2, Nanos(0), LEASE);
         held.renewed = Nanos::from_millis(5_000);
-        assert_eq!(held.contest(2, Nanos::from_millis(5_000), LEASE), Contest::Wait);
+        assert_eq!(held.contest(2, Nanos::from_millis(5_000), LEASE), NameConflict::Wait);
     }
 
     #[test]

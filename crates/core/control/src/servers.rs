@@ -18,7 +18,7 @@ use crate::ledger::Expect;
 use crate::message::{Action, Answer, CallId, Refusal, Waiting};
 use crate::name::check_name;
 use crate::note::Note;
-use crate::registration::{Contest, Roll};
+use crate::registration::{NameConflict, Registry};
 use crate::rings::{RingNeed, RingOffer, RingPlace, ServerGrant, ServerHello};
 use crate::server::{Server, ServerRows};
 
@@ -102,7 +102,7 @@ impl Controller {
     /// Another life of the switch holds nothing of them, and has room for so many.
     pub(crate) fn forget_servers(&mut self, room: u16) {
         if self.servers.len() != room {
-            self.servers = Roll::new(room);
+            self.servers = Registry::new(room);
         }
         for index in 0..room {
             if self.servers.get(index).is_some_and(|server| server.registration.name.is_none()) {
@@ -163,8 +163,8 @@ impl Controller {
             return Ok(());
         }
         Err(match server.registration.contest(hello.life, now, lease) {
-            Contest::Wait => wait(Waiting::NameHeld, renew_every),
-            Contest::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
+            NameConflict::Wait => wait(Waiting::NameHeld, renew_every),
+            NameConflict::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
         })
     }
 

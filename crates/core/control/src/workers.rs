@@ -12,7 +12,7 @@ use crate::controller::{Controller, SOON, too_many, wait};
 use crate::message::{Action, Answer, CallId, Refusal, Waiting, WorkerGrant, WorkerHello};
 use crate::name::check_name;
 use crate::plan::WORKER_TYPES_MAX;
-use crate::registration::{Contest, Fate, Waiter, Wants};
+use crate::registration::{Fate, NameConflict, Waiter, Wants};
 use crate::tier::Tier;
 use crate::worker::{Step, Worker};
 
@@ -234,8 +234,8 @@ impl Controller {
             return wait(Waiting::Leaving, SOON);
         }
         match worker.registration.contest(hello.life, now, lease) {
-            Contest::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
-            Contest::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
+            NameConflict::Wait => wait(Waiting::NameHeld, self.plan.renew_every),
+            NameConflict::GiveUp => Answer::Refused { why: Refusal::NameHeld { name: hello.name.clone() } },
         }
     }
 

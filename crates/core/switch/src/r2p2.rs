@@ -53,7 +53,7 @@ pub struct R2p2 {
 
 /// How far a task has come, as the packet carries it round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Trip {
+struct Progress {
     slice: SliceId,
     /// The next seat to look at.
     position: u16,
@@ -61,7 +61,7 @@ struct Trip {
     visited: u32,
 }
 
-impl Trip {
+impl Progress {
     const fn memo(self) -> u64 {
         (self.slice.0 as u64) << 48 | (self.position as u64) << 32 | self.visited as u64
     }
@@ -97,7 +97,7 @@ impl R2p2 {
 
     /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker
     /// that is below the target.
-    fn look(&mut self, pass: &mut Pass, trip: Trip, until: u16, target: u32) -> Option<Seat> {
+    fn look(&mut self, pass: &mut Pass, trip: Progress, until: u16, target: u32) -> Option<Seat> {
         let spare = u32::from(self.settings.depth) - target;
         let is_below = |tokens: u8| u32::from(tokens) > spare;
         let sample = u16::from(self.settings.sample);
@@ -117,15 +117,15 @@ impl R2p2 {
     }
 
     /// A task that went round stops doing so.
-    fn settle(&mut self, pass: &mut Pass, trip: Trip) -> u32 {
+    fn settle(&mut self, pass: &mut Pass, trip: Progress) -> u32 {
         self.circulating.update(pass, trip.slice.0 as usize, |circulating| circulating.saturating_sub(1))
     }
 
-    fn start(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Trip {
+    fn start(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Progress {
         let step = self.settings.step;
         let next = |position: u16| (position.wrapping_add(step)) % seats;
         let position = self.start.update(pass, slice.0 as usize, next);
-        Trip { slice, position, visited: 0 }
+        Progress { slice, position, visited: 0 }
     }
 
     fn put_tokens(&mut self, seat: Seat, tokens: u8) {
@@ -162,7 +162,7 @@ impl Scheduler for R2p2 {
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let is_new = memo.is_none();
-        let slice = match memo.map(Trip::of) {
+        let slice = match memo.map(Progress::of) {
             Some(trip) => trip.slice,
             None => match self.front.open_slice(submit) {
                 Ok((slice, _)) => slice,
@@ -173,11 +173,11 @@ impl Scheduler for R2p2 {
         let seats = self.seats.of(slice);
         if !open || seats == 0 {
             if let Some(memo) = memo {
-                self.settle(pass, Trip::of(memo));
+                self.settle(pass, Progress::of(memo));
             }
             return self.front.reject(submit, RejectReason::NoWorkers);
         }
-        let mut trip = memo.map_or_else(|| self.start(pass, slice, seats), Trip::of);
+        let mut trip = memo.map_or_else(|| self.start(pass, slice, seats), Progress::of);
         if trip.position >= seats {
             trip.position = 0;
         }

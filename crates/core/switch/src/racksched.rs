@@ -36,7 +36,7 @@ use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::horus::{
-    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, TellsOf, Thought, Uplink, UplinkStages,
+    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, SpineView, TellsOf, Uplink, UplinkStages,
     submitted,
 };
 use crate::pipeline::{Pass, Register};
@@ -398,7 +398,7 @@ impl Scheduler for RackSched {
                 let known = self.note_load(pass, seat, |_| reply.load);
                 if let Some(uplink) = self.post.uplink() {
                     let more = i64::from(reply.load) - i64::from(known);
-                    let of = TellsOf { idle: None, above: Thought::Unknown, carries_load: true };
+                    let of = TellsOf { idle: None, above: SpineView::Unknown, carries_load: true };
                     uplink.passed(pass, SliceId(seat.slice), more, of);
                 }
             }

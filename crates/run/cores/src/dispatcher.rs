@@ -16,7 +16,7 @@ use crate::bell::CoreBell;
 use crate::descriptor::{PLACES_MAX, request, word};
 use crate::error::CoresError;
 use crate::requests::RequestTable;
-use crate::rings::{CoreEnds, Giver, Hearer, rings};
+use crate::rings::{CoreEnds, NoticeReceiver, RingSender, rings};
 use crate::watch::{CoreWatch, Overdue};
 
 /// What a descriptor takes of the NIC's buffer: requests' bytes lie in the host's memory.
@@ -89,8 +89,8 @@ pub struct CoreDispatcher<R> {
 
 #[derive(Debug)]
 struct CoreEnd {
-    giver: Giver<AtomicU64>,
-    hearer: Hearer<AtomicU64>,
+    giver: RingSender<AtomicU64>,
+    hearer: NoticeReceiver<AtomicU64>,
     watch: Arc<CoreWatch>,
     was_given: bool,
 }

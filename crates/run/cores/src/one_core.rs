@@ -16,7 +16,7 @@ use crate::coroutines::{BATCH, Coroutines, Handler, ServingCoroutine, SliceRun};
 use crate::descriptor::{given_at, request};
 use crate::error::CoresError;
 use crate::requests::RequestTable;
-use crate::rings::{Returner, Taker};
+use crate::rings::{Returner, RingReceiver};
 use crate::watch::CoreWatch;
 
 /// How fast cores are, and when they yield.
@@ -52,7 +52,7 @@ pub(crate) struct OneCore<R, H> {
     core: CoreId,
     pace: CorePace,
     scheduler: CoreScheduler,
-    taker: Taker<AtomicU64>,
+    taker: RingReceiver<AtomicU64>,
     returner: Returner<AtomicU64>,
     watch: Arc<CoreWatch>,
     requests: RequestTable<R>,
@@ -89,7 +89,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
     pub(crate) fn new(
         (core, capacity, batch): (CoreId, u32, bool),
         pace: CorePace,
-        (taker, returner): (Taker<AtomicU64>, Returner<AtomicU64>),
+        (taker, returner): (RingReceiver<AtomicU64>, Returner<AtomicU64>),
         watch: Arc<CoreWatch>,
         requests: RequestTable<R>,
         coroutines: Coroutines<R, H>,

@@ -8,8 +8,8 @@
 //! these stands behind at least as many entries.
 //!
 //! Nothing may be lost, and nobody says that an entry was read. What comes back was read before, so that a
-//! ring with room for all that a core may hold is never written over; [`Giver::give`] refuses what would not
-//! fit. The agent's lines (`net::agent`) are the same without that promise.
+//! ring with room for all that a core may hold is never written over; [`RingSender::give`] refuses what
+//! would not fit. The agent's lines (`net::agent`) are the same without that promise.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -46,9 +46,9 @@ impl SharedWord for AtomicU64 {
 }
 
 /// The dispatcher's ends of a core's rings.
-pub type DispatcherEnds<W> = (Giver<W>, Hearer<W>);
+pub type DispatcherEnds<W> = (RingSender<W>, NoticeReceiver<W>);
 /// The core's.
-pub type CoreEnds<W> = (Taker<W>, Returner<W>);
+pub type CoreEnds<W> = (RingReceiver<W>, Returner<W>);
 
 /// Both rings of a core with room for `capacity` words that are there or on their way back: the dispatcher's
 /// ends, and the core's.
@@ -56,11 +56,11 @@ pub fn rings<W: SharedWord>(capacity: usize) -> (DispatcherEnds<W>, CoreEnds<W>)
     let down = Arc::new(Down { given: CacheLine(W::zero()), entries: entries(capacity) });
     let up =
         Arc::new(Up { counts: CacheLine(std::array::from_fn(|_| W::zero())), entries: entries(capacity) });
-    let giver = Giver { ring: Arc::clone(&down), given: 0, returned: 0 };
-    let hearer = Hearer { ring: Arc::clone(&up), counts: [0; PRIORITIES], told: 0, heard: 0 };
+    let giver = RingSender { ring: Arc::clone(&down), given: 0, returned: 0 };
+    let hearer = NoticeReceiver { ring: Arc::clone(&up), counts: [0; PRIORITIES], told: 0, heard: 0 };
     (
         (giver, hearer),
-        (Taker { ring: down, taken: 0 }, Returner { ring: up, counts: [0; PRIORITIES], told: 0 }),
+        (RingReceiver { ring: down, taken: 0 }, Returner { ring: up, counts: [0; PRIORITIES], told: 0 }),
     )
 }
 
@@ -87,13 +87,13 @@ struct Up<W> {
 
 /// The dispatcher's end of the ring to a core.
 #[derive(Debug)]
-pub struct Giver<W> {
+pub struct RingSender<W> {
     ring: Arc<Down<W>>,
     given: u64,
     returned: u64,
 }
 
-impl<W: SharedWord> Giver<W> {
+impl<W: SharedWord> RingSender<W> {
     /// Gives the core a word; refused while so many are there or on their way back as fit.
     #[inline]
     pub fn give(&mut self, word: u64) -> Result<(), CoresError> {
@@ -117,12 +117,12 @@ impl<W: SharedWord> Giver<W> {
 
 /// The core's end of it.
 #[derive(Debug)]
-pub struct Taker<W> {
+pub struct RingReceiver<W> {
     ring: Arc<Down<W>>,
     taken: u64,
 }
 
-impl<W: SharedWord> Taker<W> {
+impl<W: SharedWord> RingReceiver<W> {
     /// The next word, if there is one.
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
@@ -165,14 +165,14 @@ impl<W: SharedWord> Returner<W> {
 
 /// The dispatcher's end of it.
 #[derive(Debug)]
-pub struct Hearer<W> {
+pub struct NoticeReceiver<W> {
     ring: Arc<Up<W>>,
     counts: [u64; PRIORITIES],
     told: u64,
     heard: u64,
 }
 
-impl<W: SharedWord> Hearer<W> {
+impl<W: SharedWord> NoticeReceiver<W> {
     /// Reads the counts; says how many words can be heard now.
     #[inline]
     pub fn listen(&mut self) -> u64 {

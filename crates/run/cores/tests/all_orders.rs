@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::model::Builder;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
-use sluice_cores::rings::{Giver, Hearer, Returner, SharedWord, Taker, rings};
+use sluice_cores::rings::{NoticeReceiver, Returner, RingReceiver, RingSender, SharedWord, rings};
 use sluice_host::orchestrator::Priority;
 
 /// What a word does with the orders that it is asked for.
@@ -65,7 +65,7 @@ fn priority(word: u64) -> Priority {
 
 /// Takes what is there and gives it back, up to so often.
 fn core<O: Orders>(
-    taker: &mut Taker<LoomWord<O>>,
+    taker: &mut RingReceiver<LoomWord<O>>,
     returner: &mut Returner<LoomWord<O>>,
     looks: usize,
     taken: &mut Vec<u64>,
@@ -78,7 +78,11 @@ fn core<O: Orders>(
     }
 }
 
-fn hear<O: Orders>(giver: &mut Giver<LoomWord<O>>, hearer: &mut Hearer<LoomWord<O>>, heard: &mut Vec<u64>) {
+fn hear<O: Orders>(
+    giver: &mut RingSender<LoomWord<O>>,
+    hearer: &mut NoticeReceiver<LoomWord<O>>,
+    heard: &mut Vec<u64>,
+) {
     hearer.listen();
     while let Some(word) = hearer.hear() {
         giver.returned();

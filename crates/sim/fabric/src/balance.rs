@@ -125,7 +125,7 @@ pub(crate) struct Balance {
 
 /// Where a frame is that is to go on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Junction<'p> {
+pub(crate) struct HopContext<'p> {
     pub(crate) switch: SwitchId,
     /// Its sender hangs on this switch.
     pub(crate) is_first: bool,
@@ -152,12 +152,12 @@ impl Balance {
     #[inline]
     pub(crate) fn choose(
         &mut self,
-        at: Junction<'_>,
+        at: HopContext<'_>,
         frame: &mut FabricFrame,
         plan: &Wiring,
         ports: &[FabricPort],
     ) -> PortId {
-        let Junction { switch, is_first, ways, now } = at;
+        let HopContext { switch, is_first, ways, now } = at;
         if self.conga.is_some() {
             return self.least_congested(at, frame, plan);
         }
@@ -199,8 +199,8 @@ impl Balance {
     }
 
     /// CONGA: answers go by ECMP, and tell of paths as data do.
-    fn least_congested(&mut self, at: Junction<'_>, frame: &mut FabricFrame, plan: &Wiring) -> PortId {
-        let Junction { switch, is_first, ways, now } = at;
+    fn least_congested(&mut self, at: HopContext<'_>, frame: &mut FabricFrame, plan: &Wiring) -> PortId {
+        let HopContext { switch, is_first, ways, now } = at;
         let conga = self.conga.as_mut().expect("it is asked for where it is the rule");
         let ends = (plan.edge_of(frame.from), plan.edge_of(frame.to));
         if ends.0 == ends.1 {

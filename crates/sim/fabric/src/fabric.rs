@@ -15,7 +15,7 @@ use crate::ids::{HostId, PortId};
 use crate::settings::FabricSettings;
 use crate::switches::Switches;
 use crate::topology::Topology;
-use crate::wires::{FABRIC, FabricCue, Fare, PortCounts, Wires};
+use crate::wires::{Arriving, FABRIC, FabricCue, PortCounts, Wires};
 use crate::wiring::Wiring;
 
 /// Nothing came to any host for so many times the span after which hosts send again: it never will.
@@ -166,20 +166,20 @@ impl Fabric {
         self.wires.now = now;
         let port = PortId(at.place());
         match what {
-            WorldEvent::Mail(Fare::Frame(id)) if port.0 >= self.host_count => {
+            WorldEvent::Mail(Arriving::Frame(id)) if port.0 >= self.host_count => {
                 let lost = self.switches.arrives(&mut self.wires, port, id);
                 return Ok(Some(lost.map_or(FabricStep::Other, FabricStep::Lost)));
             }
-            WorldEvent::Mail(Fare::Frame(id)) => {
+            WorldEvent::Mail(Arriving::Frame(id)) => {
                 let parcel = self.wires.frames.get(id).parcel();
                 let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
                 let ended = ended.map_or(FabricStep::Other, FabricStep::Ended);
                 return Ok(Some(parcel.map_or(ended, FabricStep::Came)));
             }
-            WorldEvent::Mail(Fare::Left) if port.0 >= self.host_count => {
+            WorldEvent::Mail(Arriving::Left) if port.0 >= self.host_count => {
                 self.switches.left(&mut self.wires, port);
             }
-            WorldEvent::Mail(Fare::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
+            WorldEvent::Mail(Arriving::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
             WorldEvent::Timer => self.hosts.wakes(&mut self.wires, HostId(port.0)),
             WorldEvent::Clock => {
                 self.wires.engine.set(self.clock, Nanos(u64::MAX));

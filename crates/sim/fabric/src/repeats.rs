@@ -12,12 +12,12 @@ const WORDS: usize = UNDER_WAY_MAX as usize / 64;
 
 /// Which frames are there, from the first that is not on.
 #[derive(Clone, Debug)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedFrames {
     first: u32,
     bits: [u64; WORDS],
 }
 
-impl Came {
+impl ReceivedFrames {
     const NONE: Self = Self { first: 0, bits: [0; WORDS] };
 
     /// Whether a frame is there.
@@ -57,16 +57,17 @@ impl Came {
 #[derive(Clone, Debug)]
 pub(crate) struct Repeats {
     /// At the receiver.
-    pub(crate) received: Came,
+    pub(crate) received: ReceivedFrames,
     /// What the sender was told of.
-    told: Came,
+    told: ReceivedFrames,
     /// The sender has looked at all before this one, and at what came before `lost_before` it looks next.
     again: u32,
     lost_before: u32,
 }
 
 impl Repeats {
-    pub(crate) const NEW: Self = Self { received: Came::NONE, told: Came::NONE, again: 0, lost_before: 0 };
+    pub(crate) const NEW: Self =
+        Self { received: ReceivedFrames::NONE, told: ReceivedFrames::NONE, again: 0, lost_before: 0 };
 
     /// An answer: all before `expected` are there, and `came`.
     pub(crate) fn answered(&mut self, expected: u32, came: u32) {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn numbers_go_round_and_what_is_too_far_ahead_is_not_kept() {
-        let mut came = Came::NONE;
+        let mut came = ReceivedFrames::NONE;
         for frame in 0..5_000 {
             assert!(!came.has(frame));
             assert_eq!(came.add(frame), frame + 1);

@@ -2,7 +2,7 @@
 
 use sluice_events::dice::Dice;
 
-use crate::balance::{Balance, Junction};
+use crate::balance::{Balance, HopContext};
 use crate::buffer::{Admission, Buffer, Ingress};
 use crate::flowlets::FlowletCounts;
 use crate::frame::{FrameId, FrameKind, Parcel};
@@ -122,7 +122,7 @@ impl Switches {
         let frame = wires.frames.get_mut(id);
         let ways = self.plan.ways(switch, frame.to);
         let is_first = (self.plan.sockets[port.index()].peer.0) < self.plan.hosts;
-        let at = Junction { switch, is_first, ways, now: wires.now };
+        let at = HopContext { switch, is_first, ways, now: wires.now };
         let out = self.balance.choose(at, frame, &self.plan, &wires.ports);
         if !frame.kind.is_data() {
             wires.ports[out.index()].answers.push(&mut wires.frames, id);

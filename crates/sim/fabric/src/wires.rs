@@ -12,7 +12,7 @@ pub(crate) const FABRIC: Address = Address::node(0);
 
 /// What comes to a port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fare {
+pub(crate) enum Arriving {
     /// A frame, from the other end of its link.
     Frame(FrameId),
     /// What it sent has left.
@@ -111,7 +111,7 @@ pub(crate) fn fs_a_byte(gbps: f64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Wires {
     pub(crate) now: Nanos,
-    pub(crate) engine: EventEngine<FabricCue, Fare>,
+    pub(crate) engine: EventEngine<FabricCue, Arriving>,
     pub(crate) frames: Reused<FabricFrame>,
     pub(crate) ports: Vec<FabricPort>,
     full: u32,
@@ -170,8 +170,8 @@ impl Wires {
         let left = Nanos(port.free_ps.div_ceil(1_000));
         let lanes = port.lanes[usize::from(bytes < self.full)];
         let (peer, arrives) = (FABRIC.at(port.peer.0), left + port.delay);
-        self.engine.send(lanes.leaves, left, FABRIC.at(from.0), Fare::Left);
-        self.engine.send(lanes.arrives, arrives, peer, Fare::Frame(id));
+        self.engine.send(lanes.leaves, left, FABRIC.at(from.0), Arriving::Left);
+        self.engine.send(lanes.arrives, arrives, peer, Arriving::Frame(id));
         begins
     }
 

@@ -69,7 +69,7 @@ impl Timeline {
         let first = (fault.0 / self.bin.0) as usize;
         let last = self.bins.len().min((end.0 / self.bin.0) as usize);
         let before = self.bins.get(first.saturating_sub(self.count(BEFORE))..first)?;
-        let calm = Calm::of(before)?;
+        let calm = Baseline::of(before)?;
         let mut felt_until = first;
         for (i, bin) in self.bins.iter().enumerate().take(last).skip(first) {
             if !calm.holds(bin) {
@@ -121,13 +121,13 @@ impl Timeline {
 }
 
 /// What bins look like when nothing is wrong.
-struct Calm {
+struct Baseline {
     replied_min: f64,
     slowest_max_ns: u64,
     sent_again_max: f64,
 }
 
-impl Calm {
+impl Baseline {
     fn of(bins: &[Bin]) -> Option<Self> {
         let mean = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>() as f64 / bins.len() as f64;
         let (replied, sent_again) = (mean(|bin| bin.replied), mean(|bin| bin.sent_again));

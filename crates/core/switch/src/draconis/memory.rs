@@ -334,11 +334,11 @@ pub(super) const SWAPPED_COLUMNS: [Column; 16] = [
 pub(super) struct Swaps {
     pub(super) swapping: Swapping,
     /// How many tasks of each class came into each slice, and how many left it.
-    pub(super) counts: Register<CameAndLeft>,
+    pub(super) counts: Register<QueueCounts>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CameAndLeft {
+pub(super) struct QueueCounts {
     pub(super) came: u32,
     pub(super) left: u32,
 }
@@ -354,7 +354,7 @@ impl Swaps {
             16 + 2 + 3 * 4,
             slices * KINDS_MAX,
         );
-        let counts = Register::new(layout, "came, left", 11, 64, slices * KINDS_MAX, CameAndLeft::default());
+        let counts = Register::new(layout, "came, left", 11, 64, slices * KINDS_MAX, QueueCounts::default());
         Self { swapping, counts }
     }
 

@@ -18,7 +18,7 @@ use sluice_wire::tables::{KINDS_MAX, RingCounts, SliceRow};
 use sluice_wire::{Generation, Nanos, RejectReason, Serial, SliceId, Submit, Sweep};
 
 use super::asked::Swapping;
-use super::memory::{CLEAR, CameAndLeft, Draconis, Entry, Retrieved, SET, Swaps, ahead};
+use super::memory::{CLEAR, Draconis, Entry, QueueCounts, Retrieved, SET, Swaps, ahead};
 use super::rounds::{Carrier, QueueId, SelfNote, TaskNote};
 use crate::entry::{Kept, WaitingTask, cell};
 use crate::front::{Entering, Granted};
@@ -40,14 +40,14 @@ impl Draconis {
 
     pub(super) fn count_came(&mut self, pass: &mut Pass, slice: SliceId, class: u8) {
         if let Some(Swaps { counts, .. }) = &mut self.swaps {
-            let one_more = |of: CameAndLeft| CameAndLeft { came: of.came.wrapping_add(1), ..of };
+            let one_more = |of: QueueCounts| QueueCounts { came: of.came.wrapping_add(1), ..of };
             counts.update(pass, Swaps::index(slice, class), one_more);
         }
     }
 
     pub(super) fn count_left(&mut self, pass: &mut Pass, slice: SliceId, class: u8) {
         if let Some(Swaps { counts, .. }) = &mut self.swaps {
-            let one_more = |of: CameAndLeft| CameAndLeft { left: of.left.wrapping_add(1), ..of };
+            let one_more = |of: QueueCounts| QueueCounts { left: of.left.wrapping_add(1), ..of };
             counts.update(pass, Swaps::index(slice, class), one_more);
         }
     }
@@ -57,7 +57,7 @@ impl Draconis {
         let Swaps { counts, .. } = self.swaps.as_ref()?;
         let mut all = (RingCounts::default(), RingCounts::default());
         for class in 0..KINDS_MAX {
-            let CameAndLeft { came, left } = counts.peek(slice * KINDS_MAX + class);
+            let QueueCounts { came, left } = counts.peek(slice * KINDS_MAX + class);
             (all.0.0[class], all.1.0[class]) = (Serial(came), Serial(left));
         }
         Some(all)

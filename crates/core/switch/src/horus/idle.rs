@@ -53,7 +53,7 @@ pub(super) struct OwedStages {
 
 /// Nodes that found their pool's list full; none is here twice.
 #[derive(Debug)]
-struct Owed {
+struct OwedEntries {
     count: Register<u16>,
     list: Register<u16>,
 }
@@ -73,7 +73,7 @@ pub(super) struct IdleList {
     list: Register<u16>,
     index: Register<u16>,
     /// At a leaf, unless its list is as printed.
-    owed: Option<Owed>,
+    owed: Option<OwedEntries>,
 }
 
 /// Who was taken.
@@ -158,7 +158,7 @@ impl IdleList {
         (pools, nodes, places): (u16, u16, u16),
     ) -> Self {
         let mut list = Self::new(layout, at, (pools, nodes, places), false);
-        list.owed = Some(Owed {
+        list.owed = Some(OwedEntries {
             count: Register::new(layout, "owed count", owed.count, 16, pools.into(), 0),
             list: Register::new(layout, "owed list", owed.list, 16, pools as usize * nodes as usize, 0),
         });

@@ -27,7 +27,7 @@ use super::idle::{Added, IdleList, IdleStages, OwedStages, Vacancy};
 use super::loads::{Better, Candidate, LoadStages, Loads};
 use super::reading::{FabricReading, PolicyParts, Reading};
 use super::updates::{Mirror, SpineLink};
-use super::uplink::{TellsOf, Thought, Uplink, UplinkStages, submitted};
+use super::uplink::{SpineView, TellsOf, Uplink, UplinkStages, submitted};
 use super::{Average, HorusError};
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
@@ -213,7 +213,7 @@ impl Horus {
         let node = match vacancy {
             Vacancy::Nobody => {
                 let (better, more) = self.choose_busy(pass, slice, seats);
-                return Pick { goes: Goes::of(better), left, more };
+                return Pick { goes: LeafRoute::of(better), left, more };
             }
             Vacancy::Stale => None,
             Vacancy::Node(node) => self.node(WorkerId(node), slice),
@@ -226,10 +226,10 @@ impl Horus {
         let goes = match (self.idle.owes(pass, slice.0), node) {
             (Some(owed), _) => {
                 let taken = node.map(|node| (WorkerId(node), queue));
-                Goes::Round(TaskMemo::Gives { owed: WorkerId(owed), taken })
+                LeafRoute::Round(TaskMemo::Gives { owed: WorkerId(owed), taken })
             }
-            (None, Some(node)) => Goes::Down { node, queue },
-            (None, None) => Goes::Round(TaskMemo::Anew),
+            (None, Some(node)) => LeafRoute::Down { node, queue },
+            (None, None) => LeafRoute::Round(TaskMemo::Anew),
         };
         Pick { goes, left, more: i64::from(counts) }
     }
@@ -267,7 +267,7 @@ impl Horus {
         }
         if let Some((node, occupancy, more)) = memo.and_then(|memo| self.carried(pass, slice, memo)) {
             let verdict = self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy });
-            self.counted(pass, slice, Counted { more, printed: 1, idle: None, above: Thought::Unknown });
+            self.counted(pass, slice, Counted { more, printed: 1, idle: None, above: SpineView::Unknown });
             return verdict;
         }
         if matches!(memo, Some(TaskMemo::Gives { .. })) {
@@ -278,8 +278,8 @@ impl Horus {
         }
         let Pick { goes, left, more } = self.choose(pass, slice, seats);
         let (verdict, printed) = match goes {
-            Goes::Round(memo) => (round(submit, arrived, memo), 0),
-            Goes::Down { node, queue: occupancy } => {
+            LeafRoute::Round(memo) => (round(submit, arrived, memo), 0),
+            LeafRoute::Down { node, queue: occupancy } => {
                 (self.send(pass, now, submit, WorkerId(node), Queued { wait, occupancy }), 1)
             }
         };
@@ -367,9 +367,9 @@ impl Horus {
         if let Some(added) = added {
             self.waits(pass, slice, node, added);
         }
-        let idle = added.map(|added| (added.entries, Thought::Unknown));
+        let idle = added.map(|added| (added.entries, SpineView::Unknown));
         let more = i64::from(load) - known;
-        self.counted(pass, SliceId(slice), Counted { more, printed: -1, idle, above: Thought::Unknown });
+        self.counted(pass, SliceId(slice), Counted { more, printed: -1, idle, above: SpineView::Unknown });
     }
 }
 
@@ -379,12 +379,12 @@ struct Origin {
     /// The spine, if it comes from one and does not go round.
     spine: Option<Endpoint>,
     /// What that spine thinks of this rack.
-    thought: Thought,
+    thought: SpineView,
 }
 
 /// A choice.
 struct Pick {
-    goes: Goes,
+    goes: LeafRoute,
     /// Entries that the idle list has left.
     left: u16,
     /// So many tasks more are known to be before workers.
@@ -392,7 +392,7 @@ struct Pick {
 }
 
 /// Where a task goes from a pass in which it chose.
-enum Goes {
+enum LeafRoute {
     /// To this worker, which has so much before it.
     Down {
         node: u16,
@@ -401,7 +401,7 @@ enum Goes {
     Round(TaskMemo),
 }
 
-impl Goes {
+impl LeafRoute {
     const fn of(better: Better) -> Self {
         let Better { node, queue, goes_round } = better;
         if goes_round {
@@ -420,9 +420,9 @@ struct Counted {
     /// As printed: one more for a task, one fewer for a reply.
     printed: i64,
     /// How many entries the idle list has, if the pass knows, and what the spine thinks.
-    idle: Option<(u16, Thought)>,
+    idle: Option<(u16, SpineView)>,
     /// What the spine thinks that has counted a task which comes from there.
-    above: Thought,
+    above: SpineView,
 }
 
 const fn one_task(node: u16) -> Candidate {
@@ -449,7 +449,7 @@ impl Scheduler for Horus {
         if self.uplink.is_some() && task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
         }
-        self.schedule(pass, now, task, Origin { spine: None, thought: Thought::Unknown })
+        self.schedule(pass, now, task, Origin { spine: None, thought: SpineView::Unknown })
     }
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
@@ -464,7 +464,7 @@ impl Scheduler for Horus {
             return self.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
         }
         let pool = self.front.open_slice(&submit).map(|(pool, _)| pool);
-        let thought = pool.map_or(Thought::Unknown, |pool| uplink.thought(pool, spine, task.occupancy));
+        let thought = pool.map_or(SpineView::Unknown, |pool| uplink.thought(pool, spine, task.occupancy));
         let task = Entering { submit: &submit, arrived: now, memo: None };
         self.schedule(pass, now, task, Origin { spine: Some(from), thought })
     }

@@ -29,4 +29,4 @@ pub(crate) use reading::Reading as Settings;
 pub use reading::{FabricReading, IdleRack, LoadsTold, PolicyParts};
 pub use spine::Spine;
 pub use updates::{IDLE_SELECTED, Mirror, SpineLink};
-pub(crate) use uplink::{RackStand, TellsOf, Thought, Uplink, UplinkStages, submitted};
+pub(crate) use uplink::{RackStand, SpineView, TellsOf, Uplink, UplinkStages, submitted};

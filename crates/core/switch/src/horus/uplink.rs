@@ -88,23 +88,23 @@ pub(crate) struct RackStand {
     /// Tasks before all of its workers together.
     pub(crate) tasks: u32,
     /// What the task's spine thinks.
-    pub(crate) thought: Thought,
+    pub(crate) thought: SpineView,
 }
 
 /// What a pass tells of, beside the mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TellsOf {
     /// How many entries the list of idle workers has, and what the spine thinks, if the pass knows.
-    pub(crate) idle: Option<(u16, Thought)>,
+    pub(crate) idle: Option<(u16, SpineView)>,
     /// What the spine thinks of a task that comes from there: it has counted it.
-    pub(crate) above: Thought,
+    pub(crate) above: SpineView,
     /// Whether the mean may be told with it.
     pub(crate) carries_load: bool,
 }
 
 /// What a task's spine thinks of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thought {
+pub(crate) enum SpineView {
     /// That it is idle, or not; it is the spine that the rack tells of its pool.
     Idle(bool),
     /// Not known: another spine, or the task goes round.
@@ -237,11 +237,11 @@ impl Uplink {
     }
 
     /// What a spine's task says of the rack.
-    pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> Thought {
+    pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> SpineView {
         if self.pools[usize::from(pool.0)].linked == Some(spine) {
-            Thought::Idle(occupancy == IDLE_SELECTED)
+            SpineView::Idle(occupancy == IDLE_SELECTED)
         } else {
-            Thought::Unknown
+            SpineView::Unknown
         }
     }
 
@@ -267,7 +267,7 @@ impl Uplink {
         if let Some((entries, thought)) = idle {
             let is_idle = entries >= self.reading.idle_from;
             let told = self.told_idle.update(pass, index, |_| is_idle);
-            let thought = if let Thought::Idle(thought) = thought { thought } else { told };
+            let thought = if let SpineView::Idle(thought) = thought { thought } else { told };
             let is_due = thought != is_idle || told != is_idle;
             news = is_due.then_some(if is_idle { RackNews::Idle } else { RackNews::Busy });
             is_all_idle = carries_load && self.is_all_idle(pool, entries);
@@ -287,8 +287,8 @@ impl Uplink {
     /// Whether the spine has added a task's share to what it knows of the rack: then `told` is what it makes
     /// of the mean that it was told. As printed nobody asks, and what was counted there stays until the mean
     /// has moved.
-    fn is_counted_above(&self, thought: Thought) -> bool {
-        let Thought::Idle(is_idle) = thought else { return false };
+    fn is_counted_above(&self, thought: SpineView) -> bool {
+        let SpineView::Idle(is_idle) = thought else { return false };
         let FabricReading { as_published, idle_uncounted, told, parts, .. } = self.reading;
         !as_published
             && told == LoadsTold::ByOne

@@ -8,14 +8,14 @@ const CHECKED: usize = cfg!(any(debug_assertions, feature = "checks")) as usize;
 /// It knows where it is only in builds that check: in others it is nothing, and costs nothing to hand on.
 #[derive(Debug)]
 pub struct Pass {
-    way: [Way; CHECKED],
+    way: [PassState; CHECKED],
 }
 
 impl Pass {
     /// A packet enters stage 0 of `program`.
     #[inline]
     pub const fn begin(program: &'static str) -> Self {
-        Self { way: [Way { program, stage: 0, touched: 0 }; CHECKED] }
+        Self { way: [PassState { program, stage: 0, touched: 0 }; CHECKED] }
     }
 
     /// Notes an access to array number `array` in `stage`.
@@ -29,13 +29,13 @@ impl Pass {
 
 /// Where a packet is, and what it has touched.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct PassState {
     program: &'static str,
     stage: u8,
     touched: u64,
 }
 
-impl Way {
+impl PassState {
     fn touch(&mut self, array: u8, name: &'static str, stage: u8) {
         assert!(self.touched & (1 << array) == 0, "{}: touches {name} twice in one pass", self.program);
         assert!(

@@ -22,7 +22,7 @@ use super::{Kinds, Left, Rain};
 use crate::config::Config;
 use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
 use crate::horus::{
-    Average, FabricReading, HorusError, Mirror, RackStand, SpineLink, Thought, Uplink, UplinkStages,
+    Average, FabricReading, HorusError, Mirror, RackStand, SpineLink, SpineView, Uplink, UplinkStages,
     submitted,
 };
 use crate::pipeline::Pass;
@@ -106,7 +106,7 @@ impl RainLeaf {
         let tasks = self.held(pool, balance);
         let (thought, carries_load) = match seen {
             Seen::Task(thought) => (thought, false),
-            Seen::Token => (Thought::Unknown, true),
+            Seen::Token => (SpineView::Unknown, true),
         };
         let idle = self.idle_of(pool, first, tasks);
         self.uplink.stands(pass, pool, RackStand { idle, tasks, thought }, carries_load);
@@ -126,7 +126,7 @@ impl RainLeaf {
 #[derive(Clone, Copy)]
 enum Seen {
     /// A task's, whose spine has a thought of the rack.
-    Task(Thought),
+    Task(SpineView),
     /// A token's, which carries a load as a reply does at Horus' leaf.
     Token,
 }
@@ -165,7 +165,7 @@ impl Scheduler for RainLeaf {
         if task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
         }
-        self.schedule(pass, now, task, Seen::Task(Thought::Unknown))
+        self.schedule(pass, now, task, Seen::Task(SpineView::Unknown))
     }
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
@@ -179,7 +179,8 @@ impl Scheduler for RainLeaf {
             return self.rain.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
         }
         let pool = self.rain.front.open_slice(&submit).map(|(pool, _)| pool);
-        let thought = pool.map_or(Thought::Unknown, |pool| self.uplink.thought(pool, spine, task.occupancy));
+        let thought =
+            pool.map_or(SpineView::Unknown, |pool| self.uplink.thought(pool, spine, task.occupancy));
         let task = Entering { submit: &submit, arrived: now, memo: None };
         let mut verdict = self.schedule(pass, now, task, Seen::Task(thought));
         // The pool's spine may be another by now, which knows this client by no number.

@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 
 /// Where a sweep for tokens stands: what it notes for its next pass. All zero is one that begins.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stand {
+struct SweepState {
     /// How many entries of each rank it may visit.
     each: u16,
     /// The rank that it visits.
@@ -29,7 +29,7 @@ struct Stand {
     carries: Rank,
 }
 
-impl Stand {
+impl SweepState {
     const fn read(memo: u64) -> Self {
         Self {
             each: memo as u16,
@@ -47,7 +47,7 @@ impl Stand {
 
 impl Rain {
     pub(super) fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
-        let stand = Stand::read(memo);
+        let stand = SweepState::read(memo);
         if let Some((worker, generation)) = sweep.carried
             && self.front.is_admitted(worker, generation)
         {
@@ -62,7 +62,7 @@ impl Rain {
         }
     }
 
-    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: Stand) -> Verdict {
+    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: SweepState) -> Verdict {
         let s = sweep.slice.0 as usize;
         if self.memory.balance.branch(pass, s, |b| b > 0, |b| b - 1, |b| b) <= 0 {
             return Verdict::Drop(Refusal::SweepDone);
@@ -106,7 +106,7 @@ impl Selective {
     /// One kind of tokens after the other, as with ranks; a token that would park while a task of its waits
     /// goes on as a note, and the sweep is lost to it.
     pub(super) fn sweep(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
-        let stand = Stand::read(memo);
+        let stand = SweepState::read(memo);
         if let Some((worker, generation)) = sweep.carried
             && self.front.is_admitted(worker, generation)
         {
@@ -125,7 +125,7 @@ impl Selective {
         }
     }
 
-    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: Stand) -> Verdict {
+    fn sweep_token(&mut self, pass: &mut Pass, sweep: Sweep, mut stand: SweepState) -> Verdict {
         if !stand.begun {
             (stand.each, stand.begun) = (sweep.left, true);
         }
@@ -152,7 +152,7 @@ impl Selective {
     }
 }
 
-fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>, stand: Stand) -> Verdict {
+fn go_on(sweep: Sweep, carried: Option<(WorkerId, Generation)>, stand: SweepState) -> Verdict {
     let cargo = Cargo::Sweep(Sweep { carried, ..sweep });
     Verdict::Again(Circulating { cargo, arrived: Nanos::default(), memo: stand.memo() })
 }

@@ -21,7 +21,7 @@ pub(super) struct Followed {
     /// Where workers are slow for a while.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) responses: Option<Responses>,
-    pub(super) live: Vec<Lived>,
+    pub(super) live: Vec<LiveRun>,
     /// The first seed's.
     #[serde(skip)]
     pub(super) simulated: Vec<Depths>,
@@ -29,7 +29,7 @@ pub(super) struct Followed {
 
 /// One live run.
 #[derive(Debug, Serialize)]
-pub(super) struct Lived {
+pub(super) struct LiveRun {
     pub(super) sequence: Sequence,
     pub(super) words: String,
     /// The first interval outside the band, from 1; null if there is none.

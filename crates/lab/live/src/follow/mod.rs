@@ -27,7 +27,7 @@ use sluice_support::stop::Stop;
 
 use super::args::FollowArgs;
 use band::{Band, INTERVAL_NS, Sequence, shares};
-use followed::{Followed, Lived};
+use followed::{Followed, LiveRun};
 use picks::Pick;
 use responses::Responses;
 
@@ -121,7 +121,7 @@ fn follow(
         let (outside, words) = (band.outside(&sequence), sequence.words());
         say(format!("live run {}: {words}: {}", number + 1, band.verdict(&sequence)));
         let run::Said { depths, behind_p99_ns, unknown } = said;
-        live.push(Lived { sequence, words, outside, depths, behind_p99_ns, unknown });
+        live.push(LiveRun { sequence, words, outside, depths, behind_p99_ns, unknown });
     }
     if live.is_empty() {
         return Ok(None);
@@ -129,7 +129,7 @@ fn follow(
     let responses = pick.slow().map(|slow| {
         let of_run = |depths: &Vec<Depths>| responses::of_run(depths, intervals);
         let rows: Vec<Vec<f64>> = simulated.iter().map(of_run).collect();
-        Responses::of(slow, &rows, live.iter().map(|lived: &Lived| of_run(&lived.depths)).collect())
+        Responses::of(slow, &rows, live.iter().map(|lived: &LiveRun| of_run(&lived.depths)).collect())
     });
     Ok(Some(Followed {
         case: pick.case.clone(),
