@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sluice_services::rocks::RocksArgs;
-use sluice_services::rocks::measure::MeasureArgs;
-use sluice_sim::workload::Measurement;
+use sluice_services::rocks::measure::{MeasureArgs, Measurement};
 use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Kind, Outcome};

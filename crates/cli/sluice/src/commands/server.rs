@@ -11,8 +11,6 @@ use sluice_net::program::{log, read_anew_on_hangup};
 use sluice_net::rdma::Mtu;
 use sluice_net::server::{Server, ServerOptions, ServerStopper};
 use sluice_netem::FaultPlan;
-use sluice_sim::agents;
-use sluice_sim::testbed::Testbed;
 use sluice_support::adaptation;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
@@ -87,7 +85,7 @@ fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
 fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
     let Some(adaptive) = plan.program().adaptive() else { return Ok(None) };
     let way = if plan.switch.testbed_delays {
-        agents::way(&Testbed::rain())
+        adaptation::way_of_testbed()
     } else {
         adaptation::way_of_loopback(plan.dilation)
     };
