@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The crates of the house, from the ground up; each may import only those of an earlier row.
 const FLOORS: [&[&str]; 14] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
-    &["sluice-units"],
+    &["sluice-units", "sluice-dice"],
     &["sluice-switch", "sluice-host", "sluice-control", "sluice-report"],
     &["sluice-conformance", "sluice-events", "sluice-cores"],
     &["sluice-fabric", "sluice-stats", "sluice-rpc", "sluice-netem"],
@@ -34,12 +34,11 @@ const FOLDERS: [(&str, &[&str]); 6] = [
     ("check", &["core", "run"]),
 ];
 
-/// What stands in the way of that still: what is measured in simulations is told as outcomes,
-/// workloads are text files, RocksDB is measured for them, and live runs say what commands say.
-const EXCEPTIONS: [(&str, &str); 4] = [
+/// What stands in the way of that still: what is measured in simulations is told as outcomes, workloads
+/// are text files, and live runs say what commands say.
+const EXCEPTIONS: [(&str, &str); 3] = [
     ("sluice-stats", "sluice-outcome"),
     ("sluice-workload", "sluice-system"),
-    ("sluice-rocksdb", "sluice-workload"),
     ("sluice-live", "sluice-support"),
 ];
 
@@ -48,8 +47,8 @@ const EXCEPTIONS: [(&str, &str); 4] = [
 const LENT_TO_TESTS: [&str; 2] = ["sluice-switch", "sluice-events"];
 
 /// The crates that are state machines or formats only.
-const WITHOUT_IO: [&str; 5] =
-    ["sluice-wire", "sluice-units", "sluice-switch", "sluice-host", "sluice-control"];
+const WITHOUT_IO: [&str; 6] =
+    ["sluice-wire", "sluice-units", "sluice-dice", "sluice-switch", "sluice-host", "sluice-control"];
 
 /// What those may be built on. Each does without std, and none can do I/O.
 const WITHOUT_STD: [&str; 9] = [

@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sluice_services::rocks::RocksArgs;
-use sluice_services::rocks::measure::MeasureArgs;
+use sluice_services::rocks::measure::{MeasureArgs, Measurement};
 use sluice_system::{Attempt, advice};
-use sluice_workload::Measurement;
 
 use crate::fail::{Failure, Kind, Outcome};
 use crate::stop::Stop;

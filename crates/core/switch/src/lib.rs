@@ -12,7 +12,6 @@
 
 extern crate alloc;
 
-mod adaptive;
 mod arguments;
 mod config;
 pub mod draconis;

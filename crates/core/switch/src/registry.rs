@@ -10,7 +10,6 @@ use core::str::FromStr;
 
 use sluice_wire::sizes::QUOTA_MAX;
 
-pub use crate::adaptive::{Adaptive, Rule};
 use crate::rain;
 pub use crate::settings::{About, ProgramSettings, Published, Software};
 

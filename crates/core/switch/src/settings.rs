@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use sluice_units::Adaptive;
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
-use crate::adaptive::Adaptive;
 use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;

@@ -5,13 +5,12 @@ use std::fs;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
+use sluice_dice::Dice;
 use sluice_net::service::{Service as _, Task};
 use sluice_net::udp::DATAGRAM_BYTES;
-use sluice_services::rocks::measure::{Clock, MeasureArgs, Operation, Verb};
+use sluice_services::rocks::measure::{Clock, MeasureArgs, MeasuredOperation, Measurement, Operation, Verb};
 use sluice_services::rocks::{GET, SCAN, codec};
 use sluice_wire::{HEADER_BYTES, Nanos, TaskType};
-use sluice_workload::Dice;
-use sluice_workload::{Measurement, ProfileOperation};
 
 use crate::points::points;
 use crate::progress::{Progress, Step};
@@ -77,7 +76,7 @@ impl Bench {
         operation: Operation,
         seed: u64,
         tell: &mut dyn FnMut(u64),
-    ) -> Result<ProfileOperation, RocksError> {
+    ) -> Result<MeasuredOperation, RocksError> {
         let warm_up = self.samples / WARM_UP_PART;
         let mut dice = Dice::named(seed, &name(operation), 0);
         let mut samples = Vec::with_capacity(self.samples as usize);
@@ -145,10 +144,10 @@ fn draw_keys(operation: Operation, dice: &mut Dice) -> u32 {
     drawn.clamp(1, operation.verb.keys_max())
 }
 
-fn summary(operation: Operation, mut samples: Vec<Nanos>, preempted: u64) -> ProfileOperation {
+fn summary(operation: Operation, mut samples: Vec<Nanos>, preempted: u64) -> MeasuredOperation {
     let sum: u64 = samples.iter().map(|sample| sample.0).sum();
     samples.sort_unstable();
-    ProfileOperation {
+    MeasuredOperation {
         name: name(operation),
         keys: operation.keys,
         exponential: operation.exponential,

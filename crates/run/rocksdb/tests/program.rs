@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use sluice_workload::Measurement;
+use sluice_services::rocks::measure::Measurement;
 
 #[test]
 fn a_database_that_cannot_be_written_ends_with_two_and_one_line() {

@@ -92,7 +92,7 @@ impl<E> EventQueue<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use sluice_dice::Dice;
 
     fn next(event_queue: &mut EventQueue<u64>) -> Option<(Nanos, u64)> {
         event_queue.take().map(|(moment, event)| (moment.at, event))

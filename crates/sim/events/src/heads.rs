@@ -112,7 +112,7 @@ impl EventSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::Dice;
+    use sluice_dice::Dice;
 
     #[test]
     fn the_first_is_the_earliest_and_of_one_time_the_one_that_was_entered_first() {

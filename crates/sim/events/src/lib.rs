@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
-pub mod dice;
+pub use sluice_dice as dice;
 mod engine;
 mod event_queue;
 mod group;

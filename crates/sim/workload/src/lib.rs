@@ -43,7 +43,7 @@ pub use flows::Flows;
 pub use flows::published_sizes;
 pub use form::{ClassTable, Factor, PhaseTable, WorkloadForm, WorkloadTable};
 pub use plan::{Arrivals, Change, Phase, PhasePlan};
-pub use profile::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+pub use profile::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 pub use request::Request;
 pub use requests::Requests;
 pub use service::Service;

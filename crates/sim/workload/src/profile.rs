@@ -71,16 +71,6 @@ pub struct ProfileOperation {
     pub cdf: Vec<(u64, f64)>,
 }
 
-/// What one run of a program that measures found, before it is known where that was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Measurement {
-    /// What reading the clock costs, which was subtracted.
-    pub clock_cost_ns: u64,
-    /// The operations, in the order in which they were asked for.
-    pub operation: Vec<ProfileOperation>,
-}
-
 impl Profile {
     /// One that comes with this program, or the one in this file, looked for from `folder`.
     pub fn find(name: &str, folder: &Path) -> Result<Self, WorkloadError> {

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use sluice_report::table::{Table, time};
 use sluice_services::rocks::codec;
-use sluice_services::rocks::measure::Clock;
+use sluice_services::rocks::measure::{Clock, MeasuredOperation, Measurement};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::results::files;
 use sluice_support::stop::Stop;
@@ -58,8 +58,13 @@ fn profile(args: &Args, Measurement { clock_cost_ns, operation }: Measurement) -
             item_bytes: data.item_bytes,
             cache_mib: data.cache_mib,
         },
-        operation,
+        operation: operation.into_iter().map(of_profile).collect(),
     }
+}
+
+fn of_profile(measured: MeasuredOperation) -> ProfileOperation {
+    let MeasuredOperation { name, keys, exponential, samples, preempted, mean_ns, cdf } = measured;
+    ProfileOperation { name, keys, exponential, samples, preempted, mean_ns, cdf }
 }
 
 fn processor() -> String {

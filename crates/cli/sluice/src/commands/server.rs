@@ -87,7 +87,7 @@ fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
 fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
     let Some(adaptive) = plan.program().adaptive() else { return Ok(None) };
     let way = if plan.switch.testbed_delays {
-        agents::way(&Testbed::rain())
+        adaptation::way_of_testbed()
     } else {
         adaptation::way_of_loopback(plan.dilation)
     };

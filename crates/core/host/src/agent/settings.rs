@@ -1,5 +1,6 @@
 //! What an agent is told at its start.
 
+use sluice_units::{Adaptive, AdaptiveRule};
 use sluice_wire::Nanos;
 use thiserror::Error;
 
@@ -63,6 +64,21 @@ impl Default for AgentSettings {
 }
 
 impl AgentSettings {
+    /// What an agent is told, undilated, from the words of a policy; `way` is what lies between two services.
+    pub fn asked(asked: Adaptive, way: Way) -> Self {
+        Self {
+            mode: if asked.advises { Mode::Advise } else { Mode::On },
+            theta: f64::from(asked.theta_milli) / 1_000.0,
+            slowdown_max: asked.slowdown_max.into(),
+            lends: !asked.stays,
+            rule: match asked.rule {
+                AdaptiveRule::Steps => Rule::Steps,
+                AdaptiveRule::Replay => Rule::Replay(way),
+            },
+            ..Self::default()
+        }
+    }
+
     /// Whether the settings make sense.
     ///
     /// # Errors

@@ -3,12 +3,12 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use sluice_units::Adaptive;
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::selective::WAIT_MAX;
 use super::stages::Kinds;
 use super::{Rain, Selective};
-use crate::adaptive::Adaptive;
 use crate::arguments;
 use crate::config::Config;
 use crate::early::Early;

@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use serde::{Deserialize, Serialize};
+
 use super::{GET_KEYS_MAX, RocksArgs, codec};
 use crate::AppError;
 
@@ -109,6 +111,36 @@ impl Verb {
             Self::Scan => "--scan",
         }
     }
+}
+
+/// What one run found, as the program that measures says it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// What reading the clock costs, which was subtracted.
+    pub clock_cost_ns: u64,
+    /// The operations, in the order in which they were asked for.
+    pub operation: Vec<MeasuredOperation>,
+}
+
+/// One measured operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredOperation {
+    /// The type's name in a profile.
+    pub name: String,
+    /// Keys that one operation reads.
+    pub keys: u32,
+    /// Whether that is the mean of an exponential number, rounded up.
+    pub exponential: bool,
+    /// How often it was measured.
+    pub samples: u64,
+    /// How often the kernel gave the processor to somebody else meanwhile.
+    pub preempted: u64,
+    /// Mean of the samples.
+    pub mean_ns: f64,
+    /// `[nanoseconds, cumulative share]`, both growing, the last at 1.
+    pub cdf: Vec<(u64, f64)>,
 }
 
 /// What tells how long an operation took.

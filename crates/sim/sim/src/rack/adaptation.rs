@@ -6,8 +6,8 @@
 //! (`adapting`). Samples come from what each DISPATCH carried and what its worker knew.
 
 use sluice_control::WorkerGrant;
-use sluice_host::agent::{Agent, Decision, Sample, Verdict};
-use sluice_switch::registry::Adaptive;
+use sluice_host::agent::{Agent, AgentSettings, Decision, Sample, Verdict};
+use sluice_units::Adaptive;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
@@ -55,7 +55,7 @@ pub(super) struct IntervalEnd {
 
 impl Adaptation {
     pub(super) fn new(asked: Adaptive, grants: &[WorkerGrant], testbed: &Testbed) -> Self {
-        let settings = agents::settings(asked, agents::way(testbed));
+        let settings = AgentSettings::asked(asked, agents::way(testbed));
         let count = testbed.servers.agents.map_or(1, u32::from);
         let workers_each = testbed.workers.div_ceil(count).max(1);
         let agent = |_| Agent::new(Nanos(0), settings).expect("what can be asked for is in range");

@@ -2,6 +2,8 @@
 //!
 //! What is drawn is the same on every machine: words come from ChaCha8, and the rest is IEEE arithmetic and
 //! `libm`. Left out is what the platform's own mathematics library would round as it likes.
+#![no_std]
+#![forbid(unsafe_code)]
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};

@@ -1,9 +1,7 @@
-//! What is asked of the adaptive agents beside a program: `rain:adaptive,theta=0.1`. The program itself knows
-//! nothing of it; the drivers of hosts read it from the choice.
+//! What is asked of the adaptive agents: the part `adaptive,theta=0.1` of `rain:adaptive,theta=0.1`. The
+//! policy that it stands in knows no more of it, and the agents take their settings from it.
 
 use core::fmt;
-
-use crate::arguments::number;
 
 /// Thousandths of one.
 const MILLI: f64 = 1_000.0;
@@ -18,14 +16,14 @@ pub struct Adaptive {
     /// The p99 slowdown that is wished for (S_max).
     pub slowdown_max: u8,
     /// By which rule.
-    pub rule: Rule,
+    pub rule: AdaptiveRule,
     /// Whether workers stay in their slices.
     pub stays: bool,
 }
 
 /// How a depth follows from samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rule {
+pub enum AdaptiveRule {
     /// One up or down an interval, by where the wait is (Rain §3.3).
     #[default]
     Steps,
@@ -35,25 +33,25 @@ pub enum Rule {
 
 impl Default for Adaptive {
     fn default() -> Self {
-        Self { advises: false, theta_milli: 300, slowdown_max: 10, rule: Rule::Steps, stays: false }
+        Self { advises: false, theta_milli: 300, slowdown_max: 10, rule: AdaptiveRule::Steps, stays: false }
     }
 }
 
 impl Adaptive {
     /// Takes one argument for what may not have been asked for before; `None` if it means nothing.
-    pub(crate) fn take(before: Option<Self>, argument: &str) -> Option<Self> {
+    pub fn take(before: Option<Self>, argument: &str) -> Option<Self> {
         let so_far = before.unwrap_or_default();
         match argument.split_once('=') {
             None if argument == "adaptive" => Some(so_far),
             None if argument == "advise" => Some(Self { advises: true, ..so_far }),
-            None if argument == "replay" => before.map(|_| Self { rule: Rule::Replay, ..so_far }),
+            None if argument == "replay" => before.map(|_| Self { rule: AdaptiveRule::Replay, ..so_far }),
             None if argument == "stay" => before.map(|_| Self { stays: true, ..so_far }),
             Some(("theta", share)) => {
                 before.and_then(|_| Some(Self { theta_milli: milli(share)?, ..so_far }))
             }
-            Some(("slowdown", limit)) => {
-                before.and_then(|_| Some(Self { slowdown_max: number(limit, 2..=u8::MAX)?, ..so_far }))
-            }
+            Some(("slowdown", limit)) => before.and_then(|_| {
+                Some(Self { slowdown_max: limit.parse().ok().filter(|limit| *limit >= 2)?, ..so_far })
+            }),
             _ => None,
         }
     }
@@ -69,7 +67,7 @@ impl fmt::Display for Adaptive {
         if self.slowdown_max != plain.slowdown_max {
             write!(f, ",slowdown={}", self.slowdown_max)?;
         }
-        if self.rule == Rule::Replay {
+        if self.rule == AdaptiveRule::Replay {
             f.write_str(",replay")?;
         }
         if self.stays { f.write_str(",stay") } else { Ok(()) }
