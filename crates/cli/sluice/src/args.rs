@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use sluice_faults::Only;
 use sluice_host::pacer::{Alpha, GapShare};
 use sluice_live::args::{LiveArgs, Versus};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
-use sluice_sim::faults::Only;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::{Io, Output};
 use sluice_support::running::RackArgs;

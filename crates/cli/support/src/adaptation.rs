@@ -33,8 +33,8 @@ pub fn way_of_testbed() -> Way {
 
 #[cfg(test)]
 mod tests {
-    use sluice_sim::agents;
-    use sluice_sim::testbed::Testbed;
+    use sluice_testbed::Testbed;
+    use sluice_testbed::agents;
 
     use super::*;
 

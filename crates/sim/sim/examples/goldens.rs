@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
-use sluice_sim::faults::{RackKind, replay};
+use sluice_faults::{RackKind, replay};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::Warmup;

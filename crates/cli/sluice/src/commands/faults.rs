@@ -6,7 +6,7 @@ use std::time::Instant;
 use std::{fmt, fs, io, thread};
 
 use serde_json::{Value, json};
-use sluice_sim::faults::{self, Line, Many, RackKind};
+use sluice_faults::{Line, Many, RackKind};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_support::stop::Stop;
@@ -45,7 +45,7 @@ pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();
     let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
-    let replayed = faults::replay(&kind, args.seed, &mut |line| {
+    let replayed = sluice_faults::replay(&kind, args.seed, &mut |line| {
         if wanted(line) {
             lines.line(line);
         }
@@ -73,7 +73,7 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     while first + course.runs < end && !stop.is_asked() {
         let from = first + course.runs;
         let to = end.min(from.saturating_add(CHUNK));
-        let many = faults::run_many(&kind, from..to, threads, |_| !stop.is_asked());
+        let many = sluice_faults::run_many(&kind, from..to, threads, |_| !stop.is_asked());
         course.runs += many.runs;
         course.report(&many)?;
         // Seeds begin in their order, and each that began has ended.

@@ -18,7 +18,7 @@ use sluice_support::results::files;
 use sluice_support::stop::Stop;
 use sluice_support::{print, rocksdb};
 use sluice_system::{Attempt, advice};
-use sluice_workload::{Measurement, PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
+use sluice_workload::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
 use crate::args::Profile as Args;
 

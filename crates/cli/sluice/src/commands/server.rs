@@ -16,8 +16,6 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
-use sluice_testbed::Testbed;
-use sluice_testbed::agents;
 
 use crate::args::Server as Args;
 

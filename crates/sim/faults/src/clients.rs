@@ -1,0 +1,97 @@
+//! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
+//! application that offers it tasks.
+
+mod side;
+
+use sluice_host::client::{Client, ClientSettings};
+use sluice_wire::{Handle, Incarnation, Nanos, Payload};
+
+use super::bytes::Bytes;
+use super::hosts::{ControllerSession, client_at};
+use super::limits::START;
+use super::pieces::{Pieces, content_of, pieces, put};
+use super::scenario::Scenario;
+use sluice_nodes::Node;
+use sluice_nodes::names;
+
+/// A client's process; it always lives.
+#[derive(Debug)]
+pub(super) struct ClientProcess {
+    pub(super) node: Node<Client>,
+    pub(super) incarnation: Incarnation,
+    index: u16,
+    starts: u16,
+    pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
+    pub(super) session: ControllerSession,
+    /// The bytes of its outstanding tasks.
+    pub(super) tasks: Bytes,
+    /// What the replies that are being fetched consist of.
+    pub(super) replies: Pieces,
+    /// What the packet that was handed in consists of.
+    in_hand: Payload,
+}
+
+impl ClientProcess {
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            node: Node::new(Client::new(Incarnation(0), START), client_at(0, 0)),
+            incarnation: Incarnation(0),
+            index: index as u16,
+            starts: 0,
+            held: None,
+            session: ControllerSession::default(),
+            tasks: Bytes::default(),
+            replies: Pieces::new(),
+            in_hand: Payload::EMPTY,
+        }
+    }
+}
+
+impl ClientProcess {
+    /// The process goes on behind another address.
+    pub(super) fn change_address(&mut self) {
+        self.starts += 1;
+        self.node.at = client_at(self.index, self.starts);
+    }
+
+    pub(super) fn name(&self) -> String {
+        names::client(self.index.into())
+    }
+}
+
+/// The bytes of replies that come in parts.
+impl ClientProcess {
+    fn begin(&mut self, at: Handle, payload: Payload, have: u16) -> Result<(), String> {
+        let all = pieces(&payload, self.in_hand.handle, have);
+        match self.replies.insert(at, all) {
+            Some(_) => Err(format!("promise 6: room was made twice under {at:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn place(&mut self, at: Handle, offset: u32) -> Result<(), String> {
+        let all = self.replies.get_mut(&at).ok_or("promise 5: a part of a reply that is not there")?;
+        put(all, offset, &self.in_hand)
+    }
+
+    /// A reply as its submitter gets it: with what its bytes consist of.
+    fn came_whole(&self, reply: Payload) -> Payload {
+        if !reply.has_more() {
+            return reply;
+        }
+        let handle = self.replies.get(&reply.handle).map_or(Handle::NONE, |all| content_of(all));
+        Payload { handle, ..reply }
+    }
+}
+
+pub(super) fn client_settings(scenario: &Scenario) -> ClientSettings {
+    // Where workers soon forget replies, one that waits for room would be gone.
+    let is_tight = scenario.held_max < 64 && scenario.replies_max > 1_000;
+    ClientSettings {
+        reply_bytes_max: if is_tight { 30_000 } else { 1 << 20 },
+        first_timeout: Nanos::from_millis(1),
+        timeout_max: Nanos::from_millis(8),
+        renew_gap: Nanos::from_micros(100),
+        ..ClientSettings::default()
+    }
+}

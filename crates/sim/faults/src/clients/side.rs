@@ -1,0 +1,229 @@
+//! What happens to the clients of a fault run (`nodes::client`), and the application that offers them
+//! tasks.
+
+use sluice_host::client::{self, Client, Outcome, Submission, Urgency};
+use sluice_wire::serving::Labels;
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Incarnation, Nanos, Payload, Submit, TaskId, TaskType};
+
+use super::ClientProcess;
+use crate::controller::SIZES;
+use crate::event::Event;
+use crate::hosts::{Host, SWITCH, client_at};
+use crate::inspection::nothing_is_due;
+use crate::limits::{DEADLINE, FAULTS_END, SETTLED, START, SUBMIT_END};
+use crate::oracle::{Ending, request};
+use crate::pieces::{content, content_of};
+use crate::rack::Rack;
+use crate::replay_log::{self, Who};
+use sluice_events::{Address, Mail, PacketId};
+use sluice_nodes::{ClientCall, ClientSide, Node};
+
+/// A label that no worker has.
+const NOBODYS: Labels = Labels(1 << 2);
+
+impl Rack<'_> {
+    pub(crate) fn start_client(&mut self, client: usize) {
+        let incarnation = Incarnation(self.dice.word());
+        self.world.network.injector.mend(Host::Client(client));
+        let node = &mut self.clients[client];
+        node.starts += 1;
+        *node = ClientProcess {
+            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts)),
+            incarnation,
+            starts: node.starts,
+            ..ClientProcess::new(client)
+        };
+        self.names.begins(client, incarnation);
+        self.say(Who::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
+        self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
+    }
+
+    pub(crate) fn at_client(&mut self, client: usize, mail: Mail, packet: PacketId) -> Result<(), String> {
+        let ClientProcess { node, session, in_hand, .. } = &mut self.clients[client];
+        if self.world.now < session.frozen_until {
+            let (at, thaws) = (node.at, session.frozen_until);
+            self.remind(thaws, Event::Mail(at, mail));
+            return Ok(());
+        }
+        *in_hand = self.world.packets.get(packet).payload().copied().unwrap_or_default();
+        self.client_hears(client, packet)
+    }
+
+    /// A client was to be woken now; while it stands still that waits.
+    pub(crate) fn wake_or_thaw(&mut self, client: usize) -> Result<(), String> {
+        let (now, ClientProcess { node, session, .. }) = (self.world.now, &mut self.clients[client]);
+        let thaws = session.frozen_until;
+        if now >= thaws {
+            let ticked = self.client_wakes(client)?;
+            let due = self.clients[client].node.machine.deadline().filter(|_| ticked);
+            return nothing_is_due("a client", due, now);
+        }
+        if node.wakeup.comes(now) && node.wakeup.by(thaws) {
+            self.wake_client(thaws, client);
+        }
+        Ok(())
+    }
+
+    /// An application offers its next task; or several at once, where a submission may have so many.
+    pub(crate) fn submit(&mut self, client: usize) -> Result<(), String> {
+        if self.world.now >= SUBMIT_END {
+            return Ok(());
+        }
+        let jobs = u64::from(self.scenario.program.jobs());
+        // As many tasks in the long run, however many come at once.
+        let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
+        self.after(Nanos(gap), Event::Submit(client));
+        if self.world.now < self.clients[client].session.frozen_until {
+            return Ok(());
+        }
+        let tasks = if jobs > 1 { 1 + self.dice.below(jobs) } else { 1 };
+        let task_type = TaskType(self.dice.below(self.scenario.slices as u64) as u16);
+        for _ in 0..tasks {
+            self.offer(client, task_type)?;
+        }
+        self.client_acts(client)
+    }
+
+    fn offer(&mut self, client: usize, task_type: TaskType) -> Result<(), String> {
+        let retry = self.world.now >= FAULTS_END || !self.dice.chance(self.scenario.no_retry);
+        let deadline = self.world.now + DEADLINE;
+        let urgency = self.urgency();
+        let Some(needs) = self.needs(task_type) else { return Ok(()) };
+        let payload = self.clients[client].tasks.keep(Payload::EMPTY);
+        // The bytes name their task, and its number is the machine's choice: they are filled in as it leaves.
+        let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
+        let ClientCall { now, node, settings, out, .. } = self.client(client);
+        let taken = node.machine.submit(now, settings, submission, out);
+        if let Ok(task) = taken {
+            self.oracle.submitted(now, task)?;
+        }
+        match taken {
+            Ok(task) if !retry => self.oracle.only_once(task)?,
+            Err(busy) if self.world.now >= SETTLED && busy == client::Busy::NotRegistered => {
+                return Err(format!("promise 4: client {client} is not registered in a rack without faults"));
+            }
+            Err(busy) => {
+                if self.clients[client].node.machine.outstanding() == 0 && busy != client::Busy::NotRegistered
+                {
+                    return Err(format!(
+                        "promise 4: client {client} has nothing outstanding and is told {busy:?}"
+                    ));
+                }
+                self.clients[client].tasks.give_back(payload.handle)?;
+            }
+            Ok(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What a task says that it needs; in a rack without faults something that somebody has, if it is open.
+    fn needs(&mut self, task_type: TaskType) -> Option<Labels> {
+        if self.scenario.program.kinds() == 1 {
+            return Some(Labels::NONE);
+        }
+        let hands = self.scenario.hands.clone();
+        let classes = hands.serving.classes();
+        let first = self.dice.below(classes.len() as u64) as usize;
+        if self.world.now < SETTLED {
+            // Few: such a task ends unknown if the answer to a try of it is lost.
+            return Some(if self.dice.chance(20) { NOBODYS } else { classes[first] });
+        }
+        let open = self.open_classes(task_type);
+        let served =
+            |needs: &Labels| hands.class_of(task_type, *needs).is_some_and(|class| open >> class & 1 == 1);
+        classes.iter().cycle().skip(first).take(classes.len()).find(|needs| served(needs)).copied()
+    }
+
+    /// The classes of a type's slice that have workers now, a bit each.
+    fn open_classes(&mut self, task_type: TaskType) -> u8 {
+        let Some(program) = self.switch.program.as_mut() else { return 0 };
+        let TableAnswer::Type(Some(slice)) = program.table(TableOp::ReadType(task_type)) else { return 0 };
+        let TableAnswer::Slice(state) = program.table(TableOp::ReadSlice(slice)) else { return 0 };
+        if state.row.open { !state.row.closed } else { 0 }
+    }
+
+    /// What an application says of its task, where the program listens.
+    fn urgency(&mut self) -> Urgency {
+        let classes = u64::from(self.scenario.program.classes());
+        if classes == 1 || self.scenario.program.kinds() > 1 {
+            return Urgency::Unstated;
+        }
+        // In every other run most tasks are of the first class, so that the others would starve.
+        if self.seed % 2 == 1 && self.dice.chance(950) {
+            return Urgency::Priority(0);
+        }
+        match self.dice.below(3) {
+            0 => Urgency::Unstated,
+            1 => Urgency::Priority(self.dice.below(classes) as u8),
+            _ => Urgency::Work(Nanos(self.dice.below(SIZES[2].0 + SIZES[0].0))),
+        }
+    }
+}
+
+impl ClientSide for Rack<'_> {
+    fn client(&mut self, client: usize) -> ClientCall<'_> {
+        let Self { world, clients, client_settings: settings, client_actions: out, .. } = self;
+        let node = &mut clients[client].node;
+        ClientCall { now: world.now, node, settings, packets: &world.packets, out }
+    }
+
+    fn clients_say(&mut self) -> &mut Vec<client::Action> {
+        &mut self.client_actions
+    }
+
+    fn front(&self, _: usize) -> Address {
+        SWITCH
+    }
+
+    fn tries(&mut self, submit: &Submit) -> Result<Option<Payload>, String> {
+        self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
+        Ok(Some(request(submit.task)))
+    }
+
+    fn ends(&mut self, client: usize, task: TaskId, _: u64, how: &Outcome) -> Result<(), String> {
+        self.tell(Who::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
+        let ending = match how {
+            Outcome::Reply(reply) => {
+                Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
+            }
+            Outcome::Refused(_) => Ending::Refused,
+            Outcome::Unknown(why) => Ending::Unknown(*why),
+        };
+        self.oracle.ended(self.world.now, task, ending)
+    }
+
+    fn client_keeps(&mut self, client: usize, action: &client::Action) -> Result<(), String> {
+        let process = &mut self.clients[client];
+        match *action {
+            client::Action::Parts { need, payload } => {
+                process.tasks.find(payload.handle)?;
+                let at = process.node.at;
+                self.send_parts(at, &need, &request(need.task));
+            }
+            client::Action::Begin { at, payload, have } => process.begin(at, payload, have)?,
+            client::Action::Place { at, offset } => process.place(at, offset)?,
+            client::Action::Check { task, at, payload } => {
+                let whole = process.replies.get(&at).map(|pieces| content_of(pieces));
+                let is_right = whole == Some(content(payload.inline));
+                self.on_client(client, |machine, now, settings, out| {
+                    machine.checked(now, settings, task, is_right, out);
+                })?;
+            }
+            client::Action::Forget(at) => {
+                process.replies.remove(&at).ok_or("promise 6: a reply is forgotten twice")?;
+            }
+            client::Action::Release(handle) => {
+                process.tasks.give_back(handle)?;
+            }
+            client::Action::Renew => self.renew(Host::Client(client)),
+            // The node sees to what is sent and how tasks end.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn wake_client(&mut self, at: Nanos, client: usize) {
+        self.remind(at, Event::Wake(Host::Client(client)));
+    }
+}

@@ -1,0 +1,155 @@
+//! The controller's process, its way to the switch, and the calls that hosts make.
+
+mod calls;
+
+use std::collections::HashMap;
+
+use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
+use sluice_wire::registrations::Sizes;
+use sluice_wire::{Generation, Key, Nanos, TaskType, WorkerId};
+
+use super::hosts::{Host, SWITCH};
+use super::labels;
+use super::limits::{LEASE, PACKET_LIFETIME, RENEW_EVERY, START};
+use super::oracle::Life;
+use super::pieces::FIRST_BYTES;
+use super::scenario::Scenario;
+use sluice_events::dice::Dice;
+use sluice_nodes::Wakeup;
+use sluice_nodes::names;
+
+/// The longest that a task should wait in a queue.
+const MAX_WAIT: Nanos = Nanos::from_millis(1);
+/// Where classes of tasks end, where the program has any.
+pub(super) const SIZES: [Nanos; 3] = [Nanos(10_000), Nanos(20_000), Nanos(30_000)];
+/// How long workers keep what they finished: the longest that a task is tried + longest wait + packet
+/// lifetime.
+pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
+    scenario.retry_for + MAX_WAIT + TRANSIT
+}
+/// The longest that the two packets which bring a task are on their way.
+pub(super) const TRANSIT: Nanos = Nanos(2 * PACKET_LIFETIME.0);
+
+/// What a call takes beyond a packet's way.
+pub(super) const CALL_WAY: Nanos = Nanos::from_micros(20);
+
+/// A worker's open call, with the registration that it knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Await {
+    pub(super) worker: usize,
+    pub(super) life: Life,
+    pub(super) row: WorkerId,
+    pub(super) known: (Key, Generation),
+}
+
+/// A controller and its line to the switch, apart from what all controllers of a run share.
+pub(super) struct Seat {
+    pub(super) controller: Option<Controller>,
+    /// Of its connection to the switch: answers to an older one are lost.
+    pub(super) life: u32,
+    /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
+    pub(super) ops_until: Nanos,
+    pub(super) answers_until: Nanos,
+    pub(super) wakeup: Wakeup,
+    /// Workers that asked it to be told of a change.
+    pub(super) awaits: Vec<Await>,
+}
+
+/// The controllers of a run.
+pub(super) struct Brain {
+    /// The one that hosts call; it may be down.
+    pub(super) seat: Seat,
+    /// The one before, if a standby took over.
+    pub(super) former: Option<Seat>,
+    pub(super) stalled_until: Nanos,
+    /// It cannot reach the switch until then.
+    pub(super) cut_until: Nanos,
+    plan: Plan,
+    seeds: Dice,
+    lines: u32,
+    calls: HashMap<CallId, (Host, Life)>,
+    next_call: u64,
+}
+
+impl Brain {
+    pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
+        let mut seeds = Dice::new(seed, 4);
+        let plan = plan(scenario);
+        let seat = new_seat(1, &plan, &mut seeds);
+        Self {
+            seat,
+            former: None,
+            stalled_until: Nanos(0),
+            cut_until: Nanos(0),
+            plan,
+            seeds,
+            lines: 1,
+            calls: HashMap::new(),
+            next_call: 0,
+        }
+    }
+
+    /// A controller that knows nothing yet, with a line of its own.
+    pub(super) fn another(&mut self) -> Seat {
+        self.lines += 1;
+        new_seat(self.lines, &self.plan, &mut self.seeds)
+    }
+
+    /// A name for a call of this host.
+    pub(super) fn call(&mut self, host: Host, life: Life) -> CallId {
+        self.next_call += 1;
+        let call = CallId(self.next_call);
+        self.calls.insert(call, (host, life));
+        call
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.seat.controller = None;
+        self.seat.awaits.clear();
+    }
+}
+
+fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
+    let controller = Some(new_controller(plan, seeds));
+    Seat {
+        controller,
+        life,
+        ops_until: Nanos(0),
+        answers_until: Nanos(0),
+        wakeup: Wakeup::NONE,
+        awaits: Vec::new(),
+    }
+}
+
+fn plan(scenario: &Scenario) -> Plan {
+    let slice = |index: usize| SlicePlan {
+        name: names::slice(index),
+        types: vec![TaskType(index as u16)],
+        limit: scenario.limit,
+        sizes: Sizes::new(&SIZES).unwrap_or_default(),
+        serving: scenario.hands.serving,
+    };
+    Plan {
+        labels: if scenario.program.kinds() > 1 { labels::names() } else { Vec::new() },
+        needs: scenario.hands.needs.clone(),
+        lease: LEASE,
+        renew_every: RENEW_EVERY,
+        max_wait: MAX_WAIT,
+        gather_for: LEASE,
+        retry_after: Nanos::from_micros(100),
+        retry_for: scenario.retry_for,
+        packet_lifetime: PACKET_LIFETIME,
+        counters_start: START,
+        rdma: RdmaPlan {
+            first_bytes: FIRST_BYTES.into(),
+            copies: scenario.copies,
+            tiny_rings: true,
+            ..RdmaPlan::default()
+        },
+        ..Plan::new(SWITCH.endpoint(), (0..scenario.slices).map(slice).collect())
+    }
+}
+
+fn new_controller(plan: &Plan, seeds: &mut Dice) -> Controller {
+    Controller::new(plan.clone(), seeds.seed()).expect("the plan is sound")
+}

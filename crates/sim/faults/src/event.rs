@@ -1,0 +1,88 @@
+//! What happens in a run.
+
+use sluice_control::{Answer, CallId};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Psn, ServerId, Term};
+
+use super::controller::Await;
+use super::hosts::Host;
+use super::oracle::Life;
+use super::orders::Order;
+use super::scenario::{GrayFailure, ProcessFailure};
+use super::servers::ServerFailure;
+use sluice_events::{Address, Mail};
+
+/// Something that is to happen. What is large and rare lies elsewhere: every packet's event is moved several
+/// times on its way through the event queue, and where workers poll that is what a run takes.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// Something comes to a place.
+    Mail(Address, Mail),
+    Op {
+        brain: u32,
+        switch: u32,
+        /// The controller's number.
+        by: Term,
+        op: Box<TableOp>,
+    },
+    OpDone {
+        brain: u32,
+        answer: Box<TableAnswer>,
+    },
+    Call(Box<sluice_control::Event>),
+    CallAnswered {
+        call: CallId,
+        answer: Box<Answer>,
+    },
+    BrainWakes(u32),
+    Wake(Host),
+    Renew(Host, Life),
+    Finish {
+        worker: usize,
+        life: Life,
+        slot: u64,
+    },
+    Early {
+        worker: usize,
+        life: Life,
+    },
+    /// A WRITE comes to a server.
+    Write {
+        server: usize,
+        bytes: Vec<u8>,
+        /// It was changed on its way.
+        spoilt: bool,
+    },
+    /// A server misses a number.
+    Nak {
+        server: usize,
+        /// Its index at the switch.
+        id: ServerId,
+        expected: Psn,
+    },
+    ServerFailure(usize, ServerFailure),
+    Submit(usize),
+    ProcessFailure(ProcessFailure),
+    GrayFailure(GrayFailure),
+    Order(Order),
+    Look,
+    FaultsEnd,
+    WorkerBack(usize),
+    WorkerGoesOn(usize),
+    SwitchBack,
+    SwitchGoesOn,
+    BrainBack,
+    LinkBack,
+    FormerLooks,
+    /// A worker asks to be told of a change, and hears of it.
+    Await(Await),
+    Changed {
+        worker: usize,
+        life: Life,
+    },
+    Inspect,
+    Rest,
+    Close,
+}
+
+const _: () = assert!(size_of::<Event>() <= 96, "put what is large into a box");

@@ -1,0 +1,211 @@
+//! Servers of many cores in fault runs: each is several workers, lanes (`host::worker::Lanes`), which live in
+//! one process behind one address, and die with it.
+//!
+//! The machines lie with their workers as those of one core do, so that all that is looked at from outside
+//! stays as it is; they come together for what lanes do together.
+
+use std::mem;
+use std::ops::Range;
+
+use sluice_host::worker::{Action, Lanes, WorkerSettings};
+use sluice_wire::{Nanos, Packet};
+
+use super::cores::{CoreTask, CoresScenario, ServerCores};
+use super::rack::Rack;
+use sluice_events::PacketId;
+use sluice_nodes::{TaskRun, WorkerSide};
+
+impl Rack<'_> {
+    /// A server's new life has idle cores.
+    pub(super) fn new_cores(&mut self, worker: usize) {
+        if let Some(cores) = &self.scenario.cores {
+            let server = self.server_of(worker);
+            self.servers_of_cores[server] = ServerCores::new(cores, self.scenario.slices);
+        }
+    }
+
+    /// The lane of a server that a packet is for.
+    pub(super) fn lane_of(&mut self, worker: usize, packet: PacketId) -> usize {
+        let packet = *self.world.packets.get(packet);
+        worker + self.with_lanes(worker, |lanes, _, _| lanes.of(&packet))
+    }
+
+    /// A packet comes to its lane; a repeat of a task that another lane knows is answered there.
+    pub(super) fn lane_hears(
+        &mut self,
+        worker: usize,
+        (at, arrived): (Nanos, Nanos),
+        packet: PacketId,
+    ) -> Result<(), String> {
+        let packet = *self.world.packets.get(packet);
+        let process = self.scenario.process_of(worker);
+        let lane = worker - process.start;
+        let answers = self.with_lanes(worker, |lanes, settings, out| {
+            lanes.packet(lane, (at, arrived), settings, &packet, out)
+        });
+        self.worker_acts(worker, process.start, at)?;
+        if let (Some(other), Packet::Dispatch(dispatch)) = (answers, &packet) {
+            self.with_lanes(worker, |lanes, settings, out| {
+                lanes.answer_repeat(other, arrived, settings, dispatch, out);
+            });
+            self.worker_acts(process.start + other, process.start, at)?;
+        }
+        self.settle_lanes(worker)
+    }
+
+    /// A lane's task goes to the cores behind it.
+    pub(super) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
+        let (now, server) = (self.world.now, self.server_of(worker));
+        self.servers_of_cores[server].offer(worker, run, now)
+    }
+
+    /// A lane's machine was to be woken now, unless that has changed. It is called with the others, once the
+    /// room is shared out.
+    pub(super) fn lane_wakes(&mut self, worker: usize) -> Result<(), String> {
+        let now = self.world.now;
+        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
+        if comes { self.settle_lanes(worker) } else { Ok(()) }
+    }
+
+    /// A core has served a task.
+    pub(super) fn core_ends(&mut self, worker: usize, slot: u64) -> Result<(), String> {
+        let (now, server) = (self.world.now, self.server_of(worker));
+        let CoreTask { run, .. } = self.servers_of_cores[server].ended(worker, slot)?;
+        let answer = self.served(worker, &run)?;
+        let first = self.scenario.process_of(worker).start;
+        self.with_lanes(worker, |lanes, settings, out| {
+            lanes.finished(worker - first, now, settings, (slot, run.started), answer, out);
+        });
+        self.worker_acts(worker, first, now)?;
+        self.settle_lanes(worker)
+    }
+
+    /// After all that comes to a server of many cores: cores begin what there is for them, tokens follow the
+    /// room that is left, and every lane does what is due. Nothing for a worker of one core.
+    pub(super) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
+        let Some(cores) = self.scenario.cores else { return Ok(()) };
+        let process = self.scenario.process_of(worker);
+        if !self.workers[process.start].lives() || self.stands_still(worker) {
+            return Ok(());
+        }
+        self.cores_begin(worker)?;
+        let now = self.world.now;
+        for lane in process.clone() {
+            let of_server = lane - process.start;
+            self.with_lanes(worker, |lanes, settings, out| lanes.fetch_due(of_server, now, settings, out));
+            self.worker_acts(lane, process.start, now)?;
+        }
+        self.share_room(&cores, worker);
+        for lane in process.clone() {
+            self.ticks(lane, process.start, now)?;
+        }
+        self.cores_begin(worker)?;
+        if self.workers[process.start].lives() {
+            process.for_each(|lane| self.arm_worker(lane, lane));
+        }
+        Ok(())
+    }
+
+    /// Promise 3 of a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
+    /// than its cores have room for when they are idle.
+    pub(super) fn inspect_room(&mut self) -> Result<(), String> {
+        let Some(cores) = self.scenario.cores else { return Ok(()) };
+        for server in 0..cores.servers {
+            for slice in 0..self.scenario.slices {
+                let lanes = self.lanes_of(server, slice);
+                let Some(taken) = lanes.map(|lane| self.granted_or_held(lane)).sum::<Option<u32>>() else {
+                    continue;
+                };
+                if taken > cores.room_max() {
+                    let room = cores.room_max();
+                    return Err(format!(
+                        "promise 3: server {server} has room for {room} of slice {slice}'s tasks, and \
+                         {taken} are granted or held"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Promise 4: at rest a server's cores have nothing, and for each slice as many tokens are parked as they
+    /// have room for.
+    pub(super) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
+        for server in 0..cores.servers {
+            let held = self.servers_of_cores[server].held();
+            if held > 0 {
+                return Err(format!("promise 4: server {server} rests with {held} tasks on its cores"));
+            }
+            for slice in 0..self.scenario.slices {
+                let lanes = self.lanes_of(server, slice);
+                let parked: u32 = lanes.map(|lane| self.parked_of(lane).unwrap_or_default()).sum();
+                if parked != cores.room_max() {
+                    return Err(format!(
+                        "promise 4: server {server} rests with {parked} of {} tokens parked in slice {slice}",
+                        cores.room_max()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn server_of(&self, worker: usize) -> usize {
+        worker / self.scenario.workers_per_server()
+    }
+
+    /// A server's lanes that were started for a slice.
+    fn lanes_of(&self, server: usize, slice: usize) -> impl Iterator<Item = usize> + use<> {
+        let (all, slices) = (self.scenario.workers_per_server(), self.scenario.slices);
+        (server * all..(server + 1) * all).skip(slice).step_by(slices)
+    }
+
+    /// What is granted to a lane and held by it, late tasks apart; none if it cannot be known now.
+    fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
+        let process = &self.workers[lane];
+        let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
+        let held = machine.stats().held.saturating_sub(process.late_in_hand.len() as u32);
+        Some(self.parked(grant.worker, grant)? + held)
+    }
+
+    fn share_room(&mut self, cores: &CoresScenario, worker: usize) {
+        let (server, slices) = (self.server_of(worker), self.scenario.slices);
+        let all = cores.lanes_of_server(slices);
+        for slice in 0..slices {
+            let room = self.servers_of_cores[server].room(slice);
+            let lanes: Vec<usize> = (slice..all).step_by(slices).collect();
+            self.with_lanes(worker, |machines, _, _| machines.share_room(&lanes, room));
+        }
+    }
+
+    fn cores_begin(&mut self, worker: usize) -> Result<(), String> {
+        let (now, server) = (self.world.now, self.server_of(worker));
+        while let Some(mut task) = self.servers_of_cores[server].begin_next(now) {
+            self.starts(task.worker, &mut task.run)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a server's lanes do something together.
+    fn with_lanes<T>(
+        &mut self,
+        worker: usize,
+        call: impl FnOnce(&mut Lanes, &WorkerSettings, &mut Vec<Action>) -> T,
+    ) -> T {
+        let (process, server) = (self.scenario.process_of(worker), self.server_of(worker));
+        self.swap_machines(server, process.clone());
+        let lanes = &mut self.servers_of_cores[server].lanes;
+        let said = call(lanes, &self.worker_settings, &mut self.worker_actions);
+        self.swap_machines(server, process);
+        said
+    }
+
+    fn swap_machines(&mut self, server: usize, process: Range<usize>) {
+        let lanes = &mut self.servers_of_cores[server].lanes;
+        for (lane, worker) in self.workers[process].iter_mut().enumerate() {
+            if let Some(node) = &mut worker.node {
+                mem::swap(lanes.lane(lane), &mut node.machine);
+            }
+        }
+    }
+}

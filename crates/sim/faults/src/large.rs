@@ -1,0 +1,128 @@
+//! Large tasks: the memory that servers register, what the switch writes into it, and what workers copy and
+//! ask for.
+//!
+//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
+//! right if it is its task's.
+
+use std::mem;
+
+use sluice_host::PART_BYTES;
+use sluice_switch::{Cargo, Circulating, WriteAhead};
+use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
+
+use super::limits::SETTLED;
+use super::pieces::{content, pieces, put};
+use super::rack::Rack;
+use sluice_events::Address;
+
+/// With so many slots for each class nothing is written over while its task waits.
+const AMPLE_SLOTS: u32 = 64;
+/// A task that waited longer was overtaken by no DISPATCH of its own.
+const OVERTAKEN_MAX_NS: u32 = 20_000;
+
+impl Rack<'_> {
+    /// What goes round in a switch that keeps no bytes has them in a pool.
+    pub(super) fn keep_bytes(&mut self, round: &mut Circulating, context: Handle) {
+        if let Cargo::Task(submit) = &mut round.cargo
+            && submit.payload.is_large()
+        {
+            submit.payload = self.switch.slab.keep(Payload { handle: context, ..submit.payload });
+        }
+    }
+
+    /// What went round comes back, and gives its place in the pool back.
+    pub(super) fn take_back(&mut self, round: &mut Circulating) -> Result<Handle, String> {
+        match &mut round.cargo {
+            Cargo::Task(submit) if submit.payload.is_large() => {
+                let handle = mem::replace(&mut submit.payload.handle, Handle::NONE);
+                Ok(self.switch.slab.give_back(handle)?.handle)
+            }
+            _ => Ok(Handle::NONE),
+        }
+    }
+
+    pub(super) fn write_ahead(&mut self, write: &WriteAhead, content: Handle) {
+        for copy in 0..write.copies {
+            let Some(program) = &mut self.switch.program else { return };
+            let Some(replica) = program.replica(write, copy) else { continue };
+            self.send_write(write.task, content, write.payload.len, &replica);
+        }
+    }
+
+    /// The worker's driver copies a task's bytes, and tells the machine what it found: gives the pieces.
+    pub(super) fn copy(
+        &mut self,
+        worker: usize,
+        received: Nanos,
+        dispatch: &mut Dispatch,
+    ) -> Result<Vec<Handle>, String> {
+        let payload = dispatch.payload;
+        if !payload.is_large() {
+            return Ok(Vec::new());
+        }
+        let found = match dispatch.place {
+            Place::Here => Some(payload.handle),
+            Place::AtClient => None,
+            Place::Ahead { slice, ticket } => self.look(worker, received, dispatch, slice, ticket)?,
+        };
+        let described = content(payload.inline);
+        let found = found.filter(|found| payload.has_more() || *found == described);
+        dispatch.place = if found.is_some() { Place::Here } else { Place::AtClient };
+        Ok(pieces(&payload, found.unwrap_or(Handle::NONE), payload.len))
+    }
+
+    /// What the task's slot holds, if it holds the task.
+    fn look(
+        &self,
+        worker: usize,
+        received: Nanos,
+        dispatch: &Dispatch,
+        slice: SliceId,
+        ticket: u32,
+    ) -> Result<Option<Handle>, String> {
+        let node = &self.workers[worker];
+        let maps = node.ring.is_some() && node.grant.is_some_and(|grant| grant.slice == slice);
+        let slot = self.servers.slot(worker, slice, ticket).filter(|_| maps);
+        let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
+        let is_quiet =
+            self.world.now >= SETTLED && received == self.world.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
+        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.classes());
+        let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
+        let is_written = is_ample && maps && self.servers.takes(worker);
+        if found.is_none() && is_quiet && is_written {
+            return Err(format!(
+                "task {} was not where its DISPATCH says, and nothing failed",
+                dispatch.task
+            ));
+        }
+        Ok(found)
+    }
+
+    /// A part's pieces take their places.
+    pub(super) fn place(
+        &mut self,
+        worker: usize,
+        at: Handle,
+        offset: u32,
+        part: &Payload,
+    ) -> Result<(), String> {
+        let node = &mut self.workers[worker];
+        let content = node.tasks.find(part.handle)?.handle;
+        let pieces = node.pieces.get_mut(&at).ok_or("promise 5: a part of a task that is not there")?;
+        put(pieces, offset, &Payload { handle: content, ..*part })
+    }
+
+    /// Whoever is at `from` sends the bytes of `asked` that another lacks.
+    pub(super) fn send_parts(&mut self, from: Address, need: &Need, asked: &Payload) {
+        let end = asked.total().min(need.offset.saturating_add(need.length));
+        let mut offset = need.offset;
+        while offset < end {
+            let len = (end - offset).min(2 * PART_BYTES) as u16;
+            let payload = Payload { len, inline: asked.inline, handle: content(asked.inline) };
+            let Need { of, worker, client, task, attempt, .. } = *need;
+            let part = Part { of, worker, client, task, attempt, offset, payload };
+            self.send(from, Address::of(&need.asker_at), Packet::Part(part));
+            offset += u32::from(len);
+        }
+    }
+}

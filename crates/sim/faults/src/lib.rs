@@ -1,0 +1,74 @@
+//! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking, delays,
+//! crashes and restarts, held to the protocol's promises.
+//!
+//! The nodes are those of curves (`nodes`); what happens to them is in files called `side`, as there. `rack`
+//! holds everything; what it is made of stands in files that do not know it, what is done with it in those
+//! that do.
+//!
+//! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes
+//! every packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
+#![forbid(unsafe_code)]
+
+mod awaits;
+mod broken;
+mod bytes;
+mod clients;
+mod controller;
+mod cores;
+mod crossings;
+mod drawing;
+mod early;
+mod enlisting;
+mod event;
+mod gate;
+mod gray_failures;
+mod hosts;
+mod inspection;
+mod kind;
+mod labels;
+mod lanes;
+mod large;
+mod limits;
+mod long_times;
+mod many;
+mod network;
+mod operators;
+mod oracle;
+mod order;
+mod orders;
+mod partitions;
+mod passes;
+mod pieces;
+mod process_failures;
+mod rack;
+mod reckoning;
+mod replay_log;
+mod rivals;
+mod scenario;
+mod servers;
+mod session;
+mod switch;
+mod workers;
+
+pub use broken::Broken;
+pub use kind::{NotForServers, RackKind};
+pub use many::{Many, run_each, run_many};
+pub use oracle::Tally;
+use rack::Rack;
+pub use replay_log::{Line, Only, Who};
+
+/// One run of a rack, from its seed to the closing of the books.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
+    Rack::new(kind, seed, None).run()
+}
+
+/// One run, with a line for every packet, call and failure.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
+    Rack::new(kind, seed, Some(line)).run()
+}

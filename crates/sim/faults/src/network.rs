@@ -1,0 +1,145 @@
+//! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its
+//! own; hosts that are cut off, and ways that are closed.
+
+use std::collections::HashMap;
+
+use sluice_wire::{Nanos, Packet};
+
+use super::hosts::Host;
+use super::limits::{FAULTS_END, PACKET_LIFETIME};
+use super::partitions::{End, Partitions};
+use sluice_events::dice::Dice;
+use sluice_events::{Copies, FaultInjector, Transit};
+
+/// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
+pub(super) const KINDS: usize = 13;
+/// Workers' replies.
+pub(super) const REPLIES: usize = 2;
+/// Calls between hosts and controller.
+pub(super) const CALLS: usize = 11;
+/// What the switch writes into servers' memory.
+pub(super) const WRITES: usize = 12;
+
+/// What is lost of the kind that a seed is brutal to, of a thousand.
+const BRUTAL_LOSS: u64 = 400;
+
+/// How often something happens to a packet, of a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rates {
+    loss: u64,
+    repeat: u64,
+    overtake: u64,
+    delay: u64,
+}
+
+impl Rates {
+    /// A seed is kind to all traffic, rough to all, or brutal to one kind.
+    pub(super) fn draw(dice: &mut Dice) -> Vec<Self> {
+        let common = Self {
+            loss: dice.pick(&[0, 1, 10, 100]),
+            repeat: dice.pick(&[0, 10, 100]),
+            overtake: dice.pick(&[0, 50, 200]),
+            delay: dice.pick(&[0, 0, 5, 20]),
+        };
+        let mut rates = vec![common; KINDS];
+        if dice.chance(500) {
+            let kind = dice.below(KINDS as u64) as usize;
+            rates[kind] = Self { loss: BRUTAL_LOSS, repeat: 200, overtake: 300, delay: 50 };
+        }
+        rates
+    }
+
+    /// As much as brutal rates lose.
+    pub(super) const fn lose_many(&mut self) {
+        self.loss = BRUTAL_LOSS;
+    }
+}
+
+/// The least time that anything is on its way.
+pub(super) const WAY: Nanos = Nanos(1_000);
+/// By how much more it is without faults, at most.
+const WAY_SPREAD: Nanos = Nanos(2_000);
+
+/// The network between all hosts.
+#[derive(Debug)]
+pub(super) struct Network {
+    dice: Dice,
+    rates: Vec<Rates>,
+    pub(super) partitions: Partitions,
+    /// Nothing comes to these hosts' processes or from them until then.
+    cut_until: HashMap<Host, Nanos>,
+}
+
+impl Network {
+    pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
+        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: HashMap::new() }
+    }
+
+    /// A host's process is cut off until then, at least.
+    pub(super) fn cut(&mut self, host: Host, until: Nanos) {
+        let cut = self.cut_until.entry(host).or_default();
+        *cut = until.max(*cut);
+    }
+
+    /// Another process takes a host's place.
+    pub(super) fn mend(&mut self, host: Host) {
+        self.cut_until.remove(&host);
+    }
+
+    pub(super) fn is_cut(&self, host: Host, now: Nanos) -> bool {
+        self.cut_until.get(&host).is_some_and(|until| now < *until)
+    }
+
+    /// When the copies of what is sent now arrive, if its way is open.
+    pub(super) fn arrivals(&mut self, now: Nanos, kind: usize) -> Copies {
+        let rates = if now < FAULTS_END { self.rates[kind] } else { Rates::default() };
+        let first = (!self.dice.chance(rates.loss)).then(|| self.arrival(now, rates));
+        let second = self.dice.chance(rates.repeat).then(|| self.arrival(now, rates));
+        [first, second]
+    }
+
+    fn arrival(&mut self, now: Nanos, rates: Rates) -> Nanos {
+        let dice = &mut self.dice;
+        let mut way = WAY + dice.span(Nanos(0), WAY_SPREAD);
+        if dice.chance(rates.overtake) {
+            way = way + dice.span(Nanos(0), Nanos(60_000));
+        }
+        if dice.chance(rates.delay) {
+            way = way + dice.span(Nanos(0), PACKET_LIFETIME - Nanos(100_000));
+        }
+        now + way
+    }
+}
+
+impl FaultInjector for Network {
+    fn is_any(&self) -> bool {
+        true
+    }
+
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        let now = transit.leaves;
+        let arrivals = self.arrivals(now, kind(packet));
+        let (from, to) = (End::at(transit.from), End::at(transit.to));
+        let is_cut = |end: End| matches!(end, End::Host(host) if self.is_cut(host, now));
+        let is_lost =
+            [from, to].into_iter().flatten().any(is_cut) || self.partitions.is_closed(now, from, to);
+        if is_lost { [None, None] } else { arrivals }
+    }
+}
+
+/// The number of a packet's kind in the rates.
+const fn kind(packet: &Packet) -> usize {
+    match packet {
+        Packet::Submit(_) | Packet::Job(_) => 0,
+        Packet::Dispatch(_) | Packet::Empty(_) => 1,
+        Packet::Reply(_) => REPLIES,
+        Packet::Token(_) => 3,
+        Packet::Probe(_) => 4,
+        Packet::Answer(_) => 5,
+        Packet::Reject(_) => 6,
+        Packet::Notice(_) => 7,
+        Packet::Need(_) => 8,
+        Packet::Part(_) => 9,
+        Packet::Sweep(_) | Packet::Update(_) => 10,
+    }
+}

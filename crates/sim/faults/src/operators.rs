@@ -1,0 +1,111 @@
+//! What people, agents and strangers ask of the controller while all else goes on: everything that its
+//! services offer beside the hosts' own registrations and renewals. They look at the rack, move workers, map
+//! types (also to nothing, and such as there are none of), report what tasks waited for, say goodbye in the
+//! name of lives that are over, and read the switch's tables; and the machine that the controller runs on is
+//! busy, so that its ticks come late.
+//!
+//! All of it is drawn from a stream of its own.
+
+use sluice_control::{Event as Told, ServerHello};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{ClientId, Endpoint, Incarnation, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
+
+use super::event::Event;
+use super::hosts::Host;
+use super::network::CALLS;
+use super::orders::Order;
+use super::rack::Rack;
+use super::replay_log::Who;
+use sluice_nodes::names;
+
+impl Rack<'_> {
+    pub(super) fn order(&mut self, order: Order) {
+        self.say(Who::Rack, || format!("ORDER: {order}"));
+        match order {
+            Order::Look => {
+                let [at, again] = self.arrivals(CALLS);
+                for at in [at, again].into_iter().flatten() {
+                    self.remind(at, Event::Look);
+                }
+            }
+            Order::Move { worker, slice } => self.move_worker(worker, slice),
+            Order::Map { task_type, slice } => self.map_type(task_type, slice),
+            Order::Report { server, tallies } => {
+                let advises = self.seed.is_multiple_of(8);
+                self.call(Told::Tallies { server: names::server(server), advises, tallies });
+            }
+            Order::Goodbye(host) => self.say_goodbye(host),
+            Order::Server => self.introduce_a_server(),
+            Order::Read => self.read_tables(),
+            Order::Standby { looks_after, is_cut } => self.start_standby(looks_after, is_cut),
+            Order::Slip(lasts) => {
+                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
+            }
+        }
+    }
+
+    /// An agent hands a worker the depth that the slice step wants.
+    pub(super) fn set_depth(&mut self, id: WorkerId, depth: u8) {
+        let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
+        if let Some(worker) = (0..self.workers.len()).find(holds) {
+            self.change_quota(worker, depth);
+        }
+    }
+
+    pub(super) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
+        let call = self.brain.call(Host::Worker(0), 0);
+        let (task_type, slice) = (TaskType(task_type), slice.map(names::slice));
+        self.call(Told::SetType { call, task_type, slice });
+    }
+
+    fn say_goodbye(&mut self, host: Host) {
+        let call = self.brain.call(host, 0);
+        let gone = self.life_of(host) ^ 2;
+        self.call(match host {
+            Host::Worker(worker) => Told::WorkerLeave { call, name: self.workers[worker].name(), life: gone },
+            Host::Client(client) => {
+                let (name, incarnation) = (names::client(client), Incarnation(gone));
+                Told::ClientLeave { call, name, incarnation }
+            }
+            Host::Server(server) => {
+                Told::ServerLeave { call, name: self.servers.nodes[server].name(), life: gone }
+            }
+        });
+    }
+
+    fn introduce_a_server(&mut self) {
+        let (name, life) = (names::server(0), 7);
+        let call = self.brain.call(Host::Worker(0), 0);
+        let hello = ServerHello {
+            name: name.clone(),
+            life,
+            at: Endpoint::default(),
+            qpn: Qpn(17),
+            first: Psn::new(0),
+            mtu: 2_048,
+            reliable: true,
+            icrc: true,
+            rings: Vec::new(),
+        };
+        self.call(Told::ServerHello { call, hello });
+        let call = self.brain.call(Host::Worker(0), 0);
+        self.call(Told::ServerLeave { call, name, life });
+    }
+
+    /// As a second reader does who changes nothing.
+    fn read_tables(&mut self) {
+        let Some(program) = &mut self.switch.program else { return };
+        for op in [
+            TableOp::ReadShape,
+            TableOp::ReadType(TaskType(0)),
+            TableOp::ReadSlice(SliceId(0)),
+            TableOp::ReadWorker(WorkerId(0)),
+            TableOp::ReadClient(ClientId(u16::MAX)),
+            TableOp::ReadServer(ServerId(0)),
+            TableOp::ReadRing(SliceId(0), ServerId(0)),
+            TableOp::Drain,
+        ] {
+            program.table(op);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What fails, and how it comes back.
+
+use sluice_control::Event as Told;
+use sluice_wire::Nanos;
+
+use super::event::Event;
+use super::hosts::Host;
+use super::limits::{FAULTS_END, SETTLED, TYPES};
+use super::rack::Rack;
+use super::replay_log::{self, Who};
+use super::scenario::ProcessFailure;
+use super::workers::WorkerProcess;
+use sluice_nodes::names;
+
+/// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
+/// their places.
+const CLEARING: Nanos = Nanos::from_millis(5);
+
+impl Rack<'_> {
+    pub(super) fn process_failure(&mut self, process_failure: ProcessFailure) -> Result<(), String> {
+        let (who, what) = replay_log::process_failure(&process_failure);
+        self.say(who, || what);
+        match process_failure {
+            ProcessFailure::WorkerCrash { worker, back_after } => {
+                self.process_ends(worker);
+                self.after(back_after, Event::WorkerBack(worker));
+            }
+            ProcessFailure::WorkerStall { worker, lasts } => self.stall(worker, lasts),
+            ProcessFailure::Outage { lasts } => {
+                (0..self.workers.len()).for_each(|worker| self.stall(worker, lasts));
+            }
+            ProcessFailure::WorkerFreeze { worker, lasts } => {
+                let until = self.world.now + lasts;
+                self.stall(worker, lasts);
+                for worker in self.scenario.process_of(worker) {
+                    let session = &mut self.workers[worker].session;
+                    session.frozen_until = session.frozen_until.max(until);
+                }
+            }
+            ProcessFailure::ClientFreeze { client, lasts } => {
+                let session = &mut self.clients[client].session;
+                session.frozen_until = session.frozen_until.max(self.world.now + lasts);
+            }
+            ProcessFailure::WorkerCut { worker, lasts } => self.cut(Host::Worker(worker), lasts),
+            ProcessFailure::ClientCut { client, lasts } => self.cut(Host::Client(client), lasts),
+            ProcessFailure::QuotaChange { worker, quota } => self.change_quota(worker, quota),
+            ProcessFailure::TypeMove { task_type, slice } => self.map_type(task_type, Some(slice)),
+            ProcessFailure::WorkerLeave { worker, back_after } => {
+                if self.workers[worker].lives() && !self.workers[worker].leaving {
+                    self.leave(worker)?;
+                }
+                self.after(back_after, Event::WorkerBack(worker));
+            }
+            ProcessFailure::SliceMove { worker, slice } => self.move_worker(worker, slice),
+            ProcessFailure::SwitchRestart { down_for } => {
+                self.switch_goes_down();
+                self.disconnect_brain();
+                self.after(down_for, Event::SwitchBack);
+            }
+            ProcessFailure::ProcessRestart { down_for } => {
+                self.switch_goes_down();
+                self.brain.stop();
+                self.after(down_for, Event::SwitchBack);
+                self.after(down_for, Event::BrainBack);
+            }
+            ProcessFailure::ClientRestart { client } => {
+                let incarnation = self.clients[client].incarnation;
+                self.oracle.abandoned(incarnation);
+                self.start_client(client);
+            }
+            ProcessFailure::ControllerStall { lasts } => {
+                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
+            }
+            ProcessFailure::ControllerCut { lasts } => {
+                self.brain.cut_until = self.brain.cut_until.max(self.world.now + lasts);
+                self.disconnect_brain();
+                self.after(lasts, Event::LinkBack);
+            }
+            ProcessFailure::ControllerRestart { down_for } => {
+                self.brain.stop();
+                self.after(down_for, Event::BrainBack);
+            }
+        }
+        Ok(())
+    }
+
+    /// The new life waits until the old one is gone: one that leaves takes its time.
+    pub(super) fn worker_back(&mut self, worker: usize) {
+        if !self.workers[worker].lives() {
+            self.start_worker(worker);
+        } else if self.workers[worker].leaving {
+            self.after(Nanos::from_micros(100), Event::WorkerBack(worker));
+        }
+    }
+
+    /// Also the controller before loses its connection, until it looks again.
+    fn switch_goes_down(&mut self) {
+        self.switch.stop();
+        self.as_former(Self::disconnect_brain);
+    }
+
+    pub(super) fn switch_back(&mut self) {
+        if self.switch.program.is_none() {
+            self.switch.start();
+            self.say(Who::Rack, || "the switch is back, in a new epoch".to_owned());
+            self.connect_brain();
+        }
+    }
+
+    /// From here on the network is kind, and each slice is given back its workers.
+    pub(super) fn faults_end(&mut self) {
+        self.say(Who::Rack, || "faults end: each slice is given back its workers".to_owned());
+        for worker in 0..self.workers.len() {
+            self.move_worker(worker, worker % self.scenario.slices);
+        }
+        // Where types and workers stand in each other's way, all types go first.
+        let clears = self.scenario.has_narrow_workers() && self.world.now < FAULTS_END + CLEARING;
+        for task_type in 0..TYPES {
+            let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
+            self.map_type(task_type, home);
+        }
+        if self.world.now < SETTLED - Nanos::from_millis(5) {
+            self.after(Nanos::from_millis(3), Event::FaultsEnd);
+        }
+    }
+
+    fn stall(&mut self, worker: usize, lasts: Nanos) {
+        let first = self.scenario.process_of(worker).start;
+        let core = &mut self.workers[first].core;
+        core.stalled_until = core.stalled_until.max(self.world.now + lasts);
+        self.after(lasts, Event::WorkerGoesOn(worker));
+    }
+
+    /// A process is gone, with all workers that live in it.
+    pub(super) fn process_ends(&mut self, worker: usize) {
+        self.workers[self.scenario.process_of(worker)].iter_mut().for_each(WorkerProcess::stop);
+    }
+
+    /// From its next renewal on, if a worker's depth is its host's business.
+    pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
+        if self.scenario.program.hosts_choose_depth() && self.scenario.cores.is_none() {
+            self.scenario.quotas[worker] = quota;
+        }
+    }
+
+    fn cut(&mut self, host: Host, lasts: Nanos) {
+        self.world.network.injector.cut(self.process_at(host), self.world.now + lasts);
+    }
+
+    pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
+        let call = self.brain.call(Host::Worker(worker), 0);
+        let name = self.workers[worker].name();
+        self.call(Told::MoveWorker { call, name, slice: names::slice(slice) });
+    }
+}

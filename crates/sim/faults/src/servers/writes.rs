@@ -1,0 +1,154 @@
+//! What is written into servers' memory, on its way and where it comes.
+
+use sluice_host::rdma::{NAK_EVERY, Received, RoceRefusal};
+use sluice_switch::{Arrival, Replica};
+use sluice_wire::roce::{Acknowledge, NakCode, Syndrome, Write, encode_write_of};
+use sluice_wire::{Handle, Psn, Rkey, ServerId, TaskId, slot_head};
+
+use super::{SLOT_BYTES, path_to, transport};
+use crate::event::Event;
+use crate::limits::FAULTS_END;
+use crate::network::WRITES;
+use crate::rack::Rack;
+use crate::replay_log::{self, Who};
+use crate::switch::ArrivalContext;
+use sluice_nodes::SwitchSide;
+
+/// Room for a WRITE.
+const PACKET_BYTES: usize = SLOT_BYTES + 64;
+/// Of a thousand WRITEs, those that are changed on their way while faults last.
+const CHANGED: u64 = 10;
+
+impl Rack<'_> {
+    /// The very next WRITE of the pair, with a key that no region has.
+    pub(crate) fn intrude(&mut self, server: usize) -> Result<(), String> {
+        let node = &self.servers.nodes[server];
+        let psn = node.expected().unwrap_or_default();
+        let transport = transport(self.servers.reliable);
+        let write = Write { transport, to: node.qpn, psn, rkey: Rkey(99), ..Write::default() };
+        let before = node.memory.clone();
+        let bytes = sealed(&write, server, [&[], &[0xbd; 64]]);
+        self.written(server, &bytes, true)?;
+        let node = &self.servers.nodes[server];
+        if node.memory == before {
+            Ok(())
+        } else {
+            Err("promise 5: a WRITE without a key changed memory".to_owned())
+        }
+    }
+
+    /// One copy of a task leaves for its server.
+    pub(crate) fn send_write(&mut self, task: TaskId, content: Handle, len: u16, replica: &Replica) {
+        let of = |server: &usize| path_to(*server).to() == replica.to;
+        let Some(server) = (0..self.servers.nodes.len()).find(of) else { return };
+        let arrivals = self.arrivals(WRITES);
+        let now = self.world.now;
+        self.tell(Who::Switch, Some(Who::Server(server)), Some(task), |task| {
+            let (psn, address) = (replica.psn, replica.address);
+            let fate = replay_log::fate(now, arrivals);
+            format!("WRITE {psn} of waiting task {task}: {len} bytes to address {address:#x}{fate}")
+        });
+        let write = Write {
+            transport: transport(replica.reliable),
+            to: replica.qpn,
+            psn: replica.psn,
+            ack_request: false,
+            address: replica.address,
+            rkey: replica.rkey,
+        };
+        let mut body = vec![0; len.into()];
+        body.iter_mut().zip(content.0.to_be_bytes().into_iter().cycle()).for_each(|(to, from)| *to = from);
+        let bytes = sealed(&write, server, [&slot_head(task), &body]);
+        for at in arrivals.into_iter().flatten() {
+            let mut bytes = bytes.clone();
+            let changed = self.world.now < FAULTS_END && self.servers.dice.chance(CHANGED);
+            if changed {
+                let bit = self.servers.dice.below(8 * bytes.len() as u64) as usize;
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            self.remind(at, Event::Write { server, bytes, spoilt: changed });
+        }
+    }
+
+    /// A WRITE comes to a server, and waits there while that stands still.
+    pub(crate) fn write_comes(&mut self, server: usize, bytes: Vec<u8>, spoilt: bool) -> Result<(), String> {
+        let goes_on = self.servers.nodes[server].session.frozen_until;
+        if self.world.now < goes_on {
+            self.remind(goes_on, Event::Write { server, bytes, spoilt });
+            return Ok(());
+        }
+        self.written(server, &bytes, spoilt)
+    }
+
+    /// A server takes a WRITE. Of those that nobody spoilt none is for a place that it must not go to.
+    fn written(&mut self, server: usize, bytes: &[u8], spoilt: bool) -> Result<(), String> {
+        let path = path_to(server);
+        let node = &mut self.servers.nodes[server];
+        if !node.lives() {
+            return Ok(());
+        }
+        let Received { outcome, answer, failed } = node.endpoint.receive(bytes, &path);
+        match outcome {
+            Ok(placed) => {
+                let found = node.rings.iter().find(|(region, _)| *region == placed.region);
+                let (_, slice) = *found.ok_or("a WRITE went to a region that is none")?;
+                if !placed.offset.is_multiple_of(SLOT_BYTES) {
+                    return Err(format!("a WRITE to server {server} went to {:x}", placed.offset));
+                }
+                node.behind = 0;
+                node.memory.insert((slice, placed.offset / SLOT_BYTES), placed.bytes.to_vec());
+            }
+            Err(why) if !spoilt && !is_late(why) => {
+                return Err(format!("a WRITE to server {server} was refused: {}", why.name()));
+            }
+            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if self.world.now >= FAULTS_END => {
+                node.behind += 1;
+                if node.behind > 2 * NAK_EVERY {
+                    return Err(format!("server {server} waits for a WRITE that it never gets"));
+                }
+            }
+            Err(_) => {}
+        }
+        if let Some(answer) = answer {
+            self.answer_write(server, &answer);
+        }
+        if failed.is_some() {
+            self.mend(server)?;
+        }
+        Ok(())
+    }
+
+    /// A NAK goes back to the switch.
+    fn answer_write(&mut self, server: usize, answer: &Acknowledge) {
+        if answer.syndrome != Syndrome::Nak(NakCode::Sequence) {
+            return;
+        }
+        let Some(id) = self.servers.nodes[server].row else { return };
+        let arrivals = self.arrivals(WRITES);
+        let (who, now) = (Who::Server(server), self.world.now);
+        self.tell(who, Some(Who::Switch), None, |_| {
+            format!("NAK: misses WRITE {}{}", answer.psn, replay_log::fate(now, arrivals))
+        });
+        for at in arrivals.into_iter().flatten() {
+            self.remind(at, Event::Nak { server, id, expected: answer.psn });
+        }
+    }
+
+    pub(crate) fn nak(&mut self, server: usize, id: ServerId, expected: Psn) -> Result<(), String> {
+        let from = path_to(server).to();
+        self.pass(Arrival::Nak { from, server: id, expected }, ArrivalContext::NOTHING)
+    }
+}
+
+fn sealed(write: &Write, server: usize, body: [&[u8]; 2]) -> Vec<u8> {
+    let mut bytes = vec![0; PACKET_BYTES];
+    let length = encode_write_of(write, body, Some(&path_to(server)), &mut bytes).expect("there is room");
+    bytes.truncate(length);
+    bytes
+}
+
+/// Refusals of what comes out of order, twice, or to a pair that is no more.
+const fn is_late(why: RoceRefusal) -> bool {
+    use RoceRefusal::{Duplicate, Gap, PairInError, UnknownPair};
+    matches!(why, Duplicate | Gap | PairInError | UnknownPair)
+}

@@ -1,0 +1,183 @@
+//! What happens to the switch of a fault run (`nodes::switch`).
+
+use std::mem;
+
+use sluice_switch::{Arrival, Circulating, Refusal, WriteAhead};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
+
+use super::ArrivalContext;
+use crate::hosts::SWITCH;
+use crate::limits::FAULTS_END;
+use crate::rack::Rack;
+use crate::replay_log::{self, Who};
+use sluice_events::{Address, Id, Mail, PacketId, Reused};
+use sluice_nodes::SwitchSide;
+
+/// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
+const PASS: Nanos = Nanos::from_micros(20);
+
+impl Rack<'_> {
+    /// Something comes to the switch: in another life of it than went round nothing comes round.
+    pub(crate) fn at_switch(&mut self, to: Address, mail: Mail) -> Result<(), String> {
+        let world = &mut self.world;
+        match mail {
+            Mail::Packet { from, packet } if self.switch.program.is_none() => {
+                world.packets.free(packet);
+                self.refused_by_switch(from);
+            }
+            Mail::Round(round) if to.place() != self.switch.life => world.rounds.free(round),
+            _ => self.switch_hears(mail)?,
+        }
+        Ok(())
+    }
+
+    pub(crate) fn table_op(&mut self, brain: u32, switch: u32, by: Term, op: TableOp) -> Result<(), String> {
+        if switch != self.switch.life {
+            return Ok(());
+        }
+        let Some(program) = &mut self.switch.program else { return Ok(()) };
+        let obeyed = program.shape().term;
+        if !obeyed.obeys(by, &op) {
+            let answer = TableAnswer::Superseded(obeyed);
+            self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
+            self.answer_brain(brain, answer);
+            return Ok(());
+        }
+        if let TableOp::SetSlice(slice, row) = op {
+            let limit = &mut self.switch.limits[usize::from(slice.0)];
+            *limit = row.limit.max(*limit);
+        }
+        let answer = program.table(op);
+        self.switch.gate.written(&op);
+        // Its state folder.
+        self.switch.config.term = program.shape().term;
+        self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
+        self.check_row(&op)?;
+        if let TableOp::Inject(sweep) = op {
+            self.pass(Arrival::Control(sweep), ArrivalContext::NOTHING)?;
+        }
+        self.answer_brain(brain, answer);
+        Ok(())
+    }
+
+    /// A large task's bytes go to the slab, if there is room.
+    fn reserve(&mut self, submit: &mut Submit) -> bool {
+        if submit.payload.handle == Handle::NONE {
+            return true;
+        }
+        if self.world.now < FAULTS_END && self.dice.chance(self.scenario.no_room) {
+            submit.payload.handle = Handle::NONE;
+            return false;
+        }
+        submit.payload = self.switch.slab.keep(submit.payload);
+        true
+    }
+
+    /// When the pass that comes to the queue now looked at the clock, which may be hours ahead of the hosts'.
+    /// On a switch with many CPUs that is now and then before another looked that got there first.
+    fn looked(&mut self) -> Nanos {
+        let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
+        self.world.now.since(on_its_way) + self.scenario.long.ahead(self.world.now)
+    }
+
+    /// What a packet's bytes consist of, or where they were kept if the switch keeps any; and whether there
+    /// was room for them.
+    fn bytes_in(&mut self, packet: &mut Packet) -> (Handle, bool) {
+        match packet {
+            Packet::Submit(submit) if self.scenario.keeps_no_bytes() => {
+                (mem::replace(&mut submit.payload.handle, Handle::NONE), true)
+            }
+            packet if self.scenario.keeps_no_bytes() => {
+                (packet.payload().map_or(Handle::NONE, |payload| payload.handle), true)
+            }
+            // A reply's bytes go on with it: only tasks' are kept.
+            Packet::Submit(submit) => {
+                let room = self.reserve(submit);
+                (submit.payload.handle, room)
+            }
+            _ => (Handle::NONE, true),
+        }
+    }
+}
+
+impl SwitchSide for Rack<'_> {
+    type ArrivalContext = ArrivalContext;
+
+    fn rounds(&mut self) -> &mut Reused<Circulating> {
+        &mut self.world.rounds
+    }
+
+    fn takes_in(&mut self, from: Address, id: PacketId) -> Result<(ArrivalContext, bool), String> {
+        let mut packet = *self.world.packets.get(id);
+        let (bytes, room) = self.bytes_in(&mut packet);
+        *self.world.packets.get_mut(id) = packet;
+        Ok((ArrivalContext { bytes, from: Some(Who::at(from)), task: replay_log::task_of(&packet) }, room))
+    }
+
+    fn comes_round(&mut self, id: Id<Circulating>) -> Result<ArrivalContext, String> {
+        let mut round = *self.world.rounds.get(id);
+        let bytes =
+            if self.scenario.keeps_no_bytes() { self.take_back(&mut round)? } else { round.payload() };
+        *self.world.rounds.get_mut(id) = round;
+        Ok(ArrivalContext { bytes, ..ArrivalContext::NOTHING })
+    }
+
+    fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
+        let now = self.looked();
+        let Some(mut verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
+        self.follows(&mut verdict, context)
+    }
+
+    fn lets_out(
+        &mut self,
+        _: Address,
+        packet: &mut Packet,
+        context: ArrivalContext,
+    ) -> Result<Nanos, String> {
+        match packet {
+            Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
+                if payload.is_large() && *place == Place::Here {
+                    payload.handle = context.bytes;
+                }
+            }
+            Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
+                *payload = self.switch.slab.give_back(payload.handle)?;
+            }
+            // What came round with a poll that ends here waits now.
+            Packet::Dispatch(_) | Packet::Empty(_) => {}
+            _ => self.forgets(context.bytes)?,
+        }
+        Ok(self.world.now)
+    }
+
+    /// Something goes round in this life of the switch.
+    fn goes_round(&mut self, round: &mut Circulating, context: ArrivalContext) -> Result<(), String> {
+        if self.scenario.keeps_no_bytes() {
+            self.keep_bytes(round, context.bytes);
+        }
+        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
+        let lane = self.world.engine.lane(self.scenario.round);
+        self.world.send_round(lane, to, at, round);
+        Ok(())
+    }
+
+    fn writes_ahead(&mut self, write: &WriteAhead, context: ArrivalContext) -> Result<(), String> {
+        if self.scenario.writes_ahead {
+            self.write_ahead(write, context.bytes);
+        }
+        self.forgets(context.bytes)
+    }
+
+    fn drops(&mut self, why: Refusal, context: ArrivalContext) -> Result<(), String> {
+        self.tell(Who::Switch, context.from, context.task, |_| replay_log::dropped(why));
+        self.forgets(context.bytes)
+    }
+
+    fn forgets(&mut self, bytes: Handle) -> Result<(), String> {
+        if bytes != Handle::NONE && !self.scenario.keeps_no_bytes() {
+            self.switch.slab.give_back(bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its
+//! life ends.
+
+mod side;
+
+use sluice_control::RingPlace;
+use sluice_host::worker::{Worker, WorkerSettings};
+use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::{Nanos, TaskId};
+
+use super::bytes::Bytes;
+use super::controller::{TRANSIT, retry_horizon};
+use super::early::EarlyBook;
+use super::hosts::{ControllerSession, worker_at};
+use super::limits::PROBE_LONGEST;
+use super::oracle::Life;
+use super::pieces::Pieces;
+use super::scenario::Scenario;
+use sluice_nodes::names;
+use sluice_nodes::{Core, Node};
+
+/// A worker's process, if it lives.
+#[derive(Debug)]
+pub(super) struct WorkerProcess {
+    pub(super) node: Option<Node<Worker>>,
+    pub(super) life: Life,
+    pub(super) leaving: bool,
+    index: u16,
+    starts: u16,
+    pub(super) grant: Option<WorkerRegistration>,
+    /// Where its server keeps what is written ahead for its slice, as the controller last said.
+    pub(super) ring: Option<RingPlace>,
+    /// The highest quota that this life was granted.
+    pub(super) quota_highest: u8,
+    pub(super) session: ControllerSession,
+    /// The bytes of the tasks that it holds, and of the replies that it keeps.
+    pub(super) tasks: Bytes,
+    pub(super) replies: Bytes,
+    /// What each task's bytes consist of.
+    pub(super) pieces: Pieces,
+    /// Tasks in hand that came after they were given up for lost.
+    pub(super) late_in_hand: Vec<TaskId>,
+    pub(super) core: Core,
+    /// How many tasks came too late before the packet in hand.
+    late: u64,
+    pub(super) early: EarlyBook,
+    /// How often its server's queue pair failed.
+    pub(super) rejoins: u32,
+}
+
+impl WorkerProcess {
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            node: None,
+            life: 0,
+            leaving: false,
+            index: index as u16,
+            starts: 0,
+            grant: None,
+            ring: None,
+            quota_highest: 0,
+            session: ControllerSession::default(),
+            tasks: Bytes::default(),
+            replies: Bytes::default(),
+            pieces: Pieces::new(),
+            late_in_hand: Vec::new(),
+            core: Core::default(),
+            late: 0,
+            early: EarlyBook::default(),
+            rejoins: 0,
+        }
+    }
+
+    /// The process is gone, with everything in it.
+    pub(super) fn stop(&mut self) {
+        self.node = None;
+        self.life = 0;
+        self.core = Core::default();
+    }
+
+    /// The process, which began as this worker, goes on behind another address.
+    pub(super) fn change_address(&mut self, first: usize) {
+        self.starts += 1;
+        if let Some(node) = &mut self.node {
+            node.at = worker_at(first as u16, self.starts);
+        }
+    }
+
+    pub(super) const fn lives(&self) -> bool {
+        self.node.is_some()
+    }
+
+    pub(super) fn machine(&self) -> Option<&Worker> {
+        self.node.as_ref().map(|node| &node.machine)
+    }
+
+    fn late(&self) -> u64 {
+        self.machine().map_or(0, |machine| machine.stats().late)
+    }
+
+    pub(super) fn name(&self) -> String {
+        names::worker(self.index.into())
+    }
+}
+
+pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
+    WorkerSettings {
+        first_rtt: Nanos::from_micros(20),
+        probe_longest: PROBE_LONGEST,
+        probe_max_busy: Nanos::from_millis(1),
+        retry_horizon: retry_horizon(scenario),
+        transit: TRANSIT,
+        held_max: scenario.held_max,
+        replies_max: scenario.replies_max,
+        reply_bytes_max: 5_000 * scenario.replies_max.max(10),
+        early: scenario.early.map(|early| early.settings),
+        patience: scenario.program.patience(),
+        at_once: if scenario.cores.is_some() { scenario.held_max } else { 1 },
+        ..WorkerSettings::default()
+    }
+}

@@ -1,0 +1,203 @@
+//! The protocol's promises under faults, over many seeds.
+
+use std::process::Command;
+use std::thread;
+
+use sluice_faults::{Broken, RackKind, replay, run, run_many};
+use sluice_switch::registry::Choice;
+
+#[test]
+fn ten_thousand_seeds_of_rain_keep_every_promise() {
+    keeps_every_promise("rain", 10_000);
+}
+
+/// Rain with ranks and the other programs, as many seeds as fit in about the same time: a polled one takes
+/// seven times as long. One that is new in the registry is tried as its example says.
+#[test]
+fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
+    let of = [
+        ("rain:2,ranked", 1_000),
+        ("rain:4,ranked", 1_000),
+        ("rain:2,classes=4", 1_000),
+        ("rain:2,labels", 1_000),
+        ("rain:2,labels,wait=4", 500),
+        ("rain:4,ranked,classes=2,patient=4", 500),
+        ("r2p2:2", 1_000),
+        ("r2p2:9", 250),
+        ("server:1", 500),
+        ("server:3", 250),
+        ("draconis:poll=20us", 500),
+        ("draconis:poll=20us,classes=4", 250),
+        ("draconis:poll=20us,labels", 250),
+        ("draconis:poll=20us,classes=2,jobs=5", 250),
+        ("racksched:2", 1_500),
+        ("racksched:2,tracked", 1_500),
+        ("pallas", 1_500),
+        ("pallas:weights=3/1", 1_500),
+        ("horus", 1_500),
+        ("horus:resubmit=writes,idle=uncounted", 500),
+    ];
+    let is_of = |policy: &str, name: &str| policy.split(':').next() == Some(name);
+    let is_new = |name: &str| name != "rain" && !of.iter().any(|(policy, _)| is_of(policy, name));
+    let new = Choice::all().filter(|program| is_new(program.name)).map(|program| (program.example, 500));
+    for (policy, seeds) in of.into_iter().chain(new) {
+        keeps_every_promise(policy, seeds);
+    }
+}
+
+/// Their workers are lanes: several live and die together, answer for each other, and run all that they hold
+/// at once.
+#[test]
+fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
+    for (policy, seeds) in [("rain:1", 1_000), ("rain:2,classes=4", 250), ("rain:2,labels", 250)] {
+        let kind = RackKind::of_servers(program(policy)).expect("it suits them");
+        keep_every_promise(&kind, " --cores", seeds);
+    }
+}
+
+#[test]
+fn what_servers_of_many_cores_have_no_use_for_is_refused_in_a_line() {
+    for (policy, what) in [
+        ("rain:2,patient,early", "early tokens"),
+        ("rain:2,patient", "patience"),
+        ("rain:adaptive", "adaptive depths"),
+        ("r2p2:2", "other ways of giving tasks to workers"),
+    ] {
+        let why = RackKind::of_servers(program(policy)).expect_err("it does not suit them").to_string();
+        assert!(why.contains(what) && why.ends_with("take rain:1") && !why.contains('\n'), "{policy}: {why}");
+    }
+}
+
+fn program(policy: &str) -> Choice {
+    Choice::parse(policy).expect("a policy")
+}
+
+fn keeps_every_promise(policy: &str, seeds: u64) {
+    keep_every_promise(&RackKind::of(program(policy)), "", seeds);
+}
+
+fn keep_every_promise(kind: &RackKind, flags: &str, seeds: u64) {
+    let program = kind.program();
+    let policy = program.to_string();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let many = run_many(kind, 0..seeds, threads, |_| true);
+    if let Some(broken) = many.broken {
+        let again = format!("sluice replay-fault {} --policy {policy}{flags}", broken.seed);
+        panic!("{policy}: {broken}\n  commit {}; to see its packets: {again}", commit());
+    }
+    let told = format!("{policy}: {} runs: {:?}", many.runs, many.tally);
+    println!("{told}");
+    assert!(seeds < 1_000 || many.tally.is_explained(kind), "{told}");
+    assert!(many.tally.has_room(), "{told}");
+    assert!(many.tally.replied * 10 >= many.tally.submitted * 8, "{told}");
+    assert!(many.tally.run_again > 0, "no seed made a task run twice: the faults are too kind; {told}");
+}
+
+/// In these seeds a poll that finds its task in the last class goes round for up to 0.3 ms before, so that
+/// the rack would bear less than half of what is sent if only services were counted.
+#[test]
+fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
+    let kind = RackKind::of(program("draconis:poll=20us,classes=4"));
+    for seed in [1064, 1348, 1362, 1420, 2232] {
+        run(&kind, seed).unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
+/// Seeds that broke a promise once, by what was wrong.
+const BROKE: [(&str, &str, &[u64]); 10] = [
+    // Who looked at balances made the controller's own looks ever rarer, so that a worker that had to wait
+    // for tasks of former types waited for tens of milliseconds after they had run.
+    ("rain:2,patient,early", "", &[516_983]),
+    ("server:1", "", &[516_983, 706_380]),
+    // The runs' own: a switch restarted, and the controller before was not told that its connection was gone.
+    ("server:1", "", &[714_315]),
+    // Who had got a dead client's address said nothing when it was asked for the bytes of that one's tasks,
+    // and each held a worker's place for all its questions.
+    ("rain:2,labels", "", &[512_789]),
+    // A round trip through a switch that stood still became the time for which a lost DISPATCH was waited
+    // for, four times over.
+    ("rain:1", " --cores", &[712_291]),
+    // A lane that was lent to another slice, and let in there for a few tasks, sent tokens for all its room.
+    ("rain:1", " --cores", &[714_227]),
+    // A server that stood still for longer than its lease got its row again, which counted WRITEs from the
+    // reliable pair's first number on: the pair was far ahead, and took each for one that had come before.
+    ("rain:2,patient,early", "", &[32_001_252]),
+    // Two late tasks of a lane, beyond the room of its server, never got their bytes. When it let them go it
+    // sent a token for each, though another lane's tokens had all the room.
+    ("rain:2,labels", " --cores", &[40_000_553]),
+    // A sweep was sent while another was about, and taken to be under way for as long as tasks took tokens of
+    // the first rank: stale ones of the last kept a worker out for 36 ms.
+    ("rain:4,ranked", "", &[40_001_614]),
+    // The runs' own: workers said that they bear what they would if no poll went round. Ten times what they
+    // bear could wait for 8 ms, each task was sent four times meanwhile, and nothing else was served.
+    ("draconis:poll=20us,classes=4", "", &[50_000_176]),
+];
+
+#[test]
+fn seeds_that_broke_a_promise_once_keep_it() {
+    for (policy, flags, seeds) in BROKE {
+        let program = program(policy);
+        let servers = || RackKind::of_servers(program).expect("it suits them");
+        let kind = if flags.is_empty() { RackKind::of(program) } else { servers() };
+        for seed in seeds {
+            run(&kind, *seed).unwrap_or_else(|broken| panic!("{policy}{flags}: {broken}"));
+        }
+    }
+}
+
+/// In this seed an operator maps both types to the slice of one worker, so that its queue is full for 8 ms,
+/// and 1,280 tasks are refused. A place that a repeat takes is the room of one of them, not of all.
+#[test]
+fn a_repeat_in_a_full_queue_explains_one_refusal() {
+    let kind = RackKind::of(program("rain:2,labels"));
+    let many = run_many(&kind, 60_004_228..60_004_229, 1, |_| true);
+    assert!(many.broken.is_none() && many.tally.refused > 1_000, "{:?}", many.tally);
+    assert_eq!(many.tally.crowded_out, 1, "{:?}", many.tally);
+}
+
+/// What was healed is what keeps the promises: the same seeds, without it and with it.
+#[test]
+fn as_published_draconis_breaks_a_promise_that_it_keeps_when_healed() {
+    let broken = |policy: &str| run_many(&RackKind::of(program(policy)), 0..100, 1, |_| true).broken;
+    let published = broken("draconis:poll=20us,as-published").expect("adds overran the ring");
+    assert!(published.what.starts_with("promise 6: "), "{published}");
+    assert!(broken("draconis:poll=20us").is_none());
+}
+
+#[test]
+fn one_seed_replays_one_run_to_the_letter() {
+    let record = |seed| {
+        let mut lines = Vec::new();
+        let outcome = replay(&RackKind::default(), seed, &mut |line| lines.push(line.to_owned()));
+        (outcome, lines)
+    };
+    let (outcome, lines) = record(7);
+    assert_eq!(record(7), (outcome.clone(), lines.clone()));
+    assert_eq!(run(&RackKind::default(), 7), outcome, "watching a run changes nothing");
+    assert!(lines.iter().any(|line| line.what.starts_with("DISPATCH task")));
+}
+
+fn commit() -> String {
+    let output = Command::new("git").args(["describe", "--always", "--dirty"]).output();
+    output.map_or_else(
+        |_| "unknown".to_owned(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+#[test]
+fn a_broken_promise_is_told_with_its_number_and_its_name() {
+    let broken = |what: &str| Broken { seed: 7, at_ns: 50_041_000, what: what.to_owned() }.to_string();
+    assert_eq!(
+        broken("promise 4: client 0 waits"),
+        "seed 7 at 50041 us: promise 4 (nobody stuck): client 0 waits"
+    );
+    assert_eq!(broken("no promise 4: at all"), "seed 7 at 50041 us: no promise 4: at all");
+    let page = include_str!("../../../../docs/manual/faults.md");
+    for (number, name) in
+        [(1, "one outcome"), (4, "nobody stuck"), (6, "bounded memory"), (7, "right worker")]
+    {
+        assert!(broken(&format!("promise {number}: x")).contains(&format!("promise {number} ({name}): x")));
+        assert!(page.contains(&format!("| {number} | {name} |")), "docs/manual/faults.md: {number} {name}");
+    }
+}
