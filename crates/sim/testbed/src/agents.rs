@@ -1,5 +1,5 @@
-//! What lies between two services of a worker in a testbed, for the agents of simulated racks and of live ones
-//! that stand for it.
+//! What lies between two services of a worker in a testbed, for the agents of simulated racks and of live
+//! ones that stand for it.
 
 use sluice_host::agent::Way;
 
