@@ -1,7 +1,8 @@
 //! Virtual time: all real state machines together, in one thread, replayed from one seed.
 //!
 //! [`faults`] runs a whole rack (switch, controller, workers, clients) through losses, crashes and
-//! restarts and holds it to the protocol's promises; `rack` measures one packet by packet; both drive the
+//! restarts and holds it to the protocol's promises; `racks` measures one, or several below
+//! spines, packet by packet; both drive the
 //! same `nodes`. [`workload`] says what a rack is asked to do, [`stats`] turns what runs measure into
 //! numbers with intervals, and [`study`] holds many points of many policies against each other. A
 //! [`point`](point::Point) is one of them: a [`policy`] on a [`testbed`] under one load.
@@ -22,7 +23,7 @@ mod names;
 mod nodes;
 pub mod point;
 pub mod policy;
-mod rack;
+mod racks;
 mod replicate;
 pub mod server;
 pub mod sparrow;

@@ -13,7 +13,7 @@ use crate::datacenter::System;
 use crate::error::SimError;
 use crate::fabric::Scheme;
 use crate::ideal::Reference;
-use crate::rack::software::detour;
+use crate::racks::software::detour;
 use crate::server::Orchestration;
 use crate::sparrow::Sparrow;
 use crate::testbed::Testbed;

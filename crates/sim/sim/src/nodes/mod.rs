@@ -1,14 +1,13 @@
 //! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the
 //! machine's calls, and what the machine says sends, reminders and callbacks.
 //!
-//! Curves (`rack`) and fault runs (`faults`) drive the same nodes. What they differ in they say through the
-//! traits [`Scene`], [`ClientSide`],
-//! [`SwitchSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are counted, in a fault
+//! Curves (`racks`) and fault runs (`faults`) drive the same nodes. A switch says in its verdict what follows,
+//! and each of the two carries that out. What they differ in beside they say through the traits [`Scene`],
+//! [`ClientSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are counted, in a fault
 //! run there are bytes, an oracle, a story, and lives that end.
 
 mod client;
 mod core;
-mod switch;
 mod tag;
 mod wakeup;
 mod worker;
@@ -17,7 +16,6 @@ use sluice_wire::{Nanos, Packet};
 
 pub(crate) use client::{ClientCall, ClientSide};
 pub(crate) use core::{Core, TaskRun};
-pub(crate) use switch::SwitchSide;
 pub(crate) use tag::TaskTag;
 pub(crate) use wakeup::Wakeup;
 pub(crate) use worker::{Start, WorkerCall, WorkerSide};
@@ -32,13 +30,31 @@ pub(crate) type PacketPool = Reused<Packet>;
 pub(crate) struct Node<M> {
     pub(crate) machine: M,
     pub(crate) at: Address,
+    /// The switch that it speaks to.
+    pub(crate) switch: Address,
+    /// Whose it is, where several applications share a datacenter.
+    pub(crate) pool: u16,
     pub(crate) wakeup: Wakeup,
 }
 
 impl<M> Node<M> {
-    pub(crate) const fn new(machine: M, at: Address) -> Self {
-        Self { machine, at, wakeup: Wakeup::NONE }
+    /// A host of the first pool.
+    pub(crate) const fn new(machine: M, at: Address, switch: Address) -> Self {
+        Self { machine, at, switch, pool: 0, wakeup: Wakeup::NONE }
     }
+
+    pub(crate) const fn sender(&self) -> Sender {
+        Sender { at: self.at, switch: self.switch, pool: self.pool }
+    }
+}
+
+/// Who sends a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    pub(crate) at: Address,
+    /// The switch that it speaks to.
+    pub(crate) switch: Address,
+    pub(crate) pool: u16,
 }
 
 /// What a call of a host's machine takes.
@@ -67,13 +83,11 @@ pub(crate) trait Scene {
 
     fn now(&self) -> Nanos;
 
-    fn switch_at(&self) -> Address;
-
     /// Where packets lie until they have been received.
     fn packets(&mut self) -> &mut PacketPool;
 
     /// Sends a packet that leaves then, and is made where it lies.
-    fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
+    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
 }
 
 /// What a run makes of something, unless it ends there.

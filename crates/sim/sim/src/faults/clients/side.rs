@@ -7,7 +7,7 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Incarnation, Nanos, Payload, Submit, TaskId, TaskType};
 
 use super::ClientProcess;
-use crate::events::{Address, Mail, PacketId};
+use crate::events::{Mail, PacketId};
 use crate::faults::controller::SIZES;
 use crate::faults::event::Event;
 use crate::faults::hosts::{Host, SWITCH, client_at};
@@ -29,7 +29,7 @@ impl Rack<'_> {
         let node = &mut self.clients[client];
         node.starts += 1;
         *node = ClientProcess {
-            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts)),
+            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts), SWITCH),
             incarnation,
             starts: node.starts,
             ..ClientProcess::new(client)
@@ -177,11 +177,7 @@ impl ClientSide for Rack<'_> {
         &mut self.client_actions
     }
 
-    fn front(&self, _: usize) -> Address {
-        SWITCH
-    }
-
-    fn tries(&mut self, submit: &Submit) -> Result<Option<Payload>, String> {
+    fn tries(&mut self, _: usize, submit: &Submit) -> Result<Option<Payload>, String> {
         self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
         Ok(Some(request(submit.task)))
     }

@@ -12,7 +12,6 @@ use crate::faults::network::WRITES;
 use crate::faults::rack::Rack;
 use crate::faults::replay_log::{self, Who};
 use crate::faults::switch::ArrivalContext;
-use crate::nodes::SwitchSide;
 
 /// Room for a WRITE.
 const PACKET_BYTES: usize = SLOT_BYTES + 64;

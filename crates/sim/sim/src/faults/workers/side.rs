@@ -6,7 +6,7 @@ use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 use super::WorkerProcess;
 use crate::events::PacketId;
 use crate::faults::event::Event;
-use crate::faults::hosts::{Host, worker_at};
+use crate::faults::hosts::{Host, SWITCH, worker_at};
 use crate::faults::inspection::nothing_is_due;
 use crate::faults::oracle::{Life, answer, fails};
 use crate::faults::pieces::{content, content_of};
@@ -26,7 +26,7 @@ impl Rack<'_> {
             let node = &mut self.workers[worker];
             node.starts += 1;
             *node = WorkerProcess {
-                node: Some(Node::new(Worker::new(), worker_at(first as u16, node.starts))),
+                node: Some(Node::new(Worker::new(), worker_at(first as u16, node.starts), SWITCH)),
                 life,
                 starts: node.starts,
                 ..WorkerProcess::new(worker)
