@@ -7,7 +7,7 @@ use sluice_host::client::{Client, ClientSettings};
 use sluice_wire::{Handle, Incarnation, Nanos, Payload};
 
 use super::bytes::Bytes;
-use super::hosts::{ControllerSession, client_at};
+use super::hosts::{ControllerSession, SWITCH, client_at};
 use super::limits::START;
 use super::pieces::{Pieces, content_of, pieces, put};
 use super::scenario::Scenario;
@@ -34,7 +34,7 @@ pub(super) struct ClientProcess {
 impl ClientProcess {
     pub(super) fn new(index: usize) -> Self {
         Self {
-            node: Node::new(Client::new(Incarnation(0), START), client_at(0, 0)),
+            node: Node::new(Client::new(Incarnation(0), START), client_at(0, 0), SWITCH),
             incarnation: Incarnation(0),
             index: index as u16,
             starts: 0,

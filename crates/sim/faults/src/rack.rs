@@ -21,8 +21,8 @@ use super::servers::Servers;
 use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
 use sluice_events::dice::Dice;
-use sluice_events::{Address, Copies, Mail, World, WorldEvent};
-use sluice_nodes::{ClientSide, PacketPool, Scene, WorkerSide};
+use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
+use sluice_nodes::{ClientSide, PacketPool, Scene, Sender, WorkerSide};
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
@@ -67,21 +67,13 @@ impl Scene for Rack<'_> {
         self.world.now
     }
 
-    fn switch_at(&self) -> Address {
-        SWITCH
-    }
-
     fn packets(&mut self) -> &mut PacketPool {
         &mut self.world.packets
     }
 
-    fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
-        let lies = self.world.packets.make(make);
-        let packet = *self.world.packets.get(lies);
-        let arrivals = self.world.send_copies(from, to, leaves, lies);
-        self.tell(Who::at(from), Some(Who::at(to)), replay_log::task_of(&packet), |task| {
-            replay_log::packet(&packet, task) + &replay_log::fate(leaves, arrivals)
-        });
+    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
+        let packet = self.world.packets.make(make);
+        self.send_at(from.at, to, leaves, packet);
     }
 }
 
@@ -153,7 +145,17 @@ impl<'t> Rack<'t> {
 
     /// Puts a packet on the network.
     pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
-        Scene::send(self, from, to, self.world.now, |place| *place = packet);
+        let packet = self.world.packets.keep(&packet);
+        self.send_at(from, to, self.world.now, packet);
+    }
+
+    /// The same of a packet that leaves then.
+    pub(super) fn send_at(&mut self, from: Address, to: Address, leaves: Nanos, lies: PacketId) {
+        let packet = *self.world.packets.get(lies);
+        let arrivals = self.world.send_copies(from, to, leaves, lies);
+        self.tell(Who::at(from), Some(Who::at(to)), replay_log::task_of(&packet), |task| {
+            replay_log::packet(&packet, task) + &replay_log::fate(leaves, arrivals)
+        });
     }
 
     /// When the copies of what is no packet of ours arrive, sent now over a way that is open.

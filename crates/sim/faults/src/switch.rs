@@ -1,5 +1,4 @@
-//! The switch's process: its program and life, a node as in curves (`nodes::switch`), and the bytes that
-//! it keeps.
+//! The switch's process: its program and life, and the bytes that it keeps.
 
 mod side;
 

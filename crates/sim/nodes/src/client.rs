@@ -5,7 +5,7 @@ use std::mem;
 use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
 use sluice_wire::{Nanos, Need, Packet, Payload, Submit, TaskId};
 
-use super::{Call, Node, Scene, Try, keep_room};
+use super::{Call, Scene, Sender, Try, keep_room};
 use sluice_events::{Address, PacketId};
 
 /// A call of a client's machine.
@@ -19,11 +19,8 @@ pub trait ClientSide: Scene {
     /// What clients' machines say; empty between calls.
     fn clients_say(&mut self) -> &mut Vec<Action>;
 
-    /// Where a client's tasks go.
-    fn front(&self, client: usize) -> Address;
-
     /// A try of a task leaves; with these bytes, if not with those that the machine knows of.
-    fn tries(&mut self, submit: &Submit) -> Try<Self, Option<Payload>>;
+    fn tries(&mut self, client: usize, submit: &Submit) -> Try<Self, Option<Payload>>;
 
     /// A task has ended.
     fn ends(&mut self, client: usize, task: TaskId, tag: u64, how: &Outcome) -> Try<Self>;
@@ -75,15 +72,15 @@ pub trait ClientSide: Scene {
     /// Does what a client's machine said.
     #[inline]
     fn client_acts(&mut self, client: usize) -> Try<Self> {
-        let ClientCall { now, node: &mut Node { at, ref machine, .. }, out, .. } = self.client(client);
-        let jobs = machine.jobs();
+        let ClientCall { now, node, out, .. } = self.client(client);
+        let (jobs, from) = (node.machine.jobs(), node.sender());
         let actions = mem::take(out);
         let mut bundle = Bundle::new(jobs);
         for action in &actions {
-            self.client_does(client, (at, now), action, &mut bundle)?;
+            self.client_does(client, (from, now), action, &mut bundle)?;
         }
         if !bundle.is_off() {
-            self.client_closes(client, (at, now), &mut bundle);
+            self.client_closes((from, now), &mut bundle);
         }
         keep_room(self.clients_say(), actions);
         if self.wakes_clients() {
@@ -97,27 +94,27 @@ pub trait ClientSide: Scene {
     fn client_does(
         &mut self,
         client: usize,
-        (at, now): (Address, Nanos),
+        (from, now): (Sender, Nanos),
         action: &Action,
         bundle: &mut Bundle,
     ) -> Try<Self> {
         match action {
             Action::ToSwitch(submit) => {
-                let bytes = self.tries(submit)?;
+                let bytes = self.tries(client, submit)?;
                 if !bundle.is_off() {
                     let task = Submit { payload: bytes.unwrap_or(submit.payload), ..*submit };
-                    self.client_bundles(client, (at, now), &task, bundle);
+                    self.client_bundles((from, now), &task, bundle);
                     return Ok(());
                 }
-                self.send(at, self.front(client), now, |place| submit_into(place, submit, bytes));
+                self.send(from, from.switch, now, |place| submit_into(place, submit, bytes));
             }
             Action::Done { tag, task, outcome, .. } => self.ends(client, *task, *tag, outcome)?,
             Action::Gone { to, packet } => {
-                self.send(at, Address::of(to), now, |place| *place = Packet::Part(*packet));
+                self.send(from, Address::of(to), now, |place| *place = Packet::Part(*packet));
             }
             Action::Need { to, packet } => {
-                let need = Need { asker_at: at.endpoint(), ..*packet };
-                self.send(at, Address::of(to), now, |place| *place = Packet::Need(need));
+                let need = Need { asker_at: from.at.endpoint(), ..*packet };
+                self.send(from, Address::of(to), now, |place| *place = Packet::Need(need));
             }
             bytes_or_controller => self.client_keeps(client, bytes_or_controller)?,
         }
@@ -125,24 +122,18 @@ pub trait ClientSide: Scene {
     }
 
     /// A task leaves with those before it, or behind them.
-    fn client_bundles(
-        &mut self,
-        client: usize,
-        (at, now): (Address, Nanos),
-        task: &Submit,
-        bundle: &mut Bundle,
-    ) {
+    fn client_bundles(&mut self, (from, now): (Sender, Nanos), task: &Submit, bundle: &mut Bundle) {
         let (before, is_alone) = bundle.put(task);
         for packet in before.into_iter().chain(is_alone.then_some(Packet::Submit(*task))) {
-            self.send(at, self.front(client), now, |place| *place = packet);
+            self.send(from, from.switch, now, |place| *place = packet);
         }
     }
 
     /// What was put together leaves.
     #[inline]
-    fn client_closes(&mut self, client: usize, (at, now): (Address, Nanos), bundle: &mut Bundle) {
+    fn client_closes(&mut self, (from, now): (Sender, Nanos), bundle: &mut Bundle) {
         if let Some(packet) = bundle.close() {
-            self.send(at, self.front(client), now, |place| *place = packet);
+            self.send(from, from.switch, now, |place| *place = packet);
         }
     }
 

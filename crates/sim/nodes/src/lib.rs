@@ -1,17 +1,16 @@
 //! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the
 //! machine's calls, and what the machine says sends, reminders and callbacks.
 //!
-//! Curves (`rack`) and fault runs (`faults`) drive the same nodes. What they differ in they say through the
-//! traits [`Scene`], [`ClientSide`],
-//! [`SwitchSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are counted, in a fault
-//! run there are bytes, an oracle, a story, and lives that end.
+//! Curves (`racks`) and fault runs (`faults`) drive the same nodes. A switch says in its verdict what
+//! follows, and each of the two carries that out. What they differ in beside they say through the traits
+//! [`Scene`], [`ClientSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are
+//! counted, in a fault run there are bytes, an oracle, a story, and lives that end.
 #![forbid(unsafe_code)]
 
 pub mod names;
 
 mod client;
 mod core;
-mod switch;
 mod tag;
 mod wakeup;
 mod worker;
@@ -20,7 +19,6 @@ use sluice_wire::{Nanos, Packet};
 
 pub use client::{ClientCall, ClientSide};
 pub use core::{Core, TaskRun};
-pub use switch::SwitchSide;
 pub use tag::TaskTag;
 pub use wakeup::Wakeup;
 pub use worker::{Start, WorkerCall, WorkerSide};
@@ -37,15 +35,35 @@ pub struct Node<M> {
     pub machine: M,
     /// Where it is.
     pub at: Address,
+    /// The switch that it speaks to.
+    pub switch: Address,
+    /// Whose it is, where several applications share a datacenter.
+    pub pool: u16,
     /// When it is to be woken.
     pub wakeup: Wakeup,
 }
 
 impl<M> Node<M> {
-    /// A machine that nobody has to wake yet.
-    pub const fn new(machine: M, at: Address) -> Self {
-        Self { machine, at, wakeup: Wakeup::NONE }
+    /// A host of the first pool, which nobody has to wake yet.
+    pub const fn new(machine: M, at: Address, switch: Address) -> Self {
+        Self { machine, at, switch, pool: 0, wakeup: Wakeup::NONE }
     }
+
+    /// As the sender of a packet.
+    pub const fn sender(&self) -> Sender {
+        Sender { at: self.at, switch: self.switch, pool: self.pool }
+    }
+}
+
+/// Who sends a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    /// Where it is.
+    pub at: Address,
+    /// The switch that it speaks to.
+    pub switch: Address,
+    /// Whose it is, where several applications share a datacenter.
+    pub pool: u16,
 }
 
 /// What a call of a host's machine takes.
@@ -79,14 +97,11 @@ pub trait Scene {
     /// The time.
     fn now(&self) -> Nanos;
 
-    /// Where the switch is.
-    fn switch_at(&self) -> Address;
-
     /// Where packets lie until they have been received.
     fn packets(&mut self) -> &mut PacketPool;
 
     /// Sends a packet that leaves then, and is made where it lies.
-    fn send(&mut self, from: Address, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
+    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
 }
 
 /// What a run makes of something, unless it ends there.

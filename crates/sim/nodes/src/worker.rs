@@ -8,7 +8,7 @@ use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Need, Packet, Payload, Reply, ReplyStatus};
 
 use super::core::{Core, Duty, TaskRun};
-use super::{Call, Node, Scene, Try, Wakeup, keep_room};
+use super::{Call, Scene, Sender, Try, Wakeup, keep_room};
 use sluice_events::{Address, PacketId};
 
 /// A call of a worker's machine.
@@ -32,11 +32,6 @@ pub trait WorkerSide: Scene {
 
     /// Where a worker's core is.
     fn desk(&mut self, worker: usize) -> usize;
-
-    /// The switch that a worker stands below.
-    fn switch_of(&self, _worker: usize) -> Address {
-        self.switch_at()
-    }
 
     /// A core by its desk.
     fn core(&mut self, desk: usize) -> &mut Core;
@@ -78,7 +73,7 @@ pub trait WorkerSide: Scene {
     }
 
     /// A reply passes the switch, whose program does not look at it.
-    fn passes_by(&mut self) {}
+    fn passes_by(&mut self, _worker: usize) {}
 
     /// A service starts then, or as soon as its bytes are there.
     fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Try<Self, Start>;
@@ -175,9 +170,9 @@ pub trait WorkerSide: Scene {
         }
         let Some(WorkerCall { node, settings, out, .. }) = self.worker(worker) else { return Ok(()) };
         node.machine.early(now, settings, out);
-        let (at, actions) = (node.at, mem::take(out));
+        let (sender, actions) = (node.sender(), mem::take(out));
         for action in &actions {
-            self.does(worker, at, now, action)?;
+            self.does(worker, sender, now, action)?;
             self.goes_on(worker, desk);
         }
         keep_room(self.workers_say(), actions);
@@ -255,10 +250,8 @@ pub trait WorkerSide: Scene {
     /// whether one does.
     #[inline]
     fn worker_acts(&mut self, worker: usize, desk: usize, from: Nanos) -> Try<Self, bool> {
-        let Some(WorkerCall { node: &mut Node { at, .. }, out, .. }) = self.worker(worker) else {
-            return Ok(false);
-        };
-        let actions = mem::take(out);
+        let Some(WorkerCall { node, out, .. }) = self.worker(worker) else { return Ok(false) };
+        let (sender, actions) = (node.sender(), mem::take(out));
         let (mut free_at, mut runs) = (from, None);
         for action in &actions {
             match action {
@@ -268,7 +261,7 @@ pub trait WorkerSide: Scene {
                     }
                 }
                 Action::Run { .. } => runs = Some(action),
-                _ => free_at = self.does(worker, at, free_at, action)?,
+                _ => free_at = self.does(worker, sender, free_at, action)?,
             }
         }
         let runs = if let Some(run) = runs.and_then(|action| run_of(action, free_at)) {
@@ -296,13 +289,12 @@ pub trait WorkerSide: Scene {
 
     /// Does one thing that a machine said, from then on: says until when.
     #[inline]
-    fn does(&mut self, worker: usize, at: Address, from: Nanos, action: &Action) -> Try<Self, Nanos> {
-        let switch = self.switch_of(worker);
+    fn does(&mut self, worker: usize, sender: Sender, from: Nanos, action: &Action) -> Try<Self, Nanos> {
         match action {
             Action::ToSwitch(packet) => {
                 let sent = self.spends_sending(worker, from);
                 let unread = if self.is_ranked() { self.unread(worker) } else { 0 };
-                self.send(at, switch, sent, |place| {
+                self.send(sender, sender.switch, sent, |place| {
                     *place = *packet;
                     count_unread(place, unread);
                 });
@@ -311,7 +303,7 @@ pub trait WorkerSide: Scene {
             Action::Report(reply) => {
                 let sent = self.spends_sending(worker, from);
                 let (known, unread) = (self.with_bytes(worker, reply)?, self.unread(worker));
-                self.send(at, switch, sent, |place| {
+                self.send(sender, sender.switch, sent, |place| {
                     reply_into(place, known.as_ref().unwrap_or(reply));
                     count_unread(place, unread);
                 });
@@ -320,15 +312,15 @@ pub trait WorkerSide: Scene {
             Action::Reply { to, packet: reply } => {
                 let sent = self.spends_sending(worker, from);
                 let known = self.with_bytes(worker, reply)?;
-                self.passes_by();
-                self.send(at, Address::of(to), sent, |place| {
+                self.passes_by(worker);
+                self.send(sender, Address::of(to), sent, |place| {
                     reply_into(place, known.as_ref().unwrap_or(reply));
                 });
                 return Ok(sent);
             }
             Action::Need { to, packet } => {
-                let need = Need { asker_at: at.endpoint(), ..*packet };
-                self.send(at, Address::of(to), from, |place| *place = Packet::Need(need));
+                let need = Need { asker_at: sender.at.endpoint(), ..*packet };
+                self.send(sender, Address::of(to), from, |place| *place = Packet::Need(need));
             }
             bytes_or_controller => self.worker_keeps(worker, bytes_or_controller)?,
         }

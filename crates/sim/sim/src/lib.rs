@@ -1,8 +1,8 @@
 //! Points in virtual time: all real state machines together, in one thread, replayed from one seed.
 //!
 //! A [`point`](point::Point) is one [`policy`] on a [testbed](sluice_testbed::Testbed) under a
-//! [workload](sluice_workload::Workload); what its runs measure is `sluice_stats`'. `rack` is one rack packet
-//! by packet, [`datacenter`] racks below spines; both drive the nodes that fault runs drive.
+//! [workload](sluice_workload::Workload); what its runs measure is `sluice_stats`'. `racks` is one rack
+//! packet by packet, or several below spines; it drives the nodes that fault runs drive.
 #![forbid(unsafe_code)]
 
 pub mod datacenter;
@@ -11,7 +11,7 @@ pub mod fabric;
 mod jobs;
 pub mod point;
 pub mod policy;
-mod rack;
+mod racks;
 mod replicate;
 
 pub use error::SimError;

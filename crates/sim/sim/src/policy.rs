@@ -12,7 +12,7 @@ use sluice_wire::tables::Feed;
 use crate::datacenter::System;
 use crate::error::SimError;
 use crate::fabric::Scheme;
-use crate::rack::software::detour;
+use crate::racks::software::detour;
 use crate::testbed::Testbed;
 use sluice_models::ideal::Reference;
 use sluice_models::server::Orchestration;

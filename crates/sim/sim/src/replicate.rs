@@ -2,11 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::datacenter::{self, Plain};
 use crate::error::SimError;
 use crate::point::Point;
 use crate::policy::Policy;
-use crate::rack;
+use crate::racks::{self, Plain};
 use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
 use sluice_models::ideal::Ideal;
 use sluice_models::server::OrchestratedServer;
@@ -18,7 +17,7 @@ impl Point {
         let recorder = Recorder::new(self.recording());
         match &self.policy {
             Policy::Program(choice) => {
-                let ran = rack::replicate(self, choice, replication, recorder, stop)?;
+                let ran = racks::replicate(self, choice, replication, recorder, stop)?;
                 let measured = ran.observer.finish(ran.counts, ran.gauges);
                 Ok(measured.with_depths(ran.depths))
             }
@@ -30,7 +29,7 @@ impl Point {
                 measured.ok_or(SimError::Stopped)
             }
             Policy::Datacenter(system) => {
-                let ran = datacenter::replicate(self, *system, replication, recorder, stop)?;
+                let ran = racks::replicate_below_spines(self, *system, replication, recorder, stop)?;
                 Ok(ran.observer.finish(ran.counts, ran.gauges).with_depths(ran.depths))
             }
             Policy::Server(orchestration) => {
@@ -63,11 +62,11 @@ impl Point {
         self.check()?;
         match &self.policy {
             Policy::Program(choice) => {
-                let ran = rack::replicate(self, choice, replication, observer, stop)?;
-                Ok((ran.observer, ran.counts, ran.gauges))
+                let ran = racks::replicate(self, choice, replication, Plain(observer), stop)?;
+                Ok((ran.observer.0, ran.counts, ran.gauges))
             }
             Policy::Datacenter(system) => {
-                let ran = datacenter::replicate(self, *system, replication, Plain(observer), stop)?;
+                let ran = racks::replicate_below_spines(self, *system, replication, Plain(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
             Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Fabric(_) => {

@@ -16,7 +16,7 @@ use crate::oracle::{Ending, request};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
-use sluice_events::{Address, Mail, PacketId};
+use sluice_events::{Mail, PacketId};
 use sluice_nodes::{ClientCall, ClientSide, Node};
 
 /// A label that no worker has.
@@ -29,7 +29,7 @@ impl Rack<'_> {
         let node = &mut self.clients[client];
         node.starts += 1;
         *node = ClientProcess {
-            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts)),
+            node: Node::new(Client::new(incarnation, START), client_at(node.index, node.starts), SWITCH),
             incarnation,
             starts: node.starts,
             ..ClientProcess::new(client)
@@ -172,11 +172,7 @@ impl ClientSide for Rack<'_> {
         &mut self.client_actions
     }
 
-    fn front(&self, _: usize) -> Address {
-        SWITCH
-    }
-
-    fn tries(&mut self, submit: &Submit) -> Result<Option<Payload>, String> {
+    fn tries(&mut self, _: usize, submit: &Submit) -> Result<Option<Payload>, String> {
         self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
         Ok(Some(request(submit.task)))
     }

@@ -12,7 +12,6 @@ use crate::network::WRITES;
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
 use crate::switch::ArrivalContext;
-use sluice_nodes::SwitchSide;
 
 /// Room for a WRITE.
 const PACKET_BYTES: usize = SLOT_BYTES + 64;

@@ -1,8 +1,8 @@
-//! What happens to the switch of a fault run (`nodes::switch`).
+//! What happens to the switch of a fault run, and what becomes of its verdicts.
 
 use std::mem;
 
-use sluice_switch::{Arrival, Circulating, Refusal, WriteAhead};
+use sluice_switch::{Arrival, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
 
@@ -11,8 +11,7 @@ use crate::hosts::SWITCH;
 use crate::limits::FAULTS_END;
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
-use sluice_events::{Address, Id, Mail, PacketId, Reused};
-use sluice_nodes::SwitchSide;
+use sluice_events::{Address, Mail};
 
 /// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
 const PASS: Nanos = Nanos::from_micros(20);
@@ -101,44 +100,66 @@ impl Rack<'_> {
     }
 }
 
-impl SwitchSide for Rack<'_> {
-    type ArrivalContext = ArrivalContext;
-
-    fn rounds(&mut self) -> &mut Reused<Circulating> {
-        &mut self.world.rounds
+impl Rack<'_> {
+    /// A packet comes from a host, or something has gone round.
+    fn switch_hears(&mut self, mail: Mail) -> Result<(), String> {
+        match mail {
+            Mail::Packet { from, packet } => {
+                let mut packet = self.world.packets.take(packet);
+                let (bytes, room) = self.bytes_in(&mut packet);
+                let context =
+                    ArrivalContext { bytes, from: Some(Who::at(from)), task: replay_log::task_of(&packet) };
+                self.pass(Arrival::Wire { from: from.endpoint(), packet, room }, context)
+            }
+            Mail::Round(round) => {
+                let mut round = self.world.rounds.take(round);
+                let keeps_none = self.scenario.keeps_no_bytes();
+                let bytes = if keeps_none { self.take_back(&mut round)? } else { round.payload() };
+                self.pass(Arrival::Round(round), ArrivalContext { bytes, ..ArrivalContext::NOTHING })
+            }
+        }
     }
 
-    fn takes_in(&mut self, from: Address, id: PacketId) -> Result<(ArrivalContext, bool), String> {
-        let mut packet = *self.world.packets.get(id);
-        let (bytes, room) = self.bytes_in(&mut packet);
-        *self.world.packets.get_mut(id) = packet;
-        Ok((ArrivalContext { bytes, from: Some(Who::at(from)), task: replay_log::task_of(&packet) }, room))
-    }
-
-    fn comes_round(&mut self, id: Id<Circulating>) -> Result<ArrivalContext, String> {
-        let mut round = *self.world.rounds.get(id);
-        let bytes =
-            if self.scenario.keeps_no_bytes() { self.take_back(&mut round)? } else { round.payload() };
-        *self.world.rounds.get_mut(id) = round;
-        Ok(ArrivalContext { bytes, ..ArrivalContext::NOTHING })
-    }
-
-    fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
+    /// A pass of the program, if there is one, and what follows from it.
+    pub(crate) fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
         let now = self.looked();
-        let Some(mut verdict) = self.pass_gate(now, arrival)? else { return Ok(()) };
-        self.follows(&mut verdict, context)
+        match self.pass_gate(now, arrival)? {
+            Some(Verdict::Send { to, packet }) => self.goes_out(Address::of(&to), packet, context.bytes),
+            // A task that waited was refused: its bytes are no longer needed.
+            Some(Verdict::Swept { to, packet, payload }) => {
+                self.forgets(payload)?;
+                self.goes_out(Address::of(&to), packet, context.bytes)
+            }
+            Some(Verdict::Again(mut round)) => {
+                if self.scenario.keeps_no_bytes() {
+                    self.keep_bytes(&mut round, context.bytes);
+                }
+                // In this life of the switch.
+                let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
+                let lane = self.world.engine.lane(self.scenario.round);
+                self.world.send_round(lane, to, at, &round);
+                Ok(())
+            }
+            Some(Verdict::Ahead(write)) => {
+                if self.scenario.writes_ahead {
+                    self.write_ahead(&write, context.bytes);
+                }
+                self.forgets(context.bytes)
+            }
+            Some(Verdict::Drop(why)) => {
+                self.tell(Who::Switch, context.from, context.task, |_| replay_log::dropped(why));
+                self.forgets(context.bytes)
+            }
+            Some(Verdict::Parked) | None => Ok(()),
+        }
     }
 
-    fn lets_out(
-        &mut self,
-        _: Address,
-        packet: &mut Packet,
-        context: ArrivalContext,
-    ) -> Result<Nanos, String> {
-        match packet {
+    /// A packet goes out with the bytes that belong to it.
+    fn goes_out(&mut self, to: Address, mut packet: Packet, bytes: Handle) -> Result<(), String> {
+        match &mut packet {
             Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
                 if payload.is_large() && *place == Place::Here {
-                    payload.handle = context.bytes;
+                    payload.handle = bytes;
                 }
             }
             Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
@@ -146,32 +167,10 @@ impl SwitchSide for Rack<'_> {
             }
             // What came round with a poll that ends here waits now.
             Packet::Dispatch(_) | Packet::Empty(_) => {}
-            _ => self.forgets(context.bytes)?,
+            _ => self.forgets(bytes)?,
         }
-        Ok(self.world.now)
-    }
-
-    /// Something goes round in this life of the switch.
-    fn goes_round(&mut self, round: &mut Circulating, context: ArrivalContext) -> Result<(), String> {
-        if self.scenario.keeps_no_bytes() {
-            self.keep_bytes(round, context.bytes);
-        }
-        let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
-        let lane = self.world.engine.lane(self.scenario.round);
-        self.world.send_round(lane, to, at, round);
+        self.send(SWITCH, to, packet);
         Ok(())
-    }
-
-    fn writes_ahead(&mut self, write: &WriteAhead, context: ArrivalContext) -> Result<(), String> {
-        if self.scenario.writes_ahead {
-            self.write_ahead(write, context.bytes);
-        }
-        self.forgets(context.bytes)
-    }
-
-    fn drops(&mut self, why: Refusal, context: ArrivalContext) -> Result<(), String> {
-        self.tell(Who::Switch, context.from, context.task, |_| replay_log::dropped(why));
-        self.forgets(context.bytes)
     }
 
     fn forgets(&mut self, bytes: Handle) -> Result<(), String> {

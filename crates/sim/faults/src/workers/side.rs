@@ -5,7 +5,7 @@ use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 
 use super::WorkerProcess;
 use crate::event::Event;
-use crate::hosts::{Host, worker_at};
+use crate::hosts::{Host, SWITCH, worker_at};
 use crate::inspection::nothing_is_due;
 use crate::oracle::{Life, answer, fails};
 use crate::pieces::{content, content_of};
@@ -26,7 +26,7 @@ impl Rack<'_> {
             let node = &mut self.workers[worker];
             node.starts += 1;
             *node = WorkerProcess {
-                node: Some(Node::new(Worker::new(), worker_at(first as u16, node.starts))),
+                node: Some(Node::new(Worker::new(), worker_at(first as u16, node.starts), SWITCH)),
                 life,
                 starts: node.starts,
                 ..WorkerProcess::new(worker)

@@ -1,0 +1,137 @@
+//! A rack that is alone: everybody registers with its own controller before the first request.
+
+use std::borrow::Cow;
+
+use sluice_switch::registry::Choice;
+use sluice_switch::{Config, Program};
+use sluice_wire::{Epoch, Nanos};
+
+use super::below::Below;
+use super::books::Books;
+use super::clients::{Clients, PoolRequests};
+use super::controller::{ControllerNode, Grants};
+use super::cores::of_switch;
+use super::meter::Meter;
+use super::packet_loss::PoolLoss;
+use super::places::{LEAVES, RackWorld, Scheduled, WORKERS, clock_of};
+use super::servers::Servers;
+use super::setup::{RackSetup, client_settings};
+use super::software::{self, ServerCore};
+use super::switch::{SwitchNode, SwitchProgram};
+use super::watch::TaskWatch;
+use super::workers::Workers;
+use super::world::{Lead, PoolRun, RackLead, Racks, join};
+use crate::cores_layout::CoresLayout;
+use crate::events::{LinkQueue, OneWay};
+use crate::point::Point;
+use crate::testbed::Testbed;
+
+impl<O: TaskWatch> Racks<O> {
+    /// The rack of a point, with the hosts that go with `choice`.
+    pub(super) fn alone(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
+        let below = Below::of(&point.testbed, point.seed, replication).expect("the point was checked");
+        let program = |config| choice.build(config);
+        Self::with_program(point, choice, (replication, observer), program).over(below)
+    }
+
+    /// The same with a program of the caller's, about to begin: tokens go out at once; those who poll begin
+    /// at random times within a round trip.
+    pub(super) fn with_program(
+        point: &Point,
+        choice: &Choice,
+        (replication, observer): (u32, O),
+        program: impl FnOnce(Config) -> Box<dyn Program>,
+    ) -> Self {
+        let mut meter = Meter::new(observer, point.testbed.workers);
+        meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
+        let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
+        let books = Books::new(point.testbed.has_faults());
+        let seed = [point.seed].into_iter();
+        let mut world = RackWorld::new(PoolLoss::new(&point.testbed.faults, seed, replication));
+        let seen = of_cores.as_ref().map_or(Cow::Borrowed(point), |of| Cow::Owned(of_switch(of, point)));
+        let (testbed, point) = (&seen.testbed, &*seen);
+        let plan = RackSetup::new(point, choice, replication).with_cores(of_cores);
+        join(&mut world, testbed);
+        join_servers(&mut world, testbed);
+        let (mut program, mut servers) = (program(plan.config()), Servers::new(&plan, testbed));
+        let mut controller = ControllerNode::new(&plan, &mut *program);
+        let Grants { workers, clients } = controller.enrol(&plan, &mut servers, &mut *program);
+        let arrivals = PoolRequests::of_rack(
+            world.engine.clock(clock_of(0)),
+            point.requests(replication),
+            clients.len(),
+            plan.asked.clone(),
+            plan.sizes(),
+        );
+        let core = plan.software.map(|software| {
+            let waits = world.engine.lane(software::detour(software, testbed));
+            ServerCore::new(software, testbed, waits)
+        });
+        let retries = testbed.has_faults() || plan.is_adaptive;
+        let mut rack = Self {
+            below: None,
+            books,
+            times: testbed.switch,
+            round: world.engine.lane(testbed.switch.pass + testbed.switch.recirculation),
+            spines: Vec::new(),
+            leaves: vec![SwitchNode::new(SwitchProgram::Alone(program), Epoch(1), &testbed.switch)],
+            core,
+            is_polled: plan.is_polled(),
+            suits: plan.suits.clone(),
+            workers: Workers::of_rack(&mut world, &plan, (point, choice), replication, &workers, servers),
+            clients: Clients::of_rack(&plan, clients, client_settings(testbed), retries),
+            pools: vec![PoolRun { arrivals, meter, imbalance: None, intervals: None }],
+            types: u16::MAX,
+            lead: Lead::Rack(Box::new(RackLead {
+                controller,
+                registrations: workers.iter().map(|grant| grant.registration).collect(),
+                plan,
+            })),
+            world,
+        };
+        rack.begin_alone(testbed);
+        rack
+    }
+
+    /// The same rack with this fabric below it, before anything has happened.
+    pub(super) fn over(mut self, below: Option<Below>) -> Self {
+        if below.is_some() {
+            self.workers.servers.wait_for_writes();
+        }
+        self.below = below.map(Box::new);
+        self
+    }
+
+    fn begin_alone(&mut self, testbed: &Testbed) {
+        let longest = if self.is_polled { testbed.refill() } else { Nanos(0) };
+        let mut phases = self.rack().plan.dice("phases");
+        for worker in 0..self.workers.all.len() as u32 {
+            let at = Nanos(phases.below(longest.0 + 1));
+            self.schedule(at, WORKERS.at(worker), Scheduled::Start);
+        }
+        self.draw(0);
+        self.begin_adapting();
+    }
+
+    /// A worker gets its first registration.
+    pub(super) fn begin_worker(&mut self, worker: u32) {
+        let grant = self.rack().registrations[worker as usize];
+        self.grant_worker(worker as usize, grant);
+    }
+}
+
+/// Where workers share servers, each of these has a link of its own.
+fn join_servers(world: &mut RackWorld, testbed: &Testbed) {
+    let servers = testbed.servers;
+    if servers.count == 0 {
+        return;
+    }
+    let lane = world.engine.lane(testbed.switch.pass + testbed.links.worker);
+    let link = |_| OneWay {
+        delay: testbed.links.worker,
+        lane,
+        queue: Some(LinkQueue::new(servers.gbps, testbed.switch.packet_bytes)),
+    };
+    let each = testbed.workers / u32::from(servers.count);
+    world.network.join_each(LEAVES, WORKERS, each, (0..servers.count).map(link));
+}

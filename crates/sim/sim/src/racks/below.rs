@@ -1,0 +1,188 @@
+//! The fabric below racks, where their testbed has one (HF²T, and Rain's or Horus' packets across it): one
+//! world, one clock.
+//!
+//! Each packet crosses the fabric as a frame of its own size, among the flows that hosts send each other.
+//! The switch of a rack that is alone is the first ToR switch, and its servers are that ToR's hosts. The
+//! pipelines of switches lie behind ports of their own, without a limit. WRITEs cross the fabric, too, and a
+//! task whose WRITE has not come fetches its bytes. A reply that goes past pipelines takes any spine, and as
+//! long as a pass in each. Left out: what is fetched takes the way of an idle fabric, and marks mean nothing
+//! to racks' packets.
+
+use sluice_fabric::{FabricError, HostId};
+use sluice_switch::WriteAhead;
+use sluice_wire::Nanos;
+
+use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, WORKERS};
+use super::servers::{Servers, Written};
+use crate::events::{Address, PacketId};
+use crate::fabric::{Crossing, JoinedFabric, Leg, write_bytes};
+use crate::stats::Gauges;
+use crate::testbed::{RackHosts, Testbed, TierHosts};
+
+/// Where the nodes of racks are on a fabric.
+#[derive(Debug)]
+pub(super) struct FabricHosts {
+    /// By spine; a rack that is alone has none.
+    spines: Vec<HostId>,
+    leaves: Vec<HostId>,
+    /// By so many workers each.
+    workers: Vec<HostId>,
+    workers_each: u32,
+    clients: Vec<HostId>,
+}
+
+impl FabricHosts {
+    /// Of a rack that is alone.
+    pub(super) fn of_rack(hosts: RackHosts, workers_each: u32) -> Self {
+        let RackHosts { servers: workers, clients, switch, .. } = hosts;
+        Self { spines: Vec::new(), leaves: vec![switch], workers, workers_each, clients }
+    }
+
+    /// Of racks below spines.
+    pub(super) fn of_tiers(hosts: TierHosts) -> Self {
+        let TierHosts { spines, leaves, workers, clients, .. } = hosts;
+        Self { spines, leaves, workers, workers_each: 1, clients }
+    }
+
+    fn at(&self, at: Address) -> HostId {
+        let place = at.place() as usize;
+        match at.at(0) {
+            SPINES => self.spines[place],
+            LEAVES => self.leaves[place],
+            WORKERS => self.workers[place / self.workers_each as usize],
+            _ => self.clients[place],
+        }
+    }
+}
+
+/// A fabric and what of the racks' is on it.
+#[derive(Debug)]
+pub(super) struct Below {
+    crossing: Crossing<Written>,
+    hosts: FabricHosts,
+    /// What a packet that goes past the pipeline takes in it.
+    pass: Nanos,
+    opened: Option<Seen>,
+    closed: Option<Gauges>,
+    writes_lost: u64,
+}
+
+/// What had been counted when the measured span began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    writes_lost: u64,
+    awaited: u64,
+    late: u64,
+}
+
+impl Below {
+    /// The fabric of a testbed that has one; an error is one line that says what to change.
+    pub(super) fn of(testbed: &Testbed, seed: u64, replication: u32) -> Result<Option<Self>, String> {
+        let Some((fabric, _)) = testbed.background() else { return Ok(None) };
+        let (topology, hosts) = if testbed.racks.are_none() {
+            let hosts = fabric.rack(testbed.servers.count, testbed.clients)?;
+            let workers_each = testbed.workers / u32::from(testbed.servers.count).max(1);
+            (hosts.topology.clone(), FabricHosts::of_rack(hosts, workers_each))
+        } else {
+            let Some(hosts) = testbed.tiers() else { return Ok(None) };
+            let hosts = hosts?;
+            (hosts.topology.clone(), FabricHosts::of_tiers(hosts))
+        };
+        let joined = JoinedFabric::over(&topology, testbed, seed, replication)?;
+        Ok(joined.map(|joined| Self::new(joined, hosts, testbed.switch.pass)))
+    }
+
+    /// A fabric with nobody's packets on it yet.
+    pub(super) fn new(joined: JoinedFabric, hosts: FabricHosts, pass: Nanos) -> Self {
+        let crossing = Crossing::new(joined);
+        Self { crossing, hosts, pass, opened: None, closed: None, writes_lost: 0 }
+    }
+
+    /// A packet leaves then. Apart from what sends it, which is copied to many places.
+    #[inline(never)]
+    pub(super) fn send(
+        &mut self,
+        world: &mut RackWorld,
+        from: Address,
+        to: Address,
+        leaves: Nanos,
+        packet: PacketId,
+    ) {
+        let spine = u64::from(!self.hosts.spines.is_empty());
+        let past = match (from.at(0), to.at(0)) {
+            (WORKERS, CLIENTS) => 1 + spine,
+            (LEAVES, CLIENTS) => spine,
+            _ => 0,
+        };
+        self.crossing.send(world, self.leg(from, to), leaves + self.pass.times(past), packet);
+    }
+
+    /// A copy of a waiting task leaves for its server then.
+    pub(super) fn write(
+        &mut self,
+        world: &mut RackWorld,
+        servers: &Servers,
+        leaves: Nanos,
+        written: Written,
+        write: &WriteAhead,
+    ) {
+        let leg = self.leg(LEAVES, servers.place(written.server));
+        self.crossing.send_other(world, leg, leaves, (write_bytes(write.payload.len), written));
+    }
+
+    /// What happens in the fabric until the next event of the racks comes to pass. Gives how many packets were
+    /// lost.
+    pub(super) fn catch_up(
+        &mut self,
+        world: &mut RackWorld,
+        servers: &mut Servers,
+    ) -> Result<u64, FabricError> {
+        let lost = &mut self.writes_lost;
+        self.crossing.catch_up(world, |written, came| {
+            if came {
+                servers.landed(written);
+            } else {
+                *lost += 1;
+            }
+        })
+    }
+
+    /// Looks whether the measured span has begun, or is over.
+    pub(super) fn looks(&mut self, is_open: bool, servers: &Servers) {
+        match (is_open, self.opened) {
+            (true, None) => {
+                self.opened = Some(self.seen(servers));
+                self.crossing.opens();
+            }
+            (false, Some(_)) if self.closed.is_none() => self.closed = Some(self.read(servers)),
+            _ => {}
+        }
+    }
+
+    /// What it counted in the measured span.
+    pub(super) fn gauges(&self, servers: &Servers) -> Gauges {
+        self.closed.unwrap_or_else(|| self.read(servers))
+    }
+
+    fn leg(&self, from: Address, to: Address) -> Leg {
+        Leg { ends: [from, to], hosts: [from, to].map(|at| self.hosts.at(at)) }
+    }
+
+    fn seen(&self, servers: &Servers) -> Seen {
+        let (awaited, late) = servers.awaited();
+        Seen { writes_lost: self.writes_lost, awaited, late }
+    }
+
+    fn read(&self, servers: &Servers) -> Gauges {
+        if !self.hosts.spines.is_empty() {
+            return self.crossing.gauges();
+        }
+        let (now, then) = (self.seen(servers), self.opened.unwrap_or_default());
+        let awaited = now.awaited - then.awaited;
+        Gauges {
+            writes_late: (awaited > 0).then(|| (now.late - then.late) as f64 / awaited as f64),
+            writes_lost: Some((now.writes_lost - then.writes_lost) as f64),
+            ..self.crossing.gauges()
+        }
+    }
+}

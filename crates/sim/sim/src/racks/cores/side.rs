@@ -1,0 +1,160 @@
+//! What happens at servers of many cores.
+
+use sluice_host::orchestrator::{CoreId, Descriptor, RunSlice};
+use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
+
+use super::CoreTask;
+use crate::cores_layout::id;
+use crate::events::PacketId;
+use crate::nodes::{TaskRun, WorkerCall, WorkerSide};
+use crate::racks::books::Place;
+use crate::racks::places::{Scheduled, WORKERS};
+use crate::racks::watch::TaskWatch;
+use crate::racks::world::Racks;
+
+const NEVER: Nanos = Nanos(u64::MAX);
+
+impl<O: TaskWatch> Racks<O> {
+    /// A packet comes to a lane. No task comes twice where nothing is lost, so that no other lane is asked.
+    pub(in crate::racks) fn lane_hears(
+        &mut self,
+        worker: usize,
+        at: Nanos,
+        arrived: Nanos,
+        packet: PacketId,
+    ) {
+        if let Some(WorkerCall { node, settings, packets, out, .. }) = self.worker(worker) {
+            let packet: &Packet = packets.get(packet);
+            node.machine.packet(at, arrived, settings, packet, out);
+        }
+        self.acts_for_lane(worker);
+        self.settle_cores(worker);
+    }
+
+    /// A lane's task goes to the cores behind it.
+    pub(in crate::racks) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) {
+        let now = self.world.now;
+        let Some(cores) = &mut self.workers.of_cores else { return };
+        let layout = &cores.layout;
+        let service = Nanos(u64::from_le_bytes(run.payload.inline));
+        let left = layout.packets + layout.times.descriptor + service;
+        let (server, of) = layout.place_of(worker);
+        let taken = cores.all[server].offer(of, CoreTask { worker, run, left: left.max(Nanos(1)) }, now);
+        debug_assert!(taken.is_ok(), "{taken:?}");
+    }
+
+    /// The first of the descriptors on their way comes to its core.
+    pub(in crate::racks) fn reaches_core(&mut self, server: usize) {
+        let Some(cores) = &mut self.workers.of_cores else { return };
+        let of = &mut cores.all[server];
+        let Some((core, request)) = of.to_cores.pop_front() else { return };
+        let descriptor = Descriptor { core: CoreId(core), request: Some(request), hint: None };
+        let delivered = of.cores[usize::from(core)].deliver(&descriptor);
+        debug_assert!(delivered.is_ok(), "the NIC keeps to the bound");
+        self.core_starts(server, core);
+    }
+
+    /// A timer expires: says whether it was a core's.
+    #[inline]
+    pub(in crate::racks) fn core_rings(&mut self, place: u32) -> bool {
+        self.workers.of_cores.is_some() && self.core_of_many_rings(place)
+    }
+
+    #[inline(never)]
+    fn core_of_many_rings(&mut self, place: u32) -> bool {
+        let Some(cores) = &mut self.workers.of_cores else { return false };
+        let Some((server, core)) = cores.core_at(place) else { return false };
+        let (timer, at) = (cores.timer(server, core), usize::from(core));
+        self.world.engine.timer(timer, NEVER);
+        let (of, now) = (&mut cores.all[server], self.world.now);
+        let Some(running) = of.cores[at].running() else { return true };
+        let place = running.handle.0 as u32;
+        let task = &mut of.tasks[place as usize];
+        task.left = task.left - of.spans[at];
+        self.pools[0].meter.serving.leave(now);
+        if task.left > Nanos(0) {
+            self.pools[0].meter.at_workers.enter(now);
+            self.books.moves(Place::Running, Place::AtWorker);
+            if let Ok(slice) = of.cores[at].yields(now) {
+                self.core_runs(server, core, slice);
+            }
+            return true;
+        }
+        if of.cores[at].finish(true).is_ok() {
+            of.ended.push_back((core, place));
+            let pcie = cores.layout.times.pcie;
+            self.schedule(now + pcie, WORKERS.at(server as u32), Scheduled::Ended);
+        }
+        self.core_starts(server, core);
+        true
+    }
+
+    /// The first of the replies on their way comes to the NIC, with its core's feedback, and leaves.
+    pub(in crate::racks) fn core_told(&mut self, server: usize) {
+        let workers = &mut self.workers;
+        let (Some(cores), now) = (&mut workers.of_cores, self.world.now) else { return };
+        let of = &mut cores.all[server];
+        let Some((core, place)) = of.ended.pop_front() else { return };
+        of.free.push(place);
+        let task = of.tasks[place as usize];
+        let service = id(cores.layout.place_of(task.worker).1);
+        let told = cores.all[server].nic.load_feedback(service, CoreId(core), 1);
+        debug_assert!(told.is_ok(), "no more ends than was dispatched");
+        let reply = Payload { len: 8, inline: task.run.payload.inline, ..Payload::EMPTY };
+        let (answer, times) = ((ReplyStatus::Done, reply), (now, &workers.settings));
+        cores.finishes(&task, times, answer, &mut workers.all, &mut workers.actions);
+        self.books.moves(Place::Running, Place::ToClient);
+        self.acts_for_lane(task.worker);
+        self.settle_cores(task.worker);
+    }
+
+    /// After all that comes to a server: cores get what there is for them, tokens follow the room that is
+    /// left, and every lane does what is due.
+    pub(in crate::racks) fn settle_cores(&mut self, worker: usize) {
+        let workers = &mut self.workers;
+        let (Some(cores), now) = (&mut workers.of_cores, self.world.now) else { return };
+        let (server, _) = cores.layout.place_of(worker);
+        let at = WORKERS.at(server as u32);
+        for _ in 0..cores.all[server].dispatch(now) {
+            self.world.engine.schedule(now + cores.layout.times.pcie, at, Scheduled::Descriptor);
+        }
+        cores.share_room(server, &mut workers.all);
+        let of = |service| cores.layout.workers_of(server, service);
+        let lanes: Vec<usize> = (0..cores.layout.services.len()).flat_map(of).collect();
+        for lane in lanes {
+            let Some(WorkerCall { now, node, settings, out, .. }) = self.worker(lane) else { continue };
+            node.machine.tick(now, settings, out);
+            self.acts_for_lane(lane);
+        }
+    }
+
+    fn core_starts(&mut self, server: usize, core: u16) {
+        let Some(cores) = &mut self.workers.of_cores else { return };
+        if let Some(slice) = cores.all[server].cores[usize::from(core)].start(self.world.now) {
+            self.core_runs(server, core, slice);
+        }
+    }
+
+    fn core_runs(&mut self, server: usize, core: u16, slice: RunSlice) {
+        let Some(cores) = &mut self.workers.of_cores else { return };
+        let now = self.world.now;
+        let switch = if slice.is_switch { cores.layout.times.switch } else { Nanos(0) };
+        let timer = cores.timer(server, core);
+        let of = &mut cores.all[server];
+        let task = &mut of.tasks[slice.request.handle.0 as usize];
+        if !slice.is_resumed {
+            task.run.started = now;
+        }
+        let span = task.left.min(slice.until.since(now));
+        of.spans[usize::from(core)] = span;
+        self.pools[0].meter.at_workers.leave(now);
+        self.pools[0].meter.serving.enter(now);
+        self.books.moves(Place::AtWorker, Place::Running);
+        self.world.engine.timer(timer, now + switch + span);
+    }
+
+    fn acts_for_lane(&mut self, worker: usize) {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        let Ok(_) = self.worker_acts(worker, desk, now);
+    }
+}

@@ -1,0 +1,210 @@
+//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines,
+//! workers and all controllers dying and coming back with an empty memory (Horus A.3), held to the protocol's
+//! promises.
+//!
+//! One seed is one run. The controller above spines stands in `above`, racks' own in `racks`.
+
+mod above;
+mod desk;
+mod knowledge;
+mod oracle;
+mod racks;
+mod scenario;
+
+use std::ops::Range;
+
+use sluice_wire::Nanos;
+
+use super::downtime::OutageStep;
+use super::placement::Placement;
+use super::places::{LEAVES, Scheduled};
+use super::system::System;
+use super::world::Racks;
+use crate::faults::{Broken, Many, Tally, run_each};
+use crate::policy::Policy;
+use above::Above;
+use desk::RENEW;
+use knowledge::Renewals;
+use oracle::HopOracle;
+use racks::Leads;
+use scenario::{
+    AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END, UNDER_WAY,
+};
+
+/// One run of a system, from its seed to the closing of the books.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
+    let scenario = HopScenario::of(&Policy::Datacenter(system), seed);
+    let point = &scenario.point;
+    let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
+    let mut datacenter = Racks::led(system, watched);
+    let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
+    let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario, rested: false };
+    trial.renew();
+    trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
+}
+
+/// Runs these seeds on so many threads, until one breaks a promise.
+pub fn run_many_faults(system: System, seeds: Range<u64>, threads: usize) -> Many {
+    run_each(|seed| run_faults(system, seed), seeds, threads, |_| true)
+}
+
+/// What is done to a datacenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Outage(OutageStep),
+    Lead(LeadStep),
+    Above(AboveStep),
+    Renew,
+    FaultsEnd,
+    SubmitEnd,
+    Rests,
+    Quiet,
+    End,
+}
+
+/// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
+struct Trial<'t> {
+    system: System,
+    datacenter: Racks<HopOracle>,
+    leads: Leads,
+    above: Above,
+    scenario: &'t HopScenario,
+    /// Whether no worker had anything to do when that was looked at last.
+    rested: bool,
+}
+
+impl Trial<'_> {
+    fn run(mut self) -> Result<Tally, (Nanos, String)> {
+        for (at, step) in self.steps() {
+            self.until(at)?;
+            match step {
+                Step::Outage(turn) => {
+                    self.datacenter.takes(turn);
+                    self.leads.follow(&mut self.datacenter, turn);
+                    self.above.follow(&mut self.datacenter, turn);
+                }
+                Step::Lead(step) => self.leads.takes(&mut self.datacenter, step),
+                Step::Above(AboveStep::Dies) => self.above.dies(),
+                Step::Above(AboveStep::Back) => self.above.begin(&mut self.datacenter),
+                Step::Renew => self.renew(),
+                Step::FaultsEnd => self.datacenter.world.network.injector = None,
+                Step::SubmitEnd => self.datacenter.end_requests(),
+                Step::Rests => self.rested = self.rests(),
+                Step::Quiet => self.looks_at_spines(Renewals::None).map_err(|what| (at, what))?,
+                Step::End => self.looks_at_spines(Renewals::Many).map_err(|what| (at, what))?,
+            }
+        }
+        let oracle = &self.datacenter.pools[0].meter.observer;
+        oracle.close().map_err(|what| (END, what))
+    }
+
+    /// Whether no worker has anything to do.
+    fn rests(&self) -> bool {
+        let now = self.datacenter.world.now;
+        self.datacenter.workers.are_idle(now)
+    }
+
+    /// What spines know of their racks, if nothing is under way: workers have rested all the time that a word
+    /// takes, and no client has asked for anything.
+    fn looks_at_spines(&mut self, since: Renewals) -> Result<(), String> {
+        let oracle = &self.datacenter.pools[0].meter.observer;
+        let is_quiet = oracle.has_seen_nothing_for(self.datacenter.world.now, UNDER_WAY);
+        if !(self.rested && is_quiet && self.rests()) {
+            return Ok(());
+        }
+        knowledge::wrong(self.system, &mut self.datacenter, since).map_or(Ok(()), Err)
+    }
+
+    fn renew(&mut self) {
+        self.above.renew(&mut self.datacenter);
+        self.leads.renew(&mut self.datacenter, &mut self.above);
+    }
+
+    /// In the order of time; of one time, as they are listed.
+    fn steps(&self) -> Vec<(Nanos, Step)> {
+        let turns = self.scenario.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
+        let leads = self.scenario.leads.iter().map(|(at, step)| (*at, Step::Lead(*step)));
+        let above = self.scenario.above.iter().map(|(at, step)| (*at, Step::Above(*step)));
+        let renewals = (1..END.0 / RENEW.0).map(|number| RENEW.times(number));
+        let renewals = renewals.filter(|at| *at <= LAST_RENEWAL || *at > QUIET).map(|at| (at, Step::Renew));
+        let ends = [
+            (FAULTS_END, Step::FaultsEnd),
+            (SUBMIT_END, Step::SubmitEnd),
+            (QUIET - UNDER_WAY, Step::Rests),
+            (QUIET, Step::Quiet),
+            (END - UNDER_WAY, Step::Rests),
+            (END, Step::End),
+        ];
+        let mut steps: Vec<_> = turns.chain(leads).chain(above).chain(renewals).chain(ends).collect();
+        steps.sort_by_key(|(at, _)| *at);
+        steps
+    }
+
+    /// All that happens until then.
+    fn until(&mut self, end: Nanos) -> Result<(), (Nanos, String)> {
+        self.datacenter.world.engine.schedule(end, LEAVES, Scheduled::Look);
+        loop {
+            let Some((at, what)) = self.datacenter.world.next() else { return Ok(()) };
+            let now = self.datacenter.world.now;
+            self.datacenter.pools[0].meter.observer.goes_on(now);
+            if now == end && matches!(what, crate::events::WorldEvent::Scheduled(Scheduled::Look)) {
+                return Ok(());
+            }
+            self.datacenter.happens(at, what);
+            if let Some(what) = &self.datacenter.pools[0].meter.observer.broken {
+                return Err((now, what.clone()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps(system: &str, seeds: u64) -> Tally {
+        let system = System::parse(system).expect("a system").expect("it reads");
+        let many = run_many_faults(system, 0..seeds, 2);
+        assert!(
+            many.broken.is_none(),
+            "{system}: {}",
+            many.broken.map_or_else(String::new, |b| b.to_string())
+        );
+        many.tally
+    }
+
+    #[test]
+    fn seeds_with_dying_leaves_and_spines_keep_their_promises_over_two_hops() {
+        for (system, seeds) in
+            [("dc-horus", 300), ("dc-horus:idle-rack=random", 150), ("dc-horus:told=replies", 150)]
+                .into_iter()
+                .chain([("dc-rs-h", 150), ("dc-rs-lb", 150), ("dc-rain:2", 150)])
+        {
+            let tally = keeps(system, seeds);
+            assert!(
+                tally.run_again > 0,
+                "{system}: no try ran after another: the faults are too kind; {tally}"
+            );
+            assert!(tally.unknown + tally.refused > 0, "{system}: the faults are too kind; {tally}");
+            assert!(tally.replied * 10 > tally.submitted * 8, "{system}: {tally}");
+        }
+    }
+
+    /// Horus A.4: what a worker has run it answers from memory, if the next try comes to it.
+    #[test]
+    fn tries_that_follow_each_other_run_less_often_and_keep_the_same_promises() {
+        let [anywhere, kept] =
+            ["dc-horus:told=replies", "dc-horus:told=replies,affinity=20ms"].map(|system| keeps(system, 150));
+        assert_eq!(anywhere.submitted, kept.submitted, "the same tasks");
+        assert!(kept.run_again * 2 < anywhere.run_again, "{kept} against {anywhere}");
+    }
+
+    #[test]
+    fn one_seed_is_one_run() {
+        let system = System::Hierarchy { even_spines: false, by_size: false };
+        assert_eq!(run_faults(system, 7), run_faults(system, 7));
+    }
+}

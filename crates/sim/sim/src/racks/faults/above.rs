@@ -1,0 +1,237 @@
+//! The controller above all spines (Horus §3.2, A.3), in the machines that run live: one for each spine, and
+//! [`Pods`], which says who is below which of them. It numbers leaves and clients, weighs racks and links
+//! them with their spines.
+//!
+//! It hears of a dead spine some time after that died. It dies itself, and comes back knowing nothing; while
+//! it is dead tasks go on. A client that nobody answers calls at another spine's address.
+
+use sluice_control::{Answer, CallId, ClientHello, Controller, Event, PodRoute, Pods, Tier, WorkerHello};
+use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::{ClientId, Key};
+
+use super::desk::{is_lost, plan};
+use crate::dice::Dice;
+use crate::racks::downtime::{FabricSwitch, OutageStep};
+use crate::racks::places::SPINES;
+use crate::racks::watch::TaskWatch;
+use crate::racks::world::Racks;
+
+/// The controller above, and its clients as they call it.
+pub(super) struct Above {
+    /// While it lives.
+    machine: Option<Machine>,
+    /// Those of one client follow one another, a spine each.
+    clients: Vec<Caller>,
+    dice: Dice,
+    next_call: u64,
+}
+
+struct Machine {
+    pods: Pods,
+    spines: Vec<Controller>,
+    /// Which spines' tables it has read.
+    are_read: Vec<bool>,
+}
+
+/// A client's machine for one spine.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    /// At which spine's address it calls.
+    calls: usize,
+    held: Option<(ClientId, Key)>,
+}
+
+impl Above {
+    pub(super) fn start<O: TaskWatch>(datacenter: &mut Racks<O>, seed: u64) -> Self {
+        let spines = datacenter.spines.len();
+        let clients = (0..datacenter.clients.all.len()).map(|at| Caller { calls: at % spines, held: None });
+        let dice = Dice::named(seed, "the controller above", 0);
+        let mut above = Self { machine: None, clients: clients.collect(), dice, next_call: 0 };
+        above.begin(datacenter);
+        above
+    }
+
+    pub(super) fn dies(&mut self) {
+        self.machine = None;
+    }
+
+    /// One that knows nothing finds its spines, but for those that are dead.
+    pub(super) fn begin<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+        let (control, count) = (datacenter.control(), datacenter.spines.len());
+        let plans: Vec<_> = (0..count)
+            .map(|spine| plan(control, Tier::Spine, SPINES.at(spine as u32), control.queue()))
+            .collect();
+        let lease = plans[0].lease;
+        let spines =
+            plans.into_iter().map(|plan| Controller::new(plan, self.dice.seed()).expect("it is sound"));
+        let placed = &control.pools[0].racks;
+        let racks = (0..count).map(|spine| {
+            let below = placed.iter().filter(|rack| rack.spine == spine);
+            below.map(|rack| rack_name(rack.leaf as usize)).collect()
+        });
+        let pods = Pods::new(racks.collect(), lease, datacenter.world.now);
+        self.machine = Some(Machine { pods, spines: spines.collect(), are_read: vec![false; count] });
+        (0..count)
+            .filter(|spine| datacenter.spines[*spine].lives)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|spine| self.hears(datacenter, spine, true));
+    }
+
+    /// What becomes of spines is heard here.
+    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: OutageStep) {
+        match step {
+            OutageStep::Out(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, false),
+            OutageStep::Back(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, true),
+            OutageStep::Dies(_) | OutageStep::Out(_) | OutageStep::Back(_) => {}
+        }
+    }
+
+    /// A spine was found, or lost.
+    fn hears<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, spine: usize, lives: bool) {
+        let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
+        let event = if lives {
+            Event::SwitchUp(datacenter.spines[spine].program().shape())
+        } else {
+            Event::SwitchDown
+        };
+        datacenter.lead(SPINES.at(spine as u32), &mut spines[spine], Some(event));
+        are_read[spine] = false;
+        pods.serves(spine, None);
+        pods.hears(spine, lives);
+    }
+
+    /// All controllers do what is due, and clients renew.
+    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+        self.look(datacenter);
+        for client in 0..self.clients.len() {
+            if !is_lost(&mut self.dice, datacenter) {
+                self.client_renews(datacenter, client);
+            }
+        }
+    }
+
+    /// What each spine has, as far as its tables were read.
+    fn look<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+        let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
+        for (spine, controller) in spines.iter_mut().enumerate() {
+            datacenter.lead(SPINES.at(spine as u32), controller, None);
+            let serves = controller.does_serve();
+            if serves.is_some() && !are_read[spine] {
+                pods.found(spine, controller.client_lives());
+            }
+            are_read[spine] = serves.is_some();
+            pods.serves(spine, serves);
+        }
+    }
+
+    fn client_renews<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, client: usize) {
+        let spines = datacenter.spines.len();
+        let Caller { calls, held } = self.clients[client];
+        let Some(Machine { pods, .. }) = &self.machine else {
+            self.clients[client].calls = (calls + 1) % spines;
+            return;
+        };
+        let (submitter, home) = (&datacenter.clients.all[client], client % spines);
+        let hello = ClientHello {
+            name: format!("client-{}/{home}", client / spines),
+            incarnation: submitter.incarnation,
+            at: submitter.node.at.endpoint(),
+            floor: submitter.node.machine.floor(),
+            held,
+        };
+        let Ok(route) = pods.of_client(datacenter.world.now, &hello, calls) else { return };
+        let event = |call| Event::ClientHello { call, hello: hello.clone() };
+        // What it leaves behind stands until its lease ends, for what is still under way there.
+        let Some((Answer::Client(grant), _)) = self.renews(datacenter, route, &hello.name, event) else {
+            return;
+        };
+        if !is_lost(&mut self.dice, datacenter) {
+            self.clients[client] = Caller { calls: home, held: Some((grant.client, grant.key)) };
+            datacenter.grant_client(client, grant.registration);
+        }
+    }
+
+    /// A leaf registers a pool of its rack; gives what it brings home.
+    pub(super) fn leaf_renews<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut Racks<O>,
+        hello: &WorkerHello,
+    ) -> Option<WorkerRegistration> {
+        let route = self.machine.as_ref()?.pods.of_leaf(datacenter.world.now, hello).ok()?;
+        let event = |call| Event::WorkerHello { call, hello: hello.clone() };
+        let (answer, left) = self.renews(datacenter, route, &hello.name, event)?;
+        if let Some(left) = left {
+            self.leaves(datacenter, left, hello);
+        }
+        if let Answer::Worker(grant) = answer { Some(grant.registration) } else { None }
+    }
+
+    /// The last worker of a leaf's pool has left.
+    pub(super) fn leaf_leaves<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, hello: &WorkerHello) {
+        let Some(spine) = self.machine.as_ref().and_then(|machine| machine.pods.seat(&hello.name)) else {
+            return;
+        };
+        self.leaves(datacenter, spine, hello);
+        if let Some(machine) = &mut self.machine {
+            machine.pods.left(&hello.name);
+        }
+    }
+
+    fn leaves<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, spine: usize, hello: &WorkerHello) {
+        let (name, life) = (hello.name.clone(), hello.life);
+        self.asks(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
+    }
+
+    /// Registers somebody, who stays where it is until it is let in elsewhere: then it leaves a spine behind.
+    fn renews<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut Racks<O>,
+        PodRoute { to, from }: PodRoute,
+        name: &str,
+        event: impl Fn(CallId) -> Event,
+    ) -> Option<(Answer, Option<usize>)> {
+        let answer = self.renews_at(datacenter, to, name, &event);
+        match (from, &answer) {
+            (Some(_), Some(Answer::Worker(_) | Answer::Client(_))) => Some((answer?, from)),
+            (Some(from), _) => Some((self.renews_at(datacenter, from, name, &event)?, None)),
+            (None, _) => Some((answer?, None)),
+        }
+    }
+
+    fn renews_at<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut Racks<O>,
+        spine: usize,
+        name: &str,
+        event: impl Fn(CallId) -> Event,
+    ) -> Option<Answer> {
+        let answer = self.asks(datacenter, spine, event)?;
+        let key = match &answer {
+            Answer::Worker(grant) => grant.key,
+            Answer::Client(grant) => grant.key,
+            _ => return Some(answer),
+        };
+        self.machine.as_mut()?.pods.granted(datacenter.world.now, name, spine, key);
+        Some(answer)
+    }
+
+    /// Gives the answer, if it came at once.
+    fn asks<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut Racks<O>,
+        spine: usize,
+        event: impl FnOnce(CallId) -> Event,
+    ) -> Option<Answer> {
+        self.next_call += 1;
+        let call = CallId(self.next_call);
+        let controller = &mut self.machine.as_mut()?.spines[spine];
+        let answers = datacenter.lead(SPINES.at(spine as u32), controller, Some(event(call)));
+        answers.into_iter().find(|(of, _)| *of == call).map(|(_, answer)| answer)
+    }
+}
+
+/// What the leaf of a rack is called above.
+pub(super) fn rack_name(leaf: usize) -> String {
+    format!("rack-{leaf}")
+}

@@ -1,0 +1,154 @@
+//! What must hold over two hops, kept apart from the machines that are to keep it (promises 1, 2 and 4).
+
+use std::collections::HashMap;
+
+use sluice_host::client::Outcome;
+use sluice_wire::{Nanos, Submit, TaskId};
+
+use crate::faults::Tally;
+use crate::racks::watch::TaskWatch;
+use crate::stats::{Mark, Observer, Outcome as Ended, Replied};
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Replied,
+    Refused,
+    Unknown,
+}
+
+/// What became of a task.
+#[derive(Clone, Debug, Default)]
+struct Fate {
+    first_tried: Nanos,
+    tries: Vec<u16>,
+    /// Workers that ran it, each in a life of its.
+    runs: Vec<(usize, u32)>,
+    ending: Option<Ending>,
+}
+
+/// The book of all tasks.
+#[derive(Debug)]
+pub(super) struct HopOracle {
+    fates: HashMap<TaskId, Fate>,
+    /// Tasks that are tried first from then on find everything as it should be.
+    settled: Nanos,
+    now: Nanos,
+    /// When a task was tried, begun or answered last.
+    last: Nanos,
+    /// The first promise that broke.
+    pub(super) broken: Option<String>,
+}
+
+impl HopOracle {
+    pub(super) fn new(settled: Nanos) -> Self {
+        Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), broken: None }
+    }
+
+    pub(super) const fn goes_on(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    /// Whether no task was tried, begun or answered for so long.
+    pub(super) fn has_seen_nothing_for(&self, now: Nanos, span: Nanos) -> bool {
+        now.since(self.last) >= span
+    }
+
+    /// The books are closed: each task has ended.
+    pub(super) fn close(&self) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        for (task, fate) in &self.fates {
+            tally.submitted += 1;
+            tally.run_again += fate.runs.len().saturating_sub(1) as u64;
+            match fate.ending {
+                Some(Ending::Replied) => tally.replied += 1,
+                Some(Ending::Refused) => tally.refused += 1,
+                Some(Ending::Unknown) => tally.unknown += 1,
+                None => return Err(format!("promise 1: task {task} never ended")),
+            }
+        }
+        Ok(tally)
+    }
+
+    fn breaks(&mut self, what: String) {
+        self.broken.get_or_insert(what);
+    }
+}
+
+impl TaskWatch for HopOracle {
+    fn tried(&mut self, submit: &Submit) {
+        let now = self.now;
+        self.last = now;
+        let fate =
+            self.fates.entry(submit.task).or_insert_with(|| Fate { first_tried: now, ..Fate::default() });
+        let (is_new, ending) = (!fate.tries.contains(&submit.attempt.0), fate.ending);
+        fate.tries.push(submit.attempt.0);
+        if !is_new {
+            self.breaks(format!("task {} was tried twice as try {}", submit.task, submit.attempt));
+        } else if let Some(ending) = ending {
+            self.breaks(format!("task {} was tried again after it ended: {ending:?}", submit.task));
+        }
+    }
+
+    fn started(&mut self, worker: (usize, u32), task: TaskId) {
+        self.last = self.now;
+        let Some(fate) = self.fates.get_mut(&task) else {
+            return self.breaks(format!("task {task} came out of nowhere"));
+        };
+        let again = fate.runs.contains(&worker);
+        fate.runs.push(worker);
+        let (runs, tries, ending) = (fate.runs.len(), fate.tries.len(), fate.ending);
+        if again {
+            self.breaks(format!("promise 2: task {task} was run twice by worker {}", worker.0));
+        } else if runs > tries {
+            self.breaks(format!("promise 2: task {task} ran {runs} times on {tries} tries"));
+        } else if ending == Some(Ending::Refused) {
+            self.breaks(format!("promise 1: task {task} was refused and ran all the same"));
+        }
+    }
+
+    fn ended(&mut self, _: Nanos, task: TaskId, how: &Outcome) {
+        self.last = self.now;
+        let settled = self.settled;
+        let ending = match how {
+            Outcome::Reply(_) => Ending::Replied,
+            Outcome::Refused(_) => Ending::Refused,
+            Outcome::Unknown(_) => Ending::Unknown,
+        };
+        let Some(fate) = self.fates.get_mut(&task) else {
+            return self.breaks(format!("task {task} ended, and was never tried"));
+        };
+        let (earlier, ran) = (fate.ending.replace(ending), !fate.runs.is_empty());
+        let is_settled = fate.first_tried >= settled;
+        match ending {
+            _ if earlier.is_some() => {
+                self.breaks(format!("promise 1: task {task} ended twice, then {ending:?}"));
+            }
+            Ending::Refused if ran => self.breaks(format!("promise 1: task {task} was refused, but it ran")),
+            Ending::Replied if !ran => {
+                self.breaks(format!("promise 2: task {task} got a reply that no run gave"));
+            }
+            Ending::Refused | Ending::Unknown if is_settled => {
+                self.breaks(format!(
+                    "promise 4: task {task} found no worker, long after all faults: {how:?}"
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// It looks at tasks, and not at when they were due.
+impl Observer for HopOracle {
+    fn sent(&mut self, _: Nanos) -> Mark {
+        Mark::None
+    }
+
+    fn done(&mut self, _: &Replied) {}
+
+    fn failed(&mut self, _: Nanos, _: Ended) {}
+
+    fn is_complete(&self) -> bool {
+        self.broken.is_some()
+    }
+}

@@ -1,0 +1,192 @@
+//! Racks' own controllers (Horus §3.2, A.3): each is the state machine that runs live. It registers its
+//! rack's workers, writes its leaf's tables, and says above how many workers there are.
+//!
+//! It dies with its leaf, or alone, and then reads its leaf's tables back; while it is dead tasks go on.
+//! Workers' calls to it are cut off for longer than a lease, so that they are taken out while they serve, and
+//! come in anew; and their processes die with all that they hold, and come back knowing nothing.
+
+use std::collections::BTreeMap;
+
+use sluice_control::{Answer, CallId, Controller, Event, LeafAction, LeafLine, Tier, WorkerHello};
+use sluice_wire::SliceId;
+use sluice_wire::registrations::WorkerRegistration;
+use sluice_wire::sizes::QUOTA_MAX;
+use sluice_wire::tables::TableOp;
+
+use super::above::{Above, rack_name};
+use super::desk::{POOL, is_lost, plan};
+use super::scenario::LeadStep;
+use crate::dice::Dice;
+use crate::racks::downtime::{FabricSwitch, OutageStep};
+use crate::racks::places::{LEAVES, WORKERS};
+use crate::racks::watch::TaskWatch;
+use crate::racks::world::Racks;
+
+/// A rack's controller.
+struct Lead {
+    /// While it lives, with its line upwards.
+    machine: Option<(Controller, LeafLine)>,
+    /// What its line says, while the rack has workers.
+    says: Option<WorkerHello>,
+    calls: BTreeMap<CallId, usize>,
+}
+
+/// All of them, and what workers hold.
+pub(super) struct Leads {
+    all: Vec<Lead>,
+    held: Vec<Option<WorkerRegistration>>,
+    /// Whose calls do not come through, and whose process is gone.
+    cut: Vec<bool>,
+    gone: Vec<bool>,
+    dice: Dice,
+    next_call: u64,
+}
+
+impl Leads {
+    /// One for each rack, beside its leaf.
+    pub(super) fn start<O: TaskWatch>(datacenter: &mut Racks<O>, seed: u64) -> Self {
+        let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
+        let lead = |_| Lead { machine: None, says: None, calls: BTreeMap::new() };
+        let mut leads = Self {
+            all: (0..leaves).map(lead).collect(),
+            held: vec![None; workers],
+            cut: vec![false; workers],
+            gone: vec![false; workers],
+            dice: Dice::named(seed, "racks' controllers", 0),
+            next_call: 0,
+        };
+        (0..leaves).for_each(|leaf| leads.begin(datacenter, leaf));
+        leads
+    }
+
+    /// A leaf dies with its controller, and comes back with another.
+    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: OutageStep) {
+        match step {
+            OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
+            OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.begin(datacenter, leaf as usize),
+            OutageStep::Dies(_) | OutageStep::Out(_) | OutageStep::Back(_) => {}
+        }
+    }
+
+    /// What happens to controllers, and to workers and their calls.
+    pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: LeadStep) {
+        match step {
+            LeadStep::Dies(leaf) => self.all[leaf].machine = None,
+            LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
+            LeadStep::Back(_) => {}
+            LeadStep::Cut(worker, is_cut) => self.cut[worker] = is_cut,
+            LeadStep::WorkerDies(worker) => {
+                datacenter.worker_dies(worker);
+                (self.gone[worker], self.held[worker]) = (true, None);
+            }
+            LeadStep::WorkerBack(worker) => self.gone[worker] = false,
+        }
+    }
+
+    /// Everybody renews: workers in their racks, and racks above.
+    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above) {
+        for leaf in 0..self.all.len() {
+            self.asks(datacenter, leaf, None);
+            for worker in 0..self.held.len() {
+                let is_here = datacenter.control().seats[worker].leaf as usize == leaf;
+                let is_silent = self.cut[worker] || self.gone[worker];
+                if is_here && !is_silent && !is_lost(&mut self.dice, datacenter) {
+                    self.call(datacenter, leaf, worker);
+                }
+            }
+            self.line_says(datacenter, above, leaf);
+            self.above_hears(datacenter, above, leaf);
+        }
+    }
+
+    /// A controller that knows nothing finds its leaf.
+    fn begin<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize) {
+        if !datacenter.leaves[leaf].lives {
+            return;
+        }
+        let at = LEAVES.at(leaf as u32);
+        let plan = plan(datacenter.control(), Tier::Leaf, at, datacenter.control().limit());
+        let line = LeafLine::new(rack_name(leaf), plan.switch, self.dice.word(), QUOTA_MAX);
+        let controller = Controller::new(plan, self.dice.seed()).expect("the plan is sound");
+        self.all[leaf] = Lead { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
+        let shape = datacenter.leaves[leaf].program().shape();
+        self.asks(datacenter, leaf, Some(Event::SwitchUp(shape)));
+    }
+
+    fn call<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize, worker: usize) {
+        self.next_call += 1;
+        let call = CallId(self.next_call);
+        let hello = WorkerHello {
+            name: format!("worker-{worker}"),
+            life: u64::from(datacenter.workers.lives[worker]) << 32 | (worker as u64 + 1),
+            at: WORKERS.at(worker as u32).endpoint(),
+            slice: POOL.to_owned(),
+            types: datacenter.control().types().collect(),
+            labels: Vec::new(),
+            quota: datacenter.control().quota_of_workers(),
+            capacity: 0,
+            recent: sluice_control::RecentWork::default(),
+            server: String::new(),
+            rejoins: 0,
+            workers: 0,
+            held: self.held[worker].map(|held| (held.worker, held.key, held.generation)),
+        };
+        self.all[leaf].calls.insert(call, worker);
+        self.asks(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
+    }
+
+    /// A rack's controller is told something, or does what is due; workers hear what it answers.
+    fn asks<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize, event: Option<Event>) {
+        let Lead { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else { return };
+        for (call, answer) in datacenter.lead(LEAVES.at(leaf as u32), controller, event) {
+            if let (Some(worker), Answer::Worker(grant)) = (calls.remove(&call), answer) {
+                self.held[worker] = Some(grant.registration);
+                datacenter.grant_worker(worker, grant.registration);
+            }
+        }
+    }
+
+    /// What the rack's line makes of how many workers it has.
+    fn line_says<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above, leaf: usize) {
+        let is_lost = is_lost(&mut self.dice, datacenter);
+        let Lead { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else { return };
+        let mut said = Vec::new();
+        line.sized(controller.pool_sizes(), &mut said);
+        while let Some(action) = said.pop() {
+            match action {
+                LeafAction::Say { hello, .. } => *says = Some(hello),
+                LeafAction::Leave(pool) => {
+                    // One that is not heard is gone after its lease.
+                    if let Some(hello) = says.take().filter(|_| !is_lost) {
+                        above.leaf_leaves(datacenter, &hello);
+                    }
+                    line.left(pool, &mut said);
+                }
+                LeafAction::Link(..) => {}
+            }
+        }
+    }
+
+    /// A rack renews above, and its leaf learns which spine it is below.
+    fn above_hears<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above, leaf: usize) {
+        let [call_lost, answer_lost] = [(); 2].map(|()| is_lost(&mut self.dice, datacenter));
+        let Lead { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf] else {
+            return;
+        };
+        if call_lost {
+            return;
+        }
+        let Some(grant) = above.leaf_renews(datacenter, hello).filter(|_| !answer_lost) else { return };
+        let mut said = Vec::new();
+        line.granted(SliceId(0), &grant, &mut said);
+        for action in said {
+            if let LeafAction::Link(pool, row) = action {
+                datacenter.carries_out(
+                    LEAVES.at(leaf as u32),
+                    controller.term(),
+                    TableOp::SetSpine(pool, row),
+                );
+            }
+        }
+    }
+}

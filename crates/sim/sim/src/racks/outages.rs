@@ -1,0 +1,129 @@
+//! Leaves and spines that are out for a while, and what the controller does about them (Horus §4.3, A.3).
+//!
+//! Who is out is silent and loses its memory. When the controller hears of a leaf, it takes it from spines'
+//! tables; when that is back, it goes below its spine again in another generation. When a spine is out, its
+//! racks go below another one, if there is one, and clients draw others; when it is back, in another life, it
+//! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
+//! as their leaves. Where the controllers that run live lead it, these hear of all that by themselves.
+
+use sluice_wire::Epoch;
+
+use super::control::Control;
+use super::downtime::{FabricSwitch, OutageStep};
+use super::watch::TaskWatch;
+use super::world::{Lead, Racks};
+use crate::nodes::ClientSide;
+
+impl<O: TaskWatch> Racks<O> {
+    /// The next step of the testbed's outages is due.
+    #[cold]
+    pub(super) fn next_outage(&mut self) {
+        let Lead::Spines(control) = &mut self.lead else { return };
+        let (_, step) = control.outages[control.passed];
+        control.passed += 1;
+        self.takes(step);
+    }
+
+    pub(super) fn takes(&mut self, step: OutageStep) {
+        match step {
+            OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.leaves[leaf as usize].lives = false,
+            OutageStep::Dies(FabricSwitch::Spine(spine)) => self.spines[spine as usize].lives = false,
+            OutageStep::Out(who) => self.is_out(who),
+            OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.leaf_is_back(leaf),
+            OutageStep::Back(FabricSwitch::Spine(spine)) => self.spine_is_back(spine),
+        }
+    }
+
+    /// Tasks go elsewhere from now on.
+    fn is_out(&mut self, who: FabricSwitch) {
+        match who {
+            _ if self.control().is_replaced => {}
+            FabricSwitch::Leaf(leaf) => {
+                for spine in &mut self.spines {
+                    Control::forget(leaf, spine);
+                }
+            }
+            FabricSwitch::Spine(spine) => {
+                let lives = self.spines.iter().position(|other| other.lives);
+                let Some(other) = lives else { return };
+                for rack in self.racks_of(spine) {
+                    self.goes_below(rack, other as u32);
+                }
+                self.weigh(|below| below != spine as usize);
+            }
+        }
+    }
+
+    fn leaf_is_back(&mut self, leaf: u32) {
+        let Self { lead: Lead::Spines(control), leaves, times, .. } = self else { return };
+        control.raise(leaf);
+        let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
+        leaves[leaf as usize] = control.leaf(leaf, epoch, times);
+        if control.is_replaced {
+            return;
+        }
+        let spine = control.pools[0].racks[leaf as usize].spine;
+        for worker in 0..self.workers.all.len() {
+            let control = self.control();
+            if control.seats[worker].leaf == leaf {
+                let grant = control.worker_registration(worker, &self.leaves[leaf as usize]);
+                self.grant_worker(worker, grant);
+            }
+        }
+        self.goes_below(leaf as usize, spine as u32);
+    }
+
+    fn spine_is_back(&mut self, spine: u32) {
+        let Self { lead: Lead::Spines(control), spines, times, .. } = self else { return };
+        let epoch = Epoch(spines[spine as usize].epoch.0 + 1);
+        spines[spine as usize] = control.spine(spine, epoch, times);
+        if control.is_replaced {
+            return;
+        }
+        for rack in self.racks_of(spine) {
+            for other in (0..self.spines.len()).filter(|other| *other != spine as usize) {
+                Control::forget(rack as u32, &mut self.spines[other]);
+            }
+            self.goes_below(rack, spine);
+        }
+        self.weigh(|_| true);
+        self.register_clients(spine, epoch);
+    }
+
+    fn goes_below(&mut self, rack: usize, spine: u32) {
+        if let Lead::Spines(control) = &mut self.lead {
+            control.raise_uplink(rack as u32);
+        }
+        self.link(0, rack, spine);
+    }
+
+    fn racks_of(&self, spine: u32) -> Vec<usize> {
+        let racks = self.control().pools[0].racks.iter().enumerate();
+        racks.filter(|(_, rack)| rack.spine == spine as usize).map(|(at, _)| at).collect()
+    }
+
+    /// Clients draw these spines from now on.
+    fn weigh(&mut self, is_in: impl Fn(usize) -> bool) {
+        let control = self.control();
+        let full = control.pools[0].weights(control.system);
+        let own = |spine: usize| full[spine] - if spine == 0 { 0 } else { full[spine - 1] };
+        let mut sum = 0;
+        let weights = (0..full.len()).map(|spine| {
+            sum += if is_in(spine) { own(spine) } else { 0 };
+            sum
+        });
+        self.pools[0].arrivals.weights = weights.collect();
+    }
+
+    /// Clients hear of a spine's new life.
+    fn register_clients(&mut self, spine: u32, epoch: Epoch) {
+        let spines = self.spines.len();
+        for machine in (spine as usize..self.clients.all.len()).step_by(spines) {
+            let client = (machine / spines) as u16;
+            let grant = self.control().client_registration(0, client, spine as usize, epoch);
+            let Ok(()) = self.on_client(machine, |client, now, settings, out| {
+                client.grant(now, settings, grant, out);
+            });
+        }
+    }
+}

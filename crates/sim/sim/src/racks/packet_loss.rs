@@ -1,0 +1,104 @@
+//! What the network does to packets: loss, duplication and reordering, for each kind of packet its own.
+//!
+//! It is drawn for each pool from a stream of its own: what one pool sends decides nothing about another's
+//! packets.
+
+use sluice_wire::{Nanos, Packet};
+
+use crate::dice::Dice;
+use crate::events::{Copies, FaultInjector, Transit};
+use crate::testbed::{Faults, Rates};
+
+/// The pools' streams.
+#[derive(Debug)]
+pub(super) struct PoolLoss {
+    each: Vec<PacketLoss>,
+    /// Whose packet is sent next.
+    pool: usize,
+}
+
+impl PoolLoss {
+    /// Of pools with these seeds; `None` if nothing ever happens to a packet.
+    pub(super) fn new(
+        faults: &Faults,
+        seeds: impl Iterator<Item = u64>,
+        replication: u32,
+    ) -> Option<Box<Self>> {
+        let each: Option<_> = seeds.map(|seed| PacketLoss::new(faults, seed, replication)).collect();
+        each.map(|each| Box::new(Self { each, pool: 0 }))
+    }
+
+    /// The next packets are this pool's.
+    pub(super) const fn turn_to(&mut self, pool: usize) {
+        self.pool = pool;
+    }
+}
+
+impl FaultInjector for PoolLoss {
+    fn is_any(&self) -> bool {
+        true
+    }
+
+    fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies {
+        self.each[self.pool].copies(transit.arrives, packet)
+    }
+}
+
+/// Draws each packet's fate.
+#[derive(Debug)]
+struct PacketLoss {
+    dice: Dice,
+    rates: [Rates; KINDS],
+    delay_max: Nanos,
+}
+
+/// Kinds of packets with rates of their own.
+const KINDS: usize = 8;
+
+impl PacketLoss {
+    /// `None` if nothing ever happens to a packet.
+    fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
+        if faults.are_none() {
+            return None;
+        }
+        let rates = [
+            faults.submit,
+            faults.dispatch,
+            faults.reply,
+            faults.token,
+            faults.reject,
+            faults.probe,
+            faults.answer,
+            faults.update,
+        ];
+        let dice = Dice::named(seed, "network", replication);
+        Some(Self { dice, rates, delay_max: faults.reorder_by })
+    }
+
+    fn copies(&mut self, at: Nanos, packet: &Packet) -> Copies {
+        let rates = self.rates[kind(packet)];
+        let kept = !self.dice.happens(rates.loss);
+        let first = kept.then(|| self.arrival(at, rates));
+        let second = self.dice.happens(rates.duplicate).then(|| self.arrival(at, rates));
+        [first, second]
+    }
+
+    fn arrival(&mut self, at: Nanos, rates: Rates) -> Nanos {
+        let late = self.dice.happens(rates.reorder);
+        if late { at + Nanos(self.dice.below(self.delay_max.0 + 1)) } else { at }
+    }
+}
+
+/// Kinds beyond the commonest share the rates of what they resemble.
+const fn kind(packet: &Packet) -> usize {
+    match packet {
+        Packet::Submit(_) | Packet::Job(_) => 0,
+        Packet::Dispatch(_) => 1,
+        Packet::Reply(_) | Packet::Need(_) | Packet::Part(_) => 2,
+        Packet::Token(_) => 3,
+        Packet::Reject(_) | Packet::Notice(_) => 4,
+        Packet::Probe(_) | Packet::Sweep(_) => 5,
+        Packet::Answer(_) | Packet::Empty(_) => 6,
+        Packet::Update(_) => 7,
+    }
+}

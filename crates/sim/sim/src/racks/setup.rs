@@ -1,0 +1,342 @@
+//! How a rack is laid out for a point: what its switch has room for, what its controller is told, and what
+//! its hosts say of themselves.
+
+use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
+use sluice_host::client::ClientSettings;
+use sluice_host::worker::{EarlySettings, WorkerSettings};
+use sluice_switch::Config;
+use sluice_switch::registry::{Choice, Software};
+use sluice_wire::registrations::Sizes;
+use sluice_wire::serving::Serving;
+use sluice_wire::sizes::{QUOTA_MAX, token_cells};
+use sluice_wire::tables::{Feed, RingRow};
+use sluice_wire::{
+    Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
+};
+
+use super::guess::Guesses;
+use super::places::{CLIENTS, LEAVES, WORKERS};
+use crate::capacity::Capacity;
+use crate::cores_layout::CoresLayout;
+use crate::dice::Dice;
+use crate::names;
+use crate::point::Point;
+use crate::suits::Suits;
+use crate::testbed::Testbed;
+use crate::workload::Class;
+
+const START: Serial = Serial(0);
+/// What falls due then never does.
+const NEVER: Nanos = Nanos(u64::MAX);
+/// What a REJECT advises.
+const RETRY_AFTER: Nanos = Nanos::from_micros(100);
+/// The longest that a packet is under way; twice that is how much longer than a task may be tried again
+/// workers remember it, and as long again it may wait.
+const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
+
+/// A task comes in a SUBMIT and a DISPATCH, and where there is a spine in another DISPATCH.
+const PACKETS: u64 = 3;
+/// A worker whose tokens were lost asks so often before a task that waits for it ends.
+const PROBES_A_DEADLINE: u64 = 20;
+/// As long as a task may wait at most.
+const MAX_WAIT: Nanos = Nanos::from_millis(2);
+
+/// How the rack is laid out.
+#[derive(Debug)]
+pub(super) struct RackSetup {
+    slices: Vec<SliceLayout>,
+    pub(super) asked: ClassNeeds,
+    /// Who serves whom, where something is said of labels.
+    pub(super) suits: Option<Suits>,
+    servers: u16,
+    writes_ahead: bool,
+    classes: u8,
+    /// How far what is said of sizes is off, in hundredths.
+    size_error: u8,
+    room: Capacity,
+    quota: u8,
+    /// The largest that its switch believes.
+    quota_max: u8,
+    /// Whether depths are found at run time.
+    pub(super) is_adaptive: bool,
+    clients: u16,
+    pub(super) feed: Feed,
+    /// What schedules is a server's program.
+    pub(super) software: Option<Software>,
+    /// How its servers of many cores are laid out, where workers are their lanes.
+    pub(super) of_cores: Option<CoresLayout>,
+    retry_for: Nanos,
+    seed: u64,
+    replication: u32,
+}
+
+/// What tasks of each class are asked for.
+#[derive(Clone, Debug)]
+pub(super) struct ClassNeeds {
+    /// Which slice they go to.
+    pub(super) slice: Vec<usize>,
+    /// How many bytes a large one carries.
+    pub(super) bytes: Vec<u16>,
+    /// Which class of the switch they ask for, where the workload says how urgent they are.
+    pub(super) priority: Vec<Option<u8>>,
+}
+
+impl ClassNeeds {
+    /// Of a pool, which is one slice.
+    pub(super) fn of_pool(classes: &[Class]) -> Self {
+        let bytes = classes.iter().map(|class| class.bytes).collect();
+        Self { slice: vec![0; classes.len()], bytes, priority: vec![None; classes.len()] }
+    }
+}
+
+#[derive(Debug)]
+struct SliceLayout {
+    types: Vec<TaskType>,
+    sizes: Sizes,
+    first_worker: u32,
+    workers: u32,
+}
+
+impl RackSetup {
+    pub(super) fn new(point: &Point, choice: &Choice, replication: u32) -> Self {
+        let Testbed { clients, retries, servers, .. } = point.testbed;
+        // Who is pushed tasks has no tokens, and says that it takes one task.
+        let quota = choice.quota().max(1);
+        let (classes, mut first_worker) = (&point.workload.classes, 0);
+        let slice = |(slice, workers): (usize, u32)| {
+            let is_here = |class: &&Class| point.slice_of(class) == slice;
+            let here = || classes.iter().filter(is_here);
+            let types = here().map(|class| class.task_type).collect();
+            let sizes = point.testbed.sizes_of(here(), choice.classes());
+            first_worker += workers;
+            SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
+        };
+        let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
+        // Where workers differ, classes are told by what tasks need.
+        let urgencies = if choice.kinds() > 1 { 1 } else { choice.classes() };
+        let asked = ClassNeeds {
+            slice: classes.iter().map(|class| point.slice_of(class)).collect(),
+            bytes: classes.iter().map(|class| class.bytes).collect(),
+            priority: classes.iter().map(|class| priority(class, urgencies)).collect(),
+        };
+        Self {
+            slices,
+            asked,
+            suits: point.suits().unwrap_or_default(),
+            servers: servers.count,
+            writes_ahead: choice.writes_ahead(),
+            classes: choice.classes(),
+            size_error: choice.size_error(),
+            room: Capacity::of(&point.testbed, choice),
+            quota,
+            quota_max: choice.quota_max(),
+            of_cores: None,
+            is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
+            clients,
+            feed: choice.feed(),
+            software: choice.software(),
+            retry_for: retries.deadline,
+            seed: point.seed,
+            replication,
+        }
+    }
+
+    /// The same where workers are lanes of servers of many cores.
+    pub(super) fn with_cores(self, of_cores: Option<CoresLayout>) -> Self {
+        match of_cores {
+            None => self,
+            Some(_) => Self { quota: QUOTA_MAX, quota_max: QUOTA_MAX, of_cores, ..self },
+        }
+    }
+
+    pub(super) fn slices(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// The slice that a worker begins in.
+    pub(super) fn slice_of(&self, worker: u32) -> SliceId {
+        let begins = |slice: &SliceLayout| slice.first_worker <= worker;
+        SliceId(self.slices.iter().rposition(begins).unwrap_or(0) as u16)
+    }
+
+    /// Whether each task that a worker gets answers a poll.
+    pub(super) const fn is_polled(&self) -> bool {
+        matches!(self.feed, Feed::Polls { .. })
+    }
+
+    pub(super) fn workers(&self) -> u32 {
+        self.slices.iter().map(|slice| slice.workers).sum()
+    }
+
+    pub(super) const fn clients(&self) -> u16 {
+        self.clients
+    }
+
+    /// Servers that tasks are written ahead to.
+    pub(super) const fn servers(&self) -> u16 {
+        if self.writes_ahead { self.servers } else { 0 }
+    }
+
+    /// What clients say of sizes.
+    pub(super) fn sizes(&self) -> Option<Guesses> {
+        (self.classes > 1).then(|| Guesses::new("stated sizes", self.size_error, self.seed, self.replication))
+    }
+
+    /// A stream of this replication.
+    pub(super) fn dice(&self, name: &str) -> Dice {
+        Dice::named(self.seed, name, self.replication)
+    }
+
+    /// How large the switch has to be.
+    pub(super) fn config(&self) -> Config {
+        let types = self.slices.iter().flat_map(|slice| &slice.types).map(|kind| kind.0 + 1).max();
+        Config {
+            epoch: Epoch(1),
+            term: Term(0),
+            workers: self.workers() as u16,
+            clients: self.clients,
+            slices: self.slices.len() as u16,
+            types: types.unwrap_or(1),
+            tasks_per_slice: self.slots(),
+            // As many stale ones of workers that moved may lie there until they are swept.
+            tokens_per_slice: token_cells(self.workers(), 2 * u32::from(self.quota_max)),
+            replay_cells: self.replay_cells(),
+            servers: self.servers,
+            counters_start: START,
+            polls_ahead: 0,
+            seed: self.dice("switch").word(),
+        }
+    }
+
+    /// What the controller is told.
+    pub(super) fn of_controller(&self) -> sluice_control::Plan {
+        let slice = |(index, slice): (usize, &SliceLayout)| SlicePlan {
+            name: names::slice(index),
+            types: slice.types.clone(),
+            limit: Some(self.room.waiting(slice.workers)),
+            sizes: slice.sizes,
+            serving: self.suits.as_ref().map_or_else(Serving::default, |suits| suits.slices[index].serving),
+        };
+        let slices = self.slices.iter().enumerate().map(slice).collect();
+        let suits = self.suits.as_ref();
+        sluice_control::Plan {
+            labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
+            needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
+            max_wait: PACKET_LIFETIME.times(2),
+            retry_after: RETRY_AFTER,
+            retry_for: self.retry_for,
+            packet_lifetime: PACKET_LIFETIME,
+            counters_start: START,
+            rdma: RdmaPlan { first_bytes: self.first_bytes(), tiny_rings: true, ..RdmaPlan::default() },
+            ..sluice_control::Plan::new(LEAVES.endpoint(), slices)
+        }
+    }
+
+    /// What a worker says of itself: it serves everything, so that it may be lent.
+    pub(super) fn worker_hello(&self, worker: u32, server: String) -> WorkerHello {
+        WorkerHello {
+            name: names::worker(worker as usize),
+            life: u64::from(worker) + 1,
+            at: WORKERS.at(worker).endpoint(),
+            slice: names::slice(self.slice_of(worker).0.into()),
+            types: self.slices.iter().flat_map(|slice| &slice.types).copied().collect(),
+            labels: self.labels_of(worker),
+            quota: self.quota,
+            capacity: 0,
+            recent: sluice_control::RecentWork::default(),
+            server,
+            rejoins: 0,
+            workers: 0,
+            held: None,
+        }
+    }
+
+    fn labels_of(&self, worker: u32) -> Vec<String> {
+        let Some(suits) = &self.suits else { return Vec::new() };
+        suits.names.of_bits(suits.has[worker as usize])
+    }
+
+    /// What a client says of itself.
+    pub(super) fn client_hello(&self, client: u16) -> ClientHello {
+        ClientHello {
+            name: names::client(client.into()),
+            incarnation: self.incarnation(client),
+            at: CLIENTS.at(client.into()).endpoint(),
+            floor: START,
+            held: None,
+        }
+    }
+
+    /// The ring that a server keeps for a slice: slots for all that may wait in each class, as long as the
+    /// controller wants them, in whole words.
+    pub(super) fn ring(&self) -> RingRow {
+        let slots = self.slots() * u32::from(self.classes);
+        let slot_bytes = (SLOT_HEAD_BYTES as u32 + self.first_bytes()).next_multiple_of(8);
+        RingRow { rkey: Rkey(1), address: 0, slots, slot_bytes }
+    }
+
+    /// The longest task that may be written ahead; one that rides in its queue entry never is.
+    fn first_bytes(&self) -> u32 {
+        let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
+        u32::from(largest).max(INLINE_BYTES as u32 + 1)
+    }
+
+    /// How many tasks the switch has to keep for each class of a slice.
+    fn slots(&self) -> u32 {
+        self.room.cells(self.slices.iter().map(|slice| slice.workers))
+    }
+
+    fn replay_cells(&self) -> u32 {
+        self.room.replay_cells(self.slices.iter().map(|slice| slice.workers), self.clients)
+    }
+
+    pub(super) fn incarnation(&self, client: u16) -> Incarnation {
+        Incarnation(self.dice(&format!("client {client}")).word())
+    }
+}
+
+/// The switch's class of tasks of a priority: what the last of its classes has no room for is in it, too.
+fn priority(class: &Class, classes: u8) -> Option<u8> {
+    class.priority.filter(|_| classes > 1).map(|priority| priority.min(classes - 1))
+}
+
+/// Without faults nothing is ever tried again, and no timer is needed.
+pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
+    let plain = ClientSettings { outstanding_max: 1 << 20, ..ClientSettings::default() };
+    if !testbed.has_faults() {
+        return ClientSettings { first_timeout: NEVER, timeout_max: NEVER, deadline_default: NEVER, ..plain };
+    }
+    ClientSettings {
+        first_timeout: testbed.retries.first_timeout,
+        timeout_max: testbed.retries.timeout_max,
+        deadline_default: testbed.retries.deadline,
+        ..plain
+    }
+}
+
+/// Without faults a worker never has to ask how its counters stand, and no task comes twice.
+pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice, grant: &WorkerGrant) -> WorkerSettings {
+    let early = choice.early().map(|_| EarlySettings::default());
+    let patience = choice.patience();
+    let plain = WorkerSettings { transit: grant.transit, early, patience, ..WorkerSettings::default() };
+    if !testbed.has_faults() {
+        return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };
+    }
+    WorkerSettings { retry_horizon: grant.retry_horizon, ..plain }
+}
+
+/// The same below spines, where tasks soon end and their retries with them.
+pub(super) fn settings_below_spines(testbed: &Testbed) -> WorkerSettings {
+    let transit = PACKET_LIFETIME.times(PACKETS);
+    if !testbed.has_faults() {
+        return WorkerSettings { first_rtt: NEVER, repeats: false, transit, ..WorkerSettings::default() };
+    }
+    let (plain, deadline) = (WorkerSettings::default(), testbed.retries.deadline);
+    WorkerSettings {
+        transit,
+        retry_horizon: deadline + MAX_WAIT + transit,
+        probe_longest: plain.probe_longest.min(Nanos(deadline.0 / PROBES_A_DEADLINE)),
+        probe_max_busy: plain.probe_max_busy.min(Nanos(deadline.0 / PROBES_A_DEADLINE)),
+        ..plain
+    }
+}

@@ -1,0 +1,138 @@
+//! Spines and leaves, or a rack's only switch: the programs that they run, and the ports for what goes round
+//! in them. What happens to them is in `side`.
+
+mod side;
+
+pub(super) use side::Pass;
+
+use sluice_switch::horus::{Horus, HorusError, Mirror, RackSize, Spine, SpineLink};
+use sluice_switch::racksched::RackSched;
+use sluice_switch::rain::RainLeaf;
+use sluice_switch::{Config, Program};
+use sluice_wire::tables::{TableAnswer, TableOp};
+use sluice_wire::{Epoch, Generation, Serial, SliceId, WorkerId};
+
+use super::system::System;
+use crate::events::Port;
+use crate::testbed::SwitchTimes;
+
+/// Queues that are compared where RackSched chooses; one is any.
+const SAMPLES: u8 = 2;
+const ANY: u8 = 1;
+
+/// A switch, while it lives.
+#[derive(Debug)]
+pub(super) struct SwitchNode {
+    pub(super) scheduler: SwitchProgram,
+    /// For what goes round.
+    pub(super) port: Port,
+    /// Its life.
+    pub(super) epoch: Epoch,
+    /// Whether packets come to it and leave.
+    pub(super) lives: bool,
+}
+
+/// What a switch runs.
+#[derive(Debug)]
+pub(super) enum SwitchProgram {
+    HorusSpine(Box<Spine>),
+    HorusLeaf(Box<Horus>),
+    RackSched(Box<RackSched>),
+    RainLeaf(Box<RainLeaf>),
+    /// The only switch of a rack.
+    Alone(Box<dyn Program>),
+}
+
+impl SwitchNode {
+    pub(super) fn new(scheduler: SwitchProgram, epoch: Epoch, times: &SwitchTimes) -> Self {
+        Self { scheduler, port: Port::new(times.recirculation_gbps), epoch, lives: true }
+    }
+
+    pub(super) fn program(&mut self) -> &mut dyn Program {
+        match &mut self.scheduler {
+            SwitchProgram::HorusSpine(spine) => &mut **spine,
+            SwitchProgram::HorusLeaf(leaf) => &mut **leaf,
+            SwitchProgram::RackSched(switch) => &mut **switch,
+            SwitchProgram::RainLeaf(leaf) => &mut **leaf,
+            SwitchProgram::Alone(program) => &mut **program,
+        }
+    }
+
+    /// A step of its controller.
+    pub(super) fn table(&mut self, op: TableOp) {
+        let answer = self.program().table(op);
+        assert_eq!(answer, TableAnswer::Done, "the switch is laid out for all: {op:?}");
+    }
+}
+
+impl SwitchProgram {
+    /// A spine.
+    pub(super) fn spine(system: System, config: Config) -> Result<Self, HorusError> {
+        Ok(match system {
+            System::Horus(reading) | System::Rain { reading, .. } => {
+                Self::HorusSpine(Box::new(Spine::new(reading, config)?))
+            }
+            System::Hierarchy { by_size: true, .. } => {
+                Self::RackSched(Box::new(RackSched::spine_by_size(SAMPLES, config)))
+            }
+            System::Hierarchy { .. } => Self::RackSched(Box::new(RackSched::spine(SAMPLES, config))),
+            System::Balanced { flows: 0 } => Self::RackSched(Box::new(RackSched::spine(ANY, config))),
+            System::Balanced { flows } => Self::RackSched(Box::new(RackSched::spine_of_flows(flows, config))),
+        })
+    }
+
+    /// A leaf with room for so many spines.
+    pub(super) fn leaf(system: System, config: Config, spines: u16) -> Self {
+        match system {
+            System::Horus(reading) => Self::HorusLeaf(Box::new(Horus::in_fabric(reading, config, spines))),
+            System::Rain { tokens, reading } => {
+                Self::RainLeaf(Box::new(RainLeaf::in_fabric(tokens, reading, config, spines)))
+            }
+            System::Hierarchy { .. } | System::Balanced { .. } => {
+                Self::RackSched(Box::new(RackSched::in_fabric(SAMPLES, config, spines)))
+            }
+        }
+    }
+
+    /// The spine learns how many workers of a pool are below a leaf.
+    pub(super) fn set_workers(
+        &mut self,
+        pool: SliceId,
+        leaf: (WorkerId, Generation),
+        workers: u32,
+    ) -> Result<(), HorusError> {
+        let size = RackSize::new(workers)?;
+        match self {
+            Self::HorusSpine(spine) => spine.set_workers(pool, leaf, Some(size)),
+            Self::RackSched(spine) => {
+                spine.set_workers(pool, leaf.0, workers);
+                Ok(())
+            }
+            Self::HorusLeaf(_) | Self::RainLeaf(_) | Self::Alone(_) => Ok(()),
+        }
+    }
+
+    /// The leaf learns of a spine, or that it is gone.
+    pub(super) fn set_spine(
+        &mut self,
+        spine: u16,
+        row: Option<(SpineLink, Serial)>,
+    ) -> Result<(), HorusError> {
+        match self {
+            Self::HorusLeaf(leaf) => leaf.set_spine(spine, row),
+            Self::RackSched(leaf) => leaf.set_spine(spine, row),
+            Self::RainLeaf(leaf) => leaf.set_spine(spine, row),
+            Self::HorusSpine(_) | Self::Alone(_) => Ok(()),
+        }
+    }
+
+    /// The leaf learns which spine it tells of a pool's workers; gives what that one has to hear first.
+    pub(super) fn link(&mut self, pool: SliceId, spine: u16) -> Result<Option<Mirror>, HorusError> {
+        match self {
+            Self::HorusLeaf(leaf) => leaf.link(pool, Some(spine)),
+            Self::RackSched(leaf) => leaf.link(pool, Some(spine)).map(|()| None),
+            Self::RainLeaf(leaf) => leaf.link(pool, Some(spine)),
+            Self::HorusSpine(_) | Self::Alone(_) => Ok(None),
+        }
+    }
+}

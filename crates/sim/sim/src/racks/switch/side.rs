@@ -1,0 +1,248 @@
+//! What happens at the switches of curves: what comes is a pass of its program, and where each verdict leads
+//! stands here, with what is counted.
+
+use sluice_switch::horus::Mirror;
+use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
+use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews};
+
+use super::SwitchNode;
+use crate::events::{Address, Mail, PacketId};
+use crate::racks::books::Place;
+use crate::racks::clients::machine_of;
+use crate::racks::places::{SPINES, WORKERS};
+use crate::racks::software::ServerCore;
+use crate::racks::watch::TaskWatch;
+use crate::racks::world::{Lead, Racks};
+
+/// A pass of a switch.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::racks) struct Pass {
+    /// The switch.
+    pub(in crate::racks) at: Address,
+    /// Whose the packet is.
+    pub(in crate::racks) pool: usize,
+    /// How many tasks it is.
+    pub(in crate::racks) tasks: u8,
+}
+
+impl<O: TaskWatch> Racks<O> {
+    /// Something comes to a switch, or has gone round in it.
+    #[inline]
+    pub(in crate::racks) fn at_switch(&mut self, at: Address, mail: Mail) {
+        if !self.switch(at).lives {
+            return self.falls_on_the_dead(mail);
+        }
+        match mail {
+            Mail::Packet { from, packet } => {
+                let pass = self.takes_in(at, from, packet);
+                let packet = self.world.packets.take(packet);
+                self.pass(&pass, Arrival::Wire { from: from.endpoint(), packet, room: true });
+            }
+            Mail::Round(round) => {
+                let round = self.world.rounds.take(round);
+                let tasks = tasks_in(&round.cargo);
+                let pool = match &round.cargo {
+                    Cargo::Task(submit) => self.pool_of(submit.task_type),
+                    // A note that a switch sends itself says nothing of pools.
+                    _ => 0,
+                };
+                self.pools[pool].meter.counts.recirculations += 1;
+                (0..tasks).for_each(|_| self.books.goes_round(false));
+                self.pass(&Pass { at, pool, tasks }, Arrival::Round(round));
+            }
+        }
+    }
+
+    #[inline]
+    pub(in crate::racks) fn switch(&mut self, at: Address) -> &mut SwitchNode {
+        let switches = if at.at(0) == SPINES { &mut self.spines } else { &mut self.leaves };
+        &mut switches[at.place() as usize]
+    }
+
+    /// A pass of a switch's program, and what follows from it.
+    #[inline]
+    pub(in crate::racks) fn pass(&mut self, pass: &Pass, arrival: Arrival) {
+        self.pools[pass.pool].meter.counts.passes += 1;
+        let (now, is_below) = (self.world.now, !self.spines.is_empty());
+        let program = self.switch(pass.at).program();
+        let verdict = program.pass(now, arrival);
+        let told = if is_below { program.mirrored() } else { None };
+        match &verdict {
+            Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
+                self.goes_out(pass, to, packet)
+            }
+            Verdict::Again(round) => self.goes_round(pass, round),
+            Verdict::Ahead(write) => self.writes_ahead(write),
+            Verdict::Parked => {}
+            Verdict::Drop(_) => {
+                for _ in 0..pass.tasks {
+                    self.pools[pass.pool].meter.in_switch.leave(now);
+                    self.books.moves(Place::InSwitch, Place::Lost);
+                }
+            }
+        }
+        if let Some(told) = told {
+            self.tell_spine(pass, &told);
+        }
+    }
+
+    /// What a leaf tells its spine leaves beside the packet of its pass.
+    pub(in crate::racks) fn tell_spine(&mut self, pass: &Pass, told: &Mirror) {
+        let counts = &mut self.pools[pass.pool].meter.counts;
+        match told.update.news {
+            RackNews::Load(_) => counts.load_updates += 1,
+            RackNews::Idle | RackNews::Busy => counts.idle_updates += 1,
+        }
+        let leaves = self.world.now + self.times.pass;
+        self.transmit(pass.pool, (pass.at, Address::of(&told.to)), leaves, |place| {
+            *place = Packet::Update(told.update);
+        });
+    }
+
+    #[cold]
+    fn falls_on_the_dead(&mut self, mail: Mail) {
+        match mail {
+            Mail::Packet { from, packet } => {
+                let pool = self.belongs_to(from, packet);
+                self.pools[pool].meter.counts.lost_packets += 1;
+                self.world.packets.free(packet);
+            }
+            Mail::Round(round) => {
+                self.world.rounds.take(round);
+            }
+        }
+    }
+
+    /// A packet comes in, with so many tasks. What a leaf rejects leaves a switch twice: its spine tells the
+    /// client.
+    #[inline]
+    fn takes_in(&mut self, at: Address, from: Address, packet: PacketId) -> Pass {
+        let pool = self.belongs_to(from, packet);
+        let (tasks, enter) = match self.world.packets.get(packet) {
+            Packet::Submit(_) | Packet::Dispatch(_) => (1, 1),
+            Packet::Job(job) => (job.tasks(), job.tasks()),
+            Packet::Reject(_) => (0, 1),
+            _ => (0, 0),
+        };
+        for _ in 0..enter {
+            self.pools[pool].meter.in_switch.enter(self.world.now);
+            self.books.moves(Place::ToSwitch, Place::InSwitch);
+        }
+        Pass { at, pool, tasks }
+    }
+
+    /// Whose a packet is, by its task, by what it tells of, or by the worker that sent it.
+    #[inline]
+    fn belongs_to(&self, from: Address, packet: PacketId) -> usize {
+        if self.pools.len() == 1 {
+            return 0;
+        }
+        match self.world.packets.get(packet) {
+            Packet::Submit(of) => self.pool_of(of.task_type),
+            Packet::Dispatch(of) => self.pool_of(of.task_type),
+            Packet::Reply(of) => self.pool_of(of.task_type),
+            Packet::Reject(of) => self.pool_of(of.task_type),
+            Packet::Update(of) => of.pool.0.into(),
+            _ if from.at(0) == WORKERS => self.workers.all[from.place() as usize].pool.into(),
+            _ => 0,
+        }
+    }
+
+    /// When what comes to a switch now leaves it.
+    #[inline]
+    fn leaves_at(&self) -> Nanos {
+        self.world.now + self.times.pass + self.core.as_ref().map_or(Nanos(0), ServerCore::way_back)
+    }
+
+    #[expect(clippy::inline_always, reason = "each pass pays for a call that stays one")]
+    #[inline(always)]
+    fn goes_out(&mut self, pass: &Pass, to: &Endpoint, packet: &Packet) {
+        let to = Address::of(to);
+        let (now, leaves) = (self.world.now, self.leaves_at());
+        let meter = &mut self.pools[pass.pool].meter;
+        let mut client_at = None;
+        match packet {
+            Packet::Dispatch(dispatch) => {
+                if let Some(suits) = &self.suits {
+                    meter.given(suits, to.place(), dispatch.task_type);
+                }
+                meter.counts.polls += u64::from(self.is_polled);
+                meter.in_switch.leave(now);
+                self.books.moves(Place::InSwitch, Place::ToWorker);
+                if let Lead::Spines(control) = &self.lead
+                    && control.is_replaced
+                {
+                    // A leaf knows clients from their tasks only, as a live one does.
+                    let machine = machine_of(dispatch.task.incarnation);
+                    client_at = Some(self.clients.all[machine].node.at.endpoint());
+                }
+            }
+            Packet::Empty(_) => {
+                meter.counts.polls += 1;
+                meter.counts.empty_polls += 1;
+            }
+            Packet::Reject(reject) => {
+                for _ in 0..=reject.behind {
+                    meter.in_switch.leave(now);
+                    self.books.moves(Place::InSwitch, Place::ToClient);
+                }
+            }
+            Packet::Notice(_) => {
+                meter.in_switch.leave(now);
+                self.books.moves(Place::InSwitch, Place::ToClient);
+            }
+            _ => {}
+        }
+        self.transmit(pass.pool, (pass.at, to), leaves, |place| {
+            *place = *packet;
+            if let (Packet::Dispatch(task), Some(at)) = (place, client_at) {
+                task.client_at = at;
+            }
+        });
+    }
+
+    fn goes_round(&mut self, pass: &Pass, round: &Circulating) {
+        let tasks = tasks_in(&round.cargo);
+        (0..tasks).for_each(|_| self.books.goes_round(true));
+        let (times, ready, is_below) = (self.times, self.leaves_at(), !self.spines.is_empty());
+        let bytes = match &round.cargo {
+            Cargo::Task(submit) if submit.payload.is_large() => times.large_packet_bytes,
+            Cargo::Job(job) => times.packet_bytes + u32::from(job.tasks()) * INLINE_BYTES as u32,
+            _ => times.packet_bytes,
+        };
+        let (through, busy_ps) = self.switch(pass.at).port.pass(ready, bytes);
+        let meter = &mut self.pools[pass.pool].meter;
+        meter.port_busy_ps += busy_ps;
+        if let Cargo::Task(_) = round.cargo
+            && is_below
+        {
+            let counts = &mut meter.counts;
+            let is_spine = pass.at.at(0) == SPINES;
+            *(if is_spine { &mut counts.spine_rounds } else { &mut counts.leaf_rounds }) += 1;
+        }
+        self.world.send_round(self.round, pass.at, through + times.recirculation, round);
+    }
+
+    /// A task waits in a rack that is alone, and is written ahead to its servers.
+    fn writes_ahead(&mut self, write: &WriteAhead) {
+        let leaves = self.leaves_at();
+        let Self { world, below, workers, .. } = self;
+        let Some(switch) = self.leaves.first_mut() else { return };
+        let copies = workers.servers.write_ahead(switch.program(), write, |servers, written| match below {
+            Some(below) => below.write(world, servers, leaves, written, write),
+            None => servers.takes_link(&mut world.network, leaves, written, write),
+        });
+        let counts = &mut self.pools[0].meter.counts;
+        counts.writes += u64::from(copies);
+        counts.packets += u64::from(copies);
+    }
+}
+
+/// How many tasks go round.
+const fn tasks_in(cargo: &Cargo) -> u8 {
+    match cargo {
+        Cargo::Task(_) => 1,
+        Cargo::Job(job) => job.tasks(),
+        Cargo::Sweep(_) | Cargo::Note => 0,
+    }
+}

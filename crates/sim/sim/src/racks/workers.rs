@@ -1,0 +1,259 @@
+//! The workers of all racks, and the cores of those that have something to do. What happens to them is in
+//! `side`.
+
+mod side;
+
+use std::mem;
+
+use sluice_control::WorkerGrant;
+use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_switch::registry::Choice;
+use sluice_wire::Nanos;
+use sluice_wire::tables::Feed;
+
+use super::adaptation::{Adaptation, IntervalEnd};
+use super::control::{Control, WorkerSeat};
+use super::cores::ServersOfCores;
+use super::early::Estimates;
+use super::places::{LEAVES, RackWorld, WORKERS};
+use super::servers::Servers;
+use super::setup::{RackSetup, settings_below_spines, worker_settings};
+use super::stalls::Cores;
+use crate::cores_layout::CoresLayout;
+use crate::events::TimerId;
+use crate::nodes::{Core, Node, Wakeup};
+use crate::point::Point;
+use crate::testbed::{Testbed, WorkerTimes};
+
+/// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
+/// 220 bytes.
+#[derive(Debug)]
+pub(super) struct Workers {
+    /// The timer of the first; the others' follow.
+    timers: TimerId,
+    /// What a packet costs a core.
+    costs: WorkerTimes,
+    /// Whether it ranks tokens.
+    ranked: bool,
+    /// How long it takes to fetch a large task that was not written ahead.
+    fetch_unwritten: Nanos,
+    pub(super) servers: Servers,
+    /// The agents beside them, where depths are found at run time.
+    pub(super) adaptation: Option<Box<Adaptation>>,
+    pub(super) all: Vec<Node<Worker>>,
+    /// Tasks at each: those in service, and those before it.
+    pub(super) held: Vec<u32>,
+    /// Which life of its process each leads.
+    pub(super) lives: Vec<u32>,
+    desks: Vec<DeskIndex>,
+    /// What belongs to workers that have something to do.
+    taken: Vec<Desk>,
+    pub(super) settings: WorkerSettings,
+    cores: Cores,
+    /// Whether a machine ever needs a tick.
+    needs_ticks: bool,
+    pub(super) actions: Vec<Action>,
+    /// What services say of their ends, if workers send early tokens.
+    estimates: Option<Estimates>,
+    /// How long a large task's bytes are fetched before it runs; zero if they are there.
+    fetch: Nanos,
+    /// Whether they never come with the task.
+    fetches: bool,
+    /// What stands behind them, where they are lanes of servers of many cores.
+    pub(super) of_cores: Option<Box<ServersOfCores>>,
+}
+
+/// Which desk a worker has, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DeskIndex(u32);
+
+impl DeskIndex {
+    const NONE: Self = Self(u32::MAX);
+}
+
+/// A worker that has something to do, or lately had.
+#[derive(Debug, Default)]
+struct Desk {
+    owner: u32,
+    core: Core,
+}
+
+impl Workers {
+    /// The workers of a rack that is alone.
+    pub(super) fn of_rack(
+        world: &mut RackWorld,
+        plan: &RackSetup,
+        (point, choice): (&Point, &Choice),
+        replication: u32,
+        grants: &[WorkerGrant],
+        servers: Servers,
+    ) -> Self {
+        let (testbed, seed) = (&point.testbed, point.seed);
+        let all: Vec<_> =
+            (0..testbed.workers).map(|worker| Node::new(Worker::new(), WORKERS.at(worker), LEAVES)).collect();
+        let layout = &plan.of_cores;
+        let cores = layout.as_ref().map_or(0, CoresLayout::cores);
+        let timers = world.engine.timers(WORKERS, testbed.workers + cores);
+        let of_cores = layout
+            .clone()
+            .map(|layout| Box::new(ServersOfCores::new(layout, timers.of_place(testbed.workers))));
+        let settings = worker_settings(testbed, choice, &grants[0]);
+        let settings = if of_cores.is_some() { ServersOfCores::settings(settings) } else { settings };
+        let fetches = choice.fetches();
+        Self {
+            fetch_unwritten: testbed.fetch(),
+            of_cores,
+            adaptation: choice.adaptive().map(|asked| Box::new(Adaptation::new(asked, grants, testbed))),
+            cores: Cores::new(testbed, seed, replication),
+            estimates: choice.early().map(|early| Estimates::new(early, seed, replication)),
+            fetches,
+            fetch: if fetches { testbed.fetch() } else { Nanos(0) },
+            ..Self::plain((timers, all), settings, plan.feed, testbed, servers)
+        }
+    }
+
+    /// The workers of racks below spines, which are not registered yet.
+    pub(super) fn below_spines(world: &mut RackWorld, control: &Control, testbed: &Testbed) -> Self {
+        let node = |(worker, seat): (usize, &WorkerSeat)| Node {
+            pool: seat.pool,
+            ..Node::new(Worker::new(), WORKERS.at(worker as u32), LEAVES.at(seat.leaf))
+        };
+        let all: Vec<_> = control.seats.iter().enumerate().map(node).collect();
+        let timers = world.engine.timers(WORKERS, all.len() as u32);
+        let settings = settings_below_spines(testbed);
+        Self::plain((timers, all), settings, control.system.feed(), testbed, Servers::default())
+    }
+
+    /// Workers without agents, early tokens, cores behind them or bytes to fetch.
+    fn plain(
+        (timers, all): (TimerId, Vec<Node<Worker>>),
+        settings: WorkerSettings,
+        feed: Feed,
+        testbed: &Testbed,
+        servers: Servers,
+    ) -> Self {
+        Self {
+            timers,
+            costs: testbed.worker,
+            ranked: matches!(feed, Feed::Tokens { ranked: true }),
+            fetch_unwritten: Nanos(0),
+            servers,
+            adaptation: None,
+            held: vec![0; all.len()],
+            lives: vec![0; all.len()],
+            desks: vec![DeskIndex::NONE; all.len()],
+            taken: Vec::new(),
+            settings,
+            cores: Cores::EVEN,
+            needs_ticks: testbed.has_faults() || waits_between_polls(feed),
+            actions: Vec::new(),
+            estimates: None,
+            fetch: Nanos(0),
+            fetches: false,
+            of_cores: None,
+            all,
+        }
+    }
+
+    /// A worker's process dies with all that its core had.
+    pub(super) fn dies(&mut self, worker: usize) -> (Core, u32) {
+        let node = &mut self.all[worker];
+        node.machine = Worker::new();
+        node.wakeup = Wakeup::NONE;
+        self.lives[worker] += 1;
+        let DeskIndex(desk) = self.desks[worker];
+        let core = self.taken.get_mut(desk as usize).map(|desk| mem::take(&mut desk.core));
+        (core.unwrap_or_default(), mem::take(&mut self.held[worker]))
+    }
+
+    /// Whether none has anything to do.
+    pub(super) fn are_idle(&self, now: Nanos) -> bool {
+        self.taken.iter().all(|desk| desk.core.is_idle(now))
+    }
+
+    /// The worker's desk; it gets one if it has none.
+    #[inline]
+    fn desk_of(&mut self, worker: u32, now: Nanos) -> usize {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
+    }
+
+    /// The timer at the end of this worker's service.
+    #[inline]
+    const fn timer(&self, worker: usize) -> TimerId {
+        self.timers.of_place(worker as u32)
+    }
+
+    /// A packet comes: if there are agents, they hear of a core that had nothing to do.
+    #[inline]
+    fn hears_of_work(&mut self, now: Nanos, worker: u32) {
+        if self.adaptation.is_none() {
+            return;
+        }
+        let desk = self.desk_of(worker, now);
+        let core = &self.taken[desk].core;
+        if let Some(adaptation) = self.adaptation.as_mut().filter(|_| core.takes_at_once(now)) {
+            adaptation.wakes(now, worker, core.free_at);
+        }
+    }
+
+    /// The agents' interval ends, if there are agents; they hear first who has nothing to do.
+    pub(super) fn interval_ends(&mut self, now: Nanos) -> Option<IntervalEnd> {
+        let mut adaptation = self.adaptation.take()?;
+        for worker in 0..self.all.len() as u32 {
+            if let Some(free_at) = self.blocked_since(worker, now) {
+                adaptation.wakes(now, worker, free_at);
+            }
+        }
+        let end = adaptation.tick(now);
+        self.adaptation = Some(adaptation);
+        Some(end)
+    }
+
+    /// Since when the worker has had nothing to do, if it has nothing now.
+    fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
+        let DeskIndex(desk) = self.desks[worker as usize];
+        let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
+        desk.core.is_idle(now).then_some(desk.core.free_at)
+    }
+
+    /// Desks of workers that are idle again go to others before there are more of them: a full round over all
+    /// desks frees half of them, or they double.
+    #[cold]
+    fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
+        let room = self.taken.capacity();
+        let idle = |desk: &&mut Desk| desk.core.is_idle(now);
+        if self.taken.len() == room && self.taken.iter_mut().filter(idle).count() * 2 > room {
+            let desks = &mut self.desks;
+            self.taken.retain(|desk| {
+                let is_idle = desk.core.is_idle(now);
+                if is_idle {
+                    desks[desk.owner as usize] = DeskIndex::NONE;
+                }
+                !is_idle
+            });
+            for (index, desk) in self.taken.iter().enumerate() {
+                self.desks[desk.owner as usize] = DeskIndex(index as u32);
+            }
+        }
+        let desk = self.taken.len();
+        self.taken.push(Desk { owner: worker, ..Desk::default() });
+        self.desks[worker as usize] = DeskIndex(desk as u32);
+        desk
+    }
+}
+
+/// Whether a worker has to wake up by itself to ask again.
+const fn waits_between_polls(feed: Feed) -> bool {
+    matches!(feed, Feed::Polls { every } if every.0 > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_with_nothing_to_do_takes_under_220_bytes() {
+        assert!(size_of::<Node<Worker>>() + size_of::<DeskIndex>() < 220);
+    }
+}
