@@ -26,6 +26,7 @@ pub mod r2p2;
 pub mod racksched;
 pub mod rain;
 mod random;
+mod rdma_engine;
 mod refusal;
 pub mod registry;
 mod seats;
@@ -33,5 +34,5 @@ pub mod server;
 mod settings;
 
 pub use config::Config;
-pub use program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
+pub use program::{Arrival, Cargo, Circulating, Mirror, Parked, Program, Replica, Verdict, WriteAhead};
 pub use refusal::{Refusal, Refusals};

@@ -6,10 +6,9 @@ use core::fmt::Debug;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{
     Endpoint, Generation, Handle, Nanos, Packet, Payload, Psn, Qpn, Rkey, ServerId, SliceId, Submit, Sweep,
-    TaskId, TaskJob, WorkerId,
+    TaskId, TaskJob, Update, WorkerId,
 };
 
-use crate::horus::Mirror;
 use crate::pipeline::Layout;
 use crate::refusal::{Refusal, Refusals};
 
@@ -159,6 +158,15 @@ pub struct Replica {
     pub reliable: bool,
     /// Whether it wants an iCRC.
     pub icrc: bool,
+}
+
+/// An update beside a pass's one packet, for the switch above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// That switch.
+    pub to: Endpoint,
+    /// What it is told.
+    pub update: Update,
 }
 
 /// What leaves the switch for one arrival: at most one packet.

@@ -5,9 +5,8 @@ use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, SweepOf, TaskJob};
 
 use super::control;
 use super::scheduler::{Entering, EnteringJob, HandedDown, Scheduler};
-use crate::horus::Mirror;
 use crate::pipeline::{Layout, Pass};
-use crate::program::{Arrival, Cargo, Circulating, Parked, Program, Replica, Verdict, WriteAhead};
+use crate::program::{Arrival, Cargo, Circulating, Mirror, Parked, Program, Replica, Verdict, WriteAhead};
 use crate::refusal::{Refusal, Refusals};
 
 impl<S: Scheduler> Program for S {

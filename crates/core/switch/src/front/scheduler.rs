@@ -8,10 +8,9 @@ use sluice_wire::{
 };
 
 use super::{Front, Granted};
-use crate::horus::Mirror;
 use crate::pipeline::Pass;
-use crate::program::{Parked, Verdict};
-use crate::rain::RdmaEngine;
+use crate::program::{Mirror, Parked, Verdict};
+use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 
 /// A task at the queue: new, or round once more.

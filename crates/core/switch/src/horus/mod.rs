@@ -22,11 +22,12 @@ mod spine;
 mod updates;
 mod uplink;
 
+pub use crate::program::Mirror;
 pub use average::{Average, RackSize};
 pub use error::HorusError;
 pub use leaf::Horus;
 pub(crate) use reading::Reading as Settings;
 pub use reading::{FabricReading, IdleRack, LoadsTold, PolicyParts};
 pub use spine::Spine;
-pub use updates::{IDLE_SELECTED, Mirror, SpineLink};
+pub use updates::{IDLE_SELECTED, SpineLink};
 pub(crate) use uplink::{RackStand, SpineView, TellsOf, Uplink, UplinkStages, submitted};

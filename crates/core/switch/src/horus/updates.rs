@@ -2,6 +2,8 @@
 
 use sluice_wire::{Endpoint, Epoch, Generation, RackNews, SliceId, Update, WorkerId};
 
+use crate::program::Mirror;
+
 /// What a spine writes as a task's queue when it took the leaf from its list of idle racks (the paper's
 /// *idleSelected*); else that is the leaf's average load, in [`Average::bits`](super::Average::bits).
 pub const IDLE_SELECTED: u32 = u32::MAX;
@@ -17,15 +19,6 @@ pub struct SpineLink {
     pub leaf: WorkerId,
     /// The generation in which it has that number.
     pub generation: Generation,
-}
-
-/// An update beside a pass's one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mirror {
-    /// The spine.
-    pub to: Endpoint,
-    /// What it is told.
-    pub update: Update,
 }
 
 impl SpineLink {

@@ -20,10 +20,11 @@ use sluice_wire::tables::SpineRow;
 use sluice_wire::{Dispatch, Endpoint, Key, MeanQueue, RackNews, Serial, SliceId, Submit};
 
 use super::reading::{FabricReading, LoadsTold, PolicyParts};
-use super::updates::{IDLE_SELECTED, Mirror, SpineLink};
+use super::updates::{IDLE_SELECTED, SpineLink};
 use super::{Average, HorusError, RackSize};
 use crate::config::Config;
 use crate::pipeline::{Layout, Pass, Register};
+use crate::program::Mirror;
 use crate::refusal::Refusal;
 
 /// Numbers of a spine that may be under way at once: one that comes later than so many after it is dropped.

@@ -9,7 +9,7 @@
 //! enters once, whatever the network repeats, reorders or loses. A token of a worker that died or moved is
 //! never used; a task that cannot wait is refused aloud.
 //!
-//! The bytes of a large task that waits are written ahead (module `engine`), unless the switch is made
+//! The bytes of a large task that waits are written ahead (module `rdma_engine`), unless the switch is made
 //! without servers: then they stay with the driver, under their handle.
 //!
 //! Tokens may be told apart by how many tasks stand before them at their workers (module `tokens`), tasks by
@@ -20,7 +20,6 @@
 //! classes take one or two stages behind `balance`, and all else comes so much later.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-mod engine;
 mod fill;
 mod halves;
 mod leaf;
@@ -44,8 +43,8 @@ use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Column, Pass};
 use crate::program::{Cargo, Circulating, Parked, Verdict};
+use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
-pub(crate) use engine::RdmaEngine;
 pub use leaf::RainLeaf;
 use memory::RainMemory;
 pub use selective::Selective;

@@ -24,7 +24,6 @@ use sluice_wire::serving::Serving;
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Submit, Sweep, WorkerId};
 
-use super::engine::RdmaEngine;
 use super::fill::Fill;
 use super::memory::narrow_columns;
 use super::notes::{Round, TokenStep};
@@ -38,6 +37,7 @@ use crate::entry::{Kept, WaitingTask};
 use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Cargo, Circulating, Parked, Verdict};
+use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 
 const KINDS: u8 = KINDS_MAX as u8;

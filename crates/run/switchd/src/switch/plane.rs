@@ -8,8 +8,7 @@ use std::net::SocketAddr;
 
 use crate::detour;
 use sluice_net::udp::{BATCH, Inbox, Outbox};
-use sluice_switch::horus::Mirror;
-use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, Mirror, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{
     Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, TaskId, encode, parse, slot_head,

@@ -91,7 +91,7 @@ impl Numbers {
 
 impl RdmaEngine {
     /// Its tables live in this stage, its numbers in the next.
-    pub(super) fn new(layout: &mut Layout, config: &Config, classes: u8, stage: u8) -> Self {
+    pub(crate) fn new(layout: &mut Layout, config: &Config, classes: u8, stage: u8) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
         // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and
         // slot.
@@ -108,7 +108,7 @@ impl RdmaEngine {
     }
 
     /// The WRITE of a task that waits under this ticket, if its slice has servers whose slots it fits.
-    pub(super) fn ahead(&self, slice: SliceId, ticket: u32, submit: &Submit) -> Option<WriteAhead> {
+    pub(crate) fn ahead(&self, slice: SliceId, ticket: u32, submit: &Submit) -> Option<WriteAhead> {
         let group = &self.groups[slice.0 as usize];
         let len = submit.payload.len;
         if len as usize <= INLINE_BYTES || len > group.fits {
