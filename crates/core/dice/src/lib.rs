@@ -158,6 +158,8 @@ const fn log_series(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
 
     #[test]
