@@ -1,10 +1,10 @@
 //! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the
 //! machine's calls, and what the machine says sends, reminders and callbacks.
 //!
-//! Curves (`racks`) and fault runs (`faults`) drive the same nodes. A switch says in its verdict what follows,
-//! and each of the two carries that out. What they differ in beside they say through the traits [`Scene`],
-//! [`ClientSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are counted, in a fault
-//! run there are bytes, an oracle, a story, and lives that end.
+//! Curves (`racks`) and fault runs (`faults`) drive the same nodes. A switch says in its verdict what
+//! follows, and each of the two carries that out. What they differ in beside they say through the traits
+//! [`Scene`], [`ClientSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are counted,
+//! in a fault run there are bytes, an oracle, a story, and lives that end.
 
 mod client;
 mod core;
@@ -43,14 +43,14 @@ impl<M> Node<M> {
         Self { machine, at, switch, pool: 0, wakeup: Wakeup::NONE }
     }
 
-    pub(crate) const fn sender(&self) -> Sender {
-        Sender { at: self.at, switch: self.switch, pool: self.pool }
+    pub(crate) const fn sender(&self) -> PacketSource {
+        PacketSource { at: self.at, switch: self.switch, pool: self.pool }
     }
 }
 
 /// Who sends a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct PacketSource {
     pub(crate) at: Address,
     /// The switch that it speaks to.
     pub(crate) switch: Address,
@@ -87,7 +87,7 @@ pub(crate) trait Scene {
     fn packets(&mut self) -> &mut PacketPool;
 
     /// Sends a packet that leaves then, and is made where it lies.
-    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
+    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
 }
 
 /// What a run makes of something, unless it ends there.
