@@ -22,7 +22,7 @@ use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
 use sluice_events::dice::Dice;
 use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
-use sluice_nodes::{ClientSide, PacketPool, Scene, Sender, WorkerSide};
+use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
@@ -71,7 +71,7 @@ impl Scene for Rack<'_> {
         &mut self.world.packets
     }
 
-    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
+    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
         let packet = self.world.packets.make(make);
         self.send_at(from.at, to, leaves, packet);
     }

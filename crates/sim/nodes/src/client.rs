@@ -5,7 +5,7 @@ use std::mem;
 use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
 use sluice_wire::{Nanos, Need, Packet, Payload, Submit, TaskId};
 
-use super::{Call, Scene, Sender, Try, keep_room};
+use super::{Call, PacketSource, Scene, Try, keep_room};
 use sluice_events::{Address, PacketId};
 
 /// A call of a client's machine.
@@ -94,7 +94,7 @@ pub trait ClientSide: Scene {
     fn client_does(
         &mut self,
         client: usize,
-        (from, now): (Sender, Nanos),
+        (from, now): (PacketSource, Nanos),
         action: &Action,
         bundle: &mut Bundle,
     ) -> Try<Self> {
@@ -122,7 +122,7 @@ pub trait ClientSide: Scene {
     }
 
     /// A task leaves with those before it, or behind them.
-    fn client_bundles(&mut self, (from, now): (Sender, Nanos), task: &Submit, bundle: &mut Bundle) {
+    fn client_bundles(&mut self, (from, now): (PacketSource, Nanos), task: &Submit, bundle: &mut Bundle) {
         let (before, is_alone) = bundle.put(task);
         for packet in before.into_iter().chain(is_alone.then_some(Packet::Submit(*task))) {
             self.send(from, from.switch, now, |place| *place = packet);
@@ -131,7 +131,7 @@ pub trait ClientSide: Scene {
 
     /// What was put together leaves.
     #[inline]
-    fn client_closes(&mut self, (from, now): (Sender, Nanos), bundle: &mut Bundle) {
+    fn client_closes(&mut self, (from, now): (PacketSource, Nanos), bundle: &mut Bundle) {
         if let Some(packet) = bundle.close() {
             self.send(from, from.switch, now, |place| *place = packet);
         }

@@ -50,14 +50,14 @@ impl<M> Node<M> {
     }
 
     /// As the sender of a packet.
-    pub const fn sender(&self) -> Sender {
-        Sender { at: self.at, switch: self.switch, pool: self.pool }
+    pub const fn sender(&self) -> PacketSource {
+        PacketSource { at: self.at, switch: self.switch, pool: self.pool }
     }
 }
 
 /// Who sends a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Sender {
+pub struct PacketSource {
     /// Where it is.
     pub at: Address,
     /// The switch that it speaks to.
@@ -101,7 +101,7 @@ pub trait Scene {
     fn packets(&mut self) -> &mut PacketPool;
 
     /// Sends a packet that leaves then, and is made where it lies.
-    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
+    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
 }
 
 /// What a run makes of something, unless it ends there.

@@ -8,7 +8,7 @@ use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Need, Packet, Payload, Reply, ReplyStatus};
 
 use super::core::{Core, Duty, TaskRun};
-use super::{Call, Scene, Sender, Try, Wakeup, keep_room};
+use super::{Call, PacketSource, Scene, Try, Wakeup, keep_room};
 use sluice_events::{Address, PacketId};
 
 /// A call of a worker's machine.
@@ -289,7 +289,13 @@ pub trait WorkerSide: Scene {
 
     /// Does one thing that a machine said, from then on: says until when.
     #[inline]
-    fn does(&mut self, worker: usize, sender: Sender, from: Nanos, action: &Action) -> Try<Self, Nanos> {
+    fn does(
+        &mut self,
+        worker: usize,
+        sender: PacketSource,
+        from: Nanos,
+        action: &Action,
+    ) -> Try<Self, Nanos> {
         match action {
             Action::ToSwitch(packet) => {
                 let sent = self.spends_sending(worker, from);

@@ -10,7 +10,7 @@ use super::below::{Below, FabricHosts};
 use super::placement::Placement;
 use super::system::System;
 use super::watch::Plain;
-use super::world::Racks;
+use super::world::SimulatedRacks;
 use super::{replicate_below_spines, run};
 use crate::fabric::JoinedFabric;
 use crate::point::Point;
@@ -83,7 +83,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datace
         let point = point(policy, testbed.clone(), 380e3);
         let ran = |below| {
             let watched = vec![(&point, Placement::of(&point), Plain(Diary::until(END)))];
-            let datacenter = Racks::begun(below, system(policy), 0, watched, |_| {});
+            let datacenter = SimulatedRacks::begun(below, system(policy), 0, watched, |_| {});
             let pool = run(datacenter, &AtomicBool::new(false)).unwrap().swap_remove(0);
             (pool.observer.0.in_order(), pool.counts)
         };

@@ -16,15 +16,15 @@ use sluice_wire::{Nanos, WorkerId};
 
 use super::adaptation::IntervalEnd;
 use super::places::{LEAVES, Scheduled};
-use super::switch::Pass;
+use super::switch::SwitchPass;
 use super::watch::TaskWatch;
-use super::world::{RackLead, Racks};
+use super::world::{RackLead, SimulatedRacks};
 use crate::names;
 
 /// What a step on the switch takes the controller, there and back. A worker that moves is away for four.
 const STEP: Nanos = Nanos::from_micros(25);
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// If there are agents, their first interval begins, and the controller goes on.
     pub(super) fn begin_adapting(&mut self) {
         if let Some(adaptation) = &self.workers.adaptation {
@@ -67,7 +67,7 @@ impl<O: TaskWatch> Racks<O> {
         let Some(step) = self.rack().controller.next_step() else { return };
         let answer = self.leaves[0].program().table(step);
         if let TableOp::Inject(sweep) = step {
-            self.pass(&Pass { at: LEAVES, pool: 0, tasks: 0 }, Arrival::Control(sweep));
+            self.pass(&SwitchPass { at: LEAVES, pool: 0, tasks: 0 }, Arrival::Control(sweep));
         }
         self.tell(Event::TableAnswered(answer));
         for worker in 0..self.workers.all.len() as u32 {

@@ -20,13 +20,13 @@ use super::software::{self, ServerCore};
 use super::switch::{SwitchNode, SwitchProgram};
 use super::watch::TaskWatch;
 use super::workers::Workers;
-use super::world::{Lead, PoolRun, RackLead, Racks, join};
+use super::world::{HostAdmission, PoolRun, RackLead, SimulatedRacks, join};
 use crate::cores_layout::CoresLayout;
 use crate::events::{LinkQueue, OneWay};
 use crate::point::Point;
 use crate::testbed::Testbed;
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// The rack of a point, with the hosts that go with `choice`.
     pub(super) fn alone(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
         let below = Below::of(&point.testbed, point.seed, replication).expect("the point was checked");
@@ -82,7 +82,7 @@ impl<O: TaskWatch> Racks<O> {
             clients: Clients::of_rack(&plan, clients, client_settings(testbed), retries),
             pools: vec![PoolRun { arrivals, meter, imbalance: None, intervals: None }],
             types: u16::MAX,
-            lead: Lead::Rack(Box::new(RackLead {
+            lead: HostAdmission::Rack(Box::new(RackLead {
                 controller,
                 registrations: workers.iter().map(|grant| grant.registration).collect(),
                 plan,

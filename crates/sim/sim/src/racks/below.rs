@@ -130,8 +130,8 @@ impl Below {
         self.crossing.send_other(world, leg, leaves, (write_bytes(write.payload.len), written));
     }
 
-    /// What happens in the fabric until the next event of the racks comes to pass. Gives how many packets were
-    /// lost.
+    /// What happens in the fabric until the next event of the racks comes to pass. Gives how many packets
+    /// were lost.
     pub(super) fn catch_up(
         &mut self,
         world: &mut RackWorld,

@@ -106,8 +106,8 @@ impl Control {
         self.is_replaced = true;
     }
 
-    /// What a worker takes at once, by its own word. Who is pushed tasks has no tokens, and says that it takes
-    /// one task.
+    /// What a worker takes at once, by its own word. Who is pushed tasks has no tokens, and says that it
+    /// takes one task.
     pub(super) fn quota_of_workers(&self) -> u8 {
         self.system.tokens().max(1)
     }

@@ -19,7 +19,7 @@ use super::downtime::OutageStep;
 use super::placement::Placement;
 use super::places::{LEAVES, Scheduled};
 use super::system::System;
-use super::world::Racks;
+use super::world::SimulatedRacks;
 use crate::faults::{Broken, Many, Tally, run_each};
 use crate::policy::Policy;
 use above::Above;
@@ -39,7 +39,7 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let scenario = HopScenario::of(&Policy::Datacenter(system), seed);
     let point = &scenario.point;
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
-    let mut datacenter = Racks::led(system, watched);
+    let mut datacenter = SimulatedRacks::led(system, watched);
     let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
     let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario, rested: false };
     trial.renew();
@@ -68,7 +68,7 @@ enum Step {
 /// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
 struct Trial<'t> {
     system: System,
-    datacenter: Racks<HopOracle>,
+    datacenter: SimulatedRacks<HopOracle>,
     leads: Leads,
     above: Above,
     scenario: &'t HopScenario,

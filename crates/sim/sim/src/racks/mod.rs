@@ -66,7 +66,7 @@ use placement::Placement;
 pub use system::System;
 pub(crate) use watch::Plain;
 use watch::TaskWatch;
-use world::{Racks, Ran};
+use world::{Ran, SimulatedRacks};
 
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;
@@ -80,7 +80,7 @@ pub(crate) fn replicate<O: TaskWatch>(
     observer: O,
     stop: &AtomicBool,
 ) -> Result<Ran<O>, SimError> {
-    run_one(Racks::alone(point, choice, replication, observer), stop)
+    run_one(SimulatedRacks::alone(point, choice, replication, observer), stop)
 }
 
 /// The same of racks below spines.
@@ -92,15 +92,15 @@ pub(crate) fn replicate_below_spines<O: TaskWatch>(
     stop: &AtomicBool,
 ) -> Result<Ran<O>, SimError> {
     let pool = (point, Placement::of(point), observer);
-    run_one(Racks::below_spines(system, replication, vec![pool]), stop)
+    run_one(SimulatedRacks::below_spines(system, replication, vec![pool]), stop)
 }
 
-fn run_one<O: TaskWatch>(racks: Racks<O>, stop: &AtomicBool) -> Result<Ran<O>, SimError> {
+fn run_one<O: TaskWatch>(racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<Ran<O>, SimError> {
     Ok(run(racks, stop)?.pop().expect("one pool ran"))
 }
 
 /// Gives what each pool came to.
-fn run<O: TaskWatch>(mut racks: Racks<O>, stop: &AtomicBool) -> Result<Vec<Ran<O>>, SimError> {
+fn run<O: TaskWatch>(mut racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<Vec<Ran<O>>, SimError> {
     while !racks.run(EVENTS_A_LOOK)? {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);

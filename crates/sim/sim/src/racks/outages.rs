@@ -11,14 +11,14 @@ use sluice_wire::Epoch;
 use super::control::Control;
 use super::downtime::{FabricSwitch, OutageStep};
 use super::watch::TaskWatch;
-use super::world::{Lead, Racks};
+use super::world::{HostAdmission, SimulatedRacks};
 use crate::nodes::ClientSide;
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// The next step of the testbed's outages is due.
     #[cold]
     pub(super) fn next_outage(&mut self) {
-        let Lead::Spines(control) = &mut self.lead else { return };
+        let HostAdmission::Spines(control) = &mut self.lead else { return };
         let (_, step) = control.outages[control.passed];
         control.passed += 1;
         self.takes(step);
@@ -55,7 +55,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 
     fn leaf_is_back(&mut self, leaf: u32) {
-        let Self { lead: Lead::Spines(control), leaves, times, .. } = self else { return };
+        let Self { lead: HostAdmission::Spines(control), leaves, times, .. } = self else { return };
         control.raise(leaf);
         let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
         leaves[leaf as usize] = control.leaf(leaf, epoch, times);
@@ -74,7 +74,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 
     fn spine_is_back(&mut self, spine: u32) {
-        let Self { lead: Lead::Spines(control), spines, times, .. } = self else { return };
+        let Self { lead: HostAdmission::Spines(control), spines, times, .. } = self else { return };
         let epoch = Epoch(spines[spine as usize].epoch.0 + 1);
         spines[spine as usize] = control.spine(spine, epoch, times);
         if control.is_replaced {
@@ -91,7 +91,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 
     fn goes_below(&mut self, rack: usize, spine: u32) {
-        if let Lead::Spines(control) = &mut self.lead {
+        if let HostAdmission::Spines(control) = &mut self.lead {
             control.raise_uplink(rack as u32);
         }
         self.link(0, rack, spine);

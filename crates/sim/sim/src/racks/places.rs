@@ -29,10 +29,9 @@ pub(super) const fn pool_of(clock: Address) -> usize {
 pub(super) enum Scheduled {
     /// A worker gets its registration.
     Start,
-    /// A worker's machine has something to do.
-    WorkerTick,
-    /// A client's has.
-    ClientTick(u32),
+    /// A host's machine has something to do: at the clients' place of the machine's number, if it is a
+    /// client's.
+    Tick,
     /// A worker's running task may be near its end.
     Early,
     /// The agents' interval ends: for the rack's switch, where the controller is, as what follows.

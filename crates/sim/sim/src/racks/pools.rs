@@ -9,7 +9,7 @@ use super::placement::Placement;
 use super::run;
 use super::system::System;
 use super::watch::Plain;
-use super::world::Racks;
+use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::{Diary, DiaryEntry, Observer, Warmup};
@@ -47,7 +47,7 @@ fn racks(sizes: &[u32], spines: u16) -> Testbed {
 fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<DiaryEntry>> {
     let watched =
         pools.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
-    let ran = run(Racks::below_spines(HORUS, 0, watched), &AtomicBool::new(false)).unwrap();
+    let ran = run(SimulatedRacks::below_spines(HORUS, 0, watched), &AtomicBool::new(false)).unwrap();
     ran.into_iter().map(|ran| ran.observer.0.in_order()).collect()
 }
 
@@ -79,7 +79,7 @@ fn pools_share_nothing(testbed: &Testbed) {
         alone[1 - pool].0 = &quiet;
         let watched =
             alone.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
-        let mut datacenter = Racks::below_spines(HORUS, 0, watched);
+        let mut datacenter = SimulatedRacks::below_spines(HORUS, 0, watched);
         while !datacenter.pools[pool].meter.observer.is_complete() {
             datacenter.run(1).unwrap();
         }

@@ -3,7 +3,7 @@
 
 mod side;
 
-pub(super) use side::Pass;
+pub(super) use side::SwitchPass;
 
 use sluice_switch::horus::{Horus, HorusError, Mirror, RackSize, Spine, SpineLink};
 use sluice_switch::racksched::RackSched;

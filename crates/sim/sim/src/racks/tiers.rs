@@ -13,18 +13,18 @@ use super::packet_loss::PoolLoss;
 use super::placement::Placement;
 use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
 use super::setup::client_settings;
-use super::switch::Pass;
+use super::switch::SwitchPass;
 use super::system::System;
 use super::watch::TaskWatch;
 use super::workers::Workers;
-use super::world::{Lead, PoolRun, Racks, join};
+use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
 use crate::dice::Dice;
 use crate::point::Point;
 
 /// The first life of all switches.
 pub(super) const FIRST: Epoch = Epoch(1);
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// Pools with their tasks and places; the network is the first one's.
     pub(super) fn below_spines(system: System, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
@@ -77,7 +77,7 @@ impl<O: TaskWatch> Racks<O> {
             below: below.map(Box::new),
             pools,
             types,
-            lead: Lead::Spines(Box::new(control)),
+            lead: HostAdmission::Spines(Box::new(control)),
         };
         racks.begin();
         racks
@@ -119,11 +119,11 @@ impl<O: TaskWatch> Racks<O> {
 
     /// A pool's rack goes below a spine, which hears from its leaf.
     pub(super) fn link(&mut self, pool: usize, rack: usize, spine: u32) {
-        let Self { spines, leaves, lead: Lead::Spines(control), .. } = self else { return };
+        let Self { spines, leaves, lead: HostAdmission::Spines(control), .. } = self else { return };
         let leaf = control.pools[pool].racks[rack].leaf;
         let (above, below) = (&mut spines[spine as usize], &mut leaves[leaf as usize]);
         if let Some(told) = control.link((pool, rack), (spine, above), below) {
-            self.tell_spine(&Pass { at: LEAVES.at(leaf), pool, tasks: 0 }, &told);
+            self.tell_spine(&SwitchPass { at: LEAVES.at(leaf), pool, tasks: 0 }, &told);
         }
     }
 
@@ -131,7 +131,7 @@ impl<O: TaskWatch> Racks<O> {
     #[cold]
     pub(super) fn interval_ends(&mut self) {
         let now = self.world.now;
-        let Self { pools, leaves, lead: Lead::Spines(control), .. } = self else { return };
+        let Self { pools, leaves, lead: HostAdmission::Spines(control), .. } = self else { return };
         for (at, pool) in pools.iter_mut().enumerate() {
             let seats = control.seats.iter().filter(|seat| usize::from(seat.pool) == at);
             let workers = seats.filter(|seat| leaves[seat.leaf as usize].lives).count() as u32;

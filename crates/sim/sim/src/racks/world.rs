@@ -23,13 +23,13 @@ use super::watch::TaskWatch;
 use super::workers::Workers;
 use crate::error::SimError;
 use crate::events::{Address, LaneId, Mail, PacketId, WorldEvent};
-use crate::nodes::{PacketPool, Scene, Sender, WorkerSide};
+use crate::nodes::{PacketPool, PacketSource, Scene, WorkerSide};
 use crate::stats::{Counts, Depths, Gauges};
 use crate::suits::Suits;
 use crate::testbed::{SwitchTimes, Testbed};
 
 /// Of racks below spines, events between two looks at whether all tasks have ended: there are many machines
-/// to ask.
+/// to ask. A power of two.
 const EVENTS_BETWEEN_ENDS: u32 = 1 << 6;
 
 /// The switch's place where a server that schedules behind it takes packets.
@@ -46,7 +46,7 @@ pub(super) struct PoolRun<O> {
 
 /// Who lets hosts in.
 #[derive(Debug)]
-pub(super) enum Lead {
+pub(super) enum HostAdmission {
     /// A rack's own controller.
     Rack(Box<RackLead>),
     /// The one above spines.
@@ -73,7 +73,7 @@ pub(crate) struct Ran<O> {
 
 /// Racks in a world of their own.
 #[derive(Debug)]
-pub(super) struct Racks<O> {
+pub(super) struct SimulatedRacks<O> {
     pub(super) world: RackWorld,
     /// The fabric that packets cross, if there is one.
     pub(super) below: Option<Box<Below>>,
@@ -95,17 +95,17 @@ pub(super) struct Racks<O> {
     pub(super) pools: Vec<PoolRun<O>>,
     /// Task types of each pool.
     pub(super) types: u16,
-    pub(super) lead: Lead,
+    pub(super) lead: HostAdmission,
 }
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// Lets so many events happen; says whether the run is over.
     pub(super) fn run(&mut self, events: u32) -> Result<bool, SimError> {
         let is_above = self.below.is_some();
-        let between = if self.spines.is_empty() { 1 } else { EVENTS_BETWEEN_ENDS };
+        let between = if self.spines.is_empty() { 0 } else { EVENTS_BETWEEN_ENDS - 1 };
         for event in 0..events {
             // Who polls, probes, adapts or looks goes on for ever.
-            if self.is_complete() || event.is_multiple_of(between) && self.has_ended() {
+            if self.is_complete() || event & between == 0 && self.has_ended() {
                 return Ok(true);
             }
             if is_above {
@@ -191,8 +191,8 @@ impl<O: TaskWatch> Racks<O> {
             Mail::Packet { from, packet } if self.core.is_some() && to.place() != CORE => {
                 self.waits_for_core(from, packet);
             }
-            _ if self.core.is_some() => self.at_switch(LEAVES, mail),
-            _ => self.at_switch(to, mail),
+            // A server's place is at its switch.
+            _ => self.at_switch(if self.core.is_some() { LEAVES } else { to }, mail),
         }
     }
 
@@ -235,10 +235,10 @@ impl<O: TaskWatch> Racks<O> {
             Scheduled::Early => {
                 let Ok(()) = self.worker_sends_early(place as usize);
             }
-            Scheduled::WorkerTick => {
+            Scheduled::Tick if at.at(0) == WORKERS => {
                 let Ok(()) = self.worker_wakes(place as usize);
             }
-            Scheduled::ClientTick(client) => self.wake(client as usize),
+            Scheduled::Tick => self.wake(place as usize),
             Scheduled::Adapts => self.adapt(),
             Scheduled::Controls => self.controls(),
             Scheduled::Step => self.carry_out_step(),
@@ -285,21 +285,21 @@ impl<O: TaskWatch> Racks<O> {
     /// The controller above spines.
     pub(super) fn control(&self) -> &Control {
         match &self.lead {
-            Lead::Spines(control) => control,
-            Lead::Rack(_) => unreachable!("nobody asks for it where a rack is alone"),
+            HostAdmission::Spines(control) => control,
+            HostAdmission::Rack(_) => unreachable!("nobody asks for it where a rack is alone"),
         }
     }
 
     /// The controller of a rack that is alone.
     pub(super) fn rack(&mut self) -> &mut RackLead {
         match &mut self.lead {
-            Lead::Rack(lead) => lead,
-            Lead::Spines(_) => unreachable!("racks below spines have no agents"),
+            HostAdmission::Rack(lead) => lead,
+            HostAdmission::Spines(_) => unreachable!("racks below spines have no agents"),
         }
     }
 }
 
-impl<O: TaskWatch> Scene for Racks<O> {
+impl<O: TaskWatch> Scene for SimulatedRacks<O> {
     type Broken = Infallible;
     const SOONEST: Nanos = Nanos(0);
 
@@ -312,7 +312,7 @@ impl<O: TaskWatch> Scene for Racks<O> {
     }
 
     #[inline]
-    fn send(&mut self, from: Sender, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
+    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
         self.transmit(from.pool.into(), (from.at, to), leaves, make);
     }
 }

@@ -9,7 +9,7 @@ use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet};
 
 use super::EVENTS_A_LOOK;
-use super::world::Racks;
+use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::stats::{Distribution, Measured, Recorder, Warmup, summarize};
@@ -110,7 +110,7 @@ fn run(how: How) -> Measured {
         Box::new(Wrong { rain, how, seen: 0, tokens: 0, waiting: Vec::new() })
     };
     let recorder = Recorder::new(point.recording());
-    let mut rack = Racks::with_program(&point, &choice, (0, recorder), wrong);
+    let mut rack = SimulatedRacks::with_program(&point, &choice, (0, recorder), wrong);
     for _ in 0..100 {
         if rack.run(EVENTS_A_LOOK).unwrap() {
             break;

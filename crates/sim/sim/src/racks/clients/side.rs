@@ -12,16 +12,16 @@ use super::Clients;
 use crate::events::{Address, PacketId};
 use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::racks::books::Place;
-use crate::racks::places::Scheduled;
+use crate::racks::places::{CLIENTS, Scheduled};
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::{PoolRun, Racks};
+use crate::racks::world::{PoolRun, SimulatedRacks};
 use crate::stats::{self, Replied};
 use crate::workload::Request;
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// A client's machine learns of a registration as it is now, which may be with another switch than
     /// before.
     pub(in crate::racks) fn grant_client(&mut self, client: usize, grant: ClientRegistration) {
@@ -142,7 +142,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 }
 
-impl<O: TaskWatch> ClientSide for Racks<O> {
+impl<O: TaskWatch> ClientSide for SimulatedRacks<O> {
     #[inline]
     fn client(&mut self, client: usize) -> ClientCall<'_> {
         let Clients { all, settings, actions, .. } = &mut self.clients;
@@ -199,8 +199,7 @@ impl<O: TaskWatch> ClientSide for Racks<O> {
     }
 
     fn wake_client(&mut self, at: Nanos, client: usize) {
-        let whom = self.clients.all[client].node.at;
-        self.schedule(at, whom, Scheduled::ClientTick(client as u32));
+        self.schedule(at, CLIENTS.at(client as u32), Scheduled::Tick);
     }
 
     fn wakes_clients(&self) -> bool {

@@ -10,11 +10,11 @@ use crate::nodes::{TaskRun, WorkerCall, WorkerSide};
 use crate::racks::books::Place;
 use crate::racks::places::{Scheduled, WORKERS};
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// A packet comes to a lane. No task comes twice where nothing is lost, so that no other lane is asked.
     pub(in crate::racks) fn lane_hears(
         &mut self,

@@ -14,7 +14,7 @@ use crate::dice::Dice;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::SPINES;
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 /// The controller above, and its clients as they call it.
 pub(super) struct Above {
@@ -42,7 +42,7 @@ struct Caller {
 }
 
 impl Above {
-    pub(super) fn start<O: TaskWatch>(datacenter: &mut Racks<O>, seed: u64) -> Self {
+    pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let spines = datacenter.spines.len();
         let clients = (0..datacenter.clients.all.len()).map(|at| Caller { calls: at % spines, held: None });
         let dice = Dice::named(seed, "the controller above", 0);
@@ -56,7 +56,7 @@ impl Above {
     }
 
     /// One that knows nothing finds its spines, but for those that are dead.
-    pub(super) fn begin<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+    pub(super) fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let (control, count) = (datacenter.control(), datacenter.spines.len());
         let plans: Vec<_> = (0..count)
             .map(|spine| plan(control, Tier::Spine, SPINES.at(spine as u32), control.queue()))
@@ -79,7 +79,7 @@ impl Above {
     }
 
     /// What becomes of spines is heard here.
-    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: OutageStep) {
+    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Out(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, false),
             OutageStep::Back(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, true),
@@ -88,7 +88,7 @@ impl Above {
     }
 
     /// A spine was found, or lost.
-    fn hears<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, spine: usize, lives: bool) {
+    fn hears<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, spine: usize, lives: bool) {
         let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
         let event = if lives {
             Event::SwitchUp(datacenter.spines[spine].program().shape())
@@ -102,7 +102,7 @@ impl Above {
     }
 
     /// All controllers do what is due, and clients renew.
-    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         self.look(datacenter);
         for client in 0..self.clients.len() {
             if !is_lost(&mut self.dice, datacenter) {
@@ -112,7 +112,7 @@ impl Above {
     }
 
     /// What each spine has, as far as its tables were read.
-    fn look<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>) {
+    fn look<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
         for (spine, controller) in spines.iter_mut().enumerate() {
             datacenter.lead(SPINES.at(spine as u32), controller, None);
@@ -125,7 +125,7 @@ impl Above {
         }
     }
 
-    fn client_renews<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, client: usize) {
+    fn client_renews<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
         let spines = datacenter.spines.len();
         let Caller { calls, held } = self.clients[client];
         let Some(Machine { pods, .. }) = &self.machine else {
@@ -155,7 +155,7 @@ impl Above {
     /// A leaf registers a pool of its rack; gives what it brings home.
     pub(super) fn leaf_renews<O: TaskWatch>(
         &mut self,
-        datacenter: &mut Racks<O>,
+        datacenter: &mut SimulatedRacks<O>,
         hello: &WorkerHello,
     ) -> Option<WorkerRegistration> {
         let route = self.machine.as_ref()?.pods.of_leaf(datacenter.world.now, hello).ok()?;
@@ -168,7 +168,11 @@ impl Above {
     }
 
     /// The last worker of a leaf's pool has left.
-    pub(super) fn leaf_leaves<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, hello: &WorkerHello) {
+    pub(super) fn leaf_leaves<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        hello: &WorkerHello,
+    ) {
         let Some(spine) = self.machine.as_ref().and_then(|machine| machine.pods.seat(&hello.name)) else {
             return;
         };
@@ -178,7 +182,12 @@ impl Above {
         }
     }
 
-    fn leaves<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, spine: usize, hello: &WorkerHello) {
+    fn leaves<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        spine: usize,
+        hello: &WorkerHello,
+    ) {
         let (name, life) = (hello.name.clone(), hello.life);
         self.asks(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
     }
@@ -186,7 +195,7 @@ impl Above {
     /// Registers somebody, who stays where it is until it is let in elsewhere: then it leaves a spine behind.
     fn renews<O: TaskWatch>(
         &mut self,
-        datacenter: &mut Racks<O>,
+        datacenter: &mut SimulatedRacks<O>,
         PodRoute { to, from }: PodRoute,
         name: &str,
         event: impl Fn(CallId) -> Event,
@@ -201,7 +210,7 @@ impl Above {
 
     fn renews_at<O: TaskWatch>(
         &mut self,
-        datacenter: &mut Racks<O>,
+        datacenter: &mut SimulatedRacks<O>,
         spine: usize,
         name: &str,
         event: impl Fn(CallId) -> Event,
@@ -219,7 +228,7 @@ impl Above {
     /// Gives the answer, if it came at once.
     fn asks<O: TaskWatch>(
         &mut self,
-        datacenter: &mut Racks<O>,
+        datacenter: &mut SimulatedRacks<O>,
         spine: usize,
         event: impl FnOnce(CallId) -> Event,
     ) -> Option<Answer> {

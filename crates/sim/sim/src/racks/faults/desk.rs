@@ -11,9 +11,9 @@ use super::scenario::FAULTS_END;
 use crate::dice::Dice;
 use crate::events::Address;
 use crate::racks::control::{Control, START};
-use crate::racks::switch::Pass;
+use crate::racks::switch::SwitchPass;
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 /// How often everybody renews.
 pub(super) const RENEW: Nanos = Nanos::from_micros(250);
@@ -43,11 +43,11 @@ pub(super) fn plan(control: &Control, tier: Tier, at: Address, limit: u32) -> Pl
 }
 
 /// Whether a call is lost.
-pub(super) fn is_lost<O>(dice: &mut Dice, datacenter: &Racks<O>) -> bool {
+pub(super) fn is_lost<O>(dice: &mut Dice, datacenter: &SimulatedRacks<O>) -> bool {
     datacenter.world.now < FAULTS_END && dice.chance(LOST)
 }
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// Tells the controller of a switch something, or lets it do what is due; gives what it answered.
     pub(super) fn lead(
         &mut self,
@@ -89,7 +89,7 @@ impl<O: TaskWatch> Racks<O> {
         }
         let answer = program.table(op);
         let told = program.mirrored();
-        let pass = Pass { at, pool: 0, tasks: 0 };
+        let pass = SwitchPass { at, pool: 0, tasks: 0 };
         if let Some(told) = told {
             self.tell_spine(&pass, &told);
         }

@@ -15,7 +15,7 @@ use super::oracle::HopOracle;
 use crate::events::Address;
 use crate::racks::switch::SwitchProgram;
 use crate::racks::system::System;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 /// The only pool.
 const POOL: SliceId = SliceId(0);
@@ -40,7 +40,11 @@ struct Stand {
 }
 
 /// What a spine that lives takes for true of a rack and is not, where nothing is under way.
-pub(super) fn wrong(system: System, datacenter: &mut Racks<HopOracle>, since: Renewals) -> Option<String> {
+pub(super) fn wrong(
+    system: System,
+    datacenter: &mut SimulatedRacks<HopOracle>,
+    since: Renewals,
+) -> Option<String> {
     let (System::Horus(reading) | System::Rain { reading, .. }) = system else { return None };
     if reading.as_published || reading.parts != PolicyParts::Both {
         return None;
@@ -69,8 +73,8 @@ pub(super) fn wrong(system: System, datacenter: &mut Racks<HopOracle>, since: Re
 }
 
 /// The racks of a spine that lives, by their numbers there, and what their leaves know.
-fn racks(datacenter: &mut Racks<HopOracle>, spine: usize) -> Option<Vec<(u16, Stand)>> {
-    let Racks { spines, leaves, .. } = datacenter;
+fn racks(datacenter: &mut SimulatedRacks<HopOracle>, spine: usize) -> Option<Vec<(u16, Stand)>> {
+    let SimulatedRacks { spines, leaves, .. } = datacenter;
     let SwitchProgram::HorusSpine(program) = &mut spines[spine].scheduler else { return None };
     let mut racks = Vec::new();
     for number in program.racks(POOL).to_vec() {

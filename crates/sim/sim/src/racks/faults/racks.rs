@@ -20,7 +20,7 @@ use crate::dice::Dice;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::{LEAVES, WORKERS};
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
 struct Lead {
@@ -44,7 +44,7 @@ pub(super) struct Leads {
 
 impl Leads {
     /// One for each rack, beside its leaf.
-    pub(super) fn start<O: TaskWatch>(datacenter: &mut Racks<O>, seed: u64) -> Self {
+    pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
         let lead = |_| Lead { machine: None, says: None, calls: BTreeMap::new() };
         let mut leads = Self {
@@ -60,7 +60,7 @@ impl Leads {
     }
 
     /// A leaf dies with its controller, and comes back with another.
-    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: OutageStep) {
+    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
             OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.begin(datacenter, leaf as usize),
@@ -69,7 +69,7 @@ impl Leads {
     }
 
     /// What happens to controllers, and to workers and their calls.
-    pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, step: LeadStep) {
+    pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
             LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
@@ -84,7 +84,7 @@ impl Leads {
     }
 
     /// Everybody renews: workers in their racks, and racks above.
-    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above) {
+    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, above: &mut Above) {
         for leaf in 0..self.all.len() {
             self.asks(datacenter, leaf, None);
             for worker in 0..self.held.len() {
@@ -100,7 +100,7 @@ impl Leads {
     }
 
     /// A controller that knows nothing finds its leaf.
-    fn begin<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize) {
+    fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize) {
         if !datacenter.leaves[leaf].lives {
             return;
         }
@@ -113,7 +113,7 @@ impl Leads {
         self.asks(datacenter, leaf, Some(Event::SwitchUp(shape)));
     }
 
-    fn call<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize, worker: usize) {
+    fn call<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, worker: usize) {
         self.next_call += 1;
         let call = CallId(self.next_call);
         let hello = WorkerHello {
@@ -136,7 +136,7 @@ impl Leads {
     }
 
     /// A rack's controller is told something, or does what is due; workers hear what it answers.
-    fn asks<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, leaf: usize, event: Option<Event>) {
+    fn asks<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, event: Option<Event>) {
         let Lead { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else { return };
         for (call, answer) in datacenter.lead(LEAVES.at(leaf as u32), controller, event) {
             if let (Some(worker), Answer::Worker(grant)) = (calls.remove(&call), answer) {
@@ -147,7 +147,12 @@ impl Leads {
     }
 
     /// What the rack's line makes of how many workers it has.
-    fn line_says<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above, leaf: usize) {
+    fn line_says<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        above: &mut Above,
+        leaf: usize,
+    ) {
         let is_lost = is_lost(&mut self.dice, datacenter);
         let Lead { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else { return };
         let mut said = Vec::new();
@@ -168,7 +173,12 @@ impl Leads {
     }
 
     /// A rack renews above, and its leaf learns which spine it is below.
-    fn above_hears<O: TaskWatch>(&mut self, datacenter: &mut Racks<O>, above: &mut Above, leaf: usize) {
+    fn above_hears<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        above: &mut Above,
+        leaf: usize,
+    ) {
         let [call_lost, answer_lost] = [(); 2].map(|()| is_lost(&mut self.dice, datacenter));
         let Lead { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf] else {
             return;

@@ -12,11 +12,11 @@ use crate::racks::clients::machine_of;
 use crate::racks::places::{SPINES, WORKERS};
 use crate::racks::software::ServerCore;
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::{Lead, Racks};
+use crate::racks::world::{HostAdmission, SimulatedRacks};
 
 /// A pass of a switch.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::racks) struct Pass {
+pub(in crate::racks) struct SwitchPass {
     /// The switch.
     pub(in crate::racks) at: Address,
     /// Whose the packet is.
@@ -25,7 +25,7 @@ pub(in crate::racks) struct Pass {
     pub(in crate::racks) tasks: u8,
 }
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// Something comes to a switch, or has gone round in it.
     #[inline]
     pub(in crate::racks) fn at_switch(&mut self, at: Address, mail: Mail) {
@@ -48,7 +48,7 @@ impl<O: TaskWatch> Racks<O> {
                 };
                 self.pools[pool].meter.counts.recirculations += 1;
                 (0..tasks).for_each(|_| self.books.goes_round(false));
-                self.pass(&Pass { at, pool, tasks }, Arrival::Round(round));
+                self.pass(&SwitchPass { at, pool, tasks }, Arrival::Round(round));
             }
         }
     }
@@ -61,7 +61,7 @@ impl<O: TaskWatch> Racks<O> {
 
     /// A pass of a switch's program, and what follows from it.
     #[inline]
-    pub(in crate::racks) fn pass(&mut self, pass: &Pass, arrival: Arrival) {
+    pub(in crate::racks) fn pass(&mut self, pass: &SwitchPass, arrival: Arrival) {
         self.pools[pass.pool].meter.counts.passes += 1;
         let (now, is_below) = (self.world.now, !self.spines.is_empty());
         let program = self.switch(pass.at).program();
@@ -87,7 +87,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 
     /// What a leaf tells its spine leaves beside the packet of its pass.
-    pub(in crate::racks) fn tell_spine(&mut self, pass: &Pass, told: &Mirror) {
+    pub(in crate::racks) fn tell_spine(&mut self, pass: &SwitchPass, told: &Mirror) {
         let counts = &mut self.pools[pass.pool].meter.counts;
         match told.update.news {
             RackNews::Load(_) => counts.load_updates += 1,
@@ -116,7 +116,7 @@ impl<O: TaskWatch> Racks<O> {
     /// A packet comes in, with so many tasks. What a leaf rejects leaves a switch twice: its spine tells the
     /// client.
     #[inline]
-    fn takes_in(&mut self, at: Address, from: Address, packet: PacketId) -> Pass {
+    fn takes_in(&mut self, at: Address, from: Address, packet: PacketId) -> SwitchPass {
         let pool = self.belongs_to(from, packet);
         let (tasks, enter) = match self.world.packets.get(packet) {
             Packet::Submit(_) | Packet::Dispatch(_) => (1, 1),
@@ -128,15 +128,18 @@ impl<O: TaskWatch> Racks<O> {
             self.pools[pool].meter.in_switch.enter(self.world.now);
             self.books.moves(Place::ToSwitch, Place::InSwitch);
         }
-        Pass { at, pool, tasks }
+        SwitchPass { at, pool, tasks }
     }
 
-    /// Whose a packet is, by its task, by what it tells of, or by the worker that sent it.
+    /// Whose a packet is.
     #[inline]
     fn belongs_to(&self, from: Address, packet: PacketId) -> usize {
-        if self.pools.len() == 1 {
-            return 0;
-        }
+        if self.pools.len() == 1 { 0 } else { self.belongs_to_one_of_many(from, packet) }
+    }
+
+    /// By its task, by what it tells of, or by the worker that sent it.
+    #[inline(never)]
+    fn belongs_to_one_of_many(&self, from: Address, packet: PacketId) -> usize {
         match self.world.packets.get(packet) {
             Packet::Submit(of) => self.pool_of(of.task_type),
             Packet::Dispatch(of) => self.pool_of(of.task_type),
@@ -156,7 +159,7 @@ impl<O: TaskWatch> Racks<O> {
 
     #[expect(clippy::inline_always, reason = "each pass pays for a call that stays one")]
     #[inline(always)]
-    fn goes_out(&mut self, pass: &Pass, to: &Endpoint, packet: &Packet) {
+    fn goes_out(&mut self, pass: &SwitchPass, to: &Endpoint, packet: &Packet) {
         let to = Address::of(to);
         let (now, leaves) = (self.world.now, self.leaves_at());
         let meter = &mut self.pools[pass.pool].meter;
@@ -169,7 +172,7 @@ impl<O: TaskWatch> Racks<O> {
                 meter.counts.polls += u64::from(self.is_polled);
                 meter.in_switch.leave(now);
                 self.books.moves(Place::InSwitch, Place::ToWorker);
-                if let Lead::Spines(control) = &self.lead
+                if let HostAdmission::Spines(control) = &self.lead
                     && control.is_replaced
                 {
                     // A leaf knows clients from their tasks only, as a live one does.
@@ -201,7 +204,7 @@ impl<O: TaskWatch> Racks<O> {
         });
     }
 
-    fn goes_round(&mut self, pass: &Pass, round: &Circulating) {
+    fn goes_round(&mut self, pass: &SwitchPass, round: &Circulating) {
         let tasks = tasks_in(&round.cargo);
         (0..tasks).for_each(|_| self.books.goes_round(true));
         let (times, ready, is_below) = (self.times, self.leaves_at(), !self.spines.is_empty());

@@ -12,11 +12,11 @@ use crate::racks::books::Place;
 use crate::racks::meter::Meter;
 use crate::racks::places::Scheduled;
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::Racks;
+use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);
 
-impl<O: TaskWatch> Racks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
     /// The worker learns of a registration; it sends what tokens it may.
     pub(in crate::racks) fn grant_worker(&mut self, worker: usize, grant: WorkerRegistration) {
         let take = if self.has_cores() { Worker::grant_lane } else { Worker::grant };
@@ -85,7 +85,7 @@ impl<O: TaskWatch> Racks<O> {
     }
 }
 
-impl<O: TaskWatch> WorkerSide for Racks<O> {
+impl<O: TaskWatch> WorkerSide for SimulatedRacks<O> {
     #[inline]
     fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
         let Workers { all, settings, actions: out, .. } = &mut self.workers;
@@ -222,7 +222,7 @@ impl<O: TaskWatch> WorkerSide for Racks<O> {
 
     fn wake_worker(&mut self, at: Nanos, worker: usize) {
         let whom = self.workers.all[worker].at;
-        self.schedule(at, whom, Scheduled::WorkerTick);
+        self.schedule(at, whom, Scheduled::Tick);
     }
 
     fn sends_early(&self) -> bool {
