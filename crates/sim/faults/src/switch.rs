@@ -105,7 +105,7 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 }
 
 /// What is remembered of an arrival: its bytes, and for the story who sent it, and which task it is about.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
     from: Option<Who>,

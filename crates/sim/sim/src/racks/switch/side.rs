@@ -69,7 +69,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let told = if is_below { program.mirrored() } else { None };
         match &verdict {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
-                self.goes_out(pass, to, packet)
+                self.goes_out(pass, to, packet);
             }
             Verdict::Again(round) => self.goes_round(pass, round),
             Verdict::Ahead(write) => self.writes_ahead(write),
