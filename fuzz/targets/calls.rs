@@ -45,7 +45,7 @@ mod servers;
 mod shown;
 
 /// The messages of `proto/sluice/v1`.
-#[allow(dead_code, missing_docs, reason = "only what hosts send is read")]
+#[allow(dead_code, reason = "only what hosts send is read")]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/sluice.v1.rs"));
 }

@@ -20,7 +20,6 @@ pub(crate) enum BenchError {
     /// A file or folder cannot be read or written.
     #[error("{path}: {why}")]
     File {
-        /// Which.
         path: PathBuf,
         /// What the system says.
         why: io::Error,
@@ -30,16 +29,10 @@ pub(crate) enum BenchError {
     Print(io::Error),
     /// A program cannot be started, or ended badly.
     #[error("{program}: {why}")]
-    Program {
-        /// Which.
-        program: String,
-        /// What happened.
-        why: String,
-    },
+    Program { program: String, why: String },
     /// What a program printed is not what it should print.
     #[error("{program} printed something else than its figures: {why}")]
     Output {
-        /// Which.
         program: String,
         /// What is wrong with it.
         why: String,

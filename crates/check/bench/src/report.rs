@@ -8,9 +8,7 @@ use serde_json::json;
 pub(crate) enum Bound {
     /// Nothing: told for the reader.
     None,
-    /// This or less.
     AtMost(f64),
-    /// This or more.
     AtLeast(f64),
     /// Less than this.
     Below(f64),

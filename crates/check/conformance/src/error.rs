@@ -13,19 +13,16 @@ pub enum VectorError {
     /// Something else left the plane: look at this step.
     #[error("{vector}, step {step}: expected {expected}, found {found}")]
     Differs {
-        /// The vector's name.
         vector: String,
         /// The step, counted from zero.
         step: usize,
         /// What has to leave.
         expected: String,
-        /// What left.
         found: String,
     },
     /// The plane stands otherwise at the end.
     #[error("{vector}, at the end: expected {expected}, found {found}")]
     After {
-        /// The vector's name.
         vector: String,
         /// How it has to stand, where it differs.
         expected: String,
@@ -35,11 +32,9 @@ pub enum VectorError {
     /// The plane cannot take the step.
     #[error("{vector}, step {step}: {why}")]
     Plane {
-        /// The vector's name.
         vector: String,
         /// The step, counted from zero.
         step: usize,
-        /// The plane's words.
         why: String,
     },
     /// A host's address is of a family in which the plane has none.

@@ -11,9 +11,7 @@ use crate::hex::{bytes, hex, to_hex};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sent {
-    /// Where to.
     pub to: SocketAddr,
-    /// What it holds.
     #[serde(serialize_with = "hex", deserialize_with = "bytes")]
     pub bytes: Vec<u8>,
 }

@@ -26,7 +26,6 @@ pub struct Vector {
     pub schema: String,
     /// Its name, which is its file's too.
     pub name: String,
-    /// What it shows.
     pub about: String,
     /// How large the switch is, and its epoch.
     pub shape: Shape,
@@ -82,7 +81,6 @@ impl Vector {
 /// How large the switch is, and where its counters start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields of `Config` under their names")]
 pub struct Shape {
     pub epoch: u32,
     pub workers: u16,
@@ -120,7 +118,6 @@ impl Shape {
 /// What happens: a step of the controller's, a datagram, or a SWEEP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields of `TableOp`'s rows under their names")]
 pub enum Step {
     /// Map a type to a slice, or to none.
     SetType { r#type: u16, slice: Option<u16> },
@@ -234,9 +231,7 @@ impl Step {
 pub struct After {
     /// The life of the registers.
     pub epoch: u32,
-    /// All slices.
     pub slices: Vec<SliceAfter>,
-    /// All workers.
     pub workers: Vec<WorkerAfter>,
     /// The number of the next WRITE to each server; empty in a shape without servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -260,7 +255,6 @@ pub struct SliceAfter {
 /// A task that waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the task's fields under their names")]
 pub struct TaskAfter {
     pub client: u16,
     pub incarnation: u64,

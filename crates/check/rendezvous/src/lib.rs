@@ -112,7 +112,6 @@ pub struct Spot {
 /// A granted token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// Whose it is.
     pub worker: u16,
     /// In which registration of it.
     pub generation: u32,

@@ -7,7 +7,6 @@ use crate::{Counter, Memory, Note, Spot, Task, Token};
 /// One of a slice's rings.
 pub(crate) struct Meeting<'a, M> {
     pub(crate) ring: Ring,
-    /// Which it is.
     pub(crate) index: usize,
     pub(crate) memory: &'a M,
 }

@@ -46,7 +46,6 @@ pub enum RingPlan {
 /// A SWEEP that takes tokens out, and parks those again that are live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SweepPass {
-    /// Of which rank.
     pub rank: usize,
     /// How many it may still visit.
     pub left: u32,

@@ -19,7 +19,6 @@ pub struct Ring {
 
 /// What a cell holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names of the protocol")]
 pub enum CellState {
     Empty = 0,
     Task = 1,

@@ -18,7 +18,6 @@ pub(super) enum Network {
     Loopback {
         /// Its address, of the switch's family.
         home: IpAddr,
-        /// Where servers listen.
         servers: Vec<SocketAddr>,
     },
     /// Each in a namespace: the client first, then each server with its workers, or each worker.
@@ -37,7 +36,6 @@ pub(super) enum Who<'p> {
     Switch,
     /// A server, by its place in the plan.
     Server(usize),
-    /// A worker.
     Worker(&'p WorkerPlan),
 }
 

@@ -50,7 +50,6 @@ pub(super) struct Processes<'p> {
 
 /// Which files the processes use.
 pub(super) struct Files {
-    /// This executable.
     pub(super) program: PathBuf,
     /// The plan, from which each process reads what is not its own alone.
     pub(super) plan: PathBuf,

@@ -35,7 +35,6 @@ pub struct Zero {
     at: Instant,
     /// As logs stamp it.
     stamp: String,
-    /// What happened then.
     pub what: &'static str,
 }
 
@@ -73,7 +72,6 @@ pub struct LoadNow {
 /// The last second of one type.
 #[derive(Clone, Debug, Default)]
 pub struct KindNow {
-    /// Its name.
     pub name: String,
     /// Tasks that were due, per second.
     pub due_per_s: f64,
@@ -90,9 +88,7 @@ pub struct KindNow {
 pub struct RackNow {
     /// Its switch, or each spine; none before it was asked.
     pub switches: Vec<SwitchNow>,
-    /// Its slices.
     pub slices: Vec<SliceNow>,
-    /// Its workers.
     pub workers: Vec<WorkerNow>,
 }
 
@@ -140,7 +136,6 @@ impl RackNow {
 /// How a slice stands.
 #[derive(Clone, Debug, Default)]
 pub struct SliceNow {
-    /// Its name.
     pub name: String,
     /// Tokens parked (positive) or tasks waiting (negative).
     pub balance: i32,
@@ -161,11 +156,8 @@ impl SliceNow {
 /// How a worker stands.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerNow {
-    /// Its index.
     pub index: u16,
-    /// Its name.
     pub name: String,
-    /// Its slice's name.
     pub slice: String,
     /// How many tasks it may have granted or held.
     pub quota: u32,
@@ -184,7 +176,6 @@ pub struct WorkerNow {
 pub struct Note {
     /// Since the zero of all times; `None` for what was before.
     pub at: Option<Duration>,
-    /// What.
     pub text: String,
     /// Whether it is a fault, or the end of one.
     pub kind: NoteKind,

@@ -19,7 +19,6 @@ pub struct Decisions {
     /// In the order of the slices' indices.
     slices: Vec<String>,
     rows: Vec<Row>,
-    /// When workers moved.
     moves: Vec<u64>,
     kept: Vec<Decision>,
     /// Each worker's last judgement: one that only repeats it is no news.

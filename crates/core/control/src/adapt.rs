@@ -26,20 +26,16 @@ const WORKER_MILLI: u32 = 1_000;
 pub(crate) enum SliceChange {
     /// All workers of a slice get this depth.
     Even {
-        /// The slice.
         slice: SliceId,
         /// Their depth from now on.
         depth: u8,
     },
     /// A worker goes from one slice to another.
     Move {
-        /// The worker.
         worker: WorkerId,
-        /// Who gives it.
         from: SliceId,
         /// How idle the giver was, in thousandths of a worker.
         idle_milli: u32,
-        /// Who takes it.
         to: SliceId,
         /// How many of the taker's workers were overloaded.
         overloads: u32,

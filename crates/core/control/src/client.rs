@@ -14,7 +14,6 @@ pub(crate) struct Client {
     pub(crate) row: ClientRow,
     /// Whether the switch has a row for it.
     pub(crate) in_switch: bool,
-    /// Where it is.
     pub(crate) at: Endpoint,
     /// Its oldest outstanding sequence number.
     pub(crate) floor: Serial,

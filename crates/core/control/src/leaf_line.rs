@@ -36,7 +36,6 @@ pub struct PoolSize {
     pub workers: u16,
     /// Whether tasks may still wait that none of them is there for.
     pub waits: bool,
-    /// Their quotas together.
     pub quotas: u32,
     /// How many tasks they serve per second, all together; 0 while unknown.
     pub capacity: u32,
@@ -49,7 +48,6 @@ pub struct PoolSize {
 pub enum LeafAction {
     /// Register the pool, or say this from now on.
     Say {
-        /// The pool.
         pool: SliceId,
         /// What is said of it.
         hello: WorkerHello,

@@ -15,7 +15,6 @@ pub(crate) enum Expect {
     Done,
     /// Asked before the tables were read again; whatever it says.
     Ignored,
-    /// The switch's obedience.
     Claim,
     /// The shape, after an answer that fitted no question.
     Shape,
@@ -29,7 +28,6 @@ pub(crate) enum Expect {
     Mark(WorkerId),
     /// A client's row was written or cleared.
     Client(ClientId),
-    /// A slice's state.
     Slice(SliceId),
     /// A type was mapped on someone's call.
     Type(CallId),

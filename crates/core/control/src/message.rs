@@ -85,72 +85,58 @@ pub enum Event {
     WorkerHello {
         /// To be answered with [`Answer::Worker`], `Wait` or `Refused`.
         call: CallId,
-        /// The worker.
         hello: WorkerHello,
     },
     /// A worker leaves for good.
     WorkerLeave {
         /// To be answered with [`Answer::Left`], `Wait` or `Refused`.
         call: CallId,
-        /// Its name.
         name: String,
-        /// Its life.
         life: u64,
     },
     /// A client registers or renews.
     ClientHello {
         /// To be answered with [`Answer::Client`], `Wait` or `Refused`.
         call: CallId,
-        /// The client.
         hello: ClientHello,
     },
     /// A client leaves for good.
     ClientLeave {
         /// To be answered with [`Answer::Left`], `Wait` or `Refused`.
         call: CallId,
-        /// Its name.
         name: String,
-        /// Its life.
         incarnation: Incarnation,
     },
     /// A server registers or renews.
     ServerHello {
         /// To be answered with [`Answer::Server`], `Wait` or `Refused`.
         call: CallId,
-        /// The server.
         hello: ServerHello,
     },
     /// A server leaves for good.
     ServerLeave {
         /// To be answered with [`Answer::Left`].
         call: CallId,
-        /// Its name.
         name: String,
-        /// Its life.
         life: u64,
     },
     /// Move a worker to another slice.
     MoveWorker {
         /// To be answered with [`Answer::Done`], `Wait` or `Refused`.
         call: CallId,
-        /// The worker's name.
         name: String,
-        /// The slice's name.
         slice: String,
     },
     /// Map a task type to a slice, or to none.
     SetType {
         /// To be answered with [`Answer::Done`], `Wait` or `Refused`.
         call: CallId,
-        /// The type.
         task_type: TaskType,
-        /// The slice's name.
         slice: Option<String>,
     },
     /// An agent's interval has ended; once the other agents had time to be heard, [`Action::TellAgent`] and
     /// the slice step follow.
     Tallies {
-        /// The agent's server.
         server: String,
         /// Whether it changes nothing: the slice step is not for its workers then.
         advises: bool,
@@ -167,22 +153,15 @@ pub enum Action {
     /// Do this on the switch. Answers come back in the order of these.
     Table(TableOp),
     /// Answer a call.
-    Answer {
-        /// The call.
-        call: CallId,
-        /// Its answer.
-        answer: Answer,
-    },
+    Answer { call: CallId, answer: Answer },
     /// A worker's agent is to give it this depth.
     SetDepth {
-        /// The worker.
         worker: WorkerId,
         /// Its depth from now on.
         depth: u8,
     },
     /// An agent that was heard is to know what its slices' workers on other servers did.
     TellAgent {
-        /// Its server.
         server: String,
         /// One for each slice that it spoke of.
         others: Vec<SliceOthers>,
@@ -208,7 +187,6 @@ pub enum Answer {
     },
     /// Not now: ask again.
     Wait {
-        /// What for.
         why: Waiting,
         /// When to ask again, from now.
         retry_after: Nanos,
@@ -340,10 +318,7 @@ impl fmt::Display for Waiting {
 pub enum Refusal {
     /// Another host holds the name and keeps renewing it.
     #[error("`{}` is held by another host that keeps renewing it; choose another name", .name.escape_debug())]
-    NameHeld {
-        /// The name.
-        name: String,
-    },
+    NameHeld { name: String },
     /// The name is none.
     #[error("{0}")]
     BadName(#[from] NameError),
@@ -363,7 +338,6 @@ pub enum Refusal {
     BadQuota {
         /// The largest that it believes.
         most: u8,
-        /// The quota.
         quota: u8,
     },
     /// Too many task types.
@@ -374,42 +348,26 @@ pub enum Refusal {
         "`{}` says that it stands for no workers, and this is a spine's controller: a worker registers with \
          the leaf of its rack, and a leaf with at least one worker in the pool", .name.escape_debug()
     )]
-    NoLeaf {
-        /// Its name.
-        name: String,
-    },
+    NoLeaf { name: String },
     /// A rack has workers, and no leaves.
     #[error(
         "`{}` says that it stands for {workers} workers, as a leaf does, and this is no spine's controller: \
          give the leaf the address of the one above", .name.escape_debug()
     )]
-    NoSpine {
-        /// Its name.
-        name: String,
-        /// Its weight.
-        workers: u16,
-    },
+    NoSpine { name: String, workers: u16 },
     /// A leaf takes tasks from its spine only.
     #[error(
         "client `{}` would send to a leaf, which takes tasks from its spine only: give it the controller of \
          the spine",
         .name.escape_debug()
     )]
-    LeafOnly {
-        /// The client.
-        name: String,
-    },
+    LeafOnly { name: String },
     /// A controller above several spines knows the racks of its plan.
     #[error(
         "`{}` is of no rack of this datacenter's plan; known: {known}: add its rack to the plan, or call the \
          leaf as the plan does", .name.escape_debug()
     )]
-    UnknownRack {
-        /// What would register.
-        name: String,
-        /// The plan's racks.
-        known: String,
-    },
+    UnknownRack { name: String, known: String },
     /// Spine and leaves have one map of types and pools.
     #[error("pools and types of racks below a spine stand in their plan: change it, and start them anew")]
     FixedAbove,
@@ -418,7 +376,6 @@ pub enum Refusal {
     UnknownSlice {
         /// What was asked for.
         asked: String,
-        /// What there is.
         known: String,
     },
     /// No slice whose types the worker serves all.
@@ -427,7 +384,6 @@ pub enum Refusal {
          start a service that serves all types of one"
     )]
     NoSliceForTypes {
-        /// The worker's types.
         served: String,
         /// The slices and their types.
         known: String,
@@ -436,22 +392,12 @@ pub enum Refusal {
     #[error(
         "slice `{}` takes types {needed}, worker `{}` serves {served}; it has to serve all of them", .slice.escape_debug(), .worker.escape_debug()
     )]
-    TypesNotServed {
-        /// The worker.
-        worker: String,
-        /// The slice.
-        slice: String,
-        /// The slice's types.
-        needed: String,
-        /// The worker's types.
-        served: String,
-    },
+    TypesNotServed { worker: String, slice: String, needed: String, served: String },
     /// The plan names no such label.
     #[error("the plan names no label `{}`; known: {known}", .asked.escape_debug())]
     UnknownLabel {
         /// What was asked for.
         asked: String,
-        /// What there is.
         known: String,
     },
     /// The slice knows no kind of workers that has so little.
@@ -460,11 +406,8 @@ pub enum Refusal {
         .worker.escape_debug(), .slice.escape_debug()
     )]
     NoKind {
-        /// The worker.
         worker: String,
-        /// What it has.
         has: String,
-        /// The slice.
         slice: String,
         /// What its workers may have.
         kinds: String,
@@ -474,12 +417,7 @@ pub enum Refusal {
         "no kind of workers of slice `{}` has all labels that task type {task_type} needs: map it to another",
         .slice.escape_debug()
     )]
-    Unserved {
-        /// The slice.
-        slice: String,
-        /// The type.
-        task_type: String,
-    },
+    Unserved { slice: String, task_type: String },
     /// No index is left.
     #[error(
         "the switch has room for {limit} hosts of this kind and all are registered: stop one, or start another rack"
@@ -493,7 +431,6 @@ pub enum Refusal {
         "slice `{}` has room for {limit} tokens and its workers may need them all; use another slice", .slice.escape_debug()
     )]
     RingFull {
-        /// The slice.
         slice: String,
         /// How many tokens it can hold.
         limit: u32,
@@ -503,33 +440,19 @@ pub enum Refusal {
         "worker `{}` is the last one of slice `{}`, which takes types {types}: let another join it, or map them \
          to another slice first", .worker.escape_debug(), .slice.escape_debug()
     )]
-    LastWorker {
-        /// The worker.
-        worker: String,
-        /// Its slice.
-        slice: String,
-        /// The slice's types.
-        types: String,
-    },
+    LastWorker { worker: String, slice: String, types: String },
     /// No worker of that name is registered.
     #[error("no worker `{}` is registered: `sluice status` lists those that are", .name.escape_debug())]
-    UnknownWorker {
-        /// The name.
-        name: String,
-    },
+    UnknownWorker { name: String },
     /// The worker left or died before the move was done.
     #[error("worker `{}` left or died before it was moved: start it again, or move another", .name.escape_debug())]
-    WorkerGone {
-        /// The name.
-        name: String,
-    },
+    WorkerGone { name: String },
     /// The type lies outside what the switch can map.
     #[error(
         "task type {task_type} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
          plan that the switch is started with"
     )]
     UnknownType {
-        /// The type.
         task_type: String,
         /// How many types there can be.
         limit: u16,
@@ -544,17 +467,13 @@ pub enum Refusal {
         "server `{}` asks for a reliable queue pair, and this switch writes over unreliable ones only: start it without \
          --reliable, or set transport = \"uc\" in the plan", .server.escape_debug()
     )]
-    UnreliableOnly {
-        /// The server.
-        server: String,
-    },
+    UnreliableOnly { server: String },
     /// The rule: a task's first packet and its id are one WRITE, of the RDMA MTU at most.
     #[error(
         "server `{}` has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \
          server's, or lower the rack's", .server.escape_debug()
     )]
     MtuTooSmall {
-        /// The server.
         server: String,
         /// What it takes in one WRITE.
         mtu: u32,
@@ -564,9 +483,7 @@ pub enum Refusal {
     /// The region cannot be registered.
     #[error("server `{}`, ring of slice {slice}: {why}", .server.escape_debug())]
     BadRing {
-        /// The server.
         server: String,
-        /// The slice.
         slice: SliceId,
         /// What is wrong with it.
         why: &'static str,
@@ -576,29 +493,13 @@ pub enum Refusal {
         "server `{}` has {slots} slots for slice `{}`, which needs {needed}: the tasks that wait, those that \
          workers hold, and those that pass while one is stopped", .server.escape_debug(), .slice.escape_debug()
     )]
-    RingTooSmall {
-        /// The server.
-        server: String,
-        /// The slice.
-        slice: String,
-        /// What it has.
-        slots: u32,
-        /// What it needs.
-        needed: u32,
-    },
+    RingTooSmall { server: String, slice: String, slots: u32, needed: u32 },
     /// The rule: a worker's server keeps a ring for the worker's slice.
     #[error(
         "worker `{}` is on server `{}`, which keeps no ring for slice `{}`: register one, or choose another \
          slice", .worker.escape_debug(), .server.escape_debug(), .slice.escape_debug()
     )]
-    SliceWithoutServer {
-        /// The worker.
-        worker: String,
-        /// Its server.
-        server: String,
-        /// The slice.
-        slice: String,
-    },
+    SliceWithoutServer { worker: String, server: String, slice: String },
     /// The switch is too small for the plan.
     #[error(
         "the switch has {slices} slices and {types} task types, and the plan needs more, or its \

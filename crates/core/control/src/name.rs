@@ -39,17 +39,13 @@ pub enum NameError {
     Empty,
     /// It is longer than any may be.
     #[error("a name of {bytes} bytes is too long; {NAME_BYTES_MAX} are the most")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// It holds what no name may.
     #[error(
         "the name `{}` holds `{}`; a name has the letters a to z and A to Z, digits, and {MARKS}",
         .name.escape_debug(), .letter.escape_debug()
     )]
     Letter {
-        /// The name.
         name: String,
         /// The first that is wrong.
         letter: char,

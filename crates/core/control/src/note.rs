@@ -10,45 +10,33 @@ use sluice_wire::{ClientId, Epoch, Generation, ServerId, Term, WorkerId};
 pub enum Note {
     /// A worker has its first generation and takes tasks.
     WorkerJoined {
-        /// Its name.
         name: String,
-        /// Its index.
         worker: WorkerId,
-        /// Its slice's name.
         slice: String,
-        /// Its generation.
         generation: Generation,
     },
     /// A worker's lease ended without being renewed.
     WorkerDied {
         /// Its name; empty if it was never learnt.
         name: String,
-        /// Its index.
         worker: WorkerId,
     },
     /// A worker said that it leaves, and is gone.
     WorkerLeft {
-        /// Its name.
         name: String,
-        /// Its index.
         worker: WorkerId,
     },
     /// A worker takes tasks of another slice.
     WorkerMoved {
-        /// Its name.
         name: String,
-        /// Its index.
         worker: WorkerId,
         /// Its new slice's name.
         slice: String,
-        /// Its generation.
         generation: Generation,
     },
     /// The slice step moves a worker.
     WorkerLent {
-        /// Its name.
         name: String,
-        /// Its index.
         worker: WorkerId,
         /// The slice that gives it.
         from: String,
@@ -63,91 +51,70 @@ pub enum Note {
     },
     /// The slice step gave all workers of a slice the same depth, since some were overloaded and some idle.
     DepthsEvened {
-        /// The slice's name.
         slice: String,
-        /// The depth.
         depth: u8,
     },
     /// A client is registered.
     ClientJoined {
-        /// Its name.
         name: String,
-        /// Its index.
         client: ClientId,
     },
-    /// A client left.
     ClientLeft {
-        /// Its name.
         name: String,
-        /// Its index.
         client: ClientId,
     },
     /// A client's lease ended without being renewed.
     ClientDied {
         /// Its name; empty if it was never learnt.
         name: String,
-        /// Its index.
         client: ClientId,
     },
     /// Tasks that wait are written into a server's memory.
     ServerJoined {
         /// Its name; empty if it was never learnt.
         name: String,
-        /// Its index.
         server: ServerId,
         /// How many rings it keeps.
         rings: usize,
-        /// Their memory.
         bytes: u64,
     },
     /// A server said that it leaves, and is gone.
     ServerLeft {
-        /// Its name.
         name: String,
-        /// Its index.
         server: ServerId,
     },
     /// A server's lease ended without being renewed.
     ServerDied {
         /// Its name; empty if it was never learnt.
         name: String,
-        /// Its index.
         server: ServerId,
     },
     /// A slice has a worker and takes tasks.
     SliceOpened {
-        /// Its name.
         slice: String,
     },
     /// A slice has no worker and refuses tasks.
     SliceClosed {
-        /// Its name.
         slice: String,
     },
     /// A slice has no worker any more for tasks that need these labels, and refuses them.
     ClassClosed {
-        /// Its name.
         slice: String,
-        /// What they need.
         needs: String,
     },
     /// A slice has a worker again for tasks that need these labels.
     ClassOpened {
-        /// Its name.
         slice: String,
-        /// What they need.
         needs: String,
     },
     /// A switch can be reached.
     SwitchUp {
-        /// Its life.
         epoch: Epoch,
     },
     /// The switch came back with empty registers: all hosts register anew.
     SwitchRestarted {
         /// Its life before.
         before: Epoch,
-        /// Its life now.
         epoch: Epoch,
     },
     /// The switch cannot be reached.
@@ -165,7 +132,6 @@ pub enum Note {
     SwitchTooSmall,
     /// Another controller has taken the switch over.
     Superseded {
-        /// Its number.
         by: Term,
         /// The number of this one.
         ours: Term,

@@ -221,14 +221,10 @@ pub enum PlanError {
     SliceName(NameError),
     /// Two slices have one name: rename one.
     #[error("two slices are called `{}`: rename one", .slice.escape_debug())]
-    SliceTwice {
-        /// The name.
-        slice: String,
-    },
+    SliceTwice { slice: String },
     /// A type can go to one slice only: take it out of the other.
     #[error("task type {task_type} goes to slice `{}` and to slice `{}`; keep it in one", .first.escape_debug(), .second.escape_debug())]
     TypeTwice {
-        /// The type.
         task_type: String,
         /// The slice that names it first.
         first: String,
@@ -237,10 +233,7 @@ pub enum PlanError {
     },
     /// A slice where nothing may wait: give it a limit of at least 1, or none.
     #[error("slice `{}` has limit 0; leave it out, or let at least 1 task wait", .slice.escape_debug())]
-    NoLimit {
-        /// The slice.
-        slice: String,
-    },
+    NoLimit { slice: String },
     /// More labels than bits: do with fewer.
     #[error(
         "the plan has {count} labels, and {} are the most that can be told apart: leave some out",
@@ -255,28 +248,19 @@ pub enum PlanError {
     LabelName(NameError),
     /// A label stands there twice: leave it out once.
     #[error("label `{}` stands there twice: leave it out once", .label.escape_debug())]
-    LabelTwice {
-        /// The label.
-        label: String,
-    },
+    LabelTwice { label: String },
     /// No kind of workers has what tasks of a type need: give some workers its labels.
     #[error(
         "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some",
         .slice.escape_debug()
     )]
-    Unserved {
-        /// The type.
-        task_type: String,
-        /// Its slice.
-        slice: String,
-    },
+    Unserved { task_type: String, slice: String },
     /// One late heartbeat would end the lease: lengthen it.
     #[error(
         "a lease of {} ns renewed every {} ns would end at the first late renewal; it needs twice that at least",
         lease.0, renew_every.0
     )]
     Lease {
-        /// The lease.
         lease: Nanos,
         /// The time between renewals.
         renew_every: Nanos,

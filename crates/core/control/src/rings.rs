@@ -34,7 +34,6 @@ pub struct ServerHello {
 pub struct RingOffer {
     /// The slice whose tasks it holds.
     pub slice: SliceId,
-    /// Where it is.
     pub row: RingRow,
 }
 
@@ -63,9 +62,7 @@ pub struct ServerGrant {
 /// A ring that a slice needs on each of its servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingNeed {
-    /// The slice.
     pub slice: SliceId,
-    /// Its name.
     pub name: String,
     /// How many slots at least: a power of two.
     pub slots: u32,
@@ -78,7 +75,6 @@ pub struct RingNeed {
 pub struct RingPlace {
     /// The server's life: another one may have laid its memory out anew.
     pub life: u64,
-    /// How many slots.
     pub slots: u32,
     /// How long each is.
     pub slot_bytes: u32,

@@ -37,7 +37,6 @@ pub(crate) struct Slice {
     pub(crate) row: SliceRow,
     /// Open workers.
     pub(crate) serving: u32,
-    /// Their quotas together.
     pub(crate) quotas: u32,
     /// The last reading and when it came.
     pub(crate) state: Option<(SliceState, Nanos)>,

@@ -38,7 +38,6 @@ pub enum LinkState {
     Down,
     /// Its tables are being read.
     Reading,
-    /// All is well.
     Up,
     /// It is too small for the plan.
     TooSmall,
@@ -49,9 +48,7 @@ pub enum LinkState {
 /// One slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceView {
-    /// Its index.
     pub slice: SliceId,
-    /// Its name.
     pub name: String,
     /// The types that go to it.
     pub types: Vec<TaskType>,
@@ -91,25 +88,20 @@ pub struct ClassView {
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerView {
-    /// Its index.
     pub worker: WorkerId,
     /// Its name; empty until a renewal tells it after a read-back.
     pub name: String,
-    /// Its slice.
     pub slice: SliceId,
-    /// Its generation.
     pub generation: Generation,
     /// The labels that it has; empty until a renewal tells them after a read-back.
     pub labels: Vec<String>,
     /// What it is doing.
     pub phase: WorkerPhase,
-    /// Its quota (N).
     pub quota: u8,
     /// Tasks per second as it reports them; 0 while unknown.
     pub capacity: u32,
     /// What it did over the last seconds.
     pub recent: RecentWork,
-    /// Where it is.
     pub at: Endpoint,
     /// How many workers it stands for, if it is a leaf.
     pub workers: u16,
@@ -128,18 +120,15 @@ pub enum WorkerPhase {
     Changing,
     /// It said that it leaves.
     Leaving,
-    /// Its lease ended.
     Dying,
 }
 
 /// One client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientView {
-    /// Its index.
     pub client: ClientId,
     /// Its name; empty until a renewal tells it after a read-back.
     pub name: String,
-    /// Where it is.
     pub at: Endpoint,
     /// How long ago it renewed.
     pub renewed_ago: Nanos,
@@ -148,11 +137,9 @@ pub struct ClientView {
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerView {
-    /// Its index.
     pub server: ServerId,
     /// Its name; empty until a renewal tells it after a read-back.
     pub name: String,
-    /// Where WRITEs go.
     pub at: Endpoint,
     /// The most bytes of one; 0 while unknown.
     pub mtu: u32,

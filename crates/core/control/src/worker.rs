@@ -67,7 +67,6 @@ pub(crate) enum Step {
     Opening,
     /// Another address or weight, the same generation.
     Readdressing,
-    /// The row goes.
     Clearing,
 }
 

@@ -10,7 +10,6 @@ use sluice_wire::Nanos;
 pub struct SlowTime {
     /// How many times as long; 1 at least.
     pub factor: f64,
-    /// When it begins.
     pub from: Nanos,
     /// When it is over.
     pub until: Nanos,

@@ -10,10 +10,7 @@ use crate::arguments::number;
 pub enum Early {
     /// Its service says so, and is off by so many hundredths of the time (standard deviation). Zero is
     /// perfect knowledge, which simulated services alone can have.
-    Told {
-        /// How far off.
-        error_percent: u8,
-    },
+    Told { error_percent: u8 },
     /// From what tasks of the same type took before.
     Learned,
 }

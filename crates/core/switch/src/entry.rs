@@ -36,7 +36,6 @@ pub(crate) enum Kept {
     Driver,
     /// The servers of its slice.
     Ahead,
-    /// The client only.
     Client,
 }
 

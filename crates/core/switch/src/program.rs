@@ -67,16 +67,13 @@ pub struct Parked {
 pub enum Arrival {
     /// A packet from a port.
     Wire {
-        /// Its source.
         from: Endpoint,
-        /// The packet.
         packet: Packet,
         /// Whether the driver could keep its payload if it had to wait.
         room: bool,
     },
     /// A server's NAK of a WRITE: the packet number that it expects.
     Nak {
-        /// Its source.
         from: Endpoint,
         /// Whose queue pair it names.
         server: ServerId,
@@ -92,7 +89,6 @@ pub enum Arrival {
 /// What goes round: it enters again behind what has arrived meanwhile, and is never dropped on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circulating {
-    /// What it carries.
     pub cargo: Cargo,
     /// When its task arrived first.
     pub arrived: Nanos,
@@ -107,7 +103,6 @@ pub enum Cargo {
     Task(Submit),
     /// Several tasks of one submission that have not entered yet. Their bytes are in it.
     Job(TaskJob),
-    /// The controller's sweep.
     Sweep(Sweep),
     /// Nothing: the program sends a note to itself. A task that came in the same pass waits, as in
     /// [`Verdict::Parked`].
@@ -127,28 +122,22 @@ impl Circulating {
 /// A WRITE that carries a task's id and bytes to the servers of its slice: one packet, multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteAhead {
-    /// The slice.
     pub slice: SliceId,
     /// The task's number in the slice's queue, from which its slot follows.
     pub ticket: u32,
-    /// The task.
     pub task: TaskId,
     /// Its bytes.
     pub payload: Payload,
-    /// How many copies.
     pub copies: u16,
 }
 
 /// What one copy of a WRITE carries for its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replica {
-    /// Which server.
     pub server: ServerId,
-    /// Where to.
     pub to: Endpoint,
     /// The server's queue pair.
     pub qpn: Qpn,
-    /// The packet's number.
     pub psn: Psn,
     /// What lets it in.
     pub rkey: Rkey,
@@ -163,7 +152,6 @@ pub struct Replica {
 /// An update beside a pass's one packet, for the switch above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// That switch.
     pub to: Endpoint,
     /// What it is told.
     pub update: Update,
@@ -173,17 +161,10 @@ pub struct Mirror {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This packet, to there.
-    Send {
-        /// Where to.
-        to: Endpoint,
-        /// The packet.
-        packet: Packet,
-    },
+    Send { to: Endpoint, packet: Packet },
     /// A task that waited leaves unserved: this REJECT, to there, unless its client is gone too (no port).
     Swept {
-        /// Where to.
         to: Endpoint,
-        /// The REJECT.
         packet: Packet,
         /// Where its payload lies; no longer needed.
         payload: Handle,

@@ -77,7 +77,6 @@ enum Post {
 /// How a spine draws racks.
 #[derive(Debug)]
 enum Draw {
-    /// All alike.
     Evenly,
     /// By how many workers each has, pool by pool.
     BySize(Box<[u32]>),

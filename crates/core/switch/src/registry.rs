@@ -139,13 +139,11 @@ pub enum ChoiceError {
         name: String,
         /// What was probably meant.
         nearest: Option<&'static str>,
-        /// All names.
         known: String,
     },
     /// Take arguments that the program has.
     #[error("`{}` means nothing to {program}; it takes {}", .argument.escape_debug(), written(may_be))]
     Argument {
-        /// The program.
         program: &'static str,
         /// What it was given.
         argument: String,

@@ -15,7 +15,6 @@ pub struct Adaptive {
     pub theta_milli: u16,
     /// The p99 slowdown that is wished for (S_max).
     pub slowdown_max: u8,
-    /// By which rule.
     pub rule: AdaptiveRule,
     /// Whether workers stay in their slices.
     pub stays: bool,

@@ -263,7 +263,6 @@ impl Sub for Nanos {
 /// What names a task everywhere: who submitted it, and its number there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TaskId {
-    /// The client's start.
     pub incarnation: Incarnation,
     /// The task's number in that start.
     pub sequence: Serial,
@@ -278,9 +277,7 @@ impl fmt::Display for TaskId {
 /// An address and port, 16 bytes for either family: IPv4 is carried as IPv4-mapped IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// The address.
     pub ip: [u8; 16],
-    /// The UDP port.
     pub port: u16,
 }
 

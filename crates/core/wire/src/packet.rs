@@ -28,7 +28,6 @@ pub enum Place {
 /// A task on its way from the switch to the worker whose token it met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
-    /// The switch's life.
     pub epoch: Epoch,
     /// Whose token was spent.
     pub worker: WorkerId,
@@ -38,11 +37,9 @@ pub struct Dispatch {
     pub sent: Serial,
     /// How many of the worker's tokens the switch has granted.
     pub seen: Serial,
-    /// The client's index.
     pub client: ClientId,
     /// Where the reply goes.
     pub client_at: Endpoint,
-    /// The task.
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,
@@ -84,17 +81,14 @@ pub enum ReplyStatus {
 pub struct Reply {
     /// The newest life of the switch that the worker knows.
     pub epoch: Epoch,
-    /// Who ran it.
     pub worker: WorkerId,
     /// Whose task it was.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// The try that this answers.
     pub attempt: Attempt,
     /// What kind of work it was.
     pub task_type: TaskType,
-    /// How it ended.
     pub status: ReplyStatus,
     /// Time in the switch's queue, ns, saturating.
     pub switch_wait_ns: u32,
@@ -106,7 +100,6 @@ pub struct Reply {
     pub load: u32,
     /// Where the rest of a long answer is to be asked for.
     pub worker_at: Endpoint,
-    /// The service's answer.
     pub payload: Payload,
 }
 
@@ -114,7 +107,6 @@ pub struct Reply {
 /// as a DISPATCH would.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Empty {
-    /// The switch's life.
     pub epoch: Epoch,
     /// Whose token was spent.
     pub worker: WorkerId,
@@ -131,11 +123,8 @@ pub struct Empty {
 pub struct Token {
     /// The switch's life that the worker knows.
     pub epoch: Epoch,
-    /// The worker's registration.
     pub key: Key,
-    /// The worker's index.
     pub worker: WorkerId,
-    /// The worker's generation.
     pub generation: Generation,
     /// Names this packet, should it be answered.
     pub nonce: Nonce,
@@ -150,11 +139,8 @@ pub struct Token {
 pub struct Probe {
     /// The switch's life that the worker knows.
     pub epoch: Epoch,
-    /// The worker's registration.
     pub key: Key,
-    /// The worker's index.
     pub worker: WorkerId,
-    /// The worker's generation.
     pub generation: Generation,
     /// Names this question.
     pub nonce: Nonce,
@@ -163,13 +149,10 @@ pub struct Probe {
 /// What the switch holds of a worker: the answer to a PROBE, and to a TOKEN that granted nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The switch's life.
     pub epoch: Epoch,
-    /// The worker.
     pub worker: WorkerId,
     /// The generation that the switch admits now.
     pub generation: Generation,
-    /// The question's name.
     pub nonce: Nonce,
     /// The counters, or `None` while the generation is changing.
     pub counters: Option<Counters>,
@@ -233,11 +216,8 @@ impl fmt::Display for RejectReason {
 /// The switch's refusal of one try of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// The switch's life.
     pub epoch: Epoch,
-    /// The client's index.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// The try that was refused.
     pub attempt: Attempt,
@@ -255,11 +235,8 @@ pub struct Reject {
 /// The answer to a SUBMIT of another epoch: not a refusal, the task just counts as unanswered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// The switch's life.
     pub epoch: Epoch,
-    /// The client's index.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// The try that was not taken.
     pub attempt: Attempt,
@@ -286,7 +263,6 @@ pub struct Need {
     pub asker_at: Endpoint,
     /// Whose task it is.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// The try that the worker holds or answered.
     pub attempt: Attempt,
@@ -305,7 +281,6 @@ pub struct Part {
     pub worker: WorkerId,
     /// Whose task it is.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// The try that the worker holds or answered.
     pub attempt: Attempt,
@@ -328,9 +303,7 @@ pub enum SweepOf {
 /// The controller's sweep: goes round a slice's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
-    /// The switch's life.
     pub epoch: Epoch,
-    /// The slice.
     pub slice: SliceId,
     /// What it looks for.
     pub of: SweepOf,
@@ -351,7 +324,6 @@ pub struct Update {
     pub generation: Generation,
     /// Whose workers: a slice of the switch above.
     pub pool: SliceId,
-    /// What is new.
     pub news: RackNews,
 }
 

@@ -11,11 +11,9 @@ use crate::{ClientId, Endpoint, Epoch, Generation, Key, Nanos, Serial, SliceId, 
 /// the next, also when the index changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRegistration {
-    /// The worker's index.
     pub worker: WorkerId,
     /// Shown with each packet.
     pub key: Key,
-    /// The switch's life.
     pub epoch: Epoch,
     /// The worker's generation; strictly newer means: start the counters anew.
     pub generation: Generation,
@@ -39,7 +37,6 @@ pub struct WorkerRegistration {
 /// A client's registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRegistration {
-    /// The client's index.
     pub client: ClientId,
     /// Shown with each packet; a new one means that the replay block is new too.
     pub key: Key,

@@ -51,11 +51,8 @@ impl Default for Payload {
 pub struct Submit {
     /// The switch's life that the client knows.
     pub epoch: Epoch,
-    /// The client's registration.
     pub key: Key,
-    /// The client's index.
     pub client: ClientId,
-    /// The task.
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,

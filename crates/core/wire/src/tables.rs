@@ -105,9 +105,7 @@ pub struct WorkerRow {
 /// A spine's row at a leaf: where a pool's tasks come from, and under which number its rack is known there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpineRow {
-    /// The spine.
     pub at: Endpoint,
-    /// Its life.
     pub epoch: Epoch,
     /// The leaf's number there.
     pub leaf: WorkerId,
@@ -228,7 +226,6 @@ impl RingCounts {
 /// What the switch holds of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceState {
-    /// Its settings.
     pub row: SliceRow,
     /// Tokens parked if positive, tasks waiting if negative.
     pub balance: i32,
@@ -301,19 +298,12 @@ pub enum TableAnswer {
     OutOfRange,
     /// Nothing was changed: the switch obeys the controller of this term, not the one that asked.
     Superseded(Term),
-    /// To [`TableOp::ReadShape`].
     Shape(Shape),
-    /// To [`TableOp::ReadType`].
     Type(Option<SliceId>),
-    /// To [`TableOp::ReadSlice`].
     Slice(SliceState),
-    /// To [`TableOp::ReadWorker`].
     Worker(WorkerState),
-    /// To [`TableOp::ReadClient`].
     Client(Option<ClientRow>),
-    /// To [`TableOp::ReadServer`].
     Server(ServerState),
-    /// To [`TableOp::ReadRing`].
     Ring(Option<RingRow>),
 }
 

@@ -10,7 +10,6 @@ use crate::{SliceId, WorkerId};
 /// What an agent says of a slice's workers in one interval, or all agents together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceTally {
-    /// The slice.
     pub slice: SliceId,
     /// Workers that are overloaded.
     pub overloads: u32,
@@ -25,7 +24,6 @@ pub struct SliceTally {
 /// What the workers of a slice that belong to other servers than an agent's did in its last interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceOthers {
-    /// The slice.
     pub slice: SliceId,
     /// How many of them serve it.
     pub workers: u32,

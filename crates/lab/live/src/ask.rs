@@ -36,7 +36,6 @@ const WORKERS_MAX: u32 = 512;
 
 /// A sweep of live racks.
 pub(crate) struct Ask {
-    /// Who is run.
     pub(crate) policies: Vec<Who>,
     /// At which shares of capacity.
     pub(crate) loads: Vec<f64>,
@@ -47,7 +46,6 @@ pub(crate) struct Ask {
     pub(crate) length: Duration,
     pub(crate) replications: u32,
     pub(crate) seed: u64,
-    /// Where everything goes.
     pub(crate) out: PathBuf,
     pub(crate) each_task: bool,
     /// What carries its packets.

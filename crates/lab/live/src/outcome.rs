@@ -29,9 +29,7 @@ const EXPLAINED_REST: f64 = 0.5;
 pub(crate) struct Cell {
     /// The policy, by its place in what was asked for.
     pub(crate) who: usize,
-    /// The load likewise.
     pub(crate) load: usize,
-    /// The live replications.
     pub(crate) takes: Vec<Take>,
     /// The simulator's, of the same traces; none if a signal came before.
     pub(crate) predicted: Vec<Measured>,

@@ -21,7 +21,6 @@ pub struct RunResult {
     pub started_unix_s: u64,
     /// The same, as logs are stamped.
     pub started_utc: String,
-    /// The scheduler.
     pub policy: String,
     /// The seed of load and faults.
     pub seed: u64,
@@ -69,7 +68,6 @@ pub struct RunResult {
     pub events: Vec<EventResult>,
     /// Where leaves run on servers of their racks: what packets' way there and back came to.
     pub leaf_trips: Vec<LeafTrip>,
-    /// What must hold.
     pub gates: Vec<Gate>,
     /// Whether all of it does.
     pub passed: bool,
@@ -113,9 +111,7 @@ pub struct TaskCounts {
 /// One type's tasks and times.
 #[derive(Clone, Debug, Serialize)]
 pub struct TypeResult {
-    /// The type.
     pub name: String,
-    /// Its tasks.
     pub tasks: TaskCounts,
     /// Replies per second of the measured time, whichever tasks they answer.
     pub replied_per_s: f64,
@@ -139,7 +135,6 @@ pub struct TypeResult {
 
 /// Where a distribution lies.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Quantiles {
     pub mean: f64,
     pub p50: f64,
@@ -182,7 +177,6 @@ pub struct ClockStep {
 pub struct EventResult {
     /// From the start of the load.
     pub at_s: f64,
-    /// What was done.
     pub what: String,
     /// Whether the plan wanted it.
     pub planned: bool,
@@ -255,7 +249,6 @@ pub struct Decision {
     pub what: &'static str,
     /// Whether it was told only.
     pub advised: bool,
-    /// Whose slice.
     pub slice: String,
     /// The worker, if it is about one.
     pub worker: Option<u32>,

@@ -19,14 +19,12 @@ const ABOVE: f64 = TOP + 8.0;
 pub enum Section<'d> {
     /// One case under one policy, run by run.
     Runs {
-        /// What stands above.
         title: String,
         /// Captions and depths over time.
         pictures: Vec<(String, &'d [Depths])>,
     },
     /// One case in which workers are slow for a while, policy by policy.
     Beside {
-        /// What stands above.
         title: String,
         /// In the plan's order.
         policies: Vec<Beside<'d>>,
@@ -35,7 +33,6 @@ pub enum Section<'d> {
 
 /// A policy's live runs beside the simulator's.
 pub struct Beside<'d> {
-    /// The policy.
     pub policy: &'d str,
     /// Live runs whose depths lie inside the band, of how many.
     pub inside: (usize, usize),
@@ -47,19 +44,15 @@ pub struct Beside<'d> {
     pub interval_ns: u64,
     /// From when to when workers are slow.
     pub slow_ns: (u64, u64),
-    /// What is drawn.
     pub strips: [Strip; 2],
 }
 
 /// A mean p99 before, during or after the slow time, in words.
 pub struct Compared {
-    /// Which of them.
     pub name: &'static str,
-    /// The simulator's.
     pub simulated: String,
     /// Where 95 % of the simulated runs lie.
     pub band: String,
-    /// The live runs'.
     pub live: String,
     /// How far apart they are.
     pub off: String,
@@ -69,11 +62,9 @@ pub struct Compared {
 
 /// A number over time: an entry for each interval.
 pub struct Strip {
-    /// What stands above.
     pub title: &'static str,
     /// The band's lower end.
     pub least: Vec<f64>,
-    /// Its upper end.
     pub most: Vec<f64>,
     /// Each live run.
     pub live: Vec<Vec<f64>>,

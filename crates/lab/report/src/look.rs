@@ -14,7 +14,6 @@ const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 pub(crate) struct Look {
     colour: usize,
     dash: usize,
-    /// Its marker.
     pub(crate) marker: Marker,
 }
 

@@ -53,7 +53,6 @@ pub enum Length {
     Time {
         /// Before anything is measured.
         warmup_ns: u64,
-        /// What is measured.
         span_ns: u64,
     },
 }

@@ -13,7 +13,6 @@ pub enum StudyError {
     Unreadable {
         /// What it should have been.
         what: &'static str,
-        /// What was given.
         text: String,
         /// What is wrong, and what to write.
         why: String,
@@ -37,7 +36,6 @@ pub enum StudyError {
     /// A folder or file of results that cannot be used.
     #[error("{}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Folder {
-        /// Which.
         path: PathBuf,
         /// What is wrong, and what to do.
         why: String,

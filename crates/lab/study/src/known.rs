@@ -14,7 +14,6 @@ use sluice_stats::{Measured, Summary, summarize};
 pub struct PointId {
     /// The case's place in the plan.
     pub case: usize,
-    /// Who is run.
     pub run: Run,
     /// Tasks offered per second.
     pub rate: u64,

@@ -21,7 +21,6 @@ pub struct Wanted {
 /// A metric and what it must stay below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The metric.
     pub wanted: Wanted,
     /// In the metric's unit.
     pub below: f64,

@@ -25,9 +25,7 @@ pub struct Study<'b> {
 /// One replication of one point.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Job {
-    /// The point.
     pub id: PointId,
-    /// Which replication.
     pub replication: u32,
 }
 

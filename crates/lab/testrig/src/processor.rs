@@ -30,7 +30,6 @@ pub struct HostCosts {
 pub struct Slowed {
     /// When, counted from a schedule's beginning, dilated already.
     pub time: SlowTime,
-    /// That beginning.
     pub since: ScheduleStart,
 }
 

@@ -94,7 +94,6 @@ enum Said {
 /// How a coroutine's slice went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceRun {
-    /// What it took.
     pub took: Nanos,
     /// If its request has ended: for how long it takes the core beyond that.
     pub ended: Option<Nanos>,

@@ -40,7 +40,6 @@ pub struct CoreDispatcherSettings {
 /// A service behind a dispatcher.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceOfCores {
-    /// Which.
     pub service: ServiceId,
     /// How important its requests are.
     pub priority: Priority,
@@ -65,9 +64,7 @@ pub struct CoreSeat {
 pub struct EndedRequest {
     /// Its place, which is free afterwards.
     pub place: u32,
-    /// Whose it was.
     pub service: ServiceId,
-    /// Where it ran.
     pub core: CoreId,
     /// When that began it, in the core's time.
     pub began: Nanos,

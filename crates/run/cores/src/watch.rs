@@ -10,7 +10,6 @@ use sluice_wire::Nanos;
 /// A coroutine that has run for long without a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overdue {
-    /// Where.
     pub core: CoreId,
     /// Whose; none if it is the batch service's.
     pub service: Option<ServiceId>,

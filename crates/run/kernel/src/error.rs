@@ -27,7 +27,6 @@ pub enum KernelError {
     XdpNotPermitted {
         /// The capabilities that it lacks.
         lacks: String,
-        /// This program.
         program: PathBuf,
     },
     /// The kernel lacks what the program calls: take a newer one.
@@ -37,7 +36,6 @@ pub enum KernelError {
     XdpKernel {
         /// The oldest that will do.
         needed: &'static str,
-        /// What runs.
         found: String,
     },
     /// Pins would have no place: mount the file system for them.
@@ -53,55 +51,30 @@ pub enum KernelError {
         if has.is_empty() { "no queue" } else { has }
     )]
     NoFairQueue {
-        /// The link.
         link: String,
         /// The disciplines that it has.
         has: String,
     },
     /// The kernel does not say through what packets leave: wait otherwise.
     #[error("cannot see which queue frames leave through: {why}; give another --wait")]
-    Queues {
-        /// Its reason.
-        why: io::Error,
-    },
+    Queues { why: io::Error },
     /// No such interface: name another.
     #[error("there is no network interface {name}: ip -brief link lists those there are")]
-    NoInterface {
-        /// The name.
-        name: String,
-    },
+    NoInterface { name: String },
     /// Something else is attached there: take it away.
     #[error(
         "interface {name} carries another XDP program already: bpftool net shows whose it is; ip link set dev {name} xdp off, or sluice switch --io xdp --detach, takes it away"
     )]
-    InterfaceTaken {
-        /// The interface.
-        name: String,
-    },
+    InterfaceTaken { name: String },
     /// Another process drives the same pins: end it.
     #[error("the pins in {} are in use by another sluice switch: end that one, or give others with --pins", path.display())]
-    PinsTaken {
-        /// The folder.
-        path: PathBuf,
-    },
+    PinsTaken { path: PathBuf },
     /// Maps that are pinned are not such as this program needs: take them away.
     #[error("the maps pinned in {} are {why}: sluice switch --io xdp --detach --pins {} takes them away, with all that waits in them", path.display(), path.display())]
-    PinsOther {
-        /// The folder.
-        path: PathBuf,
-        /// What is different.
-        why: String,
-    },
+    PinsOther { path: PathBuf, why: String },
     /// A pin cannot be made or taken away: do as the kernel says.
     #[error("pins in {}: cannot {doing}: {why}; give another folder of a BPF file system with --pins", path.display())]
-    Pins {
-        /// The folder.
-        path: PathBuf,
-        /// What failed.
-        doing: &'static str,
-        /// The kernel's reason.
-        why: String,
-    },
+    Pins { path: PathBuf, doing: &'static str, why: String },
     /// The kernel has no memory for maps of this size: take smaller ones, or raise the limit.
     #[error(
         "the kernel gives no memory for the switch's maps of {mib} MiB ({why}): lower tasks_per_slice or tokens_per_slice in the plan's [switch], or raise the limit of its control group (systemctl set-property UNIT MemoryMax=) or of its locked memory (ulimit -l unlimited)"
@@ -109,25 +82,18 @@ pub enum KernelError {
     XdpMemory {
         /// What they take, in MiB.
         mib: u64,
-        /// The kernel's reason.
         why: String,
     },
     /// The program in the kernel cannot be loaded or used: do as the kernel says.
     #[error("XDP: cannot {doing}: {why}")]
     Xdp {
-        /// What failed.
         doing: &'static str,
         /// What the kernel or the loader said.
         why: String,
     },
     /// The machine's network cannot be divided: do as it says.
     #[error("network namespaces: cannot {doing}: {why}; {}", advice(Attempt::Divide, .why))]
-    Space {
-        /// What failed.
-        doing: &'static str,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Space { doing: &'static str, why: io::Error },
 }
 
 impl KernelError {

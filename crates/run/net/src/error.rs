@@ -19,7 +19,6 @@ pub enum NetError {
     Bind {
         /// The address asked for.
         at: SocketAddr,
-        /// The kernel's reason.
         why: io::Error,
     },
     /// The socket or its waker stopped working: give up on it.
@@ -27,7 +26,6 @@ pub enum NetError {
     Socket {
         /// The call that failed.
         what: &'static str,
-        /// The kernel's reason.
         why: io::Error,
     },
     /// The text does not say which faults to inject: correct it.
@@ -40,7 +38,6 @@ pub enum NetError {
         core: usize,
         /// The last core that this process may expect.
         last: usize,
-        /// The kernel's reason.
         why: io::Error,
     },
     /// The controller cannot be called so, or not now: do as it says.
@@ -48,14 +45,7 @@ pub enum NetError {
     Rpc(#[from] RpcError),
     /// Memory that workers share cannot be had: give a folder with room, on a file system in memory.
     #[error("shared memory {}: cannot {doing}: {why}; {}", .path.display(), advice(Attempt::Share, .why))]
-    Memory {
-        /// The file.
-        path: PathBuf,
-        /// What failed.
-        doing: &'static str,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Memory { path: PathBuf, doing: &'static str, why: io::Error },
     /// A region cannot be registered: do as it says.
     #[error("cannot register memory: {0}")]
     Region(#[from] sluice_host::rdma::RdmaError),
@@ -75,28 +65,13 @@ pub enum NetError {
     Agent(#[from] sluice_host::agent::AgentError),
     /// The capture cannot be written: give another file.
     #[error("cannot write the capture {}: {why}; {}", .path.display(), advice(Attempt::Write, .why))]
-    Capture {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Capture { path: PathBuf, why: io::Error },
     /// There is no way to a receiver: correct its address, or this machine's routes.
     #[error("no way to {to}: {why}; {}", advice(Attempt::Route, .why))]
-    NoWay {
-        /// The receiver.
-        to: SocketAddr,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    NoWay { to: SocketAddr, why: io::Error },
     /// The ends of a path are of two families: give both of one.
     #[error("cannot send from {from} to {to}: give two addresses of IPv4, or two of IPv6")]
-    TwoFamilies {
-        /// The sender.
-        from: SocketAddr,
-        /// The receiver.
-        to: SocketAddr,
-    },
+    TwoFamilies { from: SocketAddr, to: SocketAddr },
     /// A sender's pacer cannot be had so: do as it says.
     #[error("the pacer: {why}")]
     Pacer {
@@ -105,24 +80,13 @@ pub enum NetError {
     },
     /// Links cannot be looked at: run as root, or without looking.
     #[error("cannot look at this network's links (--on-link): {why}; {}", advice(Attempt::Tap, .why))]
-    NoTap {
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    NoTap { why: io::Error },
     /// A thread or its runtime cannot be started: do as it says.
     #[error("cannot start the thread {name}: {why}; {}", advice(Attempt::Thread, .why))]
-    Thread {
-        /// The thread.
-        name: &'static str,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Thread { name: &'static str, why: io::Error },
     /// The kernel has no random bits to give: nothing can be done here.
     #[error("cannot draw random bits from /dev/urandom: {why}; {}", advice(Attempt::Read, .why))]
-    Random {
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Random { why: io::Error },
     /// Others are to send to this address, and cannot: listen on one that they can reach.
     #[error(
         "cannot listen on {at}: others need an address that they can send to; name one of this machine's"

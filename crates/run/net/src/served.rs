@@ -35,7 +35,6 @@ pub fn check_balance(cores: usize, depth: u32, lambda: Lambda) -> Result<(), Str
 /// A slice that a server of many cores serves, and how important its tasks are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedSlice {
-    /// Its name.
     pub slice: String,
     /// 0 to 7, a larger number goes first.
     pub priority: u8,

@@ -29,7 +29,6 @@ struct Cell<T> {
 pub struct Due<T> {
     /// When it was due.
     pub at: Nanos,
-    /// What was held.
     pub item: T,
     /// Where its bytes are.
     pub cell: DelayedBytes,

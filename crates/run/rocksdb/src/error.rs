@@ -21,24 +21,18 @@ pub enum RocksError {
     },
     /// There is a folder already, and not one that Sluice loaded: choose another path.
     #[error("{} is not a database that Sluice loaded; choose another path with --db", path.display())]
-    NotOurs {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotOurs { path: PathBuf },
     /// The database holds other data than asked for: remove it, or choose another path.
     #[error("the database at {} holds {holds}, not {asked}; remove it or choose another path with --db", path.display())]
     OtherData {
-        /// The database.
         path: PathBuf,
         /// What it says that it holds.
         holds: String,
-        /// What was wanted.
         asked: String,
     },
     /// The asked-for size is out of range: stay inside the stated bounds.
     #[error("{what} is {value}, outside {least} to {most}")]
     OutOfRange {
-        /// Which setting.
         what: &'static str,
         /// What it was set to.
         value: u64,
@@ -49,12 +43,7 @@ pub enum RocksError {
     },
     /// RocksDB itself failed.
     #[error("RocksDB at {}: {source}", path.display())]
-    Database {
-        /// The database.
-        path: PathBuf,
-        /// What it said.
-        source: rocksdb::Error,
-    },
+    Database { path: PathBuf, source: rocksdb::Error },
     /// An operation that is measured failed: the database is damaged, or was changed meanwhile.
     #[error("an operation that was to be measured failed: {0}")]
     Operation(ServiceError),

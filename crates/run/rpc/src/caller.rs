@@ -54,7 +54,6 @@ pub enum Caller {
         roles: Vec<(CallerRole, String)>,
         /// Where it calls from.
         from: Option<IpAddr>,
-        /// What it showed.
         certificate: Option<CertificateDer<'static>>,
     },
 }

@@ -23,7 +23,6 @@ pub enum RpcError {
         shown(.text), shown(.why)
     )]
     Address {
-        /// The text.
         text: String,
         /// What is wrong with it.
         why: String,
@@ -31,21 +30,14 @@ pub enum RpcError {
     /// The other side of a gRPC call cannot be reached, or said no: try again, or do as it says.
     #[error("{what} at {url}: {why}")]
     Call {
-        /// Who was called.
         what: &'static str,
-        /// Where.
         url: String,
         /// What came of it.
         why: String,
     },
     /// A thread or its runtime cannot be started: do as it says.
     #[error("cannot start the thread {name}: {why}; {}", advice(Attempt::Thread, .why))]
-    Thread {
-        /// The thread.
-        name: &'static str,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    Thread { name: &'static str, why: io::Error },
 }
 
 impl RpcError {

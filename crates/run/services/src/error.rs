@@ -6,7 +6,6 @@ pub enum AppError {
     Keys {
         /// Where it was asked for.
         flag: &'static str,
-        /// How many keys.
         keys: u32,
         /// The most that one request can name.
         most: u32,
@@ -16,7 +15,6 @@ pub enum AppError {
     Twice {
         /// Where it was asked for.
         flag: &'static str,
-        /// How many keys.
         keys: u32,
     },
 }

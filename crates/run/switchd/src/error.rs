@@ -23,20 +23,10 @@ pub enum SwitchdError {
     SwitchStopped,
     /// The switch cannot keep its epoch, so it must not start: give it a folder that it can write.
     #[error("state folder {}: cannot {doing}: {why}; {} (--state)", .path.display(), advice(Attempt::Write, .why))]
-    StateFolder {
-        /// The folder.
-        path: PathBuf,
-        /// What failed.
-        doing: &'static str,
-        /// The kernel's reason.
-        why: io::Error,
-    },
+    StateFolder { path: PathBuf, doing: &'static str, why: io::Error },
     /// Another switch uses the folder: end it, or give this one its own.
     #[error("state folder {}: another switch is using it; stop that one, or give another folder (--state of `sluice switch`, --out of `sluice up`)", path.display())]
-    StateFolderTaken {
-        /// The folder.
-        path: PathBuf,
-    },
+    StateFolderTaken { path: PathBuf },
     /// Anyone who reaches the address could take the rack over: configure TLS, or stay on this machine.
     #[error(
         "cannot serve gRPC on {at} without TLS: hosts beyond this machine could read and change everything; give a certificate and a key with --tls, and the authority of those who may call with --client-ca, or listen on 127.0.0.1"

@@ -35,7 +35,6 @@ pub enum TextError {
     /// The system does not give it.
     #[error("{why}; {}", advice(Attempt::Read, .why))]
     System {
-        /// The system's reason.
         #[from]
         why: io::Error,
     },

@@ -7,11 +7,9 @@ use crate::address::Address;
 /// A packet's way from one place to another, before anything befalls it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transit {
-    /// Who sends it.
     pub from: Address,
     /// Who it is for.
     pub to: Address,
-    /// When it leaves.
     pub leaves: Nanos,
     /// When it arrives if nothing befalls it.
     pub arrives: Nanos,

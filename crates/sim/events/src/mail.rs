@@ -16,12 +16,7 @@ pub type PacketId = Id<Packet>;
 #[derive(Clone, Copy, Debug)]
 pub enum Mail {
     /// A packet, from its sender.
-    Packet {
-        /// Who sent it.
-        from: Address,
-        /// Where it lies.
-        packet: PacketId,
-    },
+    Packet { from: Address, packet: PacketId },
     /// What went round in a switch, by its place in the pool.
     Round(Id<Circulating>),
 }

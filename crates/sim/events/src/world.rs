@@ -14,7 +14,6 @@ use crate::pool::Reused;
 /// packets.
 #[derive(Debug)]
 pub struct World<C, W> {
-    /// The time.
     pub now: Nanos,
     /// What is under way, and what happens next.
     pub engine: EventEngine<C>,
@@ -22,7 +21,6 @@ pub struct World<C, W> {
     pub packets: Reused<Packet>,
     /// What goes round in switches.
     pub rounds: Reused<Circulating>,
-    /// The links.
     pub network: Links<W>,
 }
 

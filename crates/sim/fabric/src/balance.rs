@@ -46,7 +46,6 @@ pub enum PathBalancer {
 pub struct LetFlow {
     /// A gap as long as this begins a flowlet.
     pub threshold: Nanos,
-    /// Who chooses.
     pub scope: Scope,
     /// Entries of a switch's table, a power of two (LetFlow §3: 64 Ki).
     pub entries: u32,

@@ -67,7 +67,6 @@ impl Conga {
 pub(crate) struct CongaState {
     settings: Conga,
     edges: usize,
-    /// By port.
     loads: Vec<PortLoad>,
     /// By switch with hosts, other such switch and path: how congested the way there is, and when that was
     /// told.

@@ -8,10 +8,8 @@ use thiserror::Error;
 /// Why there is no such fabric, or no result of one: one line each.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum FabricError {
-    /// A fat-tree's k.
     #[error("a fat-tree of {k}-port switches: give an even number from 2 to {max}")]
     FatTree {
-        /// What was given.
         k: u32,
         /// The largest.
         max: u32,
@@ -27,27 +25,22 @@ pub enum FabricError {
     Rate {
         /// The link, from 0, as they were listed.
         link: usize,
-        /// Its rate.
         gbps: f64,
-        /// The highest.
         max: f64,
     },
     /// A link to nowhere.
     #[error("link {link} leads to {end}, and there are {hosts} hosts and {switches} switches")]
     FabricEnd {
-        /// The link.
         link: usize,
         /// The end that is not there.
         end: String,
         /// How many hosts there are.
         hosts: u32,
-        /// How many switches.
         switches: u32,
     },
     /// Hosts have one link each, to a switch.
     #[error("host {host} has {links} links to switches: give it one")]
     Attached {
-        /// The host.
         host: u32,
         /// How many it has.
         links: usize,
@@ -61,47 +54,28 @@ pub enum FabricError {
     /// Two hosts that cannot reach each other.
     #[error("no path leads from switch {from} to host {host}: add links")]
     Apart {
-        /// A switch.
         from: u32,
         /// A host that it does not reach.
         host: u32,
     },
     /// A setting out of its range.
     #[error("{what} is {given}: give {wanted}")]
-    Setting {
-        /// The setting.
-        what: &'static str,
-        /// What was given.
-        given: String,
-        /// What would do.
-        wanted: String,
-    },
+    Setting { what: &'static str, given: String, wanted: String },
     /// Headroom that cannot hold what comes after a pause was asked for.
     #[error(
         "headroom of {headroom} bytes loses frames under PFC: over {gbps} Gb/s and {delay_ns} ns give at \
          least {least}"
     )]
-    Headroom {
-        /// What was given.
-        headroom: u64,
-        /// The link's rate.
-        gbps: f64,
-        /// Its delay.
-        delay_ns: u64,
-        /// What holds everything.
-        least: u64,
-    },
+    Headroom { headroom: u64, gbps: f64, delay_ns: u64, least: u64 },
     /// A buffer that headroom takes all of.
     #[error(
         "a buffer of {buffer} bytes: headroom and a frame for each of {ports} ports take {reserved}; \
          give more"
     )]
     Buffer {
-        /// What was given.
         buffer: u64,
         /// How many ports the switch has.
         ports: usize,
-        /// What they take.
         reserved: u64,
     },
     /// A distribution of sizes that is none.
@@ -122,7 +96,6 @@ pub enum FabricError {
         /// The load that fills it.
         most: f64,
     },
-    /// The pacer's settings.
     #[error(transparent)]
     Pacer(#[from] PacerError),
     /// Flows wait for each other for ever.

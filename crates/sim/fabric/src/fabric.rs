@@ -31,7 +31,6 @@ pub struct Fabric {
     expected: Option<FlowSpec>,
     retransmit_after: Nanos,
     payload: u64,
-    /// The longest frame.
     longest: u32,
     host_count: u32,
 }
@@ -41,7 +40,6 @@ pub struct Fabric {
 pub enum FabricStep {
     /// The flow that was expected is to begin.
     Due(FlowSpec),
-    /// A flow ended.
     Ended(FinishedFlow),
     /// A parcel came to its host.
     Came(Parcel),
@@ -56,7 +54,6 @@ pub enum FabricStep {
 pub struct FabricCounts {
     /// Frames that left a port, answers and PFC frames too.
     pub hops: u64,
-    /// What hosts did.
     pub hosts: HostCounts,
     /// What the flowlet tables counted.
     pub flowlets: FlowletCounts,

@@ -10,9 +10,7 @@ use crate::window::CongestionWindow;
 /// A flow that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
-    /// When.
     pub at: Nanos,
-    /// Who sends.
     pub from: HostId,
     /// To whom: somebody else.
     pub to: HostId,
@@ -23,7 +21,6 @@ pub struct FlowSpec {
 /// A flow that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFlow {
-    /// What it was.
     pub flow: FlowSpec,
     /// From its begin to the last ACK at its sender.
     pub took: Nanos,

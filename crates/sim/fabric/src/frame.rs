@@ -77,9 +77,7 @@ impl FrameKind {
 /// they are, and nobody answers it or sends it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// Who sends it.
     pub from: HostId,
-    /// To whom.
     pub to: HostId,
     /// What it takes of a link, headers included.
     pub bytes: u32,

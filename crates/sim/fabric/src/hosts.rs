@@ -45,7 +45,6 @@ pub struct HostCounts {
 /// All hosts of a fabric, and the flows between them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    /// By host.
     turns: Vec<Turns>,
     /// By host, if hosts make flowlets.
     pacers: Vec<Pacer>,

@@ -136,7 +136,6 @@ pub enum Repeat {
     /// All from there on: a receiver takes frames in their order only (public set-up).
     #[default]
     GoBackN,
-    /// What is missing.
     Selective {
         /// The most frames that a flow has under way (IRN §3: what a round trip of the longest path takes).
         under_way: u32,

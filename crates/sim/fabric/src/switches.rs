@@ -23,7 +23,6 @@ pub(crate) struct Switches {
     /// By port: the switch that has it.
     owners: Vec<SwitchId>,
     buffers: Vec<Buffer>,
-    /// By port.
     ingress: Vec<Ingress>,
     balance: Balance,
     rules: Rules,

@@ -48,11 +48,8 @@ pub struct FabricLink {
 /// The nodes and links of a fabric. Hosts and switches are numbered from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topology {
-    /// How many hosts.
     pub hosts: u32,
-    /// How many switches.
     pub switches: u32,
-    /// All links.
     pub links: Vec<FabricLink>,
 }
 

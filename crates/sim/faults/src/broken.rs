@@ -5,11 +5,9 @@ use std::fmt;
 /// A promise that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The run.
     pub seed: u64,
     /// Nanoseconds into it.
     pub at_ns: u64,
-    /// What happened.
     pub what: String,
 }
 

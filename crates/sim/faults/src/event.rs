@@ -21,7 +21,6 @@ pub(super) enum Event {
     Op {
         brain: u32,
         switch: u32,
-        /// The controller's number.
         by: Term,
         op: Box<TableOp>,
     },

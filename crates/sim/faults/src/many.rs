@@ -12,7 +12,6 @@ use super::{Broken, RackKind, Tally, run};
 pub struct Many {
     /// Runs that ended.
     pub runs: u64,
-    /// All their tasks.
     pub tally: Tally,
     /// The broken run with the smallest seed, of those that were found before the others stopped.
     pub broken: Option<Broken>,

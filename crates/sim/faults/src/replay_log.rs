@@ -27,15 +27,11 @@ use sluice_events::Address;
 pub enum Who {
     /// All of it: what is said of it is said to everyone.
     Rack,
-    /// The switch.
     Switch,
-    /// The controller.
     Controller,
     /// A worker process, by its number.
     Worker(usize),
-    /// A client.
     Client(usize),
-    /// A server.
     Server(usize),
 }
 
@@ -67,9 +63,7 @@ impl fmt::Display for Who {
 /// One line of the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When.
     pub at: Nanos,
-    /// Who acts.
     pub who: Who,
     /// On whom, if on anybody.
     pub to: Option<Who>,

@@ -13,13 +13,10 @@ use sluice_events::PacketId;
 pub struct TaskRun {
     /// The machine's number for it.
     pub slot: u64,
-    /// Which it is.
     pub task: TaskId,
     /// Of what type it is.
     pub task_type: TaskType,
-    /// What it brought.
     pub payload: Payload,
-    /// When it began.
     pub started: Nanos,
 }
 
@@ -45,7 +42,6 @@ pub struct Core<P = PacketId> {
 pub(crate) enum Duty<P> {
     /// A packet, and since when it has waited.
     Packet(Nanos, P),
-    /// The machine's deadline.
     Call,
 }
 

@@ -31,9 +31,7 @@ pub type PacketPool = Reused<Packet>;
 /// A host: its real state machine, where it is, and when it is to be woken.
 #[derive(Debug)]
 pub struct Node<M> {
-    /// Its state machine.
     pub machine: M,
-    /// Where it is.
     pub at: Address,
     /// The switch that it speaks to.
     pub switch: Address,
@@ -58,7 +56,6 @@ impl<M> Node<M> {
 /// Who sends a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSource {
-    /// Where it is.
     pub at: Address,
     /// The switch that it speaks to.
     pub switch: Address,
@@ -68,13 +65,11 @@ pub struct PacketSource {
 
 /// What a call of a host's machine takes.
 pub struct Call<'a, M, S, A> {
-    /// The time.
     pub now: Nanos,
     /// Whose machine is called.
     pub node: &'a mut Node<M>,
     /// What it was set up with.
     pub settings: &'a S,
-    /// Where packets lie.
     pub packets: &'a PacketPool,
     /// What machines say; empty between calls.
     pub out: &'a mut Vec<A>,

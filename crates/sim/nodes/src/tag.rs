@@ -5,7 +5,6 @@ use sluice_wire::Nanos;
 /// What is known of a task when its outcome comes, in the number that the machine keeps for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTag {
-    /// Its class.
     pub class: u8,
     /// When it was to leave its client.
     pub intended: Nanos,

@@ -15,7 +15,6 @@ pub enum SimError {
     /// No policy is called so, or its settings are wrong: take one of those that are named.
     #[error("policy `{}`: {}", shown(.text), shown(.why))]
     Policy {
-        /// What was given.
         text: String,
         /// What is wrong, and what to write.
         why: String,

@@ -21,9 +21,7 @@ const TRACE_RATE_OFF_MAX: f64 = 0.005;
 /// A point of a load-latency curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Who decides.
     pub policy: Policy,
-    /// Where.
     pub testbed: Testbed,
     /// What is to be done.
     pub workload: Workload,

@@ -29,7 +29,6 @@ pub(super) struct Total {
 /// What chance does to a total.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Chance {
-    /// The total's variance.
     pub(super) variance: f64,
     /// How well that is known: degrees of freedom.
     pub(super) freedom: usize,

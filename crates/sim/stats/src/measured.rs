@@ -166,7 +166,6 @@ pub struct Backlog {
     pub at_random: Option<f64>,
     /// When the measured span began.
     pub at_open: u64,
-    /// When it ended.
     pub at_close: u64,
     /// Replies in the measured span, to whichever task.
     pub replies: u64,

@@ -30,7 +30,6 @@ pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     all: Distribution,
-    /// Of each replication.
     runs: Vec<Parts>,
     /// What one is in the values' unit.
     unit: f64,

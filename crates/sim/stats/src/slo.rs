@@ -11,7 +11,6 @@ pub struct SloSearch {
     pub low_per_s: f64,
     /// The highest rate tried.
     pub high_per_s: f64,
-    /// The limit.
     pub limit: f64,
     /// A bracket narrower than this share of its rate is narrow enough, such as 0.005.
     pub tolerance: f64,

@@ -19,7 +19,6 @@ pub struct Summary {
     pub replications: usize,
     /// How the intervals were found.
     pub method: Method,
-    /// All tasks.
     pub overall: Times,
     /// Each class, in the workload's order.
     pub classes: Vec<ClassSummary>,
@@ -62,7 +61,6 @@ pub struct Each {
 pub struct ClassSummary {
     /// Tasks that were replied to.
     pub tasks: u64,
-    /// Their times.
     pub times: Times,
 }
 

@@ -28,9 +28,7 @@ impl Default for BackgroundFlows {
 pub struct RackHosts {
     /// All nodes and links, the port of the rack's switch among them.
     pub topology: Topology,
-    /// By server.
     pub servers: Vec<HostId>,
-    /// By client.
     pub clients: Vec<HostId>,
     /// Behind this port of the first ToR switch is the pipeline.
     pub switch: HostId,

@@ -23,12 +23,10 @@ pub struct FabricTestbed {
     pub topology: String,
     /// The rate of all links.
     pub gbps: f64,
-    /// Their delay.
     #[serde(with = "span")]
     pub delay: Nanos,
     /// The part of a flow in one frame, in bytes.
     pub payload: u32,
-    /// A switch's memory.
     pub buffer_bytes: u64,
     /// The share of a switch's free memory at which a port is paused.
     pub ingress_alpha: f64,
@@ -145,7 +143,6 @@ enum Shape {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostRates {
-    /// By DCQCN.
     #[default]
     Dcqcn,
     /// By windows as TCP has them.

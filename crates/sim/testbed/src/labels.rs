@@ -20,9 +20,7 @@ pub struct LabelPlan {
 /// A class of tasks, and the labels that they need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelNeed {
-    /// The class.
     pub class: String,
-    /// The labels.
     pub labels: Vec<String>,
 }
 
@@ -30,10 +28,8 @@ pub struct LabelNeed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelledWorkers {
-    /// How many.
     #[serde(default = "one")]
     pub count: u32,
-    /// What they have.
     #[serde(default)]
     pub labels: Vec<String>,
 }

@@ -65,14 +65,12 @@ pub struct Testbed {
     /// Without, each spans the same factor of the sizes that there are.
     #[serde(default, skip_serializing_if = "Sizes::is_none", with = "sizes")]
     pub sizes: Sizes,
-    /// The links.
     pub links: LinkTimes,
     /// The switch; each, where there are many.
     pub switch: SwitchTimes,
     /// The racks that workers are in, and the spines above them.
     #[serde(skip_serializing_if = "RackLayout::are_none")]
     pub racks: RackLayout,
-    /// The workers.
     pub worker: WorkerTimes,
     /// The servers that workers share.
     pub servers: Servers,
@@ -130,10 +128,8 @@ pub struct SwitchTimes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkerTimes {
-    /// To receive one.
     #[serde(with = "span")]
     pub receive: Nanos,
-    /// To send one.
     #[serde(with = "span")]
     pub send: Nanos,
 }
@@ -143,7 +139,6 @@ pub struct WorkerTimes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
-    /// How many.
     pub count: u16,
     /// The bandwidth of the link from the switch to each; without it, any number of packets is under way at
     /// once.
@@ -221,7 +216,6 @@ pub struct Slow {
     pub workers: Vec<u32>,
     /// How many times as long.
     pub factor: f64,
-    /// When it begins.
     #[serde(with = "span")]
     pub from: Nanos,
     /// How long it lasts.

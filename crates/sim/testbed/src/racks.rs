@@ -56,7 +56,6 @@ pub struct Outage {
     /// the spine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spine: Option<u32>,
-    /// When it dies.
     #[serde(with = "span")]
     pub at: Nanos,
     /// How long the controller does not know of it, and tasks go there all the same.

@@ -29,9 +29,7 @@ pub struct TierHosts {
     pub leaves: Vec<HostId>,
     /// The ports behind which the spines are.
     pub spines: Vec<HostId>,
-    /// By worker.
     pub workers: Vec<HostId>,
-    /// By client.
     pub clients: Vec<HostId>,
 }
 

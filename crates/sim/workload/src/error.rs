@@ -11,7 +11,6 @@ pub enum WorkloadError {
     /// No distribution has this name: take the nearest, or one of the list.
     #[error("service `{}`: {}", shown(.text), shown(.unknown))]
     UnknownDistribution {
-        /// The whole service.
         text: String,
         /// What is unknown, what is near, and what is known.
         unknown: String,
@@ -19,7 +18,6 @@ pub enum WorkloadError {
     /// A distribution's values make no sense: correct them.
     #[error("service `{}`: {}", shown(.text), shown(.why))]
     Service {
-        /// The whole service.
         text: String,
         /// What is wrong, and how it is written.
         why: String,
@@ -43,7 +41,6 @@ pub enum WorkloadError {
     /// A file holds something else than it should: correct it there.
     #[error("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Content {
-        /// The file.
         path: PathBuf,
         /// From 1.
         line: usize,
@@ -55,7 +52,6 @@ pub enum WorkloadError {
     /// A file is no text, or the system does not give it: do as it says.
     #[error("{}: {source}", shown(&path.to_string_lossy()))]
     File {
-        /// The file.
         path: PathBuf,
         /// Where it is no text, or what the system says.
         source: TextError,

@@ -30,7 +30,6 @@ pub struct WorkloadTable {
     /// `poisson` when left out; see [`Arrivals::parse`], or `trace:FILE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<String>,
-    /// The classes.
     pub class: Vec<ClassTable>,
     /// What changes with time; instead of `arrivals`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,7 +43,6 @@ pub struct WorkloadTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
-    /// Its name.
     pub name: String,
     /// Its share of the tasks; 1 when left out.
     #[serde(default = "one")]

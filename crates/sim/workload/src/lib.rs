@@ -56,7 +56,6 @@ pub use trace::{Trace, TraceWriter, TracedTask};
 pub struct Workload {
     /// At least one; their shares add up to 1.
     pub classes: Vec<Class>,
-    /// When tasks come.
     pub arrivals: Arrivals,
 }
 

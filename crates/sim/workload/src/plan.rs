@@ -55,7 +55,6 @@ pub struct Change {
     pub class: usize,
     /// Its share of the tasks.
     pub share: Option<f64>,
-    /// Its service.
     pub service: Option<Service>,
 }
 

@@ -25,7 +25,6 @@ pub struct Profile {
     pub service: String,
     /// When, in seconds since 1970.
     pub measured_unix_s: u64,
-    /// The processor.
     pub cpu: String,
     /// What told the time: `wall`, or `cpu` for the time on the processor alone.
     pub clock: String,
@@ -33,7 +32,6 @@ pub struct Profile {
     pub clock_cost_ns: u64,
     /// What the operations worked on, by name.
     pub data: ProfileData,
-    /// The operations.
     pub operation: Vec<ProfileOperation>,
 }
 

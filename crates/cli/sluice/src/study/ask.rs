@@ -22,7 +22,6 @@ const NAME_MAX: usize = 60;
 pub(crate) struct Asked<'a> {
     /// The command, such as `sweep`.
     pub(crate) command: &'static str,
-    /// Who is run.
     pub(crate) policies: Vec<String>,
     /// At which rates, if at any that are known beforehand.
     pub(crate) offered: Option<&'a Offered>,

@@ -23,11 +23,8 @@ use super::progress::Progress;
 
 /// A study that is to be run.
 pub(crate) struct Job<'a> {
-    /// What.
     pub(crate) bench: &'a Bench,
-    /// How.
     pub(crate) how: &'a How,
-    /// Where results go.
     pub(crate) out: PathBuf,
     /// Whether the folder is this question's own: what another build left there gives way.
     pub(crate) own: bool,

@@ -40,7 +40,6 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(50);
 /// What came of a load, and what ended it before its time, if something did but a signal.
 #[derive(Debug)]
 pub struct LoadRun {
-    /// What was measured.
     pub tally: Tally,
     /// Why it ended.
     pub ended: Outcome<()>,

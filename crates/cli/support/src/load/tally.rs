@@ -22,7 +22,6 @@ const DIGITS: u8 = 3;
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// A worker answered.
     Reply {
         /// Whether its service failed.
         failed: bool,
@@ -50,7 +49,6 @@ pub struct Ended {
     pub at: Nanos,
     /// How many times it was sent.
     pub attempts: u16,
-    /// Who answered.
     pub worker: Option<u16>,
     /// What came of it.
     pub ending: Ending,
@@ -179,7 +177,6 @@ pub(crate) fn record(histogram: &mut Histogram<u64>, value: u64) {
 /// One type's measured tasks.
 #[derive(Clone, Debug)]
 pub struct KindTally {
-    /// The type's name.
     pub name: String,
     /// Tasks by outcome.
     pub counts: Counts,

@@ -16,7 +16,6 @@ use crate::flags::Io;
 /// What is different from a plan; nothing where nothing is said.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The scheduler.
     pub policy: Option<String>,
     /// The factor by which all times are multiplied.
     pub dilation: Option<u32>,
@@ -30,7 +29,6 @@ pub struct Changes {
     pub control: Option<SocketAddr>,
     /// Whether the controller is a process of its own; it also is if the plan says so.
     pub controller_apart: bool,
-    /// Where results go.
     pub out: Option<PathBuf>,
     /// Where the switch keeps what must outlive it.
     pub state: Option<PathBuf>,
@@ -42,7 +40,6 @@ pub struct Changes {
     pub length: Option<Duration>,
     /// How many racks there are below a spine.
     pub racks: Option<u16>,
-    /// How many spines.
     pub spines: Option<u16>,
 }
 

@@ -37,7 +37,6 @@ pub struct Plan {
     pub dilation: u32,
     /// Where the switch keeps what must outlive it.
     pub state: PathBuf,
-    /// Where results go.
     pub out: PathBuf,
     /// What every socket does to its packets, as [`sluice_netem::Rates`] reads it.
     pub faults: Option<String>,
@@ -49,7 +48,6 @@ pub struct Plan {
     pub rdma: RdmaPlan,
     /// The names of task types.
     pub types: Types,
-    /// The slices.
     pub slices: Vec<SlicePlan>,
     /// The workers, one by one.
     pub workers: Vec<WorkerPlan>,
@@ -66,7 +64,6 @@ pub struct Plan {
 pub struct RacksPlan {
     /// How many, each with a leaf.
     pub count: u16,
-    /// How many spines.
     pub spines: u16,
     /// Whether each leaf runs on a server of its rack, whose switch only forwards then.
     pub on_servers: bool,
@@ -102,7 +99,6 @@ pub struct SwitchPlan {
 /// One slice: a queue in the switch and the types that go there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicePlan {
-    /// Its name.
     pub name: String,
     /// The types that it serves.
     pub types: Vec<String>,
@@ -123,13 +119,11 @@ pub struct SlicePlan {
 pub struct WorkerPlan {
     /// Its name, unlike all others.
     pub name: String,
-    /// Its slice.
     pub slice: String,
     /// Its rack, from 1 on, if the plan says; there are racks below a spine then.
     pub rack: Option<u16>,
     /// The labels that it has.
     pub labels: Vec<String>,
-    /// What it serves.
     pub service: ServicePlan,
     /// How many tasks it may have granted or held, if the plan says.
     pub quota: Option<u8>,
@@ -144,7 +138,6 @@ pub struct WorkerPlan {
 /// A server of many cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoresPlan {
-    /// How many.
     pub cores: u16,
     /// The slices that it serves, and how important each is.
     pub serves: Vec<ServedSlice>,
@@ -167,7 +160,6 @@ pub enum ServicePlan {
     Ours(String),
     /// A program of yours, with its own arguments.
     Program {
-        /// The executable.
         exec: PathBuf,
         /// What it is told before the common flags.
         args: Vec<String>,

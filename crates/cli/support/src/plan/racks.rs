@@ -22,7 +22,6 @@ const SPINES_MAX: u16 = 8;
 /// Which of a plan's switches one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchRole {
-    /// The only one.
     Alone,
     /// The spine of this number, from 1 on.
     Spine(u16),

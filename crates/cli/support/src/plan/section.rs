@@ -21,7 +21,6 @@ pub(crate) const COUNT_MAX: usize = 1024;
 /// Where a plan came from, for complaints.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'p> {
-    /// The file's name.
     pub(crate) name: &'p str,
     /// All of its text.
     pub(crate) text: &'p str,

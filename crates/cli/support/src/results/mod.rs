@@ -33,7 +33,6 @@ const PARTS: usize = 8;
 pub struct Label {
     /// What the run is called.
     pub name: String,
-    /// The scheduler.
     pub policy: String,
     /// The seed of load and faults.
     pub seed: u64,
@@ -41,7 +40,6 @@ pub struct Label {
     pub dilation: u32,
     /// Where packets were switched; unknown if somebody else started the switch.
     pub io: Option<Io>,
-    /// What was injected.
     pub faults: Option<String>,
     /// Workers at the start; unknown if somebody else started them.
     pub workers: Option<usize>,
@@ -66,7 +64,6 @@ impl Label {
 pub struct Run<'r> {
     /// The rack and how it was run.
     pub label: Label,
-    /// The load.
     pub load: &'r LoadPlan,
     /// Whether it was stopped early.
     pub aborted: bool,
@@ -74,7 +71,6 @@ pub struct Run<'r> {
     pub abort_reason: Option<String>,
     /// What happened to the rack.
     pub events: Vec<EventResult>,
-    /// When it began.
     pub started: SystemTime,
     /// The slices' names, in the order of their indices.
     pub slices: Vec<String>,
@@ -82,7 +78,6 @@ pub struct Run<'r> {
     pub leaf_trips: Vec<LeafTrip>,
     /// Depths over time, if they were found at run time.
     pub depths: Vec<Depths>,
-    /// What was decided.
     pub decisions: Vec<Decision>,
 }
 

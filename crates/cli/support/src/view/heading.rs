@@ -8,7 +8,6 @@ pub(super) const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// What stands above everything.
 #[derive(Clone, Debug)]
 pub struct Heading {
-    /// What runs.
     pub what: String,
     /// Where the rack is found.
     pub place: String,

@@ -24,7 +24,6 @@ pub enum Shown {
     Nothing,
     /// A line a second.
     Lines,
-    /// The whole screen.
     Screen,
 }
 

@@ -105,22 +105,13 @@ impl AgentSettings {
 pub enum AgentError {
     /// No task is faster than its own service.
     #[error("a slowdown limit (S_max) of {given} cannot be kept: give a number above 1; the paper's is 10")]
-    SlowdownMax {
-        /// What was given.
-        given: f64,
-    },
+    SlowdownMax { given: f64 },
     /// It is a share.
     #[error("θ = {given} is no share: give a number from 0 to 1; the paper's is 0.3")]
-    Theta {
-        /// What was given.
-        given: f64,
-    },
+    Theta { given: f64 },
     /// Workers have 1 to 8 tokens.
     #[error("a largest depth of {given} is outside 1 to {QUOTA_MAX}: give one of those")]
-    DepthMax {
-        /// What was given.
-        given: u8,
-    },
+    DepthMax { given: u8 },
     /// An interval has to hold samples.
     #[error("an interval of {interval} ns holds no samples that are {sample} ns apart: make it longer")]
     Interval {

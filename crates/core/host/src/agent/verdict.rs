@@ -74,7 +74,6 @@ impl Verdict {
 /// A judgement with the numbers behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// When.
     pub at: Nanos,
     /// Whom it is about.
     pub worker: WorkerId,
@@ -84,7 +83,6 @@ pub struct Decision {
     pub from: u8,
     /// The depth afterwards, or as it would be if the agent only advises.
     pub to: u8,
-    /// The judgement.
     pub verdict: Verdict,
     /// What it rests on.
     pub numbers: Numbers,

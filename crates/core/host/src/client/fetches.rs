@@ -17,7 +17,6 @@ pub(super) struct Fetches {
 
 #[derive(Debug)]
 pub(super) struct LongReply {
-    /// The task's place.
     pub(super) id: u32,
     /// Its first packet.
     pub(super) reply: Reply,

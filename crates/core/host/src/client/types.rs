@@ -251,23 +251,16 @@ pub enum Action {
     },
     /// Tell a worker that asked for a task's bytes that nobody has them any more, since the task has ended.
     Gone {
-        /// Where to.
         to: Endpoint,
         /// A PART without bytes.
         packet: Part,
     },
     /// Ask a worker for bytes of its reply. The driver fills in where they go.
-    Need {
-        /// Where to.
-        to: Endpoint,
-        /// The question.
-        packet: Need,
-    },
+    Need { to: Endpoint, packet: Need },
     /// Make room for all bytes of a reply. Comes with each handle once before its [`Action::Forget`].
     Begin {
         /// What they are known by.
         at: Handle,
-        /// What describes them.
         payload: Payload,
         /// The first so many are those of the packet that was handed in.
         have: u16,
@@ -276,16 +269,13 @@ pub enum Action {
     Place {
         /// What they are known by.
         at: Handle,
-        /// Where in them.
         offset: u32,
     },
     /// Compare a reply's bytes with its descriptor, and call `checked`.
     Check {
-        /// Whose reply.
         task: TaskId,
         /// What its bytes are known by.
         at: Handle,
-        /// What describes them.
         payload: Payload,
     },
     /// A fetched reply's bytes are no longer needed; follows the `Done` that carries their handle.
@@ -295,11 +285,9 @@ pub enum Action {
     Done {
         /// The submitter's name for it.
         tag: u64,
-        /// The task.
         task: TaskId,
         /// How many attempts were sent.
         attempts: u16,
-        /// How it ended.
         outcome: Outcome,
     },
     /// The task's bytes are no longer needed; follows its `Done`.

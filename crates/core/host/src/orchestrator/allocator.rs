@@ -63,7 +63,6 @@ impl fmt::Display for Assignment {
 /// A service whose cores are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssignedService {
-    /// Which.
     pub service: ServiceId,
     /// Who may take cores from whom.
     pub priority: Priority,
@@ -79,7 +78,6 @@ pub struct AllocatorSettings {
     pub assignment: Assignment,
     /// Cores there are.
     pub cores: usize,
-    /// The services.
     pub services: Vec<AssignedService>,
     /// Who gets the cores that nobody wants, where cores are dedicated.
     pub batch: Option<ServiceId>,
@@ -117,7 +115,6 @@ pub enum CoreUse {
     Spare,
     /// One service alone.
     Own(ServiceId),
-    /// All services.
     Shared,
 }
 

@@ -49,7 +49,6 @@ struct Running {
 /// What a core does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSlice {
-    /// What runs.
     pub request: ScheduledRequest,
     /// When it yields at the latest.
     pub until: Nanos,
@@ -62,11 +61,8 @@ pub struct RunSlice {
 /// What the NIC hears of a request's end ([`load_feedback`](super::Nic::load_feedback)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadFeedback {
-    /// Whose request.
     pub service: ServiceId,
-    /// Where it ran.
     pub core: CoreId,
-    /// How many.
     pub count: u32,
     /// Whether it goes with the reply's descriptor; else it is a register write of its own.
     pub rides: bool,

@@ -34,16 +34,7 @@ pub enum OrchestratorError {
     #[error(
         "{service} has {outstanding} requests on {core}, and {count} are said to be finished: count again"
     )]
-    FeedbackOverrun {
-        /// Whose requests.
-        service: ServiceId,
-        /// Where.
-        core: CoreId,
-        /// What was told.
-        count: u32,
-        /// What there is.
-        outstanding: u32,
-    },
+    FeedbackOverrun { service: ServiceId, core: CoreId, count: u32, outstanding: u32 },
     /// A trigger without an interval.
     #[error("a load monitor without an interval would look all the time: give it 1 ns at least")]
     Trigger,
@@ -55,12 +46,7 @@ pub enum OrchestratorError {
     NoHintOut(ServiceId),
     /// The request is larger than all of the buffer.
     #[error("a request of {bytes} bytes is larger than the buffer of {room}: send less")]
-    TooLarge {
-        /// The request's size.
-        bytes: u32,
-        /// The buffer's.
-        room: u32,
-    },
+    TooLarge { bytes: u32, room: u32 },
     /// All that waits is as important as it, or more.
     #[error("the buffer is full of requests that go before this one of {0}: it is dropped")]
     BufferFull(ServiceId),
@@ -165,7 +151,6 @@ pub enum OrchestratorSetupError {
     /// Ranks are counted in parts of λ's denominator, in 32 bits.
     #[error("ranks overflow: with depth {depth} λ's denominator may not be {denominator}; shorten the ratio")]
     RankOverflow {
-        /// The depth.
         depth: u32,
         /// λ's denominator.
         denominator: u32,
@@ -192,10 +177,5 @@ pub enum OrchestratorSetupError {
     NoAssignment,
     /// An assignment of cores that cannot be.
     #[error("{cores} cores are too few for {floor}: every service keeps one of its own")]
-    Assignment {
-        /// What there is.
-        cores: usize,
-        /// What is needed.
-        floor: usize,
-    },
+    Assignment { cores: usize, floor: usize },
 }

@@ -61,16 +61,13 @@ pub enum SchedulingOrder {
 pub struct ScheduledRequest {
     /// What the driver knows it by.
     pub handle: RequestHandle,
-    /// Whose it is.
     pub service: ServiceId,
-    /// That service's priority.
     pub priority: Priority,
 }
 
 /// What the NIC sends to a core: a request, a hint, or a request with a hint in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Where to.
     pub core: CoreId,
     /// None in a descriptor that only brings a hint.
     pub request: Option<ScheduledRequest>,
@@ -81,9 +78,7 @@ pub struct Descriptor {
 /// What an address stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classified {
-    /// The service.
     pub service: ServiceId,
-    /// Its priority.
     pub priority: Priority,
     /// How its next request ranks now, its rate, and when it may be transmitted.
     pub ranked: Ranked,
@@ -102,7 +97,6 @@ pub struct NicCounts {
     pub hints: u64,
     /// Those that needed a descriptor of their own.
     pub hints_alone: u64,
-    /// What was refused.
     pub refused: RefusedCalls,
 }
 

@@ -29,7 +29,6 @@ const BYTE: u128 = 1 << 16;
 /// What is ranked, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
-    /// A service.
     Service(ServiceId),
     /// The first branch that can go on goes first.
     Strict(Vec<Branch>),

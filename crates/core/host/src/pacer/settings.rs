@@ -72,21 +72,16 @@ pub enum PacerError {
     },
     /// T is to be in the tail of the gaps, and not beyond it.
     #[error("percentile {percentile} of the gaps: give one from 97.5 to 99")]
-    Percentile {
-        /// What was given.
-        percentile: GapShare,
-    },
+    Percentile { percentile: GapShare },
     /// T would rest on a handful of gaps, or take too much memory.
     #[error(
         "training on {gaps} gaps: give {gaps_min} to {GAPS_MAX}, so that {TAIL_MIN} lie above percentile \
          {percentile}"
     )]
     Training {
-        /// What was given.
         gaps: u32,
         /// The fewest that do.
         gaps_min: u32,
-        /// Of which percentile.
         percentile: GapShare,
     },
     /// The bounds of α are out of order.

@@ -44,7 +44,6 @@ pub struct Received<'a> {
 /// Bytes, and a place for all of them inside a registered region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed<'a> {
-    /// The region.
     pub region: RegionId,
     /// Where in it the first byte goes. As many bytes as there are fit behind it.
     pub offset: usize,

@@ -9,7 +9,6 @@ pub struct WriterEnd {
     pub server: ServerId,
     /// The switch's life: another one counts its WRITEs anew.
     pub epoch: Epoch,
-    /// Where it is.
     pub switch: Endpoint,
     /// Whether it computes the iCRC, so that it must hold.
     pub icrc: bool,

@@ -101,19 +101,13 @@ pub enum Action {
     ToSwitch(Packet),
     /// Send this answer to a client. Its handle was given to `finished` and not forgotten since. Of one that
     /// has more bytes than a packet brings, the driver fills in where the rest is to be asked for.
-    Reply {
-        /// Where to.
-        to: Endpoint,
-        /// The answer.
-        packet: Reply,
-    },
+    Reply { to: Endpoint, packet: Reply },
     /// Send this answer to the switch, which passes it on to the client. Its handle as in [`Action::Reply`].
     Report(Reply),
     /// Start the service; `finished` is called with this slot, and until then no more run than may at once.
     Run {
         /// Names this run.
         slot: u64,
-        /// The task.
         task: TaskId,
         /// What kind of work it is.
         task_type: TaskType,
@@ -121,19 +115,12 @@ pub enum Action {
         payload: Payload,
     },
     /// Ask a client for bytes. The driver fills in where they go.
-    Need {
-        /// Where to.
-        to: Endpoint,
-        /// The question.
-        packet: Need,
-    },
+    Need { to: Endpoint, packet: Need },
     /// Copy the PART that was handed in to this offset of a task's bytes.
     Place {
-        /// The task's handle.
         at: Handle,
         /// Where in its bytes.
         offset: u32,
-        /// The part's own.
         part: Payload,
     },
     /// Send these bytes of a reply that is kept, in PARTs, to the client that asks.
@@ -145,7 +132,6 @@ pub enum Action {
     },
     /// Compare a task's bytes with its descriptor, and call `checked`.
     Check {
-        /// The task.
         task: TaskId,
         /// Its bytes.
         payload: Payload,

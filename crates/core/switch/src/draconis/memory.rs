@@ -57,7 +57,6 @@ pub struct Draconis {
     /// Where each slice's sweeps go on, for they share one way through it: at this ticket where tasks are
     /// swapped, in this class where there are several. There is none for one queue, whose first task goes.
     pub(super) sweep: Option<Register<u32>>,
-    /// Of each queue.
     pub(super) cells: u32,
     /// What is kept where workers serve some tasks only.
     pub(super) swaps: Option<Swaps>,

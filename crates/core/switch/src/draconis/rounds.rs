@@ -61,11 +61,8 @@ pub(super) enum JobNote {
 pub(super) struct Carrier {
     pub(super) slice: SliceId,
     pub(super) worker: WorkerId,
-    /// The low bits.
     generation: u16,
-    /// The low bits.
     ticket: u32,
-    /// Of the task.
     pub(super) class: u8,
     pub(super) swaps: u8,
 }

@@ -48,7 +48,6 @@ pub(crate) struct Front {
     feed: Feed,
     /// Of tasks; the controller is told.
     pub(crate) classes: u8,
-    /// Of workers, likewise.
     pub(crate) kinds: u8,
     /// Servers whose rows it keeps.
     pub(crate) servers: u16,

@@ -40,13 +40,11 @@ pub enum HorusError {
         leaf: WorkerId,
         /// What the caller took it for.
         said: Generation,
-        /// What it is.
         is: Generation,
     },
     /// Make the spine with more pools, or name one that it has.
     #[error("pool {} is beyond the {pools} that this switch has", .pool.0)]
     UnknownPool {
-        /// Which.
         pool: SliceId,
         /// How many it has.
         pools: u16,
@@ -54,7 +52,6 @@ pub enum HorusError {
     /// Make the leaf with more spines, or name one that it has.
     #[error("spine {spine} is beyond the {spines} that this leaf has room for")]
     UnknownSpine {
-        /// Which.
         spine: u16,
         /// How many it has.
         spines: u16,
@@ -64,7 +61,6 @@ pub enum HorusError {
     TooManyLeaves {
         /// How many were asked for.
         leaves: u16,
-        /// How many fit.
         most: u16,
     },
 }

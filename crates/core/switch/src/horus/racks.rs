@@ -19,7 +19,6 @@ pub(super) struct Racks {
     shares: Box<[Option<Average>]>,
     /// Leaves whose rows are open.
     open: Box<[bool]>,
-    /// Where leaves are.
     at: Box<[Option<Endpoint>]>,
     /// All of these once, in order.
     known: Vec<Endpoint>,

@@ -11,9 +11,7 @@ pub const IDLE_SELECTED: u32 = u32::MAX;
 /// How a leaf is known to one of its spines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpineLink {
-    /// The spine.
     pub at: Endpoint,
-    /// Its life.
     pub epoch: Epoch,
     /// The leaf's number there.
     pub leaf: WorkerId,

@@ -36,7 +36,6 @@ type Above<'a> = &'a mut [Option<Endpoint>];
 /// The stages of the arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UplinkStages {
-    /// The numbers' cells.
     pub(crate) numbers: u8,
     /// Whether a rack was told to be idle; and its average, if one is kept.
     pub(crate) idle: u8,

@@ -16,9 +16,7 @@ const WORD_BITS: u32 = 64;
 /// One array of a striped queue entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// What it holds.
     pub name: &'static str,
-    /// Where it lives.
     pub stage: u8,
     /// Width of a word.
     pub bits: u32,

@@ -66,7 +66,6 @@ pub enum NakCode {
     RemoteAccess = 2,
     /// The memory could not be written.
     RemoteOperation = 3,
-    /// Of another transport.
     InvalidDatagram = 4,
 }
 

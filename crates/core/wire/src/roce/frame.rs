@@ -22,9 +22,7 @@ const HOPS: u8 = 64;
 /// Both ends of an Ethernet hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Who sends.
     pub from: Mac,
-    /// Who takes.
     pub to: Mac,
 }
 
@@ -118,9 +116,7 @@ fn folded(mut sum: u64) -> u16 {
 /// A frame whose headers are sound, up to the transport part.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// The Ethernet hop.
     pub link: Link,
-    /// The two ends.
     pub path: Path,
     /// What the UDP datagram holds, to be read by [`View`].
     pub transport: &'a [u8],

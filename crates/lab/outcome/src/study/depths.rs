@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Depths {
     /// When the interval ended.
     pub at_ns: u64,
-    /// The slice's place.
     pub slice: u32,
     /// Workers that serve it from then on.
     pub workers: u32,

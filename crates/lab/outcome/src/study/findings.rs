@@ -58,7 +58,6 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
-    /// The cause.
     pub says: String,
     /// The command that shows it.
     pub command: String,
@@ -70,11 +69,9 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// The panel's id.
     pub panel: String,
     /// The label of the one's series.
     pub a: String,
-    /// The other's.
     pub b: String,
     /// Tasks offered per second.
     pub offered_per_s: f64,
@@ -82,9 +79,7 @@ pub struct Comparison {
     pub metric: Option<Metric>,
     /// The class it is of; all tasks if there is none.
     pub class: Option<String>,
-    /// The one's value.
     pub of_a: Estimate,
-    /// The other's.
     pub of_b: Estimate,
     /// B less A.
     pub difference: Estimate,
@@ -104,11 +99,9 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// The panel's id.
     pub panel: String,
     /// The label of a series, or a policy.
     pub policy: String,
-    /// What is limited.
     pub metric: Metric,
     /// The class it is of; all tasks if there is none.
     pub class: Option<String>,

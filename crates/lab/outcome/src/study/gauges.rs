@@ -20,7 +20,6 @@ pub struct GaugeDescriptor {
     pub heading: Option<&'static str>,
     /// What a point's number is made of.
     pub over: Aggregate,
-    /// Its value.
     pub get: fn(&Gauges) -> Option<f64>,
     /// Where its value is written.
     pub get_mut: fn(&mut Gauges) -> &mut Option<f64>,
@@ -35,7 +34,6 @@ pub enum Aggregate {
     Most,
     /// Events a task; none unless `told_by` counted anything: what a reference never does is no zero.
     Tasks {
-        /// What is counted.
         events: fn(&Counts) -> u64,
         /// What is not zero where such events are looked for.
         told_by: fn(&Counts) -> u64,
@@ -49,7 +47,6 @@ pub struct CountDescriptor {
     pub name: &'static str,
     /// What stands above its column on a page; none if it has none.
     pub heading: Option<&'static str>,
-    /// Its value.
     pub get: fn(&Counts) -> u64,
 }
 

@@ -28,7 +28,6 @@ pub struct HeatMap {
 pub struct Axis {
     /// What is set, such as `keys`.
     pub name: String,
-    /// To what.
     pub values: Vec<u64>,
 }
 

@@ -68,7 +68,6 @@ pub enum Schema {
 pub struct Settings {
     /// The plan's file, if there was one.
     pub plan: Option<String>,
-    /// The testbed's name.
     pub testbed: String,
     /// The testbed in full, as TOML.
     pub testbed_toml: String,
@@ -136,7 +135,6 @@ pub struct Series {
     pub slices: Option<String>,
     /// Where the numbers come from.
     pub source: Source,
-    /// The points.
     pub points: Vec<Point>,
 }
 
@@ -165,7 +163,6 @@ pub struct Point {
     /// What to know of its intervals, such as that the runs are too short; empty if nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub caveat: String,
-    /// All tasks.
     pub overall: Times,
     /// The classes that had tasks, in the panel's order.
     pub classes: Vec<ClassTimes>,
@@ -192,11 +189,9 @@ pub struct Sustained {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTimes {
-    /// The class's name.
     pub name: String,
     /// Its tasks, of all replications together.
     pub tasks: u64,
-    /// Its times.
     pub times: Times,
 }
 

@@ -22,9 +22,7 @@ pub struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
-    /// The mean.
     pub mean: Estimate,
-    /// The median.
     pub p50: Estimate,
     /// Nine tenths are below.
     pub p90: Estimate,
@@ -40,7 +38,6 @@ pub struct Spread {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
-    /// The value.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,
@@ -75,7 +72,6 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// What is measured.
     pub measure: Measure,
     /// Which part of its distribution.
     pub part: Part,

@@ -70,11 +70,8 @@ pub(crate) enum Swatch {
     Marks,
     /// A hollow marker on a faint line.
     Hollow,
-    /// The paper's marker.
     Paper,
-    /// A bar.
     Bar,
-    /// An empty one.
     HollowBar,
 }
 

@@ -27,7 +27,6 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// The unit of its values.
     pub(crate) unit: Unit,
-    /// What is drawn.
     pub(crate) curves: Vec<Curve>,
     /// The paper's numbers, or ours to hold against.
     pub(crate) paper: Vec<PaperMarks>,
@@ -49,7 +48,6 @@ pub(crate) enum Size {
 /// A series in a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    /// Its name.
     pub(crate) label: String,
     /// Its colour, dash and marker.
     pub(crate) look: Look,
@@ -75,7 +73,6 @@ pub(crate) enum Style {
 pub(crate) struct Dot {
     /// Tasks offered per second.
     pub(crate) rate_per_s: f64,
-    /// The value.
     pub(crate) of: Estimate,
     /// Whether the load can be kept up.
     pub(crate) holds: bool,

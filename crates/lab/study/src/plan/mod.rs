@@ -66,7 +66,6 @@ pub struct Case {
     pub testbed: toml::Table,
     /// Offered rates, ascending.
     pub rates: Vec<f64>,
-    /// Who is run.
     pub runs: Vec<Run>,
 }
 
@@ -102,7 +101,6 @@ pub struct Claim {
     pub ours: bool,
     /// The case's place in the plan.
     pub case: usize,
-    /// What is measured.
     pub quantity: Quantity,
     /// What the paper says of it.
     pub relation: Relation,
@@ -116,30 +114,15 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// A metric at offered rates.
-    At {
-        /// The metric.
-        wanted: Wanted,
-        /// The rates.
-        at: At,
-    },
+    At { wanted: Wanted, at: At },
     /// The highest rate that keeps a limit.
     Keeps(Limit),
     /// The highest rate whose backlog stays bounded.
     Saturation,
     /// What is counted or averaged beside the tasks' times, at offered rates.
-    Gauge {
-        /// What.
-        gauge: Gauge,
-        /// The rates.
-        rates: Vec<f64>,
-    },
+    Gauge { gauge: Gauge, rates: Vec<f64> },
     /// What became of depths and slices over time, at one offered rate.
-    Course {
-        /// What.
-        course: Course,
-        /// The rate.
-        rate: f64,
-    },
+    Course { course: Course, rate: f64 },
 }
 
 /// At which rates.
@@ -156,25 +139,20 @@ pub enum At {
 pub enum Relation {
     /// It is so much.
     Value {
-        /// Whose.
         who: Who,
         /// In the quantity's unit.
         paper: f64,
     },
     /// One's is so many times the other's.
     Ratio {
-        /// Whose is divided.
         who: Who,
-        /// By whose.
         over: Who,
         /// The other's case, if it is another.
         over_case: usize,
-        /// The paper's quotient.
         paper: f64,
     },
     /// One's is so much above the other's, as a share of the other's.
     Change {
-        /// Whose changes.
         who: Who,
         /// From whose.
         over: Who,
@@ -185,7 +163,6 @@ pub enum Relation {
     },
     /// One's slowdowns are so much above the other's, as a share of the other's, averaged over the classes.
     MeanChange {
-        /// Whose change.
         who: Who,
         /// From whose.
         over: Who,
@@ -196,7 +173,6 @@ pub enum Relation {
     },
     /// It is no more than so much, at each rate.
     AtMost {
-        /// Whose.
         who: Who,
         /// Over whose, and in which case; if there is nobody, the number itself.
         over: Option<(Who, usize)>,
@@ -205,7 +181,6 @@ pub enum Relation {
     },
     /// It is no less than so much, at each rate.
     AtLeast {
-        /// Whose.
         who: Who,
         /// The least.
         least: f64,
@@ -214,9 +189,7 @@ pub enum Relation {
     Order(Vec<Vec<Who>>),
     /// The two are closer to each other in another case than in this one.
     Closer {
-        /// The one.
         who: Who,
-        /// The other.
         over: Who,
         /// The case where they are closer.
         case: usize,
@@ -239,9 +212,7 @@ pub struct SearchFor {
 pub struct Compare {
     /// The case's place in the plan.
     pub case: usize,
-    /// The one.
     pub a: Run,
-    /// The other.
     pub b: Run,
 }
 
@@ -252,7 +223,6 @@ pub struct CauseTest {
     pub id: String,
     /// The claims it may explain.
     pub of: Vec<String>,
-    /// The cause.
     pub says: String,
     /// What is changed: one setting, or several where each alone is not enough.
     pub changes: Vec<Change>,
@@ -270,7 +240,6 @@ pub enum Change {
     },
     /// Keys of the testbed.
     Testbed(toml::Table),
-    /// The workload.
     Workload(String),
     /// The share of large tasks.
     Large(f64),

@@ -38,7 +38,6 @@ pub struct PlainOptions {
     pub ports: usize,
     /// How their thread waits.
     pub waiting: Waiting,
-    /// Its core.
     pub core: Option<usize>,
 }
 

@@ -27,7 +27,6 @@ pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
     pub kind: K,
     /// How soon it should run, where the rack has classes of tasks.
     pub urgency: Urgency,
-    /// What it carries.
     pub bytes: B,
 }
 
@@ -36,7 +35,6 @@ pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
 pub struct Numbered<K = TaskType, B = [u8; INLINE_BYTES]> {
     /// Its place, from 0.
     pub number: u64,
-    /// The task.
     pub task: Planned<K, B>,
 }
 

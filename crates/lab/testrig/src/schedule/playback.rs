@@ -25,7 +25,6 @@ pub struct Played {
     pub ended: Nanos,
     /// How many attempts were sent.
     pub attempts: u16,
-    /// How it ended.
     pub outcome: Outcome,
 }
 

@@ -11,6 +11,5 @@ pub struct LinkEnd {
     pub name: String,
     /// Its index in its space.
     pub index: u32,
-    /// Its Ethernet address.
     pub mac: [u8; 6],
 }

@@ -158,7 +158,6 @@ pub struct RackSpaces {
 /// A host, and its link to the switch.
 #[derive(Debug)]
 pub struct HostSpace {
-    /// Where it lives.
     pub space: Space,
     /// The link's end at the switch.
     pub at_switch: LinkEnd,

@@ -53,9 +53,7 @@ pub fn wrap(from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
 /// A frame taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwrapped<'a> {
-    /// Its sender.
     pub from: SocketAddr,
-    /// Its receiver.
     pub to: SocketAddr,
     /// The datagram's bytes.
     pub bytes: &'a [u8],

@@ -271,9 +271,7 @@ impl Cell {
 /// A task that waits in the program's ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskInRing {
-    /// Whose it is.
     pub client: ClientId,
-    /// Which.
     pub task: TaskId,
     /// Which try of it.
     pub attempt: u16,
@@ -282,7 +280,6 @@ pub struct TaskInRing {
 /// A token that no task has met yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenInRing {
-    /// Whose it is.
     pub worker: WorkerId,
     /// The generation in which it was granted.
     pub generation: Generation,

@@ -30,7 +30,6 @@ const NEEDED: [(&str, CapabilitySet); 3] = [
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
     /// The kernel's number of it.
     pub index: u32,

@@ -12,7 +12,6 @@ use super::layout::{At, WorkerCounters};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Way {
-    /// The link's index.
     pub link: u32,
     /// The next hop's address on it.
     pub to: [u8; 6],

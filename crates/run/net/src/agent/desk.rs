@@ -10,7 +10,6 @@ use super::slowdowns::Slowdowns;
 /// What an agent found in an interval.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// When it ended.
     pub ended: Nanos,
     /// Every judgement that says more than that all is well.
     pub decisions: Vec<Decision>,

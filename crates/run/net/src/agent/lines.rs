@@ -62,13 +62,9 @@ const ORDER: usize = LINE;
 /// Where a worker serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Its index.
     pub worker: WorkerId,
-    /// Its slice.
     pub slice: SliceId,
-    /// The switch's life.
     pub epoch: Epoch,
-    /// Its generation.
     pub generation: Generation,
     /// How many tasks it may have granted or held.
     pub depth: u8,

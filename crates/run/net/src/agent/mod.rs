@@ -32,7 +32,6 @@ pub use thread::{RunningAgent, start_agent};
 pub struct AgentOptions {
     /// Who hears what it found.
     pub controller: Remote,
-    /// Its server's name.
     pub server: String,
     /// Where its workers write.
     pub lines: Lines,

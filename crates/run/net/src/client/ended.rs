@@ -45,7 +45,6 @@ pub struct Answer {
     pub bytes: Vec<u8>,
     /// Whether the service failed or panicked.
     pub failed: bool,
-    /// Who ran it.
     pub worker: WorkerId,
     /// Time in the switch's queue.
     pub switch_wait: Nanos,

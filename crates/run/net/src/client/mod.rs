@@ -142,12 +142,7 @@ pub enum SubmitError {
     #[error(
         "a task of {bytes} bytes is longer than the {most} that one may have: send less, or in several tasks"
     )]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-        /// The longest task.
-        most: usize,
-    },
+    TooLong { bytes: usize, most: usize },
     /// The client was closed, or its socket failed.
     #[error("the client is closed, or its socket failed: connect a new one")]
     Closed,

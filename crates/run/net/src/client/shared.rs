@@ -84,6 +84,5 @@ pub struct ClientReport {
     pub waiting: usize,
     /// Packets that could not be read, or whose payload was not the one they described.
     pub unreadable: u64,
-    /// The socket's counters.
     pub socket: SocketCounts,
 }

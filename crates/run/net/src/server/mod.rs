@@ -342,7 +342,6 @@ impl fmt::Debug for Server {
 pub struct ServerReport {
     /// Which fields to expect, and their meaning.
     pub schema: &'static str,
-    /// The server's name.
     pub name: String,
     /// How long it ran, seconds.
     pub ran_s: f64,

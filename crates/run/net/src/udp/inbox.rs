@@ -16,7 +16,6 @@ pub(super) const HELD_MAX: usize = 4_096;
 /// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Who sent it.
     pub from: Endpoint,
     /// Its bytes.
     pub bytes: &'a [u8],

@@ -65,7 +65,6 @@ pub struct SocketOptions {
     pub stamps: bool,
     /// Whether to hear of peers that have nobody listening.
     pub refusals: bool,
-    /// How to wait.
     pub waiting: Waiting,
     /// What goes wrong on purpose.
     pub faults: FaultPlan,

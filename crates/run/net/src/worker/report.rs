@@ -13,7 +13,6 @@ use crate::udp::SocketCounts;
 pub struct WorkerReport {
     /// Which fields to expect, and their meaning.
     pub schema: &'static str,
-    /// The worker's name.
     pub name: String,
     /// How long it ran, seconds.
     pub ran_s: f64,
@@ -49,7 +48,6 @@ pub struct WorkerReport {
     pub missed: u64,
     /// Packets that were not for this worker, could not be read, or found no room.
     pub dropped: Dropped,
-    /// The socket's counters.
     pub packets: Packets,
 }
 

@@ -17,7 +17,6 @@ const ASK_AFTER: Nanos = Nanos::from_millis(50);
 /// Memory that a server of this machine registered.
 #[derive(Clone, Debug)]
 pub struct ServerMemory {
-    /// The server's name.
     pub server: String,
     /// The folder that it was given for its memory.
     pub folder: PathBuf,

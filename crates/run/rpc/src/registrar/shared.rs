@@ -19,7 +19,6 @@ pub enum RegistrarEvent<G> {
     Granted(G),
     /// Not yet; it is asked again by itself.
     Wait {
-        /// What for.
         why: String,
         /// When it is asked again, from now.
         retry_after: Nanos,
@@ -31,10 +30,7 @@ pub enum RegistrarEvent<G> {
         why: String,
     },
     /// The controller cannot be reached; it is tried again by itself. Said once, until it answers again.
-    Lost {
-        /// What went wrong.
-        why: String,
-    },
+    Lost { why: String },
     /// There is no registration any more, as [`leave`](super::Registrar::leave) asked for. The last event.
     Left {
         /// A worker's last `sent` number, if it is known: it may go when all up to this came.

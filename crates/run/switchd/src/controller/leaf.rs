@@ -35,7 +35,6 @@ pub struct LeafOptions {
     pub life: u64,
     /// The controller above, and those of other spines, which stand in for it.
     pub above: Controllers,
-    /// The leaf's tables.
     pub tables: TablePort,
 }
 

@@ -26,7 +26,6 @@ const EVENTS_MAX: usize = 1_024;
 /// How a controller is set up.
 #[derive(Clone)]
 pub struct ControllerOptions {
-    /// Where it listens.
     pub at: SocketAddr,
     /// What keeps strangers from there.
     pub guard: Guard,
@@ -35,7 +34,6 @@ pub struct ControllerOptions {
     pub plan: Plan,
     /// What keys are drawn from: fresh random bits, except in tests.
     pub seed: [u8; 32],
-    /// Its switch.
     pub switch: SwitchLink,
 }
 

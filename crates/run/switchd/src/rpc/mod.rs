@@ -19,7 +19,7 @@ pub use server::RpcServer;
 pub use tables::{LocalSwitch, serve_tables};
 
 /// The services of `proto/sluice/v1`; the messages are `net`'s.
-#[allow(missing_docs, unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
+#[allow(unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
 pub mod services {
     tonic::include_proto!("sluice.v1");
 

@@ -27,7 +27,6 @@ const UNKNOWN_FROM_ONE_MIN: usize = 4;
 /// The most connections at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Of all machines.
     pub(crate) in_all: usize,
     /// Of one of them.
     pub(crate) from_one: usize,

@@ -19,7 +19,6 @@ pub const SLAB_BYTES: usize = 16 << 20;
 /// How a switch is set up.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// Where it listens.
     pub at: SocketAddr,
     /// The scheduler; a spine runs Horus, and a leaf below it Rain if this has tokens parked, else Horus.
     pub program: Choice,
@@ -35,7 +34,6 @@ pub struct SwitchConfig {
     pub slab_bytes: usize,
     /// Delays of a testbed.
     pub delays: Delays,
-    /// How to wait.
     pub waiting: Waiting,
     /// The core to stay on.
     pub core: Option<usize>,

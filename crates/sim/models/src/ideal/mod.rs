@@ -31,7 +31,6 @@ pub use task::Task;
 /// A reference and its rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideal {
-    /// Who decides.
     pub reference: Reference,
     /// At least one.
     pub workers: usize,

@@ -28,7 +28,6 @@ pub enum ReferenceError {
     /// Take one of the known names.
     #[error("unknown reference `{}`; {near}known: {}", .name.escape_debug(), Reference::NAMES.join(", "))]
     Unknown {
-        /// What was given.
         name: String,
         /// A question after the nearest known name, if one is near.
         near: String,

@@ -5,7 +5,6 @@ use sluice_wire::Nanos;
 /// A task as a discipline sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
-    /// When it came.
     pub at: Nanos,
     /// How long it takes a worker.
     pub service: Nanos,

@@ -41,7 +41,6 @@ pub struct OrchestratedServer<'p> {
     pub orchestration: Orchestration,
     /// Its cores, what things cost, how far its clients are.
     pub testbed: &'p Testbed,
-    /// The services.
     pub classes: &'p [Class],
 }
 

@@ -41,10 +41,7 @@ pub enum Orchestration {
     Caladan,
     /// So many orchestrators without costs, each with one queue and an equal share of the cores; a request
     /// goes to one of them by chance.
-    DIdeal {
-        /// How many.
-        orchestrators: u32,
-    },
+    DIdeal { orchestrators: u32 },
 }
 
 /// When a dispatcher takes a core away from a request that has run for an interval.

@@ -7,7 +7,6 @@ use crate::dice::Dice;
 /// Guesses of drawn times, each off by a factor of its own, normal around 1.
 #[derive(Debug)]
 pub(super) struct Guesses {
-    /// The standard deviation.
     error: f64,
     dice: Dice,
 }

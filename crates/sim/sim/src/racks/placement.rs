@@ -6,9 +6,7 @@ use crate::point::Point;
 /// A rack's workers of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedRack {
-    /// Its leaf.
     pub(super) leaf: u32,
-    /// How many.
     pub(super) workers: u32,
     /// Which of the pool's spines it belongs to.
     pub(super) spine: usize,
@@ -18,7 +16,6 @@ pub(crate) struct PlacedRack {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(super) racks: Vec<PlacedRack>,
-    /// Its spines.
     pub(super) spines: Vec<u32>,
 }
 

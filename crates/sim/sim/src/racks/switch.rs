@@ -26,7 +26,6 @@ pub(super) struct SwitchNode {
     pub(super) scheduler: SwitchProgram,
     /// For what goes round.
     pub(super) port: Port,
-    /// Its life.
     pub(super) epoch: Epoch,
     /// Whether packets come to it and leave.
     pub(super) lives: bool,

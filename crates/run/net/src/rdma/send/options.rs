@@ -26,9 +26,7 @@ pub enum WaitsBy {
 pub struct WriteSenderOptions {
     /// This machine's address; each flow gets a port that is free.
     pub from: IpAddr,
-    /// The receiver.
     pub to: SocketAddr,
-    /// How many flows.
     pub flows: u16,
     /// The receiver's queue pair of the first flow; the others' follow.
     pub pair: Qpn,
@@ -42,7 +40,6 @@ pub struct WriteSenderOptions {
     pub frame: Nanos,
     /// What holds frames back, if anything does.
     pub pacer: Option<PacerSettings>,
-    /// Where they wait.
     pub waits: WaitsBy,
 }
 

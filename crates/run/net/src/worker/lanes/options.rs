@@ -19,7 +19,6 @@ const STACK_BYTES: usize = 256 * 1_024;
 pub struct LaneServerOptions {
     /// What it has in common with a worker of one core. Its quota, slice and capacity are its services'.
     pub worker: WorkerOptions,
-    /// How many cores.
     pub cores: usize,
     /// The threads that run them; 0: one each, or one for all if they are dilated.
     pub threads: usize,
@@ -45,7 +44,6 @@ pub struct LaneServerOptions {
 /// A service of such a server: its tasks are those that its slice gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneService {
-    /// The slice.
     pub slice: String,
     /// How important its tasks are: 0 to 7, a larger number goes first.
     pub priority: Priority,
