@@ -47,13 +47,11 @@ impl SwitchNode {
         Self { scheduler, port: Port::new(times.recirculation_gbps), epoch, lives: true }
     }
 
+    #[inline]
     pub(super) fn program(&mut self) -> &mut dyn Program {
         match &mut self.scheduler {
-            SwitchProgram::HorusSpine(spine) => &mut **spine,
-            SwitchProgram::HorusLeaf(leaf) => &mut **leaf,
-            SwitchProgram::RackSched(switch) => &mut **switch,
-            SwitchProgram::RainLeaf(leaf) => &mut **leaf,
             SwitchProgram::Alone(program) => &mut **program,
+            below => below.below_spines(),
         }
     }
 
@@ -65,6 +63,18 @@ impl SwitchNode {
 }
 
 impl SwitchProgram {
+    /// The program of a spine or a leaf. Apart, so that a rack that is alone does not pay for it.
+    #[inline(never)]
+    fn below_spines(&mut self) -> &mut dyn Program {
+        match self {
+            Self::HorusSpine(spine) => &mut **spine,
+            Self::HorusLeaf(leaf) => &mut **leaf,
+            Self::RackSched(switch) => &mut **switch,
+            Self::RainLeaf(leaf) => &mut **leaf,
+            Self::Alone(program) => &mut **program,
+        }
+    }
+
     /// A spine.
     pub(super) fn spine(system: System, config: Config) -> Result<Self, HorusError> {
         Ok(match system {

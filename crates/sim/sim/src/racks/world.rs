@@ -101,8 +101,8 @@ pub(super) struct SimulatedRacks<O> {
 impl<O: TaskWatch> SimulatedRacks<O> {
     /// Lets so many events happen; says whether the run is over.
     pub(super) fn run(&mut self, events: u32) -> Result<bool, SimError> {
-        let is_above = self.below.is_some();
-        let between = if self.spines.is_empty() { 0 } else { EVENTS_BETWEEN_ENDS - 1 };
+        let (is_above, has_spines) = (self.below.is_some(), !self.spines.is_empty());
+        let between = if has_spines { EVENTS_BETWEEN_ENDS - 1 } else { 0 };
         for event in 0..events {
             // Who polls, probes, adapts or looks goes on for ever.
             if self.is_complete() || event & between == 0 && self.has_ended() {
@@ -144,13 +144,16 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Whether everybody has seen enough.
     #[inline]
     fn is_complete(&self) -> bool {
-        self.pools.iter().all(|pool| pool.meter.observer.is_complete())
+        let [first, others @ ..] = &self.pools[..] else { return true };
+        first.meter.observer.is_complete() && others.iter().all(|pool| pool.meter.observer.is_complete())
     }
 
     /// Whether no request is due any more and all tasks have ended.
     #[inline]
     fn has_ended(&self) -> bool {
-        !self.pools.iter().any(|pool| pool.arrivals.has_more()) && self.clients.are_idle()
+        let [first, others @ ..] = &self.pools[..] else { return true };
+        let has_more = first.arrivals.has_more() || others.iter().any(|pool| pool.arrivals.has_more());
+        !has_more && self.clients.are_idle()
     }
 
     /// What happens in the fabric before the racks' next event.

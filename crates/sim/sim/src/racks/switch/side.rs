@@ -60,7 +60,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     /// A pass of a switch's program, and what follows from it.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "each packet pays for a call that stays one")]
+    #[inline(always)]
     pub(in crate::racks) fn pass(&mut self, pass: &SwitchPass, arrival: Arrival) {
         self.pools[pass.pool].meter.counts.passes += 1;
         let (now, is_below) = (self.world.now, !self.spines.is_empty());
