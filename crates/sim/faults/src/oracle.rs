@@ -14,7 +14,7 @@ use sluice_wire::tables::Feed;
 use sluice_wire::{Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Submit, TaskId};
 
 use super::kind::RackKind;
-use super::limits::{DEADLINE, FAULTS_END, SETTLED};
+use super::limits::{DEADLINE, SETTLED};
 use super::pieces::{FIRST_BYTES, content};
 use super::scenario::Scenario;
 
@@ -301,10 +301,9 @@ impl Oracle {
         }
     }
 
-    /// Whether a task from the time of faults has not ended yet.
-    pub(super) fn has_open_since_faults(&self) -> bool {
-        let is_open = |fate: &Fate| fate.submitted < FAULTS_END && fate.ending.is_none() && !fate.abandoned;
-        self.fates.values().any(is_open)
+    /// Whether a task has not ended yet that somebody waits for.
+    pub(super) fn has_open(&self) -> bool {
+        self.fates.values().any(|fate| fate.ending.is_none() && !fate.abandoned)
     }
 
     /// The books are closed: each task has ended, and not in despair.

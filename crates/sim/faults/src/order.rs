@@ -33,6 +33,7 @@ impl Precedence {
         after: &[Parked],
         verdict: &Verdict,
     ) -> Result<(), String> {
+        self.forget_empty(classes, after);
         let both = |queue: &Parked| !queue.tasks.is_empty() && !queue.tokens.is_empty();
         if let Some(slice) = after.iter().position(both) {
             return Err(format!("promise 8: a task waits in slice {slice}, where a token is parked"));
@@ -57,11 +58,21 @@ impl Precedence {
         ))
     }
 
+    /// A class of which nothing waits any more is passed over no more, also if a sweep took its last task.
+    fn forget_empty(&mut self, classes: u8, queues: &[Parked]) {
+        for (times, queue) in self.passed_over.iter_mut().zip(queues) {
+            for (class, times) in times.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
+                if !queue.tasks.iter().any(|task| class_of(task, classes) == class) {
+                    *times = 0;
+                }
+            }
+        }
+    }
+
     /// A waiting task left for a worker.
     fn left(&mut self, slice: usize, classes: u8, queue: &Parked, left: &Submit) -> Result<(), String> {
-        let class_of = |task: &Submit| usize::from(task.priority.min(classes - 1));
-        let oldest = |class| queue.tasks.iter().find(move |task| class_of(task) == class);
-        let class = class_of(left);
+        let oldest = |class| queue.tasks.iter().find(move |task| class_of(task, classes) == class);
+        let class = class_of(left, classes);
         if oldest(class).is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {
             let task = left.task;
             return Err(format!(
@@ -83,4 +94,8 @@ impl Precedence {
             None => Ok(()),
         }
     }
+}
+
+fn class_of(task: &Submit, classes: u8) -> usize {
+    usize::from(task.priority.min(classes - 1))
 }

@@ -11,7 +11,7 @@ use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
 use super::kind::RackKind;
-use super::limits::{END, FAULTS_END, REST};
+use super::limits::{END, FAULTS_END, REST, SUBMIT_END};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
@@ -56,6 +56,8 @@ pub(super) struct Rack<'t> {
     pub(super) oracle: Oracle,
     /// What the story calls tasks.
     pub(super) names: Names,
+    /// Before that time nobody rests, as far as is known.
+    rests_from: Nanos,
     trace: Trace<'t>,
 }
 
@@ -99,6 +101,7 @@ impl<'t> Rack<'t> {
             oracle: Oracle::new(&scenario),
             scenario,
             names: Names::default(),
+            rests_from: Nanos(0),
             trace,
         };
         rack.world.now = BEGINNING;
@@ -313,10 +316,15 @@ impl<'t> Rack<'t> {
         }
     }
 
-    /// Nothing new was submitted for a while. A task of a client whose retries were spent when the faults
-    /// ended may be sent until its deadline, and a sweep may have a token in its hand.
+    /// Nothing new was submitted for a while. A client may have tasks that it held back until then, and a task
+    /// may be sent until its deadline; a sweep may have a token in its hand. When that is over workers get
+    /// their longest probe interval again.
     fn rest(&mut self) -> Result<(), String> {
-        if self.oracle.has_open_since_faults() || self.switch.reckoning.has_sweep() {
+        let now = self.world.now;
+        if self.oracle.has_open() || self.switch.reckoning.has_sweep() {
+            self.rests_from = now + REST.since(SUBMIT_END);
+        }
+        if now < self.rests_from {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }

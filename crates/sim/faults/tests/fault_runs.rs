@@ -104,7 +104,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, by what was wrong.
-const BROKE: [(&str, &str, &[u64]); 10] = [
+const BROKE: [(&str, &str, &[u64]); 13] = [
     // Who looked at balances made the controller's own looks ever rarer, so that a worker that had to wait
     // for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -131,6 +131,13 @@ const BROKE: [(&str, &str, &[u64]); 10] = [
     // The runs' own: workers said that they bear what they would if no poll went round. Ten times what they
     // bear could wait for 8 ms, each task was sent four times meanwhile, and nothing else was served.
     ("draconis:poll=20us,classes=4", "", &[50_000_176]),
+    // A client's row ended while its tasks waited, so that their DISPATCHes named nowhere to ask for their
+    // bytes, and a worker asked for 6 ms for each.
+    ("rain:4,ranked,classes=2,patient=4", "", &[80_009_448]),
+    // The runs' own: what a class had been passed over was counted on after a sweep had taken all of it.
+    ("rain:4,ranked,classes=2,patient=4", "", &[80_007_631, 80_012_083]),
+    // The runs' own: a client had held back a hundred tasks, and sent the last of them when all was to rest.
+    ("draconis", "", &[80_002_272]),
 ];
 
 #[test]

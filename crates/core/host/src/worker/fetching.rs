@@ -61,12 +61,19 @@ impl Worker {
         }
     }
 
-    /// Asks for what is missing of the task that has just come, if anything is.
+    /// Asks for what is missing of the task that has just come, if anything is. Where the switch knows its
+    /// client no more, nobody can be asked: the task gives up its place.
     pub(super) fn fetch_newest(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
-        let Some(work) = &self.work else { return };
-        if !work.fetches.is_empty() && work.held.back().is_some_and(|newest| !newest.is_whole) {
-            self.ask(now, settings, work.fetches.len() - 1, out);
+        let Some(work) = &mut self.work else { return };
+        let Some(newest) = work.held.back().filter(|newest| !newest.is_whole) else { return };
+        if work.fetches.is_empty() {
+            return;
         }
+        if newest.asker.at.port == 0 {
+            return work.give_up_newest(out);
+        }
+        let index = work.fetches.len() - 1;
+        self.ask(now, settings, index, out);
     }
 
     /// Asks again for what has been missing for long, and gives up what was asked for often.
@@ -138,6 +145,15 @@ impl Work {
             }
             !gives_up
         });
+    }
+
+    #[cold]
+    fn give_up_newest(&mut self, out: &mut Vec<Action>) {
+        if let Some(Fetch { task, .. }) = self.fetches.pop()
+            && let_go(&mut self.held, task, out)
+        {
+            self.counts.fetches_failed += 1;
+        }
     }
 
     /// When something is to be asked for again.

@@ -43,6 +43,11 @@ impl Bench {
 
     /// The next DISPATCH: the task of its number.
     fn dispatch(&mut self, payload: Payload, place: Place) {
+        self.dispatch_of(Endpoint { port: 5, ..Endpoint::default() }, payload, place);
+    }
+
+    /// … of a client that is there.
+    fn dispatch_of(&mut self, client_at: Endpoint, payload: Payload, place: Place) {
         self.sent += 1;
         let (sent, seen) = (Serial(self.sent), Serial(self.sent));
         let dispatch = Dispatch {
@@ -52,7 +57,7 @@ impl Bench {
             sent,
             seen,
             client: ClientId(4),
-            client_at: Endpoint { port: 5, ..Endpoint::default() },
+            client_at,
             task: task(self.sent),
             attempt: Attempt(1),
             payload,
@@ -184,6 +189,18 @@ fn a_client_that_never_answers_costs_a_place_for_a_bounded_time() {
     assert!(bench.now - began < Nanos::from_millis(100));
     assert!(bench.actions().contains(&Action::Release(Handle(1))));
     assert_eq!(bench.worker.stats().fetches_failed, 1);
+}
+
+/// A client's registration ends while its tasks wait: the switch knows nowhere to ask for their bytes.
+#[test]
+fn a_task_of_a_client_that_is_nowhere_gives_up_its_place_at_once() {
+    let mut bench = Bench::new();
+    let tokens = bench.worker.stats().tokens_out;
+    bench.dispatch_of(Endpoint::default(), long(LONG, 1_400, 1), Place::Here);
+    assert!(bench.out.iter().any(|a| matches!(a, Action::ToSwitch(Packet::Token(_)))), "for another task");
+    assert_eq!(bench.actions(), [Action::Release(Handle(1))]);
+    let stats = bench.worker.stats();
+    assert_eq!((stats.held, stats.tokens_out, stats.fetches_failed), (0, tokens, 1));
 }
 
 #[test]
