@@ -316,9 +316,9 @@ impl<'t> Rack<'t> {
         }
     }
 
-    /// Nothing new was submitted for a while. A client may have tasks that it held back until then, and a task
-    /// may be sent until its deadline; a sweep may have a token in its hand. When that is over workers get
-    /// their longest probe interval again.
+    /// Nothing new was submitted for a while. A client may have tasks that it held back until then, and a
+    /// task may be sent until its deadline; a sweep may have a token in its hand. When that is over workers
+    /// get their longest probe interval again.
     fn rest(&mut self) -> Result<(), String> {
         let now = self.world.now;
         if self.oracle.has_open() || self.switch.reckoning.has_sweep() {

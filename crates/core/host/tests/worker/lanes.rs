@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
-    Attempt, BytesOf, Dispatch, Epoch, Generation, Handle, Incarnation, Nanos, Packet, Part, Payload, Place,
-    ReplyStatus, Serial, TaskId, WorkerId,
+    Attempt, BytesOf, Dispatch, Endpoint, Epoch, Generation, Handle, Incarnation, Nanos, Packet, Part,
+    Payload, Place, ReplyStatus, Serial, TaskId, WorkerId,
 };
 
 const EPOCH: Epoch = Epoch(3);
 const GENERATION: Generation = Generation(5);
 const NOW: Nanos = Nanos(1_000);
+const CLIENT_AT: Endpoint = Endpoint { ip: [0; 16], port: 5 };
 
 struct Server {
     lanes: Lanes,
@@ -69,6 +70,7 @@ impl Server {
             seen: sent,
             task,
             attempt: Attempt(attempt),
+            client_at: CLIENT_AT,
             ..of
         });
         assert_eq!(self.lanes.of(&packet), lane);
@@ -109,6 +111,7 @@ impl Server {
             attempt: Attempt(1),
             payload: Payload { len: 640, handle: Handle(1), ..Payload::EMPTY },
             place: Place::AtClient,
+            client_at: CLIENT_AT,
             ..Dispatch::default()
         });
         let answers = self.lanes.packet(lane, (NOW, NOW), &self.settings, &packet, &mut self.out);
