@@ -74,7 +74,8 @@ fn run() -> Result<ExitCode, BenchError> {
     finish(&report)
 }
 
-/// Who decides how many tasks a second, how fast and for how much of a core.
+/// Measures a socket server, the UDP switch and XDP: decisions a core-second, the way to the worker, and the
+/// share of a core.
 fn decisions() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     links::decisions(&mut report)?;

@@ -149,7 +149,7 @@ impl Rack {
     fn token(&mut self) {
         let worker = self.below(u32::from(WORKERS)) as u16;
         let host = self.workers[usize::from(worker)];
-        // A ring that is given more tokens than it holds is a bug of the controller's.
+        // More tokens than a ring holds would be a bug of the controller's, which is not tried here.
         let parked = self.model_tokens(host.slice);
         if parked + 9 > SHAPE.tokens_per_slice {
             return self.submit();

@@ -45,7 +45,7 @@ fn has_docs(above: &[&str]) -> bool {
         if ["///", "#[doc", "$(#["].iter().any(|docs| line.starts_with(docs)) {
             return true;
         }
-        let ends_attribute = line.ends_with(")]") || line.ends_with(']');
+        let ends_attribute = line.ends_with(']');
         let starts_attribute = line.starts_with("#[");
         if !(is_inside || starts_attribute || ends_attribute) {
             return false;

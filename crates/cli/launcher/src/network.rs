@@ -105,7 +105,7 @@ impl Network {
         matches!(self, Self::Spaces { .. }).then(|| "--own-network".to_owned())
     }
 
-    /// How many frames the links lost, doubled and reordered; `None` if they do not.
+    /// How many frames the links lost, doubled and reordered; `None` if the links have no fault injection.
     pub(super) fn link_faults_done(&self) -> Option<String> {
         let Self::Spaces { faults, .. } = self else { return None };
         let counts: Vec<_> = faults.iter().filter_map(|faults| faults.counts().ok()).collect();

@@ -28,7 +28,7 @@ pub fn folder_name(number: u64) -> String {
     format!("{NAME}{number:0DIGITS$x}")
 }
 
-/// The same for what one process runs without servers.
+/// The name of the folder of a live sweep, in which one process is the rack, with this number.
 pub fn live_folder_name(number: u64) -> String {
     format!("{LIVE_NAME}{number:0DIGITS$x}")
 }

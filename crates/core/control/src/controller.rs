@@ -188,7 +188,8 @@ impl Controller {
         }
     }
 
-    /// The same where even a host that is registered must not be told that all is well.
+    /// As [`Self::unreachable`], but only while the switch is claimed or read, or has another controller:
+    /// then not even a host that is registered may be told that all is well.
     pub(crate) fn unknowing(&self) -> Option<Answer> {
         let is_unknowing = matches!(self.link, Link::Claiming | Link::Reading(_) | Link::Superseded);
         self.unreachable().filter(|_| is_unknowing)

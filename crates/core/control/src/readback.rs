@@ -146,9 +146,9 @@ impl Controller {
         self.lease_started(now);
     }
 
-    /// A controller that starts takes over what it finds mapped, and what it finds mapped to nothing, since
-    /// people may have mapped it so at run time, and workers may have come that serve nothing else; only a
-    /// switch that is new gets the plan's map. A controller that knew the map before writes its own again.
+    /// A controller that starts keeps the map that it finds, with types that are mapped to nothing: people
+    /// may have mapped them so at run time, and workers may have come that serve nothing else. Only a new
+    /// switch gets the plan's map. A controller that knew the map before writes its own again.
     fn restore_types(&mut self, fresh: bool, reading: &ReadBack, out: &mut Vec<Action>) {
         let is_new = reading.slices.iter().all(|state| state.row == SliceRow::default());
         let found = reading.types.iter().enumerate().map(|(index, slice)| (TaskType(index as u16), *slice));

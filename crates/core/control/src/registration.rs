@@ -21,7 +21,7 @@ pub(crate) struct Registration {
     pub(crate) name: Option<String>,
     pub(crate) life: u64,
     pub(crate) renewed: Nanos,
-    rival: Option<Claimant>,
+    claimant: Option<Claimant>,
     waiters: Vec<Waiter>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum Fate {
 
 impl Registration {
     pub(crate) fn new(name: Option<String>, life: u64, now: Nanos) -> Self {
-        Self { name, life, renewed: now, rival: None, waiters: Vec::new() }
+        Self { name, life, renewed: now, claimant: None, waiters: Vec::new() }
     }
 
     pub(crate) fn ends(&self, lease: Nanos) -> Nanos {
@@ -80,15 +80,15 @@ impl Registration {
     /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder
     /// renewed while it asked for long.
     pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> NameConflict {
-        let asks_on = |r: &Claimant| r.life == life && now.since(r.asked) <= lease;
-        if !self.rival.as_ref().is_some_and(asks_on) {
-            self.rival = Some(Claimant { life, since: now, asked: now });
+        let asks_on = |claimant: &Claimant| claimant.life == life && now.since(claimant.asked) <= lease;
+        if !self.claimant.as_ref().is_some_and(asks_on) {
+            self.claimant = Some(Claimant { life, since: now, asked: now });
             return NameConflict::Wait;
         }
-        let Some(rival) = &mut self.rival else { return NameConflict::Wait };
-        rival.asked = now;
-        let long = now.since(rival.since) > lease.times(LEASES_UNTIL_REFUSED);
-        if long && self.renewed > rival.since { NameConflict::GiveUp } else { NameConflict::Wait }
+        let Some(claimant) = &mut self.claimant else { return NameConflict::Wait };
+        claimant.asked = now;
+        let long = now.since(claimant.since) > lease.times(LEASES_UNTIL_REFUSED);
+        if long && self.renewed > claimant.since { NameConflict::GiveUp } else { NameConflict::Wait }
     }
 
     /// Lets a call wait; the oldest that has to make room comes back.

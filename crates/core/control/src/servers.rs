@@ -314,5 +314,5 @@ impl Controller {
     }
 }
 
-/// Slots are whole words of what memory is shared by.
+/// Slots are whole words of 8 bytes, which is how shared memory is written and read.
 const SLOT_ALIGNMENT: u32 = 8;

@@ -109,9 +109,9 @@ fn fingerprint(name: &str) -> u32 {
 
 /// −ln(`word` / 2⁶⁴), to 1e-15: half the time that `libm::log` takes.
 ///
-/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c), where c is the middle of the one of 128
-/// parts of 1..2 that holds m: what is left is below 2⁻⁸, where five terms of the series do. Zero counts as
-/// 1.
+/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c). 1..2 is cut into 128 parts, and c is
+/// the middle of the part that holds m: so (m − c)/c is below 2⁻⁸, and five terms of the series suffice. Zero
+/// counts as 1.
 #[inline]
 fn minus_log(word: u64) -> f64 {
     let word = word | u64::from(word == 0);

@@ -38,7 +38,8 @@ pub struct SparrowScheduler<T> {
     cancels: bool,
     jobs: BTreeMap<JobId, Job<T>>,
     next: u64,
-    /// Workers in the order in which they are drawn; kept from job to job.
+    /// All workers, shuffled in place as reservations draw them; a job begins with the order that the last
+    /// one left.
     order: Vec<u32>,
 }
 

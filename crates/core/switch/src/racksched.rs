@@ -36,11 +36,10 @@ use crate::arguments;
 use crate::config::Config;
 use crate::front::{BackStages, Entering, Front, HandedDown, Queued, Scheduler};
 use crate::horus::{
-    FabricReading, HorusError, LoadsTold, Mirror, SpineLink, SpineView, TellsOf, Uplink, UplinkStages,
-    submitted,
+    FabricReading, HorusError, LoadsTold, SpineLink, SpineView, TellsOf, Uplink, UplinkStages, submitted,
 };
 use crate::pipeline::{Pass, Register};
-use crate::program::{Cargo, Circulating, Program, Verdict};
+use crate::program::{Cargo, Circulating, Mirror, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};

@@ -55,7 +55,8 @@ pub fn count(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Reads a load: the share of the time that workers are busy, were there nothing but service; `0.8` or `80%`.
+/// Reads a load: the share of the time that workers would be busy if they did nothing but serve; `0.8` or
+/// `80%`.
 ///
 /// # Errors
 /// As [`number`].

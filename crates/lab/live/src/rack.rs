@@ -95,7 +95,8 @@ pub(crate) struct Counted {
     /// Packets in and out.
     pub(crate) packets: u64,
     pub(crate) passes: u64,
-    /// Packets that the kernel or a full hold dropped.
+    /// Packets that this machine lost: the kernel dropped them or did not send them, or the queue of delayed
+    /// ones was full.
     pub(crate) lost: u64,
 }
 

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sluice_outcome::study::Unit;
-
-use super::error::StudyError;
-use super::known::PointId;
-use super::limit::{Wanted, value_of};
-use super::numbers;
-use super::plan::{At, Case, Change, Plan, Quantity, Run};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::Warmup;
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 use sluice_workload::files;
+
+use super::error::StudyError;
+use super::known::PointId;
+use super::limit::{Wanted, value_of};
+use super::numbers;
+use super::plan::{At, Case, Change, Plan, Quantity, Run};
 
 /// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
 const SETTLES_NS: u64 = 100_000_000;

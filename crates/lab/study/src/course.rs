@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 use sluice_outcome::study::{Depths, Unit};
+use sluice_stats::{Each, Estimate, Method, estimate};
 
 use super::{hint, limit};
-use sluice_stats::{Each, Estimate, Method, estimate};
 
 /// A slowdown up to this is as it should be (Rain §3.3, S_max).
 const SLOWDOWN_MAX: f64 = 10.0;

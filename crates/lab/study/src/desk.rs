@@ -2,6 +2,7 @@
 //! saturation.
 
 use sluice_outcome::study::{Metric, Part, Unit};
+use sluice_stats::{Each, Estimate, Method, SloFound, Summary};
 
 use super::bench::Bench;
 use super::gauge::Facts;
@@ -9,7 +10,6 @@ use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
-use sluice_stats::{Each, Estimate, Method, SloFound, Summary};
 
 /// Rates outside these shares of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use sluice_outcome::study::{Estimate, Unit, Verdict};
+use sluice_stats::mean_of_either_sign;
 
 use super::desk::{ClassNumbers, Desk, Figure};
 use super::known::Answer;
@@ -10,7 +11,6 @@ use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
 use super::verdict::{
     Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
 };
-use sluice_stats::mean_of_either_sign;
 
 /// More than so many times as many tasks are no advice.
 const TIMES_MAX: f64 = 1_000.0;

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use sluice_outcome::study::Unit;
-
-use super::{StudyError, hint};
 use sluice_stats::{Each, Estimate, Method, estimate};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
+
+use super::{StudyError, hint};
 
 /// A number that replications count or average.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sluice_stats::{Measured, Summary, summarize};
 
 use super::plan::Run;
-use sluice_stats::{Measured, Summary, summarize};
 
 /// One point of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

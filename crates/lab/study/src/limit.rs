@@ -103,7 +103,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What stands before a part of the response.
+/// Prefix of the metrics of parts of the response.
 const RESPONSE: &str = "response_";
 
 /// As metrics name it: units stand behind values.

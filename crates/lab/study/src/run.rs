@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_sim::SimError;
+use sluice_sim::run_jobs;
+use sluice_stats::Measured;
+
 use super::bench::Bench;
 use super::error::StudyError;
 use super::journal::{Identity, Journal};
 use super::known::{Known, PointId};
 use super::rounds::{of_causes, wanted};
-use sluice_sim::SimError;
-use sluice_sim::run_jobs;
-use sluice_stats::Measured;
 
 /// A study that is being run.
 #[derive(Debug)]

@@ -3,8 +3,9 @@
 //! The search itself is [`throughput_at_slo`]; here its measurements are looked up, and what is missing is
 //! asked for. So many searches, and a plan's own points, share their points and run side by side.
 
-use super::known::{Answer, Known, PointId};
 use sluice_stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
+
+use super::known::{Answer, Known, PointId};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]

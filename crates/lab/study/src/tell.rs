@@ -4,6 +4,7 @@ use sluice_outcome::study::{
     Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
     Point, Schema, Search, Series, Settings, Source, StudyOutcome, Verdict,
 };
+use sluice_stats::{Summary, paired};
 
 use super::bench::Bench;
 use super::desk::{Desk, Figure};
@@ -11,7 +12,6 @@ use super::finding::{Finding, find, paper, shown, unit};
 use super::known::{Answer, Known, PointId};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
 use super::rounds::{causes, needs_cause, wanted};
-use sluice_stats::{Summary, paired};
 
 /// What the caller knows of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sluice_netem::FaultRatesError;
 use sluice_rpc::RpcError;
 use sluice_system::{Attempt, advice};
-
-use sluice_netem::FaultRatesError;
 
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]

@@ -20,6 +20,8 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
+use sluice_netem::FaultPlan;
+use sluice_rpc::read_anew;
 use sluice_system::{Attempt, advice};
 use sluice_wire::sizes::QUOTA_LIMIT;
 
@@ -33,8 +35,6 @@ use crate::udp::Waiting;
 use crate::worker::{
     LaneServer, LaneServerOptions, LaneService, ServerMemory, Stopper, Worker, WorkerOptions, WorkerReport,
 };
-use sluice_netem::FaultPlan;
-use sluice_rpc::read_anew;
 
 pub use connect::{CONTROLLER_DEFAULT, ClientArgs, ControllerArgs, TlsArgs};
 

@@ -24,7 +24,7 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 pub struct Remote {
     url: String,
     endpoint: Arc<Renewed<Called>>,
-    /// Whom the certificate that is shown there names.
+    /// The name in the client certificate that this service is shown, if one is.
     caller: Option<String>,
 }
 

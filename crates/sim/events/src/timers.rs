@@ -42,7 +42,7 @@ impl TimerTree {
         Self { levels, first: Moment::NEVER.key() }
     }
 
-    /// The timer expires then. At the end of time it never does.
+    /// Sets when the timer expires; at the end of time is never.
     #[inline]
     pub(crate) fn set(&mut self, TimerId(timer): TimerId, Moment { at, order }: Moment) {
         let mut key = Moment::new(at, order << ALARM_BITS | u64::from(timer)).key();

@@ -4,6 +4,8 @@
 mod side;
 
 use sluice_host::client::{Client, ClientSettings};
+use sluice_nodes::Node;
+use sluice_nodes::names;
 use sluice_wire::{Handle, Incarnation, Nanos, Payload};
 
 use super::bytes::Bytes;
@@ -11,8 +13,6 @@ use super::hosts::{ControllerSession, SWITCH, client_at};
 use super::limits::START;
 use super::pieces::{Pieces, content_of, pieces, put};
 use super::scenario::Scenario;
-use sluice_nodes::Node;
-use sluice_nodes::names;
 
 /// A client's process; it always lives.
 #[derive(Debug)]

@@ -5,6 +5,9 @@ mod calls;
 use std::collections::HashMap;
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
+use sluice_events::dice::Dice;
+use sluice_nodes::Wakeup;
+use sluice_nodes::names;
 use sluice_wire::registrations::Sizes;
 use sluice_wire::{Generation, Key, Nanos, TaskType, WorkerId};
 
@@ -14,9 +17,6 @@ use super::limits::{LEASE, PACKET_LIFETIME, RENEW_EVERY, START};
 use super::oracle::Life;
 use super::pieces::FIRST_BYTES;
 use super::scenario::Scenario;
-use sluice_events::dice::Dice;
-use sluice_nodes::Wakeup;
-use sluice_nodes::names;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);

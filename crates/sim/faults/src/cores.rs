@@ -7,12 +7,11 @@
 use std::collections::VecDeque;
 use std::mem;
 
+use sluice_events::dice::Dice;
 use sluice_host::orchestrator::{CoreId, Nic, NicSettings, Priority, RequestHandle, ServiceId};
 use sluice_host::worker::{Lanes, QUOTA_MAX};
-use sluice_wire::Nanos;
-
-use sluice_events::dice::Dice;
 use sluice_nodes::TaskRun;
+use sluice_wire::Nanos;
 
 /// What a descriptor takes of the NIC's buffer.
 const DESCRIPTOR_BYTES: u32 = 64;

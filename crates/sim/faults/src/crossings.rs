@@ -4,10 +4,10 @@
 //!
 //! Drawn from a stream of their own: one seed in four has such a time besides its other faults.
 
+use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
-use sluice_events::dice::Dice;
 
 /// Of a thousand seeds, those with changes that cross.
 const SEEDS: u64 = 250;

@@ -1,5 +1,6 @@
 //! How a seed's scenario is drawn.
 
+use sluice_events::dice::Dice;
 use sluice_host::worker::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 use sluice_wire::{Nanos, TaskType};
@@ -15,7 +16,6 @@ use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
 use super::partitions::End;
 use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
-use sluice_events::dice::Dice;
 
 /// The longest that the switch stands still.
 const STALL_MAX: Nanos = Nanos::from_millis(8);

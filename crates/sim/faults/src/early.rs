@@ -1,10 +1,9 @@
 //! Early tokens in fault runs: in some seeds services say how long they will take, more or less, and their
 //! workers may have N + 1 tasks granted or held within the lead before that.
 
+use sluice_events::dice::Dice;
 use sluice_host::worker::EarlySettings;
 use sluice_wire::Nanos;
-
-use sluice_events::dice::Dice;
 
 /// What a seed says of early tokens.
 #[derive(Clone, Copy, Debug)]

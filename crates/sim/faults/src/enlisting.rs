@@ -7,7 +7,9 @@
 //! ones do.
 
 use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant, ServerHello};
+use sluice_events::dice::Dice;
 use sluice_host::rdma::WriterEnd;
+use sluice_nodes::WorkerSide;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
 
@@ -18,8 +20,6 @@ use super::oracle::Life;
 use super::rack::Rack;
 use super::replay_log::{self, Who};
 use super::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
-use sluice_events::dice::Dice;
-use sluice_nodes::WorkerSide;
 
 impl ServerNode {
     pub(super) fn hello(&self, reliable: bool) -> ServerHello {

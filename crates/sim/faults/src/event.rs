@@ -1,6 +1,7 @@
 //! What happens in a run.
 
 use sluice_control::{Answer, CallId};
+use sluice_events::{Address, Mail};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Psn, ServerId, Term};
 
@@ -10,7 +11,6 @@ use super::oracle::Life;
 use super::orders::Order;
 use super::scenario::{GrayFailure, ProcessFailure};
 use super::servers::ServerFailure;
-use sluice_events::{Address, Mail};
 
 /// Something that is to happen. What is large and rare lies elsewhere: every packet's event is moved several
 /// times on its way through the event queue, and where workers poll that is what a run takes.

@@ -7,6 +7,7 @@
 //! operations carried out that nobody hears of.
 
 use sluice_control::Event as Told;
+use sluice_events::Mail;
 use sluice_wire::Packet;
 
 use super::event::Event;
@@ -15,7 +16,6 @@ use super::partitions::End;
 use super::rack::Rack;
 use super::replay_log;
 use super::scenario::GrayFailure;
-use sluice_events::Mail;
 
 impl Rack<'_> {
     pub(super) fn gray_failure(&mut self, gray_failure: GrayFailure) -> Result<(), String> {

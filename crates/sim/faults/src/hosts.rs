@@ -1,8 +1,7 @@
 //! What all hosts' processes share: their places in the network, and how they stand with the controller.
 
-use sluice_wire::Nanos;
-
 use sluice_events::Address;
+use sluice_wire::Nanos;
 
 /// The nodes, and where nobody is: what an address in a packet is if it was never filled in.
 pub(super) const NOBODY: Address = Address::node(0);

@@ -1,12 +1,11 @@
 //! Who serves whom in a run, where the program tells kinds of workers apart, and promise 8 there: no task
 //! waits beyond a few passes while a token that serves it is parked, and who goes first is who should.
 
+use sluice_events::dice::Dice;
 use sluice_switch::{Parked, Program, Verdict};
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{KINDS_MAX, TableAnswer, TableOp, WorkerState};
 use sluice_wire::{Dispatch, Packet, Submit, TaskType, WorkerId};
-
-use sluice_events::dice::Dice;
 
 /// A class that waits has its turn within so many tokens of each kind that serves it, for each class.
 const TURN: u32 = 16;

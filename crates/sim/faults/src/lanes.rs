@@ -7,13 +7,13 @@
 use std::mem;
 use std::ops::Range;
 
+use sluice_events::PacketId;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
+use sluice_nodes::{TaskRun, WorkerSide};
 use sluice_wire::{Nanos, Packet};
 
 use super::cores::{CoreTask, CoresScenario, ServerCores};
 use super::rack::Rack;
-use sluice_events::PacketId;
-use sluice_nodes::{TaskRun, WorkerSide};
 
 impl Rack<'_> {
     /// A server's new life has idle cores.

@@ -6,6 +6,7 @@
 
 use std::mem;
 
+use sluice_events::Address;
 use sluice_host::PART_BYTES;
 use sluice_switch::{Cargo, Circulating, WriteAhead};
 use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
@@ -13,7 +14,6 @@ use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, S
 use super::limits::SETTLED;
 use super::pieces::{content, pieces, put};
 use super::rack::Rack;
-use sluice_events::Address;
 
 /// With so many slots for each class nothing is written over while its task waits.
 const AMPLE_SLOTS: u32 = 64;

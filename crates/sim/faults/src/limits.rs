@@ -26,7 +26,7 @@ pub(super) const TYPES: u16 = 4;
 pub(super) const SLICES: usize = 2;
 /// Room of a worker for more late tasks than there are.
 pub(super) const AMPLE: usize = 64;
-/// So many replies a worker keeps that each is fetched before it is forgotten.
+/// Replies that a worker keeps: enough that each is fetched before it is forgotten.
 pub(super) const REPLIES_AMPLE: usize = 4_096;
 /// The longest silence of a worker whose tokens are all known to be parked.
 pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);

@@ -2,9 +2,8 @@
 //!
 //! Drawn from a stream of their own, so that the other seeds stay what they are.
 
-use sluice_wire::Nanos;
-
 use sluice_events::dice::Dice;
+use sluice_wire::Nanos;
 
 /// Of a thousand seeds, those in which the switch's clock goes ahead by hours: few, since no worker can tell
 /// then what became of a task that waited.

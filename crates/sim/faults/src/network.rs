@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
+use sluice_events::dice::Dice;
+use sluice_events::{Copies, FaultInjector, Transit};
 use sluice_wire::{Nanos, Packet};
 
 use super::hosts::Host;
 use super::limits::{FAULTS_END, PACKET_LIFETIME};
 use super::partitions::{End, Partitions};
-use sluice_events::dice::Dice;
-use sluice_events::{Copies, FaultInjector, Transit};
 
 /// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
 pub(super) const KINDS: usize = 13;

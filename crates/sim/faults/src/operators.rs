@@ -7,6 +7,7 @@
 //! All of it is drawn from a stream of its own.
 
 use sluice_control::{Event as Told, ServerHello};
+use sluice_nodes::names;
 use sluice_wire::tables::TableOp;
 use sluice_wire::{ClientId, Endpoint, Incarnation, Psn, Qpn, ServerId, SliceId, TaskType, WorkerId};
 
@@ -16,7 +17,6 @@ use super::network::CALLS;
 use super::orders::Order;
 use super::rack::Rack;
 use super::replay_log::Who;
-use sluice_nodes::names;
 
 impl Rack<'_> {
     pub(super) fn order(&mut self, order: Order) {

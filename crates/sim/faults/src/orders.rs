@@ -3,13 +3,13 @@
 
 use std::fmt;
 
+use sluice_events::dice::Dice;
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use super::hosts::Host;
 use super::limits::{FAULTS_END, LEASE};
 use super::scenario::Scenario;
-use sluice_events::dice::Dice;
 
 /// Task types that people speak of: the last one is more than the switch can map.
 const TYPES: u64 = 6;

@@ -1,9 +1,9 @@
 //! Partitions between two ends of a rack, and which are closed.
 
+use sluice_events::Address;
 use sluice_wire::Nanos;
 
 use super::hosts::{Host, SWITCH};
-use sluice_events::Address;
 
 /// An end of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

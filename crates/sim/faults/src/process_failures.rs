@@ -1,6 +1,7 @@
 //! What fails, and how it comes back.
 
 use sluice_control::Event as Told;
+use sluice_nodes::names;
 use sluice_wire::Nanos;
 
 use super::event::Event;
@@ -10,7 +11,6 @@ use super::rack::Rack;
 use super::replay_log::{self, Who};
 use super::scenario::ProcessFailure;
 use super::workers::WorkerProcess;
-use sluice_nodes::names;
 
 /// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
 /// their places.

@@ -1,7 +1,10 @@
 //! The rack: all machines, what is under way between them, and the clock.
 
+use sluice_events::dice::Dice;
+use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
+use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
 use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
@@ -20,9 +23,6 @@ use super::scenario::Scenario;
 use super::servers::Servers;
 use super::switch::SwitchNode;
 use super::workers::{WorkerProcess, worker_settings};
-use sluice_events::dice::Dice;
-use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
-use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use sluice_control::{Answer as Answered, Event as Told};
+use sluice_events::Address;
 use sluice_host::client::Outcome;
 use sluice_switch::Refusal;
 use sluice_wire::tables::{TableAnswer, TableOp};
@@ -20,7 +21,6 @@ use super::limits::START;
 use super::partitions::End;
 use super::scenario::{GrayFailure, ProcessFailure, Scenario};
 use super::servers::ServerFailure;
-use sluice_events::Address;
 
 /// Somebody in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

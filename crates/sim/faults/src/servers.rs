@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use sluice_control::RingOffer;
+use sluice_events::dice::Dice;
 use sluice_host::rdma::{Endpoint, Mtu, PairSpec, PairState, RegionId, RegionSpec, WriterEnd};
+use sluice_nodes::names;
 use sluice_wire::roce::{PORT, Path, Transport};
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Handle, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot};
@@ -21,8 +23,6 @@ use super::hosts::ControllerSession;
 use super::oracle::Life;
 use super::pieces::FIRST_BYTES;
 use super::scenario::Scenario;
-use sluice_events::dice::Dice;
-use sluice_nodes::names;
 
 /// Slices of the switch.
 const SLICES: u16 = 2;

@@ -2,6 +2,8 @@
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_host::worker::Worker;
+use sluice_nodes::names;
+use sluice_nodes::{ClientSide, WorkerSide};
 use sluice_wire::{Endpoint, Nanos};
 
 use super::event::Event;
@@ -9,8 +11,6 @@ use super::hosts::{ControllerSession, Host};
 use super::limits::RENEW_EVERY;
 use super::oracle::Life;
 use super::rack::Rack;
-use sluice_nodes::names;
-use sluice_nodes::{ClientSide, WorkerSide};
 
 /// How long a host waits for the controller's answer before it asks again.
 const PATIENCE: Nanos = Nanos::from_millis(1);

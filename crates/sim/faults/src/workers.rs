@@ -5,6 +5,8 @@ mod side;
 
 use sluice_control::RingPlace;
 use sluice_host::worker::{Worker, WorkerSettings};
+use sluice_nodes::names;
+use sluice_nodes::{Core, Node};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{Nanos, TaskId};
 
@@ -16,8 +18,6 @@ use super::limits::PROBE_LONGEST;
 use super::oracle::Life;
 use super::pieces::Pieces;
 use super::scenario::Scenario;
-use sluice_nodes::names;
-use sluice_nodes::{Core, Node};
 
 /// A worker's process, if it lives.
 #[derive(Debug)]

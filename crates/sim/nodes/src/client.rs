@@ -2,11 +2,11 @@
 
 use std::mem;
 
+use sluice_events::{Address, PacketId};
 use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
 use sluice_wire::{Nanos, Need, Packet, Payload, Submit, TaskId};
 
 use super::{Call, PacketSource, Scene, Try, keep_room};
-use sluice_events::{Address, PacketId};
 
 /// A call of a client's machine.
 pub type ClientCall<'a> = Call<'a, Client, ClientSettings, Action>;

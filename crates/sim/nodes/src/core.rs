@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
+use sluice_events::PacketId;
 use sluice_wire::{Nanos, Payload, TaskId, TaskType};
 
 use super::Wakeup;
-use sluice_events::PacketId;
 
 /// A task that runs.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@
 
 use std::mem;
 
+use sluice_events::{Address, PacketId};
 use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
 use sluice_wire::{Nanos, Need, Packet, Payload, Reply, ReplyStatus};
 
 use super::core::{Core, Duty, TaskRun};
 use super::{Call, PacketSource, Scene, Try, Wakeup, keep_room};
-use sluice_events::{Address, PacketId};
 
 /// A call of a worker's machine.
 pub type WorkerCall<'a> = Call<'a, Worker, WorkerSettings, Action>;

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;
 
-use sluice_sim::datacenter::run_many_faults;
 use sluice_sim::policy::Policy;
+use sluice_sim::racks::run_many_faults;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -2,9 +2,8 @@
 
 use sluice_testbed::TestbedError;
 use sluice_units::shown;
-use thiserror::Error;
-
 use sluice_workload::WorkloadError;
+use thiserror::Error;
 
 /// Why a point cannot be simulated.
 #[derive(Debug, Error)]

@@ -1,19 +1,19 @@
 //! One policy on one rack under one load: what a curve consists of.
 
 use sluice_control::check_told_apart;
+use sluice_models::server::OrchestratedServer;
+use sluice_stats::{PARTS, Recording, Warmup};
 use sluice_switch::registry::Software;
+use sluice_testbed::Testbed;
+use sluice_testbed::capacity::{CELLS_MAX, Capacity};
+use sluice_testbed::cores_layout::CoresLayout;
+use sluice_testbed::suits::{SliceSuits, Sliced, Suits};
 use sluice_wire::Nanos;
+use sluice_workload::{Arrivals, Class, Requests, Workload};
 
-use crate::capacity::{CELLS_MAX, Capacity};
-use crate::cores_layout::CoresLayout;
 use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
-use crate::stats::{PARTS, Recording, Warmup};
-use crate::suits::{SliceSuits, Sliced, Suits};
-use crate::testbed::Testbed;
-use crate::workload::{Arrivals, Class, Requests, Workload};
-use sluice_models::server::OrchestratedServer;
 
 /// A rate within this share of a trace's own is the trace's own: nobody types all of its digits.
 const TRACE_RATE_OFF_MAX: f64 = 0.005;

@@ -4,19 +4,19 @@
 use core::fmt;
 use std::str::FromStr;
 
+use sluice_models::ideal::Reference;
+use sluice_models::server::Orchestration;
+use sluice_models::sparrow::Sparrow;
 use sluice_switch::registry::{About, Choice};
+use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
-use crate::datacenter::System;
 use crate::error::SimError;
 use crate::fabric::Scheme;
+use crate::racks::System;
 use crate::racks::software::detour;
-use crate::testbed::Testbed;
-use sluice_models::ideal::Reference;
-use sluice_models::server::Orchestration;
-use sluice_models::sparrow::Sparrow;
 
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
+use sluice_models::ideal::Ideal;
+use sluice_models::server::OrchestratedServer;
+use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
+
 use crate::error::SimError;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::racks::{self, Plain};
-use crate::stats::{Counts, Gauges, Measured, Observer, Recorder};
-use sluice_models::ideal::Ideal;
-use sluice_models::server::OrchestratedServer;
 
 impl Point {
     /// One replication: the same number gives the same bytes. Setting `stop` ends it early, without a result.

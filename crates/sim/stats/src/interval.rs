@@ -5,6 +5,7 @@
 //! well as its square is small), and quantiles by rank, between values that were seen.
 
 use core::f64::consts::FRAC_PI_2;
+
 use sluice_outcome::study::{Estimate, Method};
 
 use super::chance::{Chance, powers};

@@ -7,9 +7,9 @@ use sluice_host::orchestrator::{
 };
 use sluice_wire::Nanos;
 use sluice_wire::sizes::QUOTA_MAX;
+use sluice_workload::Class;
 
 use crate::{CoreTimes, Testbed};
-use sluice_workload::Class;
 
 /// Workers that fit a switch's memory.
 const LANES_MAX: u32 = 4_096;

@@ -8,12 +8,12 @@ use sluice_fabric::{
     Answers, Connections, DcqcnSettings, Ecn, FabricError, FabricSettings, FrameSizes, LinkSpeed, Pfc,
     Recovery, Repeat, Topology, WindowSettings,
 };
+use sluice_units as text;
 use sluice_wire::Nanos;
 
 use super::background::{BackgroundFlows, RackHosts};
 use super::tiers::{LeafSpine, TierHosts, Tiers};
 use super::toml_text::span;
-use sluice_units as text;
 
 /// A fabric below hosts. Each key has the default of the crate `sluice-fabric`, which names its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -24,7 +24,6 @@ use sluice_fabric::{FrameSizes, Idle, Topology};
 use sluice_host::slow::SlowTime;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
-
 use sluice_workload::{Class, equal_spans};
 
 pub use background::{BackgroundFlows, RackHosts};

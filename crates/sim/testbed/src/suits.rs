@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use sluice_control::{LabelNames, SliceLabels};
+use sluice_units as text;
 use sluice_wire::TaskType;
 use sluice_wire::serving::{Labels, Serving};
+use sluice_workload::Class;
 
 use crate::Testbed;
-use sluice_units as text;
-use sluice_workload::Class;
 
 /// What the workers of a rack have, its tasks need, and what follows in each slice.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Testbeds as text: spans with their units, and errors that say where and what was meant.
 
 use serde::de::DeserializeOwned;
+use sluice_workload::toml_complaint;
 
 use crate::error::TestbedError;
-use sluice_workload::toml_complaint;
 
 /// Reads TOML; an error has one line, with the place and the nearest known key.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, TestbedError> {

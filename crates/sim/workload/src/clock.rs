@@ -1,9 +1,9 @@
 //! When the next task comes.
 
+use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use super::plan::{Arrivals, Phase, PhasePlan};
-use sluice_events::dice::Dice;
 
 /// The arrival times of everything but a trace.
 #[derive(Clone, Debug)]

@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
+use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use super::text;
 use super::{SERVICE_MAX, WorkloadError};
 use crate::files;
-use sluice_events::dice::Dice;
 
 /// Points of a cumulative distribution.
 #[derive(Clone, Debug, PartialEq)]

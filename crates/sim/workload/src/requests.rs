@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
+use sluice_events::dice::Dice;
 use sluice_wire::{Nanos, TaskType};
 
 use super::class::changed;
 use super::clock::Clock;
 use super::plan::Arrivals;
 use super::{Class, Request, Service, Trace, Workload};
-use sluice_events::dice::Dice;
 
 /// The tasks of a workload in order of time, made one by one.
 #[derive(Clone, Debug)]

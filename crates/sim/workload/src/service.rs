@@ -10,12 +10,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sluice_events::dice::{Dice, EXPONENTIAL_MAX};
 use sluice_wire::Nanos;
 
 use super::parameters::Parameters;
 use super::text::{show_span, unknown};
 use super::{Empirical, Profile, SERVICE_MAX, WorkloadError, moments};
-use sluice_events::dice::{Dice, EXPONENTIAL_MAX};
 
 /// A distribution of service times, such as `exp:10us`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

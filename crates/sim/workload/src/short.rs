@@ -136,7 +136,7 @@ struct Options {
     priority: Option<u8>,
 }
 
-/// Parts `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER`.
+/// Splits `SERVICE,large=SHARE,bytes=NUMBER,type=NUMBER,priority=NUMBER`.
 fn options(text: &str) -> Result<(&str, Options), String> {
     let mut service = text;
     let mut options = Options { large: 0.0, bytes: LARGE_BYTES, task_type: None, priority: None };

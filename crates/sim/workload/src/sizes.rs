@@ -1,11 +1,11 @@
 //! What a class of tasks is where they go by size and nobody says: sizes of one class are as alike as those
 //! of another.
 
+use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 
 use super::Class;
-use sluice_events::dice::Dice;
 
 /// Tasks that are drawn to find out. The same each time: the classes are those of the workload, at every load
 /// and in every replication.

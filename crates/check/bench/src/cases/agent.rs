@@ -13,7 +13,7 @@ pub(super) const TASKS: u32 = INTERVALS * WORKERS as u32 * TASKS_EACH as u32;
 /// Interval ends on the scale.
 pub(super) const INTERVALS: u32 = 4;
 const WORKERS: u16 = 32;
-/// Tasks of a worker in an interval: one a sample.
+/// Tasks that each worker ends in an interval; each is one sample.
 const TASKS_EACH: u64 = 1_000;
 
 pub(super) fn tasks(_: u32) {

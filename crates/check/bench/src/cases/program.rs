@@ -133,7 +133,7 @@ impl<P: Program> Bench<P> {
         }
     }
 
-    /// A pass, and those of what goes round for it.
+    /// A packet's pass and all its recirculations: the last verdict.
     fn pass(&mut self, turn: u32, arrival: Arrival, counted: bool) -> Verdict {
         let mut arrival = arrival;
         loop {

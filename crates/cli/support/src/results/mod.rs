@@ -67,7 +67,7 @@ pub struct Run<'r> {
     pub load: &'r LoadPlan,
     /// Whether it was stopped early.
     pub aborted: bool,
-    /// What stopped it, if that was no signal.
+    /// Why it was stopped early; none if a signal stopped it.
     pub abort_reason: Option<String>,
     /// What happened to the rack.
     pub events: Vec<EventResult>,

@@ -65,15 +65,12 @@ impl Worker {
     /// client no more, nobody can be asked: the task gives up its place.
     pub(super) fn fetch_newest(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Some(work) = &mut self.work else { return };
-        let Some(newest) = work.held.back().filter(|newest| !newest.is_whole) else { return };
-        if work.fetches.is_empty() {
-            return;
-        }
+        let newest = work.held.back().filter(|newest| !newest.is_whole);
+        let (Some(newest), Some(last)) = (newest, work.fetches.len().checked_sub(1)) else { return };
         if newest.asker.at.port == 0 {
             return work.give_up_newest(out);
         }
-        let index = work.fetches.len() - 1;
-        self.ask(now, settings, index, out);
+        self.ask(now, settings, last, out);
     }
 
     /// Asks again for what has been missing for long, and gives up what was asked for often.

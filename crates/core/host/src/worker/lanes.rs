@@ -94,8 +94,8 @@ impl Lanes {
     }
 
     /// Asks again for what a lane's tasks have lacked for long, and lets go those that were asked for often.
-    /// To be called before the room is shared out ([`Self::share_room`]), which then counts what they leave;
-    /// the [`Worker::tick`] that comes after would put a token in the place of each.
+    /// Call this before [`Self::share_room`], so that the room that these tasks free is shared out: otherwise
+    /// the next [`Worker::tick`] would put a token in the place of each.
     pub fn fetch_due(&mut self, lane: usize, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         self.lanes[lane].fetch_due(now, settings, out);
     }

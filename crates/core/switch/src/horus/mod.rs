@@ -22,7 +22,6 @@ mod spine;
 mod updates;
 mod uplink;
 
-pub use crate::program::Mirror;
 pub use average::{Average, RackSize};
 pub use error::HorusError;
 pub use leaf::Horus;

@@ -22,11 +22,10 @@ use super::{Kinds, Left, Rain};
 use crate::config::Config;
 use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
 use crate::horus::{
-    Average, FabricReading, HorusError, Mirror, RackStand, SpineLink, SpineView, Uplink, UplinkStages,
-    submitted,
+    Average, FabricReading, HorusError, RackStand, SpineLink, SpineView, Uplink, UplinkStages, submitted,
 };
 use crate::pipeline::Pass;
-use crate::program::{Parked, Verdict};
+use crate::program::{Mirror, Parked, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::Seats;
 

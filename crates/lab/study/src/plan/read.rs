@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
+use sluice_workload::WorkloadForm;
+use sluice_workload::toml_complaint;
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
 use crate::course::RawCourse;
@@ -10,8 +12,6 @@ use crate::gauge::Gauge;
 use crate::hint;
 use crate::limit::{Limit, Wanted, value_of};
 use crate::numbers;
-use sluice_workload::WorkloadForm;
-use sluice_workload::toml_complaint;
 
 /// Replications that a plan may ask for.
 const REPLICATIONS_MAX: u32 = 1_000;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
+use replay::Replay;
 use sluice_net::clock::monotonic;
 use sluice_net::pin::settle_thread;
 use sluice_net::service::Service;
@@ -21,7 +22,6 @@ use sluice_net::{ClientOptions, NetError, WorkerOptions};
 use sluice_wire::Nanos;
 
 use crate::processor::{HostCosts, TestbedProcessor};
-use replay::Replay;
 
 pub use replay::Player;
 pub use start::ScheduleStart;

@@ -21,10 +21,9 @@ use sluice_net::clock::Clock;
 use sluice_net::pin::settle_thread;
 use sluice_net::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker};
 use sluice_wire::{Endpoint, Nanos, Reply};
+use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
 use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
-
-use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,8 @@ mod slowdowns;
 mod thread;
 
 use sluice_host::agent::AgentSettings;
-use sluice_wire::Nanos;
-
 use sluice_rpc::Remote;
+use sluice_wire::Nanos;
 
 pub use desk::{Desk, Interval};
 pub use lines::{LINES, LINES_FILE, Line, Lines, RING, Reader, Seat};

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sluice_host::agent::{Decision, Mode, Verdict};
+use sluice_rpc::fields::number;
+use sluice_rpc::{Malformed, v1};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{SliceId, WorkerId};
 
 use super::AgentOptions;
 use super::desk::Interval;
-use sluice_rpc::fields::number;
-use sluice_rpc::{Malformed, v1};
 
 /// Workers that a line names one by one.
 const NAMED_MAX: usize = 8;

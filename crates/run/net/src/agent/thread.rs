@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sluice_rpc::v1::ReportIntervalRequest;
+use sluice_rpc::v1::controller_client::ControllerClient;
+use sluice_rpc::{Malformed, RenewedChannel, reason, v1};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Nanos, WorkerId};
 use tokio::runtime::Builder;
@@ -16,9 +19,6 @@ use super::{AgentOptions, said};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::udp::sys;
-use sluice_rpc::v1::ReportIntervalRequest;
-use sluice_rpc::v1::controller_client::ControllerClient;
-use sluice_rpc::{Malformed, RenewedChannel, reason, v1};
 
 /// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
 const LOOKS: u64 = 8;

@@ -7,10 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use sluice_host::client as host;
+use sluice_rpc::shown;
 use sluice_wire::{Nanos, Reply, ReplyStatus, TaskId, WorkerId};
 use tokio::sync::oneshot;
-
-use sluice_rpc::shown;
 
 pub use sluice_host::client::{RefusedWhy, UnknownWhy};
 

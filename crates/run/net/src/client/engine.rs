@@ -9,6 +9,7 @@ use sluice_control::ClientHello;
 use sluice_host::client::{
     Action, Bundle, Client, ClientSettings, Outcome as HostOutcome, Submission, still_counts,
 };
+use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
 use super::ended::{Completion, Ended, Outcome, RefusedWhy};
@@ -20,7 +21,6 @@ use crate::clock::Clock;
 use crate::parts::parts;
 use crate::payloads::{Payloads, received};
 use crate::udp::{Outbox, Socket, Wait};
-use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 
 /// How often tasks that wait to be sent are looked through for deadlines that passed.
 const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);

@@ -9,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng as _, SeedableRng as _};
+use sluice_rpc::Remote;
+use sluice_rpc::registrar::Controllers;
 use sluice_wire::TaskType;
 
 use super::{Client, ClientOptions, ClientReport};
 use crate::NetError;
-use sluice_rpc::Remote;
-use sluice_rpc::registrar::Controllers;
 
 /// A client for each spine.
 #[derive(Debug)]

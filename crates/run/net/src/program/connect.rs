@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use sluice_rpc::{ClientTls, Remote};
+
 use crate::NetError;
 use crate::client::{ClientOptions, SpineClients};
-use sluice_rpc::{ClientTls, Remote};
 
 /// Where a controller is, if nobody says otherwise.
 pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";

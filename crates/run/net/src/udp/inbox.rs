@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use sluice_netem::{DelayQueue, DelayedBytes};
+use sluice_netem::{FaultCounts, FaultPlan, Faults};
 use sluice_wire::{Endpoint, Nanos};
 
 use super::ring::{BATCH, ReceiveRing};
 use crate::clock::Clock;
-use sluice_netem::{DelayQueue, DelayedBytes};
-use sluice_netem::{FaultCounts, FaultPlan, Faults};
 
 /// Overtaken packets that a socket holds at most.
 pub(super) const HELD_MAX: usize = 4_096;

@@ -3,6 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use sluice_netem::DelayQueue;
+use sluice_netem::{FaultCounts, FaultPlan, Faults};
 use sluice_wire::{Endpoint, Nanos};
 
 use super::inbox::HELD_MAX;
@@ -10,8 +12,6 @@ use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
 use super::sys;
-use sluice_netem::DelayQueue;
-use sluice_netem::{FaultCounts, FaultPlan, Faults};
 
 /// Peers whose refusal is remembered until somebody asks.
 const REFUSED_MAX: usize = 64;

@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use sluice_netem::FaultPlan;
+use sluice_rpc::Remote;
+
 use super::ServerMemory;
 use crate::NetError;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
-use sluice_netem::FaultPlan;
-use sluice_rpc::Remote;
 
 /// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]

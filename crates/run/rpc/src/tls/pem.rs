@@ -6,7 +6,6 @@ use std::path::Path;
 use sluice_system::{Attempt, advice};
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-
 use webpki::EndEntityCert;
 
 use crate::RpcError;

@@ -394,7 +394,8 @@ impl Runner {
         }
     }
 
-    /// Whoever is registered at a spine that is lost asks at once where to go.
+    /// Tells whoever runs the spines' controllers whether this spine's switch lives. If it is lost, all
+    /// waiting calls are answered, so that registered hosts ask at once where to go.
     fn tell_above(&mut self, lives: bool) {
         let ControllerObserver::Above(desk) = &self.told_to else { return };
         desk(SpineEvent::Lives(lives));

@@ -18,7 +18,7 @@ pub use guard::Guard;
 pub use server::RpcServer;
 pub use tables::{LocalSwitch, serve_tables};
 
-/// The services of `proto/sluice/v1`; the messages are `net`'s.
+/// The services of `proto/sluice/v1`; the messages are `rpc`'s.
 #[allow(unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
 pub mod services {
     tonic::include_proto!("sluice.v1");

@@ -1,7 +1,9 @@
 //! What happens to the clients of a fault run (`nodes::client`), and the application that offers them
 //! tasks.
 
+use sluice_events::{Mail, PacketId};
 use sluice_host::client::{self, Client, Outcome, Submission, Urgency};
+use sluice_nodes::{ClientCall, ClientSide, Node};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Incarnation, Nanos, Payload, Submit, TaskId, TaskType};
@@ -16,8 +18,6 @@ use crate::oracle::{Ending, request};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
-use sluice_events::{Mail, PacketId};
-use sluice_nodes::{ClientCall, ClientSide, Node};
 
 /// A label that no worker has.
 const NOBODYS: Labels = Labels(1 << 2);

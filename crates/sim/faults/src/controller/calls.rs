@@ -1,6 +1,7 @@
 //! What the controllers of a run hear, say and do.
 
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told};
+use sluice_nodes::Wakeup;
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Nanos, Term};
 
@@ -11,7 +12,6 @@ use crate::inspection::nothing_is_due;
 use crate::network::CALLS;
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
-use sluice_nodes::Wakeup;
 
 impl Rack<'_> {
     /// The controller finds the switch, if both are there.

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use sluice_events::{Address, Mail};
 use sluice_switch::{Arrival, Verdict};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Dispatch, Handle, Nanos, Packet, Place, Submit, Term};
@@ -11,7 +12,6 @@ use crate::hosts::SWITCH;
 use crate::limits::FAULTS_END;
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
-use sluice_events::{Address, Mail};
 
 /// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
 const PASS: Nanos = Nanos::from_micros(20);

@@ -1,6 +1,8 @@
 //! What happens to the workers of a fault run (`nodes::worker`).
 
+use sluice_events::PacketId;
 use sluice_host::worker::{self, Outlook, Worker};
+use sluice_nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
 use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 
 use super::WorkerProcess;
@@ -11,8 +13,6 @@ use crate::oracle::{Life, answer, fails};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
 use crate::replay_log::Who;
-use sluice_events::PacketId;
-use sluice_nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
 
 impl Rack<'_> {
     /// A process starts, with all workers that live in it.

@@ -1,12 +1,12 @@
 //! Who decides where a task waits and which worker takes it.
 
+use sluice_events::dice::Dice;
+use sluice_stats::Level;
 use sluice_wire::Nanos;
 
 use super::least::Least;
 use super::queues::{Lines, Queue};
 use super::task::Task;
-use sluice_events::dice::Dice;
-use sluice_stats::Level;
 
 /// Holds the tasks that wait. It is told of everything, in the order of time, and knows all there is to know.
 pub trait Discipline {

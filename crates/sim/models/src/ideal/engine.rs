@@ -2,13 +2,13 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use sluice_wire::Nanos;
+use sluice_workload::Request;
 
 use super::disciplines::Discipline;
 use super::least::Least;
 use super::task::Task;
-use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
-use sluice_workload::Request;
 
 /// When an idle worker finishes.
 const NEVER: u64 = u64::MAX;

@@ -15,11 +15,10 @@ mod tournament;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sluice_wire::Nanos;
-
 use disciplines::{Anyone, Immediate, InTurn, Jbsq, ShorterOfTwo, Shortest};
 use sluice_events::dice::Dice;
 use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
+use sluice_wire::Nanos;
 use sluice_workload::Request;
 
 pub use disciplines::{Central, Discipline};

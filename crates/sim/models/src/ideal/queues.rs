@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use sluice_stats::Level;
 use sluice_wire::Nanos;
 
 use super::task::Task;
-use sluice_stats::Level;
 
 /// Tasks for which there is room from the start.
 const ROOM: usize = 1_024;

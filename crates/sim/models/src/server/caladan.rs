@@ -10,12 +10,12 @@
 
 use std::collections::VecDeque;
 
-use sluice_wire::Nanos;
-
-use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use sluice_events::dice::Dice;
 use sluice_stats::Observer;
 use sluice_testbed::{CoreTimes, Testbed};
+use sluice_wire::Nanos;
+
+use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 
 #[derive(Debug)]
 pub(super) struct Caladan {

@@ -11,14 +11,14 @@
 use std::collections::VecDeque;
 
 use sluice_host::orchestrator::PRIORITIES;
-use sluice_wire::Nanos;
-
-use super::orchestration::Preempts;
-use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use sluice_stats::Observer;
 use sluice_testbed::cores_layout::priorities;
 use sluice_testbed::{CoreTimes, Testbed};
+use sluice_wire::Nanos;
 use sluice_workload::Class;
+
+use super::orchestration::Preempts;
+use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 
 #[derive(Debug)]
 pub(super) struct Dispatcher {

@@ -17,20 +17,19 @@ mod spread;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sluice_host::orchestrator::{
-    Assignment, Balancing, CORES_MAX, NicSettings, OrchestratorSetupError, PRIORITIES, SERVICES_MAX,
-    SchedulingOrder,
-};
-use sluice_wire::Nanos;
-
 use caladan::Caladan;
 use dispatcher::Dispatcher;
 pub use orchestration::{Orchestration, OrchestrationError, Preempts};
 use ringleader::RingLeader;
 use run::{Orchestrates, ServerRun};
 use sluice_events::dice::Dice;
+use sluice_host::orchestrator::{
+    Assignment, Balancing, CORES_MAX, NicSettings, OrchestratorSetupError, PRIORITIES, SERVICES_MAX,
+    SchedulingOrder,
+};
 use sluice_stats::{Counts, Measured, Recorder};
 use sluice_testbed::Testbed;
+use sluice_wire::Nanos;
 use sluice_workload::{Class, Request};
 use spread::SpreadQueues;
 

@@ -4,10 +4,9 @@ use core::fmt;
 
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda};
 use sluice_switch::registry::About;
+use sluice_testbed::CoreTimes;
 use sluice_units::{WholeSpan, span};
 use sluice_wire::Nanos;
-
-use sluice_testbed::CoreTimes;
 
 /// How a server's requests get to its cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,14 +14,14 @@ use sluice_host::orchestrator::{
     HostCall, LoadHint, Nic, NicSettings, OrchestratorError, OrchestratorSetupError, Priority, RequestHandle,
     RunSlice, SERVICES_MAX, ServiceId, Trigger,
 };
-use sluice_wire::Nanos;
-
-use super::batch::{BATCH, BatchService};
-use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 use sluice_stats::Observer;
 use sluice_testbed::CoreTimes;
 use sluice_testbed::cores_layout::priorities;
+use sluice_wire::Nanos;
 use sluice_workload::Class;
+
+use super::batch::{BATCH, BatchService};
+use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 
 /// The paper's (§4.4), where the testbed says nothing of it.
 const MOVES_EVERY: Nanos = Nanos::from_micros(5);

@@ -2,10 +2,9 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sluice_wire::Nanos;
-
 use sluice_events::{Address, EventEngine, SpanLanes, TimerId, WorldEvent};
 use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
+use sluice_wire::Nanos;
 use sluice_workload::Request;
 
 /// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.

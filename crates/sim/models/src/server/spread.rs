@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
+use sluice_events::dice::Dice;
+use sluice_stats::Observer;
 use sluice_wire::Nanos;
 
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
-use sluice_events::dice::Dice;
-use sluice_stats::Observer;
 
 #[derive(Debug)]
 pub(super) struct SpreadQueues {

@@ -6,14 +6,14 @@ use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BinaryHeap, VecDeque};
 
-use sluice_host::sparrow::{JobId, Reservations, SparrowScheduler, ToWorker};
-use sluice_wire::Nanos;
-
-use super::settings::{Sparrow, way};
 use sluice_events::dice::Dice;
+use sluice_host::sparrow::{JobId, Reservations, SparrowScheduler, ToWorker};
 use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
 use sluice_testbed::{Testbed, WorkerTimes};
+use sluice_wire::Nanos;
 use sluice_workload::Request;
+
+use super::settings::{Sparrow, way};
 
 /// So many tasks may be held back at clients; what comes above that is given up, as in a rack.
 const BACKLOG_MAX: usize = 1 << 20;

@@ -3,10 +3,9 @@
 use core::fmt;
 
 use sluice_switch::registry::About;
+use sluice_testbed::Testbed;
 use sluice_units::WholeSpan;
 use sluice_wire::Nanos;
-
-use sluice_testbed::Testbed;
 
 /// What a message takes of a scheduler's core: half of what a decision takes behind sockets, as for `server`.
 const MESSAGE: Nanos = Nanos::from_micros(3);

@@ -3,13 +3,13 @@
 //! Fabric and world each have their events; what comes first happens first. A packet has its turn from when
 //! it was sent, so that where nothing waits all happens as without a fabric.
 
+use sluice_events::{Address, EventTurn, Id, Mail, PacketId, Reused, World};
 use sluice_fabric::{FabricCounts, FabricError, FabricStep, HostId, Parcel};
+use sluice_stats::Gauges;
 use sluice_wire::Nanos;
 
 use super::gauges::fabric_gauges;
 use super::joined::{JoinedFabric, frame_bytes};
-use crate::events::{Address, EventTurn, Id, Mail, PacketId, Reused, World};
-use crate::stats::Gauges;
 
 /// A fabric, and what is under way on it that is not its own. `T` is what has to come and is no packet.
 #[derive(Debug)]

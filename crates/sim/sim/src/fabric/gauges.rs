@@ -1,9 +1,8 @@
 //! What a fabric counted, as gauges.
 
 use sluice_fabric::{FabricCounts, Gaps};
+use sluice_stats::Gauges;
 use sluice_wire::Nanos;
-
-use crate::stats::Gauges;
 
 /// What a fabric counted between two moments, and how flows paused.
 pub(crate) fn fabric_gauges(

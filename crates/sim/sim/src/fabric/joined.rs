@@ -3,13 +3,13 @@
 #[cfg(test)]
 use sluice_fabric::{Ecn, FabricSettings};
 use sluice_fabric::{Fabric, FabricError, FlowArrivals, Topology, Traffic};
+use sluice_testbed::{BackgroundFlows, FabricTestbed, Testbed};
 use sluice_wire::roce::write_len;
 use sluice_wire::{INLINE_BYTES, JOB_TASKS_MAX, Nanos, Packet, SLOT_HEAD_BYTES, encoded_len};
+use sluice_workload::{Class, published_sizes};
 
 use super::scheme::Scheme;
 use super::settings::settings_of;
-use crate::testbed::{BackgroundFlows, FabricTestbed, Testbed};
-use crate::workload::{Class, published_sizes};
 
 /// Ethernet, IPv4 and UDP before a packet, and what a frame takes beside its bytes: preamble, check, gap.
 const AROUND_BYTES: u32 = 14 + 20 + 8 + 24;

@@ -24,9 +24,9 @@ pub use scheme::Scheme;
 use settings::settings_of;
 
 use crate::error::SimError;
-use crate::stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
-use crate::testbed::FabricTestbed;
-use crate::workload::Flows;
+use sluice_stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
+use sluice_testbed::FabricTestbed;
+use sluice_workload::Flows;
 
 /// Events between two looks at whether the run is to stop.
 const EVENTS_A_LOOK: u32 = 1 << 14;

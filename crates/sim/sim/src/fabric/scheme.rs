@@ -5,9 +5,8 @@ use core::fmt;
 use sluice_fabric::{Conga, Drill, LetFlow, PathBalancer, Scope};
 use sluice_host::pacer::{Alpha, GapShare, PacerSettings};
 use sluice_switch::registry::About;
+use sluice_testbed::{FabricTestbed, FlowletThreshold};
 use sluice_wire::Nanos;
-
-use crate::testbed::{FabricTestbed, FlowletThreshold};
 
 /// How flows get their paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! A testbed's fabric under a scheme.
 
 use sluice_fabric::{FabricSettings, FlowSpec, HostId, Idle, Topology};
+use sluice_testbed::FabricTestbed;
 use sluice_wire::Nanos;
 
 use super::scheme::Scheme;
-use crate::testbed::FabricTestbed;
 
 /// How hosts and switches behave under a scheme, and a frame's round trip over the longest path; an error is
 /// one line that says what to change.

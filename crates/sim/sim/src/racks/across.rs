@@ -3,15 +3,15 @@
 use std::thread;
 
 use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
+use sluice_stats::{Counts, Diary, Gauges};
+use sluice_testbed::{RackHosts, Servers, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 use super::below::{Below, FabricHosts};
 use super::*;
 use crate::fabric::JoinedFabric;
 use crate::policy::Policy;
-use crate::stats::{Counts, Diary, Gauges};
-use crate::testbed::{RackHosts, Servers, Testbed};
-use crate::workload::Workload;
 
 const END: Nanos = Nanos::from_millis(10);
 

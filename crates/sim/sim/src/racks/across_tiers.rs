@@ -4,7 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
+use sluice_stats::{Counts, Diary, Gauges};
+use sluice_testbed::{Outage, RackLayout, Testbed, TierHosts};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 use super::below::{Below, FabricHosts};
 use super::placement::Placement;
@@ -15,9 +18,6 @@ use super::{replicate_below_spines, run};
 use crate::fabric::JoinedFabric;
 use crate::point::Point;
 use crate::policy::Policy;
-use crate::stats::{Counts, Diary, Gauges};
-use crate::testbed::{Outage, RackLayout, Testbed, TierHosts};
-use crate::workload::Workload;
 
 const END: Nanos = Nanos::from_millis(10);
 

@@ -7,15 +7,14 @@
 
 use sluice_control::WorkerGrant;
 use sluice_host::agent::{Agent, AgentSettings, Decision, Sample, Verdict};
+use sluice_nodes::names;
+use sluice_stats::{Depths, Ended};
+use sluice_testbed::Testbed;
+use sluice_testbed::agents;
 use sluice_units::Adaptive;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
-
-use crate::agents;
-use crate::names;
-use crate::stats::{Depths, Ended};
-use crate::testbed::Testbed;
 
 /// The agents of a rack.
 #[derive(Debug)]

@@ -9,6 +9,7 @@
 
 use sluice_control::{Action, Answer, ClientHello, Event, WorkerHello};
 use sluice_host::agent::Decision;
+use sluice_nodes::names;
 use sluice_switch::Arrival;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::TableOp;
@@ -19,7 +20,6 @@ use super::places::{LEAVES, Scheduled};
 use super::switch::SwitchPass;
 use super::watch::TaskWatch;
 use super::world::{RackLead, SimulatedRacks};
-use crate::names;
 
 /// What a step on the switch takes the controller, there and back. A worker that moves is away for four.
 const STEP: Nanos = Nanos::from_micros(25);

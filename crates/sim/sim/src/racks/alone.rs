@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use sluice_events::{LinkQueue, OneWay};
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Program};
+use sluice_testbed::Testbed;
+use sluice_testbed::cores_layout::CoresLayout;
 use sluice_wire::{Epoch, Nanos};
 
 use super::below::Below;
@@ -21,10 +24,7 @@ use super::switch::{SwitchNode, SwitchProgram};
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, RackLead, SimulatedRacks, join};
-use crate::cores_layout::CoresLayout;
-use crate::events::{LinkQueue, OneWay};
 use crate::point::Point;
-use crate::testbed::Testbed;
 
 impl<O: TaskWatch> SimulatedRacks<O> {
     /// The rack of a point, with the hosts that go with `choice`.

@@ -8,16 +8,16 @@
 //! long as a pass in each. Left out: what is fetched takes the way of an idle fabric, and marks mean nothing
 //! to racks' packets.
 
+use sluice_events::{Address, PacketId};
 use sluice_fabric::{FabricError, HostId};
+use sluice_stats::Gauges;
 use sluice_switch::WriteAhead;
+use sluice_testbed::{RackHosts, Testbed, TierHosts};
 use sluice_wire::Nanos;
 
 use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, WORKERS};
 use super::servers::{Servers, Written};
-use crate::events::{Address, PacketId};
 use crate::fabric::{Crossing, JoinedFabric, Leg, write_bytes};
-use crate::stats::Gauges;
-use crate::testbed::{RackHosts, Testbed, TierHosts};
 
 /// Where the nodes of racks are on a fabric.
 #[derive(Debug)]

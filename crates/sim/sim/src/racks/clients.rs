@@ -9,17 +9,17 @@ mod side;
 use std::collections::VecDeque;
 
 use sluice_control::ClientGrant;
+use sluice_events::dice::Dice;
+use sluice_events::{Address, ClockId};
 use sluice_host::client::{Action, Client, ClientSettings, Submission, Urgency};
+use sluice_nodes::{Node, TaskTag};
 use sluice_wire::{Incarnation, Nanos, Payload, Serial, TaskType};
+use sluice_workload::{Class, Request, Requests};
 
 use super::control::START;
 use super::guess::Guesses;
 use super::places::{CLIENTS, LEAVES};
 use super::setup::{ClassNeeds, RackSetup};
-use crate::dice::Dice;
-use crate::events::{Address, ClockId};
-use crate::nodes::{Node, TaskTag};
-use crate::workload::{Class, Request, Requests};
 
 /// All clients' machines.
 #[derive(Debug)]

@@ -5,8 +5,11 @@
 //! beginning, and come back with their leaf. Its steps take no time; when it hears of a death is the run's
 //! affair. Fault runs have the controllers that run live instead (`faults/above.rs` and `faults/racks.rs`).
 
+use sluice_events::dice::Dice;
 use sluice_switch::Config;
-use sluice_switch::horus::{Mirror, SpineLink};
+use sluice_switch::Mirror;
+use sluice_switch::horus::SpineLink;
+use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, share, token_cells};
 use sluice_wire::tables::{ClientRow, SliceRow, TableOp, WorkerRow};
@@ -19,8 +22,6 @@ use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
 use super::switch::{SwitchNode, SwitchProgram};
 use super::system::System;
-use crate::dice::Dice;
-use crate::testbed::{SwitchTimes, Testbed};
 
 pub(super) const START: Serial = Serial(0);
 /// What a REJECT advises.

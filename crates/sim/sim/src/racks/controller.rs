@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use sluice_control::{
     Action, Answer, CallId, ClientGrant, ClientHello, Controller, Event, WorkerGrant, WorkerHello,
 };
+use sluice_nodes::Wakeup;
 use sluice_switch::Program;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::TableOp;
@@ -16,7 +17,6 @@ use sluice_wire::{Nanos, SliceId};
 
 use super::servers::Servers;
 use super::setup::RackSetup;
-use crate::nodes::Wakeup;
 
 /// When hosts register.
 const BEGINNING: Nanos = Nanos(0);
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::point::Point;
     use crate::policy::Policy;
-    use crate::testbed::Testbed;
-    use crate::workload::Workload;
+    use sluice_testbed::Testbed;
+    use sluice_workload::Workload;
 
     fn point() -> Point {
         Point {

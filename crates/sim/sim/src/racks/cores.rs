@@ -12,15 +12,15 @@ mod side;
 use std::collections::VecDeque;
 use std::mem;
 
+use sluice_events::TimerId;
 use sluice_host::orchestrator::{
     CoreId, CoreScheduler, Nic, OrchestratorError, Priority, RequestHandle, ScheduledRequest,
 };
 use sluice_host::worker::{Action, Lanes, Worker, WorkerSettings};
+use sluice_nodes::{Node, TaskRun};
+use sluice_testbed::cores_layout::{CoresLayout, id};
 use sluice_wire::Nanos;
 
-use crate::cores_layout::{CoresLayout, id};
-use crate::events::TimerId;
-use crate::nodes::{Node, TaskRun};
 use crate::point::Point;
 
 /// What a descriptor takes of the NIC's buffer: requests' bytes lie in the host's memory.

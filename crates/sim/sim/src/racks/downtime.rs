@@ -1,8 +1,7 @@
 //! Which switches are out when, in a testbed's outages.
 
+use sluice_testbed::RackLayout;
 use sluice_wire::Nanos;
-
-use crate::testbed::RackLayout;
 
 /// A switch that may be out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

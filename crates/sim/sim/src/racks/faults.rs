@@ -13,15 +13,6 @@ mod scenario;
 
 use std::ops::Range;
 
-use sluice_wire::Nanos;
-
-use super::downtime::OutageStep;
-use super::placement::Placement;
-use super::places::{LEAVES, Scheduled};
-use super::system::System;
-use super::world::SimulatedRacks;
-use crate::faults::{Broken, Many, Tally, run_each};
-use crate::policy::Policy;
 use above::Above;
 use desk::RENEW;
 use knowledge::Renewals;
@@ -30,6 +21,15 @@ use racks::Leads;
 use scenario::{
     AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END, UNDER_WAY,
 };
+use sluice_faults::{Broken, Many, Tally, run_each};
+use sluice_wire::Nanos;
+
+use super::downtime::OutageStep;
+use super::placement::Placement;
+use super::places::{LEAVES, Scheduled};
+use super::system::System;
+use super::world::SimulatedRacks;
+use crate::policy::Policy;
 
 /// One run of a system, from its seed to the closing of the books.
 ///
@@ -150,7 +150,7 @@ impl Trial<'_> {
             let Some((at, what)) = self.datacenter.world.next() else { return Ok(()) };
             let now = self.datacenter.world.now;
             self.datacenter.pools[0].meter.observer.goes_on(now);
-            if now == end && matches!(what, crate::events::WorldEvent::Scheduled(Scheduled::Look)) {
+            if now == end && matches!(what, sluice_events::WorldEvent::Scheduled(Scheduled::Look)) {
                 return Ok(());
             }
             self.datacenter.happens(at, what);

@@ -1,8 +1,7 @@
 //! How long a task will take, as far as somebody knows.
 
+use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
-
-use crate::dice::Dice;
 
 /// Guesses of drawn times, each off by a factor of its own, normal around 1.
 #[derive(Debug)]

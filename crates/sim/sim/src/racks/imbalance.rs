@@ -1,6 +1,6 @@
 //! How much longer the longest of a pool's queues is than the mean (Horus §5.2, Figure 12a).
 
-use crate::stats::Distribution;
+use sluice_stats::Distribution;
 
 /// A look's thousandths.
 const UNIT: f64 = 1_000.0;

@@ -1,8 +1,7 @@
 //! What a pool's tasks took, interval by interval (Horus §4.3, Figure 9).
 
+use sluice_stats::{Depths, Ended};
 use sluice_wire::Nanos;
-
-use crate::stats::{Depths, Ended};
 
 /// The interval that goes on, and those that have ended.
 #[derive(Debug, Default)]

@@ -1,10 +1,9 @@
 //! What a run counts beside its tasks' times: packets, queues, idleness.
 
+use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
+use sluice_testbed::suits::Suits;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
-
-use crate::stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
-use crate::suits::Suits;
 
 /// Everything that is measured in one run. Counts and averages are of the measured span.
 #[derive(Debug)]

@@ -6,13 +6,13 @@
 //! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
 //! as their leaves. Where the controllers that run live lead it, these hear of all that by themselves.
 
+use sluice_nodes::ClientSide;
 use sluice_wire::Epoch;
 
 use super::control::Control;
 use super::downtime::{FabricSwitch, OutageStep};
 use super::watch::TaskWatch;
 use super::world::{HostAdmission, SimulatedRacks};
-use crate::nodes::ClientSide;
 
 impl<O: TaskWatch> SimulatedRacks<O> {
     /// The next step of the testbed's outages is due.

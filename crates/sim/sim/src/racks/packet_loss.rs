@@ -3,11 +3,10 @@
 //! It is drawn for each pool from a stream of its own: what one pool sends decides nothing about another's
 //! packets.
 
+use sluice_events::dice::Dice;
+use sluice_events::{Copies, FaultInjector, Transit};
+use sluice_testbed::{Faults, Rates};
 use sluice_wire::{Nanos, Packet};
-
-use crate::dice::Dice;
-use crate::events::{Copies, FaultInjector, Transit};
-use crate::testbed::{Faults, Rates};
 
 /// The pools' streams.
 #[derive(Debug)]

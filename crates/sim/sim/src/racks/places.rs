@@ -1,7 +1,8 @@
 //! Where everybody is: a node for each kind, a place for each of them. And the world that they are in.
 
+use sluice_events::{Address, Links, World};
+
 use super::packet_loss::PoolLoss;
-use crate::events::{Address, Links, World};
 
 pub(super) const CLIENTS: Address = Address::node(0);
 pub(super) const SPINES: Address = Address::node(1);

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use sluice_stats::{Diary, DiaryEntry, Observer, Warmup};
 use sluice_switch::horus::FabricReading;
+use sluice_testbed::{Faults, RackLayout, Rates, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
 use super::placement::Placement;
 use super::run;
@@ -12,9 +15,6 @@ use super::watch::Plain;
 use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
-use crate::stats::{Diary, DiaryEntry, Observer, Warmup};
-use crate::testbed::{Faults, RackLayout, Rates, Testbed};
-use crate::workload::Workload;
 
 const HORUS: System = System::Horus(FabricReading {
     as_published: false,

@@ -8,16 +8,16 @@
 //! about them) and what a NIC takes to place a WRITE.
 
 use sluice_control::{RingOffer, ServerHello};
+use sluice_events::Address;
+use sluice_nodes::names;
 use sluice_switch::{Program, WriteAhead};
+use sluice_testbed::Testbed;
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Dispatch, Nanos, Place, Psn, Qpn, SliceId};
 
 use super::places::{LEAVES, RackLinks, WORKERS};
 use super::setup::RackSetup;
-use crate::events::Address;
 use crate::fabric::write_bytes;
-use crate::names;
-use crate::testbed::Testbed;
 
 /// All servers of a rack.
 #[derive(Debug, Default)]

@@ -2,10 +2,16 @@
 //! its hosts say of themselves.
 
 use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
+use sluice_events::dice::Dice;
 use sluice_host::client::ClientSettings;
 use sluice_host::worker::{EarlySettings, WorkerSettings};
+use sluice_nodes::names;
 use sluice_switch::Config;
 use sluice_switch::registry::{Choice, Software};
+use sluice_testbed::Testbed;
+use sluice_testbed::capacity::Capacity;
+use sluice_testbed::cores_layout::CoresLayout;
+use sluice_testbed::suits::Suits;
 use sluice_wire::registrations::Sizes;
 use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, token_cells};
@@ -13,17 +19,11 @@ use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{
     Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
 };
+use sluice_workload::Class;
 
 use super::guess::Guesses;
 use super::places::{CLIENTS, LEAVES, WORKERS};
-use crate::capacity::Capacity;
-use crate::cores_layout::CoresLayout;
-use crate::dice::Dice;
-use crate::names;
 use crate::point::Point;
-use crate::suits::Suits;
-use crate::testbed::Testbed;
-use crate::workload::Class;
 
 const START: Serial = Serial(0);
 /// What falls due then never does.

@@ -3,11 +3,10 @@
 //! Packets pass the switch, go to the server, wait there for its core, and go back through the switch. Each
 //! that comes takes half of a decision, since a task and a token make one; what a decision sends is in it.
 
+use sluice_events::LaneId;
 use sluice_switch::registry::Software;
+use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
-
-use crate::events::LaneId;
-use crate::testbed::Testbed;
 
 /// The server's one core.
 #[derive(Debug)]

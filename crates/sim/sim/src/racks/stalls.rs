@@ -1,10 +1,9 @@
 //! Interference: times in which a worker's core does something else, and a time in which some are slow.
 
+use sluice_events::dice::Dice;
 use sluice_host::slow::SlowTime;
+use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
-
-use crate::dice::Dice;
-use crate::testbed::Testbed;
 
 /// The workers' cores. What one is at takes longer by the stalls that fall into it, and by its slowness.
 #[derive(Debug)]
@@ -85,7 +84,7 @@ fn gap(dice: &mut Dice, mean_ns: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::Slow;
+    use sluice_testbed::Slow;
 
     #[test]
     fn only_the_workers_that_are_named_are_slow() {

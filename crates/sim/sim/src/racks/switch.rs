@@ -5,16 +5,16 @@ mod side;
 
 pub(super) use side::SwitchPass;
 
-use sluice_switch::horus::{Horus, HorusError, Mirror, RackSize, Spine, SpineLink};
+use sluice_events::Port;
+use sluice_switch::horus::{Horus, HorusError, RackSize, Spine, SpineLink};
 use sluice_switch::racksched::RackSched;
 use sluice_switch::rain::RainLeaf;
-use sluice_switch::{Config, Program};
+use sluice_switch::{Config, Mirror, Program};
+use sluice_testbed::SwitchTimes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Generation, Serial, SliceId, WorkerId};
 
 use super::system::System;
-use crate::events::Port;
-use crate::testbed::SwitchTimes;
 
 /// Queues that are compared where RackSched chooses; one is any.
 const SAMPLES: u8 = 2;

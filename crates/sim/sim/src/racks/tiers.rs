@@ -1,5 +1,6 @@
 //! Racks below spines: everybody is let in by the controller above before the first request.
 
+use sluice_events::dice::Dice;
 use sluice_wire::{Epoch, Nanos};
 
 use super::below::Below;
@@ -18,7 +19,6 @@ use super::system::System;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
-use crate::dice::Dice;
 use crate::point::Point;
 
 /// The first life of all switches.

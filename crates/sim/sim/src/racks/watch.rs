@@ -1,9 +1,8 @@
 //! Who is told of each task in a datacenter: what curves are told, and what fault runs ask beside.
 
 use sluice_host::client::Outcome;
+use sluice_stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
 use sluice_wire::{Nanos, Submit, TaskId};
-
-use crate::stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
 
 /// An observer that may also want to know what tasks became of on their way.
 pub(crate) trait TaskWatch: Observer {

@@ -6,8 +6,12 @@ mod side;
 use std::mem;
 
 use sluice_control::WorkerGrant;
+use sluice_events::TimerId;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_nodes::{Core, Node, Wakeup};
 use sluice_switch::registry::Choice;
+use sluice_testbed::cores_layout::CoresLayout;
+use sluice_testbed::{Testbed, WorkerTimes};
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
@@ -19,11 +23,7 @@ use super::places::{LEAVES, RackWorld, WORKERS};
 use super::servers::Servers;
 use super::setup::{RackSetup, settings_below_spines, worker_settings};
 use super::stalls::Cores;
-use crate::cores_layout::CoresLayout;
-use crate::events::TimerId;
-use crate::nodes::{Core, Node, Wakeup};
 use crate::point::Point;
-use crate::testbed::{Testbed, WorkerTimes};
 
 /// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
 /// 230 bytes.

@@ -3,8 +3,13 @@
 
 use std::convert::Infallible;
 
+use sluice_events::{Address, LaneId, Mail, PacketId, WorldEvent};
 use sluice_fabric::FabricError;
 use sluice_host::client::still_counts;
+use sluice_nodes::{PacketPool, PacketSource, Scene, WorkerSide};
+use sluice_stats::{Counts, Depths, Gauges};
+use sluice_testbed::suits::Suits;
+use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::{Nanos, Packet, TaskType};
 
 use super::below::Below;
@@ -22,11 +27,6 @@ use super::switch::SwitchNode;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use crate::error::SimError;
-use crate::events::{Address, LaneId, Mail, PacketId, WorldEvent};
-use crate::nodes::{PacketPool, PacketSource, Scene, WorkerSide};
-use crate::stats::{Counts, Depths, Gauges};
-use crate::suits::Suits;
-use crate::testbed::{SwitchTimes, Testbed};
 
 /// Of racks below spines, events between two looks at whether all tasks have ended: there are many machines
 /// to ask. A power of two.

@@ -2,19 +2,19 @@
 
 use std::sync::atomic::AtomicBool;
 
+use sluice_stats::{Distribution, Measured, Recorder, Warmup, summarize};
 use sluice_switch::pipeline::Layout;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Refusals, Verdict};
+use sluice_testbed::Testbed;
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet};
+use sluice_workload::Workload;
 
 use super::EVENTS_A_LOOK;
 use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
-use crate::stats::{Distribution, Measured, Recorder, Warmup, summarize};
-use crate::testbed::Testbed;
-use crate::workload::Workload;
 
 /// Rain, but for what one of its packets meets.
 #[derive(Debug)]

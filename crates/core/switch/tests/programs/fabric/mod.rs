@@ -9,7 +9,8 @@ mod rain;
 mod rows;
 mod spine;
 
-use sluice_switch::horus::{FabricReading, Horus, Mirror, RackSize, Spine, SpineLink};
+use sluice_switch::Mirror;
+use sluice_switch::horus::{FabricReading, Horus, RackSize, Spine, SpineLink};
 use sluice_switch::{Arrival, Config, Program, Refusal, Verdict};
 use sluice_wire::tables::{ClientRow, SliceRow, TableAnswer, TableOp, WorkerRow};
 use sluice_wire::{

@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use flow::WriteFlow;
+use options::AHEAD;
 use sluice_host::pacer::{Pacer, PacerCounts, PacerError};
 use sluice_wire::Nanos;
 
 use crate::NetError;
 use crate::clock::{monotonic, thread_cpu};
 use crate::udp::sys::sharpen_timers;
-use flow::WriteFlow;
-use options::AHEAD;
 pub use options::{WaitsBy, WriteLeft, WriteSenderOptions};
 
 /// So long a sleep at most, so that the end is heard of.

@@ -2,6 +2,7 @@
 
 use sluice_control::WorkerHello;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
+use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
 
 use super::options::LaneServerOptions;
@@ -10,7 +11,6 @@ use crate::worker::engine::{
     Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
 };
 use crate::worker::recent::RecentMeter;
-use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// A lane.
 pub(super) struct ServerLane {

@@ -4,19 +4,19 @@
 //! What a client's share does not admit waits in its backlog, in order and by slice; times count from when a
 //! request was due.
 
+use sluice_events::{Address, PacketId};
 use sluice_host::client::{Action, Outcome};
+use sluice_nodes::{ClientCall, ClientSide, TaskTag, Try};
+use sluice_stats::Replied;
 use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Payload, Submit, TaskId};
+use sluice_workload::Request;
 
 use super::Clients;
-use crate::events::{Address, PacketId};
-use crate::nodes::{ClientCall, ClientSide, TaskTag, Try};
 use crate::racks::books::Place;
 use crate::racks::places::{CLIENTS, Scheduled};
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::{PoolRun, SimulatedRacks};
-use crate::stats::{self, Replied};
-use crate::workload::Request;
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
@@ -115,7 +115,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
         self.books.moves(Place::Backlog, Place::PushedBack);
         let meter = &mut self.pools[usize::from(submitter.node.pool)].meter;
-        meter.failed(request.at, stats::Outcome::PushedBack);
+        meter.failed(request.at, sluice_stats::Outcome::PushedBack);
     }
 
     /// Sends what was held back, as far as there is room now.
@@ -188,11 +188,11 @@ impl<O: TaskWatch> ClientSide for SimulatedRacks<O> {
             }
             Outcome::Refused(_) => {
                 books.moves(Place::ToClient, Place::Refused);
-                meter.failed(intended, stats::Outcome::Refused);
+                meter.failed(intended, sluice_stats::Outcome::Refused);
             }
             Outcome::Unknown(_) => {
                 books.moves(Place::ToClient, Place::Unknown);
-                meter.failed(intended, stats::Outcome::Unknown);
+                meter.failed(intended, sluice_stats::Outcome::Unknown);
             }
         }
         Ok(())

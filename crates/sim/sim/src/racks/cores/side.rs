@@ -1,12 +1,12 @@
 //! What happens at servers of many cores.
 
+use sluice_events::PacketId;
 use sluice_host::orchestrator::{CoreId, Descriptor, RunSlice};
+use sluice_nodes::{TaskRun, WorkerCall, WorkerSide};
+use sluice_testbed::cores_layout::id;
 use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
 
 use super::CoreTask;
-use crate::cores_layout::id;
-use crate::events::PacketId;
-use crate::nodes::{TaskRun, WorkerCall, WorkerSide};
 use crate::racks::books::Place;
 use crate::racks::places::{Scheduled, WORKERS};
 use crate::racks::watch::TaskWatch;

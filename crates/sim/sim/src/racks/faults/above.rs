@@ -6,11 +6,11 @@
 //! it is dead tasks go on. A client that nobody answers calls at another spine's address.
 
 use sluice_control::{Answer, CallId, ClientHello, Controller, Event, PodRoute, Pods, Tier, WorkerHello};
+use sluice_events::dice::Dice;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{ClientId, Key};
 
 use super::desk::{is_lost, plan};
-use crate::dice::Dice;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::SPINES;
 use crate::racks::watch::TaskWatch;

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use sluice_control::{Action, Answer, CallId, Controller, Event, Plan, SlicePlan, Tier};
+use sluice_events::Address;
+use sluice_events::dice::Dice;
 use sluice_switch::Arrival;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Nanos, Term};
 
 use super::scenario::FAULTS_END;
-use crate::dice::Dice;
-use crate::events::Address;
 use crate::racks::control::{Control, START};
 use crate::racks::switch::SwitchPass;
 use crate::racks::watch::TaskWatch;

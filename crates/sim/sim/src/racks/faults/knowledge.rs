@@ -6,13 +6,13 @@
 //! reply was lost counts as busy until its next one. A rack that is taken for idle and is not tells so with
 //! the first task that comes, so that it may stand on the list until then.
 
+use sluice_events::Address;
 use sluice_switch::Program;
 use sluice_switch::horus::{LoadsTold, PolicyParts};
 use sluice_wire::tables::{TableAnswer, TableOp, WorkerState};
 use sluice_wire::{SliceId, WorkerId};
 
 use super::oracle::HopOracle;
-use crate::events::Address;
 use crate::racks::switch::SwitchProgram;
 use crate::racks::system::System;
 use crate::racks::world::SimulatedRacks;

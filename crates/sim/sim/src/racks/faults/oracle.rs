@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use sluice_faults::Tally;
 use sluice_host::client::Outcome;
+use sluice_stats::{Mark, Observer, Outcome as Ended, Replied};
 use sluice_wire::{Nanos, Submit, TaskId};
 
-use crate::faults::Tally;
 use crate::racks::watch::TaskWatch;
-use crate::stats::{Mark, Observer, Outcome as Ended, Replied};
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

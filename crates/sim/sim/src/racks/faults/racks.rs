@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use sluice_control::{Answer, CallId, Controller, Event, LeafAction, LeafLine, Tier, WorkerHello};
+use sluice_events::dice::Dice;
 use sluice_wire::SliceId;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::sizes::QUOTA_MAX;
@@ -16,7 +17,6 @@ use sluice_wire::tables::TableOp;
 use super::above::{Above, rack_name};
 use super::desk::{POOL, is_lost, plan};
 use super::scenario::LeadStep;
-use crate::dice::Dice;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::{LEAVES, WORKERS};
 use crate::racks::watch::TaskWatch;

@@ -1,13 +1,13 @@
 //! What a seed stands for: how large the datacenter is, how bad the network, and which switches die when.
 
+use sluice_events::dice::Dice;
+use sluice_testbed::{RackLayout, Rates, Retries, Testbed};
 use sluice_wire::Nanos;
+use sluice_workload::Workload;
 
-use crate::dice::Dice;
 use crate::point::Point;
 use crate::policy::Policy;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
-use crate::testbed::{RackLayout, Rates, Retries, Testbed};
-use crate::workload::Workload;
 
 /// When faults end.
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(25);

@@ -1,12 +1,12 @@
 //! What happens at the switches of curves: what comes is a pass of its program, and where each verdict leads
 //! stands here, with what is counted.
 
-use sluice_switch::horus::Mirror;
+use sluice_events::{Address, Mail, PacketId};
+use sluice_switch::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
 use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews};
 
 use super::SwitchNode;
-use crate::events::{Address, Mail, PacketId};
 use crate::racks::books::Place;
 use crate::racks::clients::machine_of;
 use crate::racks::places::{SPINES, WORKERS};

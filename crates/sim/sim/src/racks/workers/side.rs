@@ -1,13 +1,13 @@
 //! What happens to the workers of a curve (`nodes::worker`): what their cores' work takes, and what is
 //! counted. Of what a core does only the end of a service is an event of its own.
 
+use sluice_events::PacketId;
 use sluice_host::worker::{Action, Worker};
+use sluice_nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 
 use super::Workers;
-use crate::events::PacketId;
-use crate::nodes::{Core, Start, TaskRun, Try, WorkerCall, WorkerSide};
 use crate::racks::books::Place;
 use crate::racks::meter::Meter;
 use crate::racks::places::Scheduled;
