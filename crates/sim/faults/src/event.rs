@@ -3,7 +3,7 @@
 use sluice_control::{Answer, CallId};
 use sluice_events::{Address, Mail};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Psn, ServerId, Term};
+use sluice_wire::{Nanos, Psn, ServerId, Term};
 
 use super::controller::Await;
 use super::hosts::Host;
@@ -48,9 +48,7 @@ pub(super) enum Event {
     /// A WRITE comes to a server.
     Write {
         server: usize,
-        bytes: Vec<u8>,
-        /// It was changed on its way.
-        spoilt: bool,
+        write: SealedWrite,
     },
     /// A server misses a number.
     Nak {
@@ -85,3 +83,12 @@ pub(super) enum Event {
 }
 
 const _: () = assert!(size_of::<Event>() <= 96, "put what is large into a box");
+
+/// A WRITE on its way.
+#[derive(Clone, Debug)]
+pub(super) struct SealedWrite {
+    pub(super) bytes: Vec<u8>,
+    pub(super) sent: Nanos,
+    /// It was changed on its way.
+    pub(super) spoilt: bool,
+}

@@ -229,7 +229,7 @@ impl<'t> Rack<'t> {
             Event::Renew(host, life) => self.renew_if_alive(host, life),
             Event::Finish { worker, life, slot } => self.finish(worker, life, slot)?,
             Event::Early { worker, life } => self.early(worker, life)?,
-            Event::Write { server, bytes, spoilt } => self.write_comes(server, bytes, spoilt)?,
+            Event::Write { server, write } => self.write_comes(server, write)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
             Event::ServerFailure(server, server_failure) => self.server_failure(server, server_failure)?,
             Event::Submit(client) => self.submit(client)?,

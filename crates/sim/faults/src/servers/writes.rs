@@ -6,7 +6,7 @@ use sluice_wire::roce::{Acknowledge, NakCode, Syndrome, Write, encode_write_of};
 use sluice_wire::{Handle, Psn, Rkey, ServerId, TaskId, slot_head};
 
 use super::{SLOT_BYTES, path_to, transport};
-use crate::event::Event;
+use crate::event::{Event, SealedWrite};
 use crate::limits::FAULTS_END;
 use crate::network::WRITES;
 use crate::rack::Rack;
@@ -27,7 +27,7 @@ impl Rack<'_> {
         let write = Write { transport, to: node.qpn, psn, rkey: Rkey(99), ..Write::default() };
         let before = node.memory.clone();
         let bytes = sealed(&write, server, [&[], &[0xbd; 64]]);
-        self.written(server, &bytes, true)?;
+        self.written(server, &SealedWrite { bytes, sent: self.world.now, spoilt: true })?;
         let node = &self.servers.nodes[server];
         if node.memory == before {
             Ok(())
@@ -65,28 +65,29 @@ impl Rack<'_> {
                 let bit = self.servers.dice.below(8 * bytes.len() as u64) as usize;
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            self.remind(at, Event::Write { server, bytes, spoilt: changed });
+            let write = SealedWrite { bytes, sent: now, spoilt: changed };
+            self.remind(at, Event::Write { server, write });
         }
     }
 
     /// A WRITE comes to a server, and waits there while that stands still.
-    pub(crate) fn write_comes(&mut self, server: usize, bytes: Vec<u8>, spoilt: bool) -> Result<(), String> {
+    pub(crate) fn write_comes(&mut self, server: usize, write: SealedWrite) -> Result<(), String> {
         let goes_on = self.servers.nodes[server].session.frozen_until;
         if self.world.now < goes_on {
-            self.remind(goes_on, Event::Write { server, bytes, spoilt });
+            self.remind(goes_on, Event::Write { server, write });
             return Ok(());
         }
-        self.written(server, &bytes, spoilt)
+        self.written(server, &write)
     }
 
     /// A server takes a WRITE. Of those that nobody spoilt none is for a place that it must not go to.
-    fn written(&mut self, server: usize, bytes: &[u8], spoilt: bool) -> Result<(), String> {
+    fn written(&mut self, server: usize, write: &SealedWrite) -> Result<(), String> {
         let path = path_to(server);
         let node = &mut self.servers.nodes[server];
         if !node.lives() {
             return Ok(());
         }
-        let Received { outcome, answer, failed } = node.endpoint.receive(bytes, &path);
+        let Received { outcome, answer, failed } = node.endpoint.receive(&write.bytes, &path);
         match outcome {
             Ok(placed) => {
                 let found = node.rings.iter().find(|(region, _)| *region == placed.region);
@@ -97,10 +98,10 @@ impl Rack<'_> {
                 node.behind = 0;
                 node.memory.insert((slice, placed.offset / SLOT_BYTES), placed.bytes.to_vec());
             }
-            Err(why) if !spoilt && !is_late(why) => {
+            Err(why) if !write.spoilt && !is_late(why) => {
                 return Err(format!("a WRITE to server {server} was refused: {}", why.name()));
             }
-            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if self.world.now >= FAULTS_END => {
+            Err(RoceRefusal::Gap | RoceRefusal::Duplicate) if write.sent >= FAULTS_END => {
                 node.behind += 1;
                 if node.behind > 2 * NAK_EVERY {
                     return Err(format!("server {server} waits for a WRITE that it never gets"));
