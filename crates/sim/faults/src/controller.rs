@@ -130,7 +130,7 @@ fn plan(scenario: &Scenario) -> Plan {
         serving: scenario.hands.serving,
     };
     Plan {
-        labels: if scenario.program.kinds() > 1 { labels::names() } else { Vec::new() },
+        labels: if scenario.program.traits().kinds > 1 { labels::names() } else { Vec::new() },
         needs: scenario.hands.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,

@@ -31,7 +31,7 @@ pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
 
 /// Every worker has as many tokens as one may have, and the rings have just room for them.
 fn fill_rings(scenario: &mut Scenario) {
-    if scenario.program.hosts_choose_depth() {
+    if scenario.program.traits().hosts_choose_depth {
         scenario.quotas.fill(8);
     }
     scenario.token_cells = just_room_for(&scenario.program, scenario.workers);

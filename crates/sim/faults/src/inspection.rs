@@ -34,7 +34,7 @@ impl Rack<'_> {
             return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
         }
         self.inspect_silence(worker)?;
-        if let Feed::Pushed { .. } = self.scenario.program.feed() {
+        if let Feed::Pushed { .. } = self.scenario.program.traits().feed {
             // Nothing bounds it but the worker's own room.
             return Ok(());
         }
@@ -69,9 +69,9 @@ impl Rack<'_> {
     /// where these have rings of their own, and one for each worker whose poll may carry one.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
-            let carried = if self.scenario.program.carries_waiting() { self.workers.len() } else { 0 };
+            let carried = if self.scenario.program.traits().carries_waiting { self.workers.len() } else { 0 };
             let limit = self.switch.limits[slice] as i32 + carried as i32;
-            let waiting = if self.scenario.program.limits_each_class() {
+            let waiting = if self.scenario.program.traits().limits_each_class {
                 self.longest(slice)
             } else {
                 -self.balance(slice)
@@ -90,7 +90,7 @@ impl Rack<'_> {
     /// Promise 6: a pointer that idle polls move on stays near what was added.
     fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
         let program = &self.scenario.program;
-        if !matches!(program.feed(), Feed::Polls { .. }) || program.kinds() > 1 {
+        if !matches!(program.traits().feed, Feed::Polls { .. }) || program.traits().kinds > 1 {
             return Ok(());
         }
         let most = self.switch.reckoning.tasks + AHEAD_MAX;
@@ -131,7 +131,7 @@ impl Rack<'_> {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
         }
         self.inspect_servers()?;
-        match self.scenario.program.feed() {
+        match self.scenario.program.traits().feed {
             Feed::Tokens { .. } => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {
                 (0..self.workers.len()).try_for_each(|worker| self.inspect_registration(worker))
@@ -172,7 +172,7 @@ impl Rack<'_> {
         let quota = u32::from(self.scenario.quotas[worker]);
         match self.scenario.cores {
             Some(_) => 0,
-            None if self.scenario.program.patience() > 0 => quota.min(1),
+            None if self.scenario.program.traits().patience > 0 => quota.min(1),
             None => quota,
         }
     }

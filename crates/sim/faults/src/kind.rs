@@ -32,7 +32,8 @@ impl RackKind {
     /// [`NotForServers`]: lanes want a program that leaves depths to hosts, and neither adaptive depths,
     /// early tokens nor patience, whose place their cores' room takes.
     pub fn of_servers(program: Choice) -> Result<Self, NotForServers> {
-        let pushes = (!program.hosts_choose_depth()).then_some("other ways of giving tasks to workers");
+        let pushes =
+            (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
             None => Ok(Self { program, has_cores: true }),

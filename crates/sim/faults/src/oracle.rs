@@ -108,10 +108,10 @@ impl Tally {
     #[must_use]
     pub fn is_explained(&self, kind: &RackKind) -> bool {
         let program = &kind.program;
-        let most = match program.feed() {
+        let most = match program.traits().feed {
             _ if kind.has_cores => UNKNOWN_OF_SERVERS_PER_MILLE_MAX,
             Feed::Pushed { reports: true } => UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX,
-            _ if program.kinds() > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
+            _ if program.traits().kinds > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
             _ => UNKNOWN_PER_MILLE_MAX,
         };
         self.unknown * 1_000 <= self.submitted * most

@@ -25,11 +25,11 @@ impl Rack<'_> {
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
         }
-        if self.scenario.program.kinds() > 1 {
+        if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
             self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
         } else {
-            self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+            self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
         if let Some((worker, _)) =
             kept_out.filter(|bearer| Some(self.let_in(*bearer)) != before || dispatched(&verdict).is_some())

@@ -138,7 +138,7 @@ impl Rack<'_> {
 
     /// From its next renewal on, if a worker's depth is its host's business.
     pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.hosts_choose_depth() && self.scenario.cores.is_none() {
+        if self.scenario.program.traits().hosts_choose_depth && self.scenario.cores.is_none() {
             self.scenario.quotas[worker] = quota;
         }
     }

@@ -131,7 +131,7 @@ pub(super) struct Scenario {
 impl Scenario {
     /// Whether the bytes of tasks that wait are not the switch's to keep: servers have them, or clients.
     pub(super) fn keeps_no_bytes(&self) -> bool {
-        self.writes_ahead || self.program.fetches()
+        self.writes_ahead || self.program.traits().fetches
     }
 
     /// Whether some worker cannot serve every slice.
@@ -142,7 +142,7 @@ impl Scenario {
     /// Whether workers have room for all that comes: one that is pushed more than it may hold drops it, and
     /// its client tries again.
     pub(super) fn has_room_for_what_is_pushed(&self) -> bool {
-        !matches!(self.program.feed(), Feed::Pushed { .. }) || self.held_max >= AMPLE
+        !matches!(self.program.traits().feed, Feed::Pushed { .. }) || self.held_max >= AMPLE
     }
 
     /// Workers whose memory is one server's.
@@ -168,7 +168,7 @@ impl Scenario {
     pub(super) fn gap_at(&self, now: Nanos) -> Nanos {
         // Where not all serve all, one worker may have to bear it alone.
         let cores = self.cores.map_or(self.workers, |of| of.servers * of.cores);
-        let shared = if self.program.kinds() > 1 { 1 } else { (cores / self.slices).max(1) };
+        let shared = if self.program.traits().kinds > 1 { 1 } else { (cores / self.slices).max(1) };
         let workers_per_slice = shared as u64;
         let bearable = Nanos(self.clients as u64 * self.twice_a_task().0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
@@ -177,7 +177,7 @@ impl Scenario {
     /// Twice what a task takes of a worker's time. The mean service is half of the longest, and the worker
     /// waits before it while its poll goes round to the last queue.
     fn twice_a_task(&self) -> Nanos {
-        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
+        let rounds = self.round.times(u64::from(self.program.traits().queues_per_poll) - 1);
         self.service_max + rounds.times(2)
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         replies_max: scenario.replies_max,
         reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
-        patience: scenario.program.patience(),
+        patience: scenario.program.traits().patience,
         at_once: if scenario.cores.is_some() { scenario.held_max } else { 1 },
         ..WorkerSettings::default()
     }

@@ -76,7 +76,7 @@ impl SwitchDriver {
         let options = SocketOptions {
             datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
             // A plain server takes one datagram after the other.
-            batch: if config.program.software().is_some() { 1 } else { BATCH },
+            batch: if config.program.traits().software.is_some() { 1 } else { BATCH },
             // What lies in the socket while this process stands still makes its task older.
             stamps: true,
             refusals: false,

@@ -70,7 +70,7 @@ impl Rack<'_> {
         if self.world.now >= SUBMIT_END {
             return Ok(());
         }
-        let jobs = u64::from(self.scenario.program.jobs());
+        let jobs = u64::from(self.scenario.program.traits().jobs);
         // As many tasks in the long run, however many come at once.
         let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
@@ -119,7 +119,7 @@ impl Rack<'_> {
 
     /// What a task says that it needs; in a rack without faults something that somebody has, if it is open.
     fn needs(&mut self, task_type: TaskType) -> Option<Labels> {
-        if self.scenario.program.kinds() == 1 {
+        if self.scenario.program.traits().kinds == 1 {
             return Some(Labels::NONE);
         }
         let hands = self.scenario.hands.clone();
@@ -145,8 +145,8 @@ impl Rack<'_> {
 
     /// What an application says of its task, where the program listens.
     fn urgency(&mut self) -> Urgency {
-        let classes = u64::from(self.scenario.program.classes());
-        if classes == 1 || self.scenario.program.kinds() > 1 {
+        let classes = u64::from(self.scenario.program.traits().classes);
+        if classes == 1 || self.scenario.program.traits().kinds > 1 {
             return Urgency::Unstated;
         }
         // In every other run most tasks are of the first class, so that the others would starve.
