@@ -1,4 +1,4 @@
-//! What the registry asks of Draconis.
+//! What the registry asks of Draconis' settings.
 
 use alloc::boxed::Box;
 
@@ -31,7 +31,8 @@ impl ProgramSettings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
-        // What tasks need tells them apart, and nothing else; and nobody published how a swap races.
+        // Swapping needs labels, and excludes classes and `as-published`: the publication does not say how
+        // swaps and other passes race.
         let swaps = self.labels || self.swapping == SWAPPING;
         let alone = self.classes == 1 && !self.as_published;
         (swaps && (alone || !self.labels)).then_some(())
@@ -61,7 +62,8 @@ impl ProgramSettings for Settings {
         self.jobs
     }
 
-    /// A queue for each class has its own pointers; where tasks are swapped there is one.
+    /// With classes each class has a queue and pointers of its own, and so a limit of its own. With
+    /// swapping there is one queue.
     fn limits_each_class(&self) -> bool {
         self.classes > 1
     }

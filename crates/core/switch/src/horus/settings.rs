@@ -1,4 +1,4 @@
-//! How Horus is asked for: `horus`, `horus:as-published`.
+//! Reads and prints how Horus is asked for: `horus`, `horus:as-published`.
 
 use alloc::boxed::Box;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! How Rain is asked for: `rain:2,ranked`.
+//! Reads and prints how Rain is asked for: `rain:2,ranked`.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -16,36 +16,36 @@ use crate::front::Scheduler;
 use crate::program::Program;
 use crate::settings::{About, ProgramSettings, Published};
 
-/// Tokens of each worker, unless something else is asked for.
+/// The default number of tokens of each worker.
 const DEPTH: u8 = 2;
-/// What asks for patience, and how much that is if it does not say.
+/// The argument for patience, and its default value in tasks.
 const PATIENT: &str = "patient";
 const PATIENCE: u8 = 16;
-/// What asks for ranks.
+/// The argument for ranks.
 const RANKED: &str = "ranked";
-/// What asks for classes.
+/// The argument for classes.
 const CLASSES: &str = "classes";
-/// What asks for workers that serve some tasks only.
+/// The argument for workers that serve some tasks only.
 const LABELS: &str = "labels";
-/// What says how often a task asks again for a worker that meets its wish.
+/// The argument for how often a task asks again for a worker that meets its wish.
 const WAIT: &str = "wait";
-/// What says how far off tasks' stated sizes are.
+/// The argument for the error of tasks' stated sizes.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
 
-/// How many tokens each worker has, and what is done with them.
+/// How many tokens each worker has, and what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     tokens: u8,
     ranked: bool,
     classes: u8,
-    /// Workers are of kinds, and serve some tasks only.
+    /// Whether workers are of kinds and serve some tasks only.
     labels: bool,
     /// How often tasks ask again for workers that meet their wishes.
     wait: u8,
-    /// How far tasks' stated sizes are off, in hundredths.
+    /// The error of tasks' stated sizes, in percent.
     size_error: u8,
-    /// Tasks that have to wait before a worker sends more than one token.
+    /// How many tasks have to wait before a worker sends more than one token.
     patience: u8,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
@@ -68,7 +68,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// As many as workers have tokens, in whole words; the last stands for all beyond.
+    /// As many ranks as workers have tokens, rounded up to a power of two; the last rank stands for all
+    /// beyond it.
     const fn ranks(&self) -> u8 {
         match (self.ranked, self.tokens) {
             (false, _) => 1,
@@ -176,7 +177,7 @@ impl ProgramSettings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
-        // Who is told apart by what he serves is told apart by nothing else.
+        // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
         (!self.labels || !self.ranked && self.classes == 1).then_some(())
     }
 
@@ -224,7 +225,7 @@ impl ProgramSettings for Settings {
         self.early
     }
 
-    /// Rain §4. The other papers give no figures for this shape.
+    /// Rain §4. No other paper gives figures for this program.
     fn published(&self) -> Option<Published> {
         Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
     }

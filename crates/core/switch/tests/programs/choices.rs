@@ -1,4 +1,4 @@
-//! How programs are asked for.
+//! Tests of how programs are asked for.
 
 use sluice_switch::Config;
 use sluice_switch::early::Early;

@@ -1,4 +1,4 @@
-//! What programs take of the chip, and where in it their parts live.
+//! What programs take of the chip, and the stages of their arrays.
 
 use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::rain::{Kinds, Rain, RainLeaf};
@@ -11,7 +11,7 @@ fn full(program: &str) -> Box<dyn Program> {
     choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
 }
 
-/// The stage of the array or table of this name.
+/// The stage of the array or table with this name.
 fn stage(program: &dyn Program, name: &str) -> usize {
     let stages = program.layout().stages();
     stages.iter().position(|stage| stage.names.contains(&name)).unwrap_or_else(|| panic!("no {name}"))
@@ -43,7 +43,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
     }
 }
 
-/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools. An affinity table is one array more.
+/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools. An affinity table adds one array.
 #[test]
 fn the_switches_of_a_fabric_fit_the_chip() {
     let keeps = Some(Nanos::from_millis(100));
