@@ -1,10 +1,10 @@
-//! What RingLeader's balancer costs, against a plain scan for the minimum: registers in a row for each
-//! priority, and a look at all of the row for each decision.
+//! The cost of RingLeader's balancer, compared with a plain scan for the minimum. The scan keeps one row of
+//! registers for each priority, and each decision reads the whole row.
 //!
-//! A step is a request's feedback and the next request's decision. Cores hold two requests each, on average,
-//! of as many services as priorities, which all run everywhere. Both sides do the same steps and must choose
-//! the same cores. They take turns, batch by batch, in one run, and the median of the turns' ratios counts.
-//! Prints one line of JSON.
+//! A step is the feedback of one request and the decision for the next one. Cores hold two requests each on
+//! average; there are as many services as priorities, and every service runs on every core. Both sides
+//! perform the same steps and must choose the same cores. They take turns, batch by batch, in one run; the
+//! result is the median of the turns' ratios. Prints one line of JSON.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,7 +25,7 @@ fn main() {
     println!(r#"{{"bench":"orchestrator","cases":[{}]}}"#, cases.join(","));
 }
 
-/// One number of cores and priorities, as JSON.
+/// Measures one combination of cores and priorities; returns JSON.
 fn case(cores: usize, priorities: usize) -> String {
     let mut plain = Run::new(Plain::new(cores, priorities), cores, priorities);
     let mut ours = Run::new(ours(cores, priorities), cores, priorities);
@@ -64,11 +64,11 @@ trait Balances {
     fn feedback(&mut self, service: ServiceId, core: CoreId);
 }
 
-/// The steps, and the requests that are at cores.
+/// The steps, and the requests that cores hold.
 struct Run<B> {
     balancer: B,
     at_cores: Vec<(ServiceId, CoreId)>,
-    /// Whose feedback comes, and whose request is next.
+    /// For each step: the request whose feedback comes, and the service of the next request.
     steps: Vec<(usize, ServiceId)>,
     chosen: u64,
 }
@@ -132,7 +132,7 @@ impl Balances for CoreBalancer {
 struct Plain {
     /// A row of registers for each priority.
     ranks: Vec<Vec<u32>>,
-    /// All bits where the service does not run, which makes its rank infinite.
+    /// All bits set where the service does not run, which makes its rank infinite.
     absent: Vec<Vec<u32>>,
     outstanding: Vec<u16>,
 }
@@ -157,7 +157,7 @@ impl Balances for Plain {
         let (mut core, mut least) = (0, DEPTH * LAMBDA.1);
         for (at, (rank, absent)) in self.ranks[of].iter().zip(&self.absent[of]).enumerate() {
             let rank = rank | absent;
-            // No branch: it would be guessed wrongly a few times in each scan.
+            // No branch here: it would be mispredicted a few times in each scan.
             core = if rank < least { at } else { core };
             least = least.min(rank);
         }

@@ -1,9 +1,9 @@
-//! What an RDMA write costs to build and to receive, against the least that either must do: headers written,
-//! bytes copied, and a checksum over as many bytes as the iCRC covers, all in one piece.
+//! The cost of building and of receiving an RDMA write, compared with the least work that either must do:
+//! write headers, copy bytes, and compute one checksum over as many bytes as the iCRC covers.
 //!
 //! Building is `encode_write` of packets whose number and address change; receiving is `Endpoint::receive`
-//! and the copy into the region. All take turns, batch by batch, in one run, and the median of the turns'
-//! ratios counts. Prints one line of JSON.
+//! and the copy into the region. All variants take turns, batch by batch, in one run; the result is the
+//! median of the turns' ratios. Prints one line of JSON.
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,12 +13,12 @@ use sluice_host::rdma::{Endpoint, Mtu, PairSpec, RegionSpec};
 use sluice_wire::roce::{PORT, Path, Psn, Qpn, Rkey, Transport, Write, encode_write, write_len};
 
 const SIZES: [usize; 3] = [64, 640, 4_096];
-/// Packets at a time: what a driver takes from the kernel in one call.
+/// Packets in a batch, as a driver takes them from the kernel in one call.
 const BATCH: usize = 64;
 const BATCHES_A_TURN: usize = 200;
 const TURNS: usize = 41;
 const RKEY: Rkey = Rkey(7);
-/// Link, IPv4, UDP, BTH and RETH, as the iCRC covers them.
+/// The link, IPv4, UDP, BTH and RETH headers that the iCRC covers, in bytes.
 const HEADERS: usize = 8 + 20 + 8 + 12 + 16;
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
     println!(r#"{{"bench":"rdma","cases":[{}]}}"#, cases.join(","));
 }
 
-/// Both directions at one size, as JSON.
+/// Measures both directions at one size; returns JSON.
 fn case(bytes: usize) -> String {
     let mut bare = Bare::new(bytes);
     let mut ours = Ours::new(bytes);
@@ -52,7 +52,7 @@ fn case(bytes: usize) -> String {
     )
 }
 
-/// Nanoseconds of one turn.
+/// The time of one turn, in nanoseconds.
 #[derive(Default)]
 struct Turn {
     bare: f64,

@@ -1,7 +1,7 @@
-//! The end hosts, as state machines: packets, completions and the time come in; actions and the next deadline
-//! go out.
+//! The end hosts as state machines. Inputs are packets, completions and the time; outputs are actions and
+//! the next deadline.
 //!
-//! No clock, no socket, no thread and no randomness here, so that the simulator, the fault runs and the UDP
+//! This crate has no clock, socket, thread or randomness. So the simulator, the fault runs and the UDP
 //! driver run the same code, and one seed replays one run. Payload bytes stay with the driver, which names
 //! them by a [`Handle`](sluice_wire::Handle).
 #![no_std]
@@ -17,7 +17,6 @@ mod parts;
 pub mod rdma;
 pub mod rtt;
 pub mod slow;
-pub mod sparrow;
 pub mod worker;
 
 pub use parts::PART_BYTES;

@@ -1,30 +1,30 @@
-//! Which parts of a task or reply are there, when it is longer than what one packet brought.
+//! Which parts of a long task or reply have arrived, if it did not fit into one packet.
 //!
-//! Bytes go in parts of [`PART_BYTES`] at fixed offsets, the last one shorter, so that 64 KiB are 64 bits.
-//! Parts may come in any order and any number of times; each counts once.
+//! Bytes travel in parts of [`PART_BYTES`] at fixed offsets, of which only the last may be shorter; so 64
+//! KiB need 64 bits. Parts may come in any order and more than once; each counts once.
 
 use sluice_wire::{Nanos, TASK_BYTES_MAX};
 
-/// Parts start at multiples of this.
+/// The size of a part in bytes; each part starts at a multiple of it.
 pub const PART_BYTES: u32 = 1_024;
 
-/// Bytes that are on their way.
+/// A task or reply of which some bytes are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     missing: u64,
     total: u32,
-    /// When the missing ones are asked for again.
+    /// When the missing bytes are asked for again.
     pub(crate) due: Nanos,
-    /// How often they were asked for.
+    /// How often the missing bytes were asked for.
     pub(crate) tries: u8,
 }
 
-/// More bytes than any task or reply may have.
+/// The length exceeds [`TASK_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Parts {
-    /// Of `total` bytes the first `have` are there; no task may have more than [`TASK_BYTES_MAX`].
+    /// The first `have` of `total` bytes are there; `total` may be at most [`TASK_BYTES_MAX`].
     pub(crate) const fn new(total: u32, have: u32) -> Result<Self, TooLong> {
         if total > TASK_BYTES_MAX {
             return Err(TooLong);
@@ -34,7 +34,7 @@ impl Parts {
         Ok(Self { missing: ones(count) & !ones(there), total, due: Nanos(0), tries: 0 })
     }
 
-    /// Everything is missing again.
+    /// Marks everything as missing again.
     pub(crate) const fn restart(&mut self) {
         self.missing = ones(self.total.div_ceil(PART_BYTES));
     }
@@ -43,7 +43,8 @@ impl Parts {
         self.missing == 0
     }
 
-    /// Takes bytes of this offset and length, which are whole parts; says whether one of them was missing.
+    /// Takes bytes at this offset and of this length, which must be whole parts. Returns whether at least
+    /// one part was missing.
     pub(crate) fn take(&mut self, offset: u32, length: u32) -> bool {
         let Some(end) = offset.checked_add(length).filter(|end| *end <= self.total) else { return false };
         let is_whole =

@@ -1,10 +1,10 @@
-//! How long a round trip takes, smoothed as in RFC 6298 (§2). One thing is ours: a round trip of less than
-//! half of what was thought halves that. Otherwise a switch that stood still for milliseconds would be taken
-//! to be slow for dozens of round trips, each asked for as rarely as the slow one allows.
+//! Round-trip time, smoothed as in RFC 6298 (§2). We add one rule: a sample of less than half the smoothed
+//! value halves the smoothed value. Without this rule, a switch that stood still for milliseconds would
+//! count as slow for dozens of round trips, each measured as rarely as a slow switch allows.
 
 use sluice_wire::Nanos;
 
-/// Longest sample taken: an hour. Keeps the arithmetic far from overflow.
+/// The longest sample that counts: an hour. Keeps the arithmetic far from overflow.
 const SAMPLE_MAX: Nanos = Nanos::from_millis(3_600_000);
 
 /// A smoothed round-trip time.
@@ -20,7 +20,7 @@ impl Rtt {
         Self { smoothed: Nanos(0) }
     }
 
-    /// Takes one measured round trip of a packet that was sent once.
+    /// Adds the measured round trip of a packet that was sent once.
     pub fn sample(&mut self, span: Nanos) {
         let span = span.clamp(Nanos(1), SAMPLE_MAX);
         if self.smoothed == Nanos(0) {

@@ -1,22 +1,22 @@
-//! A time in which a core takes longer for everything: another program beside it (interference).
+//! A time in which a core takes longer for everything, since another program runs beside it (interference).
 //!
-//! One rule for the simulator's cores and for the processors that a live rack stands for. Left out: what
-//! makes it slow, and that caches and memory would suffer for longer than the time itself.
+//! The simulator's cores and the emulated processors of live racks follow this rule alike. Left out: the
+//! cause, and effects on caches and memory beyond that time.
 
 use sluice_wire::Nanos;
 
-/// From one moment to another, work takes so many times as long.
+/// From one moment to another, work takes `factor` times as long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowTime {
-    /// How many times as long; 1 at least.
+    /// How many times as long work takes; at least 1.
     pub factor: f64,
     pub from: Nanos,
-    /// When it is over.
+    /// The end of the slow time.
     pub until: Nanos,
 }
 
 impl SlowTime {
-    /// How long `work` takes that begins at `at`: only what falls into the slow time takes longer.
+    /// How long `work` takes if it begins at `at`: only the part inside the slow time is stretched.
     pub fn takes(&self, at: Nanos, work: Nanos) -> Nanos {
         let before = if at < self.from { self.from.since(at).min(work) } else { Nanos(0) };
         let left = work - before;
@@ -27,13 +27,13 @@ impl SlowTime {
         before + within_takes + (left - within)
     }
 
-    /// The same with all times multiplied.
+    /// The slow time with all times multiplied by `factor`.
     #[must_use]
     pub const fn dilated(self, factor: u64) -> Self {
         Self { from: self.from.times(factor), until: self.until.times(factor), ..self }
     }
 
-    /// The same, its times counted from `start`.
+    /// The slow time moved so that its times count from `start`.
     #[must_use]
     pub fn counted_from(self, start: Nanos) -> Self {
         Self { from: start + self.from, until: start + self.until, ..self }

@@ -1,4 +1,4 @@
-//! Once built, a NIC and its cores allocate nothing.
+//! A NIC and its cores allocate nothing after their construction.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -9,7 +9,7 @@ use sluice_wire::Nanos;
 
 const CORES: u16 = 128;
 
-/// A request through the NIC and a core, and what is said of its end.
+/// Sends a request through the NIC and a core, and reports its end.
 fn serve(nic: &mut Nic, cores: &mut [CoreScheduler], address: &SocketAddr, now: Nanos) {
     nic.receive(address, (RequestHandle(now.0), 200), now, |_| {}).unwrap();
     nic.tick(now);

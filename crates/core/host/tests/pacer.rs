@@ -1,4 +1,4 @@
-//! The pacer holds the packets that HF²T says, no longer than it says, and nobody else's.
+//! The pacer holds the packets that HF²T names, no longer than HF²T says, and no packet of another flow.
 
 use proptest::prelude::*;
 use sluice_host::pacer::{Alpha, GapShare, PacedFlow, Pacer, PacerError, PacerSettings};
@@ -7,14 +7,14 @@ use sluice_wire::Nanos;
 const THRESHOLD: Nanos = Nanos(25_000);
 const PACKET: Nanos = Nanos(84);
 const TRAINING: u32 = 1_000;
-/// The 990th of 1,000 gaps.
+/// T in these tests: the 990th of 1,000 gaps.
 const TAIL: Nanos = Nanos(990);
 
 fn settings() -> PacerSettings {
     PacerSettings { training_gaps: TRAINING, ..PacerSettings::new(THRESHOLD) }
 }
 
-/// A host that has learnt gaps of 1 to 1,000 ns, and when it had.
+/// A host that has learnt gaps of 1 to 1,000 ns, and the time at which it knew them.
 fn trained(settings: PacerSettings) -> (Pacer, Nanos) {
     let mut pacer = Pacer::new(settings, PACKET).expect("the settings make sense");
     let (mut flow, mut now) = (PacedFlow::default(), Nanos(0));
@@ -27,7 +27,7 @@ fn trained(settings: PacerSettings) -> (Pacer, Nanos) {
     (pacer, now)
 }
 
-/// Sends so many packets of a flow, `PACKET` apart.
+/// Sends `packets` packets of a flow, `PACKET` apart.
 fn send(pacer: &mut Pacer, flow: &mut PacedFlow, from: Nanos, packets: u32) -> Nanos {
     let mut now = from;
     for _ in 0..packets {
@@ -92,7 +92,7 @@ fn a_held_packet_begins_a_flowlet_of_one_and_is_counted_with_its_time() {
     let counts = pacer.counts();
     assert_eq!((counts.holds, counts.held, counts.late), (1, Nanos(20_000), Nanos(12)));
     assert_eq!(counts.natural, before.natural, "a gap that was made is not a natural one");
-    // x is 1 again: twenty times T is needed.
+    // x is 1 again, so only a gap of twenty times T is long.
     let soon = until + Nanos(12) + Nanos(20 * TAIL.0 - 1);
     assert_eq!(pacer.ready(&mut flow, soon), soon);
 }
@@ -102,7 +102,7 @@ fn a_pause_after_the_decision_counts_in_the_next_gap_only_from_the_actual_depart
     let (mut pacer, start) = trained(settings());
     let mut flow = PacedFlow::default();
     let last = send(&mut pacer, &mut flow, start, 30);
-    // The link was paused from the packet's turn to its departure.
+    // The link was paused between the packet's turn and its departure.
     let departed = last + Nanos(900) + Nanos(10_000);
     pacer.left(&mut flow, departed);
     assert_eq!(pacer.ready(&mut flow, departed + Nanos(TAIL.0 - 1)), departed + Nanos(TAIL.0 - 1));
@@ -129,7 +129,8 @@ fn settings_that_make_no_sense_are_refused_in_one_line() {
     assert!(Pacer::new(fewest, PACKET).is_ok());
 }
 
-/// A packet becomes ready this long after its flow's last one left, and leaves this much later than it may.
+/// For each packet: its flow, the time from the flow's last departure until the packet is ready, and how
+/// much later than allowed it leaves.
 fn packets() -> impl Strategy<Value = Vec<(usize, u64, u64)>> {
     prop::collection::vec((0..4_usize, 0..40_000_u64, 0..300_u64), 1..300)
 }

@@ -1,5 +1,4 @@
-//! The RDMA endpoint: what it takes, what it refuses for which reason, and that nothing lands outside a
-//! region.
+//! The RDMA endpoint: what it accepts, what it refuses and why, and that no byte lands outside a region.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -18,7 +17,7 @@ use sluice_wire::{Endpoint as Address, Epoch, ServerId};
 const RKEY: Rkey = Rkey(0x5eed);
 const ADDRESS: u64 = 0x7f00_0000_0000;
 const BYTES: usize = 4_096;
-/// 4 below the wrap.
+/// The first sequence number: 4 below the wrap.
 const FIRST: Psn = Psn::new(0xff_fffc);
 
 fn qpn(number: u32) -> Qpn {
@@ -53,7 +52,7 @@ fn endpoint(transport: Transport) -> Endpoint {
     endpoint
 }
 
-/// The `turn`-th write of a connection, 16 bytes each.
+/// The `turn`-th write of a connection; each has 16 bytes.
 fn write(transport: Transport, turn: u32) -> Write {
     let address = ADDRESS + 16 * u64::from(turn);
     Write { transport, to: qpn(17), psn: FIRST.plus(turn), ack_request: true, address, rkey: RKEY }
@@ -65,14 +64,15 @@ fn sealed(write: &Write, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The same bytes with some replaced, and the checksum right again.
+/// The packet with some bytes replaced and a valid checksum.
 fn resealed(bytes: &[u8], changes: &[(usize, u8)]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for (at, byte) in changes {
         bytes[*at] = *byte;
     }
     let covered = bytes.len() - 4;
-    // In front: all ones for the link, then the IP and UDP headers, with ones for what may change.
+    // The iCRC also covers a pseudo-header: all ones for the link, then the IP and UDP headers, with ones
+    // in the fields that routers may change.
     let total = (28 + bytes.len() as u16).to_be_bytes();
     let mut block = vec![0xff; 8];
     block.extend([0x45, 0xff, total[0], total[1], 0, 0, 0x40, 0, 0xff, 17, 0xff, 0xff]);
@@ -86,7 +86,7 @@ fn resealed(bytes: &[u8], changes: &[(usize, u8)]) -> Vec<u8> {
     bytes
 }
 
-/// Bit by bit, so that it shares nothing with what it checks.
+/// Computed bit by bit, so that it shares no code with what it checks.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
@@ -129,7 +129,7 @@ fn only_a_reliable_connection_acknowledges() {
 #[test]
 fn an_unreliable_connection_goes_on_behind_a_gap() {
     let mut endpoint = endpoint(Transport::Uc);
-    // In order, behind a gap over the wrap, overtaken, in order again.
+    // In order, behind a gap that crosses the wrap, overtaken, in order again.
     for (turn, jumps) in [(0, 0), (5, 1), (2, 2), (3, 2)] {
         let bytes = sealed(&write(Transport::Uc, turn), b"x");
         assert!(endpoint.receive(&bytes, &path()).outcome.is_ok(), "{turn}");
@@ -167,7 +167,8 @@ fn a_reliable_connection_asks_again_while_the_number_stays_missing() {
     assert_eq!(asked, [1, 1 + NAK_EVERY, 1 + 2 * NAK_EVERY, 1 + 3 * NAK_EVERY]);
 }
 
-/// What is wrong with a packet, the reason, and what a reliable connection answers if that puts it in error.
+/// For each faulty packet: what is wrong, the reason of its refusal, and the NAK if it puts a reliable
+/// connection into its error state.
 fn wrongs() -> Vec<(&'static str, Vec<u8>, RoceRefusal, Option<NakCode>)> {
     let good = sealed(&write(Transport::Rc, 0), b"sixteen bytes ok");
     let with = |changes: &[(usize, u8)]| resealed(&good, changes);
@@ -325,12 +326,11 @@ fn a_pair_is_connected_anew_for_another_writer_and_a_reliable_one_for_its_next_l
     assert_eq!(outdated(false), [false, false, true, true]);
 }
 
-/// Two regions in one stretch of memory, with bytes of nobody around them.
+/// Two regions in one stretch of memory; the bytes around them belong to no region.
 const LAID: [(u32, usize, usize); 2] = [(0x11, 64, 512), (0x22, 640, 300)];
 const STRETCH: usize = 1_024;
 
-/// Anything that a network could hold: mostly a write that is nearly right, so that it gets past the first
-/// checks.
+/// Arbitrary datagrams, mostly a write that is nearly right, so that it passes the first checks.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let address = prop_oneof![
         6 => 0..STRETCH as u64 + 64,
@@ -387,7 +387,7 @@ proptest! {
             let received = endpoint.receive(packet, &path());
             let Ok(Placed { region, offset, bytes }) = received.outcome else { continue };
             let (_, start, length) = LAID[region.0 as usize];
-            // The driver has the region alone, and would panic where the bytes do not fit.
+            // The driver's slice is the region alone: the copy panics if the bytes do not fit.
             memory[start..start + length][offset..offset + bytes.len()].copy_from_slice(bytes);
             prop_assert!(bytes.len() <= 256, "over the MTU");
             prop_assert!(!bytes.is_empty() && packet.windows(bytes.len()).any(|part| part == bytes));

@@ -16,7 +16,7 @@ use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testbed::Testbed;
 use sluice_testbed::suits::Suits;
-use sluice_testrig::host_group::ScheduleStart;
+use sluice_testrig::ScheduleStart;
 use sluice_testrig::processor::{HostCosts, Slowed};
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Workload};

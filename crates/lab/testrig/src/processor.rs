@@ -10,7 +10,7 @@ use sluice_host::slow::SlowTime;
 use sluice_net::worker::EmulatedProcessor;
 use sluice_wire::{Nanos, Packet};
 
-use crate::host_group::ScheduleStart;
+use crate::start::ScheduleStart;
 
 /// What a worker of a testbed takes for packets, dilated already.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
 //! Threads that stay on one core and wake on time.
 
 use crate::NetError;
-use crate::udp::sys;
-pub use crate::udp::sys::sharpen_timers;
+use crate::sys;
+pub use crate::sys::sharpen_timers;
 
 /// Keeps the calling thread on `core`, counted from 0.
 ///

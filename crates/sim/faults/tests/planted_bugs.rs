@@ -9,7 +9,7 @@ use std::process::Command;
 fn every_planted_bug_still_applies() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut broken = Vec::new();
-    for folder in ["planted", "../fabric/planted", "../../core/control/planted", "../../core/host/planted"] {
+    for folder in ["planted", "../fabric/planted", "../../core/control/planted", "../models/planted"] {
         let patches = patches(&here.join(folder));
         assert!(!patches.is_empty(), "no patch in {folder}");
         broken.extend(patches.iter().filter_map(|patch| complaint(&here.join("../../.."), patch)));

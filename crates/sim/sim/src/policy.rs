@@ -15,8 +15,8 @@ use sluice_wire::tables::Feed;
 
 use crate::error::SimError;
 use crate::fabric::Scheme;
-use crate::racks::System;
-use crate::racks::software::detour;
+use crate::software::detour;
+use crate::system::System;
 
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Which policies real racks can carry out.
 
 use sluice_sim::policy::Policy;
-use sluice_sim::racks::System;
+use sluice_sim::system::System;
 use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 

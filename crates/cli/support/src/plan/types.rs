@@ -66,6 +66,21 @@ impl Types {
     }
 
     /// In its place, so that it does not matter in which order types are heard of.
+    /// A mix by the names of its types, which may have been given by their numbers.
+    pub fn named_mix(&mut self, mix: Vec<(String, f64)>) -> Result<Vec<(String, f64)>, String> {
+        let mut named: Vec<(String, f64)> = Vec::new();
+        for (said, share) in mix {
+            let name = self.called(&said)?;
+            if named.iter().any(|(known, _)| *known == name) {
+                return Err(format!(
+                    "the mix names `{name}` twice, by its name and by its number: give it one share"
+                ));
+            }
+            named.push((name, share));
+        }
+        Ok(named)
+    }
+
     fn add(&mut self, name: String, number: u16) {
         let place = self.0.partition_point(|(_, used)| *used < number);
         self.0.insert(place, (name, number));

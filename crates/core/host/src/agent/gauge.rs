@@ -1,4 +1,4 @@
-//! What is sampled of one worker in an interval.
+//! Samples of one worker during an interval, and the numbers that an interval's samples come to.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,19 +8,19 @@ use sluice_wire::Nanos;
 
 /// Slowdowns are kept in thousandths.
 const MILLI: u64 = 1_000;
-/// What a p99 leaves above itself: one part in this many.
+/// A p99 leaves one sample in this many above itself.
 const TAIL: u64 = 100;
 
-/// What a worker knows of a task that it ended.
+/// What a worker measured of a task that it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// What it waited in the switch (t_s).
+    /// How long the task waited in the switch (t_s).
     pub switch_wait: Nanos,
-    /// The tasks that were left waiting there when it was dispatched (L).
+    /// How many tasks still waited in the switch when it dispatched this one (L).
     pub occupancy: u32,
-    /// What it waited at the worker (t_w).
+    /// How long the task waited at the worker (t_w).
     pub worker_wait: Nanos,
-    /// What its service took (t_p).
+    /// How long its service took (t_p).
     pub service: Nanos,
 }
 
@@ -29,7 +29,7 @@ impl Sample {
     #[inline]
     pub fn slowdown_milli(&self) -> u32 {
         let all = self.switch_wait.0 + self.worker_wait.0 + self.service.0;
-        // A processor makes a float of a signed number in one step.
+        // Signed numbers: the processor converts them to floats in one instruction.
         ((all * MILLI).cast_signed() as f64 / self.service.0.max(1).cast_signed() as f64) as u32
     }
 }
@@ -43,7 +43,7 @@ pub struct Numbers {
     pub tasks: u64,
     /// The p99 of (t_s + t_w + t_p) / t_p (S).
     pub slowdown_p99: f64,
-    /// The mean of t_w / (t_s + t_w) over samples that waited (r); 0 if none did.
+    /// The mean of t_w / (t_s + t_w) over the samples with any wait (r); 0 if there are none.
     pub worker_share: f64,
     /// The p99 of L (Q).
     pub occupancy_p99: u32,
@@ -51,24 +51,24 @@ pub struct Numbers {
     pub idle_share: f64,
 }
 
-/// Tasks that are noted before they are reckoned with.
+/// How many tasks are noted before a batch of them enters the sums.
 const NOTED: usize = 32;
 
-/// The samples of one worker. Nothing is allocated after its start.
+/// The samples of one worker. Allocates only when it is created.
 ///
-/// Which tasks a sample sees is chance, and a branch that nobody can guess takes longer than the division of
-/// a task. So each task is noted, and the next one in its place unless it was seen. Those that were are
-/// reckoned with some at a time.
+/// Chance decides which tasks a sample sees, and a mispredicted branch would cost more than the division
+/// that one task needs. So the gauge notes each task without a branch: the next task overwrites the note
+/// unless a sample saw it. Noted tasks enter the sums in batches.
 #[derive(Debug)]
 pub(super) struct WorkerGauge {
-    /// Tasks that samples saw, and behind them the last one that ended.
+    /// Tasks that samples saw; the task that ended last stands behind them.
     noted: [Shown; NOTED],
     seen: usize,
     /// Whether any task has ended.
     has_last: bool,
-    /// When the last sample of the interval before was due.
+    /// When the last sample of the previous interval was due.
     base: Nanos,
-    /// Samples that were due since then.
+    /// How many samples were due since `base`.
     due: u64,
     samples: u64,
     tasks: u64,
@@ -80,7 +80,8 @@ pub(super) struct WorkerGauge {
 }
 
 impl WorkerGauge {
-    /// Begins now; about so many samples will be taken in an interval.
+    /// Starts the first interval at `now`, and reserves memory for as many samples as an interval will
+    /// bring.
     pub(super) fn new(now: Nanos, sampling: Sampling, interval: Nanos) -> Self {
         let expected = sampling.due(interval);
         Self {
@@ -112,7 +113,7 @@ impl WorkerGauge {
         self.blocked = self.blocked + blocked;
     }
 
-    /// The interval ends: its numbers; the next one begins.
+    /// Ends the interval and returns its numbers; the next interval begins.
     pub(super) fn close(&mut self, now: Nanos, sampling: Sampling, interval: Nanos) -> Numbers {
         let last = self.noted[self.seen];
         self.take(now, sampling);
@@ -135,7 +136,7 @@ impl WorkerGauge {
         numbers
     }
 
-    /// The last task is what every sample since then has shown.
+    /// Every sample that was due since the last task ended has shown that task: notes how many these were.
     #[inline]
     fn take(&mut self, now: Nanos, sampling: Sampling) {
         let times = sampling.due(now.since(self.base)).saturating_sub(self.due);
@@ -147,13 +148,13 @@ impl WorkerGauge {
         }
     }
 
-    /// Takes what samples saw into account.
+    /// Adds the noted tasks to the interval's sums.
     fn reckon(&mut self) {
         let seen = &self.noted[..self.seen];
         self.slowdowns.add(seen.iter().map(|shown| (shown.slowdown_milli, shown.times)));
         self.occupancies.add(seen.iter().map(|shown| (shown.occupancy, shown.times)));
         for Shown { worker_wait, wait, times, .. } in seen {
-            // A processor makes a float of a signed number in one step.
+            // Signed numbers: the processor converts them to floats in one instruction.
             let [worker_wait, all] = [*worker_wait, *wait].map(|wait| wait.cast_signed() as f64);
             self.share_sum += f64::from(*times) * worker_wait / all.max(1.0);
             self.waited += if *wait > 0 { u64::from(*times) } else { 0 };
@@ -163,22 +164,23 @@ impl WorkerGauge {
     }
 }
 
-/// When samples are due: at multiples of their distance.
+/// The times at which samples are due: multiples of the sampling distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sampling {
     every: Nanos,
-    /// 2^64 over the distance, rounded up; 0 if that is no number of 64 bits.
+    /// 2^64 divided by the distance, rounded up; 0 if the quotient needs more than 64 bits.
     inverse: u64,
 }
 
 impl Sampling {
-    /// A sample each `every`, which is not 0.
+    /// Samples at a distance of `every`, which must not be 0.
     pub(super) const fn new(every: Nanos) -> Self {
         Self { every, inverse: (u64::MAX / every.0).wrapping_add(1) }
     }
 
-    /// How many are due in so long. A product is sooner there than a quotient, and the same: what the inverse
-    /// was rounded by adds less than one part of `every`, as long as the span is below the inverse.
+    /// How many samples are due within `span`. Multiplies by the inverse, which is faster than a division
+    /// and gives the same result: rounding the inverse adds less than one part of `every`, as long as
+    /// `span` is below the inverse.
     #[inline]
     fn due(self, span: Nanos) -> u64 {
         if span.0 < self.inverse {
@@ -189,15 +191,15 @@ impl Sampling {
     }
 }
 
-/// A task that ended, as samples show it.
+/// A task that ended, as the sampler sees it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shown {
     slowdown_milli: u32,
     occupancy: u32,
     worker_wait: u64,
-    /// At the worker and in the switch.
+    /// Wait in the switch and at the worker together, in nanoseconds.
     wait: u64,
-    /// How many samples saw it.
+    /// How many samples saw the task.
     times: u32,
 }
 
@@ -214,25 +216,25 @@ impl Shown {
     }
 }
 
-/// The largest values of an interval, as many as its p99 can depend on, and others that came since the least
-/// of those was found.
+/// The largest values of an interval: as many as the p99 can depend on. Smaller values also stand here
+/// until the tail is next cut back.
 #[derive(Debug)]
 struct Tail {
-    /// Values and how often each was seen, in any order, and room for more.
+    /// Pairs of a value and how often it was seen, in any order, and spare room.
     values: Vec<(u32, u32)>,
     len: usize,
     /// As many suffice.
     kept: usize,
-    /// Smaller ones change nothing.
+    /// The bar: smaller values cannot change the p99.
     bar: u32,
 }
 
 impl Tail {
-    /// For intervals of about so many samples. One may last twice as long before its p99 is taken too high.
+    /// A tail for intervals of about `expected` samples. An interval may last twice as long before its p99
+    /// becomes too high.
     fn new(expected: u64) -> Self {
         let kept = (2 * expected / TAIL + 1) as usize;
-        // The more room, the more seldom the least of the largest is looked for. The last place is for a
-        // value that is not kept.
+        // Spare room makes cuts rare. The last place receives values that are not kept.
         Self { values: vec![(0, 0); 4 * kept + NOTED + 1], len: 0, kept, bar: 0 }
     }
 
@@ -259,7 +261,7 @@ impl Tail {
     /// The least value that at most a hundredth of the samples exceed; 0 if there are none.
     fn p99(&mut self, samples: u64) -> u32 {
         let mut left = samples / TAIL;
-        // Each of them was seen, so that it is not behind as many.
+        // Each kept value was seen at least once, so the p99 cannot lie deeper than this.
         let depth = usize::try_from(left).map_or(self.kept, |left| self.kept.min(left + 1));
         let mut values = &mut self.values[..self.len];
         if values.len() > depth {

@@ -1,20 +1,23 @@
-//! The adaptive agent of a server: finds each worker's depth from what its tasks waited for (Rain §3.3).
+//! The adaptive agent of a server: it finds each worker's depth from how long the worker's tasks waited
+//! (Rain §3.3).
 //!
-//! [`Agent`] is told of each task that ended and of the time that a worker was blocked. It takes them as a
-//! sampler would that looks at every worker's last finished task each [`AgentSettings::sample_every`] (10
-//! µs), without having to look. At the end of an interval (10 ms) it judges each worker by the p99 slowdown
-//! of its samples, the share of the wait that was spent at the worker, and the p99 of the switch's queue, and
-//! adds up per slice what the controller needs for its step. Every judgement comes with its numbers.
+//! The driver tells [`Agent`] about each task that ended and about the time for which a worker was blocked.
+//! The paper's sampler looks at every worker's last finished task each [`AgentSettings::sample_every`] (10
+//! µs); the agent computes the same samples without looking. At the end of an interval (10 ms) the agent
+//! judges each worker by three numbers: the p99 slowdown of its samples, the share of the wait that was
+//! spent at the worker, and the p99 of the switch's queue. It also adds up, per slice, the numbers that the
+//! controller needs for its slice step. Every decision comes with the numbers behind it.
 //!
-//! Two readings of ours: a sample without any wait counts in the slowdown only (its share would be 0/0), and
-//! an interval in which a worker ended no task says nothing of its depth, only that it was idle.
+//! Two points are our reading of the paper. A sample without any wait counts for the slowdown only, since
+//! its share would be 0/0. An interval in which a worker ended no task says nothing about its depth, only
+//! that the worker was idle.
 //!
-//! A slice may have workers on other servers. Judging a worker by its own samples needs to know nothing of
-//! them; the [`Rule::Replay`] does, and is told what they did ([`Agent::told`]) by the controller, which
-//! hears every agent.
+//! A slice may have workers on other servers. To judge a worker by its own samples, an agent needs no
+//! numbers of other servers. [`Rule::Replay`] does need them: the controller hears every agent and passes
+//! on what the others did ([`Agent::told`]).
 //!
-//! Left out: moving workers and evening out depths, which only the controller does with the tallies of all
-//! agents.
+//! Left out: moving workers between slices and evening out depths. Only the controller does this, from the
+//! tallies of all agents.
 
 mod gauge;
 mod replay;
@@ -44,7 +47,7 @@ pub struct Agent {
     members: Vec<Member>,
     slices: Vec<(SliceId, Replay)>,
     interval_ends: Nanos,
-    /// When the interval before was closed.
+    /// When the previous interval was closed.
     last_ended: Nanos,
 }
 
@@ -75,8 +78,8 @@ impl Agent {
         })
     }
 
-    /// A worker serves a slice with this depth from now on; what was sampled of it in another slice is
-    /// forgotten.
+    /// Notes that a worker serves a slice with this depth from now on. Samples of the worker in another
+    /// slice are dropped.
     pub fn serves(&mut self, now: Nanos, worker: WorkerId, slice: SliceId, depth: u8) {
         let depth = depth.clamp(1, QUOTA_MAX);
         let gauge = || WorkerGauge::new(now, self.sampling, self.settings.interval);
@@ -87,12 +90,12 @@ impl Agent {
         }
     }
 
-    /// A worker is gone.
+    /// Forgets a worker that has left.
     pub fn gone(&mut self, worker: WorkerId) {
         self.members.retain(|member| member.worker != worker);
     }
 
-    /// A worker ended a task.
+    /// Takes the measurements of a task that a worker ended.
     #[inline]
     pub fn finished(&mut self, now: Nanos, worker: WorkerId, sample: Sample) {
         if let Some(mut account) = self.account(worker) {
@@ -100,9 +103,10 @@ impl Agent {
         }
     }
 
-    /// Where it is told that a worker ended tasks, if it is one of this agent's. Who has several asks once.
+    /// The account of one worker, if the worker is this agent's. A driver that reports several tasks looks
+    /// the worker up once.
     ///
-    /// Members mostly stand in the order of their indices, so that the first guess is right.
+    /// Workers mostly stand in the order of their indices, so the first guess is usually right.
     #[inline]
     pub fn account(&mut self, worker: WorkerId) -> Option<Account<'_>> {
         let guess = usize::from(worker.0);
@@ -114,7 +118,7 @@ impl Agent {
         Some(Account { gauge, sampling: self.sampling, slice: *slice, replays })
     }
 
-    /// A worker had been blocked for so long when it got something to do, or when the interval ended.
+    /// Notes that a worker was blocked for this long, when it got a task or when the interval ended.
     #[inline]
     pub fn idled(&mut self, worker: WorkerId, blocked: Nanos) {
         if let Some(account) = self.account(worker) {
@@ -122,8 +126,9 @@ impl Agent {
         }
     }
 
-    /// What other servers' workers did in the interval that ended at `ended`. Until this is heard they are
-    /// taken to do as before; before it is heard at all, there are none.
+    /// Takes what other servers' workers did in the interval that ended at `ended`. Until the next such
+    /// report the agent assumes that they go on as before; before the first report it assumes that there
+    /// are none.
     pub fn told(&mut self, ended: Nanos, others: &[SliceOthers]) {
         if !matches!(self.settings.rule, Rule::Replay(_)) {
             return;
@@ -139,8 +144,8 @@ impl Agent {
         self.interval_ends
     }
 
-    /// The interval has ended: judges every worker. Unless the agent only advises, the depths in the
-    /// decisions hold from now on, and its driver has to hand them to the workers.
+    /// Ends the interval and judges every worker. In [`Mode::On`](settings::Mode::On) the depths in the
+    /// decisions hold from now on, and the driver hands them to the workers.
     pub fn tick(&mut self, now: Nanos, decisions: &mut Vec<Decision>, tallies: &mut Vec<SliceTally>) {
         if now < self.interval_ends {
             return;
@@ -172,12 +177,12 @@ impl Agent {
             tally.idle_milli = 0;
         }
         self.last_ended = now;
-        // However late the driver called: the intervals of all servers end together.
+        // Intervals of all servers end together, however late a driver calls.
         let next = self.interval_ends + settings.interval;
         self.interval_ends = if next > now { next } else { now + settings.interval };
     }
 
-    /// The depths that slices should have, where that is found for all of a slice's workers together.
+    /// For each slice, the depth that all of its workers together should have, under [`Rule::Replay`].
     fn wishes(&mut self, interval: Nanos) -> Vec<(SliceId, Option<Wish>)> {
         let Rule::Replay(way) = self.settings.rule else { return Vec::new() };
         let members = &self.members;
@@ -203,7 +208,7 @@ pub struct Account<'a> {
     gauge: &'a mut WorkerGauge,
     sampling: Sampling,
     slice: SliceId,
-    /// Where they decide about depths.
+    /// The slices' replays, if [`Rule::Replay`] decides about depths.
     replays: Option<&'a mut Vec<(SliceId, Replay)>>,
 }
 

@@ -1,24 +1,24 @@
-//! Our rule: the depth under which what was measured would have gone best.
+//! Our rule: choose the depth under which the measured load would have been served best.
 //!
-//! The paper's rule waits until slowdowns are bad and then moves by one. This one asks what each depth would
-//! have done to the tasks that it saw: it draws their services again, lets them arrive at the measured rate,
-//! and runs a small model of the slice ([`Model`]): one queue, workers with N places each, and the gap
-//! between a worker's token and its next task. The depth with the lowest p99 wins, response and slowdown
-//! weighed alike; the present one stays unless another is clearly better.
+//! The paper's rule waits until slowdowns are bad and then changes the depth by one. This rule asks for
+//! each depth what it would have done to the measured tasks. It draws their service times again, lets tasks
+//! arrive at the measured rate, and runs a small model of the slice ([`Model`]): one queue, workers with N
+//! places each, and the gap between a worker's token and its next task. The depth with the lowest p99 wins,
+//! with response time and slowdown weighed alike; the present depth stays unless another is clearly better.
 //!
-//! Agents see tasks that end, not tasks that arrive. What arrived in an interval is what ended and what the
-//! switch's queue grew by, which each DISPATCH tells. Rate and services are means over many intervals, until
-//! one is so far off that chance does not do it: then what was known before is forgotten, so that a step is
-//! answered at once and noise hardly. Each model run adds to what earlier ones said of the depths under the
-//! same load.
+//! An agent sees tasks that end, not tasks that arrive. The arrivals of an interval are the tasks that
+//! ended plus the growth of the switch's queue, which each DISPATCH reports. The rate and the service times
+//! are means over many intervals. If one interval is too far from them to be chance, the rule forgets what
+//! it knew: so it answers a step in the load at once, and hardly reacts to noise. Each model run adds to
+//! what earlier runs found for the same load.
 //!
-//! A slice may span servers, and an agent sees the workers of its own. The switch's queue is everybody's, so
-//! it takes its share of what ended for the whole: `scale` times its own, by the last [`SliceOthers`] that it
-//! heard of. When it hears what the others ended in the interval itself, it puts its estimate right. Alone,
-//! all of this comes to a factor of 1.
+//! A slice may span servers, and an agent sees its own workers only, while the switch's queue belongs to
+//! all. So the agent scales its own count of ended tasks by `scale`, from the last [`SliceOthers`] that it
+//! received. When it receives what the others ended in the interval itself, it corrects its estimate. On a
+//! single server the factor is 1.
 //!
-//! It has no setting that depends on the load or the services. What it cannot see is an arrival process other
-//! than Poisson's, and workers that differ.
+//! No setting depends on the load or the service times. The rule assumes Poisson arrivals and equal
+//! workers.
 
 use alloc::vec::Vec;
 
@@ -27,59 +27,60 @@ use sluice_wire::tallies::SliceOthers;
 
 use super::gauge::Sample;
 
-/// Services that are kept of a slice; the newest take the oldest ones' places.
+/// How many service times are kept for a slice; new ones replace the oldest.
 const SERVICES_MAX: usize = 16_384;
-/// Services that have to be known before anything is said.
+/// How many service times must be known before the rule gives an answer.
 const SERVICES_MIN: usize = 200;
-/// Tasks of a model run, and how many more a new model serves before.
+/// Tasks of a model run. A new model first serves as many again, which do not count.
 const TASKS: usize = 12_000;
 const WARMUP: usize = 2_000;
-/// Depths that are tried.
+/// The depths that are tried.
 const DEPTHS: [u8; 5] = [1, 2, 3, 4, 8];
-/// How much better another depth has to be, as a share.
+/// By what share another depth must be better to replace the present one.
 const CLEARLY: f64 = 0.03;
-/// The rate that is reckoned with is the mean of this many intervals at most.
+/// The arrival rate is the mean of at most this many intervals.
 const MEMORY: f64 = 64.0;
-/// How fast other servers' workers are is the mean of this many intervals at most.
+/// The pace of other servers' workers is the mean of at most this many intervals.
 const PACES: f64 = 16.0;
-/// So many deviations from the mean are no chance.
+/// A difference of more standard deviations than this is not chance.
 const NO_CHANCE: f64 = 4.0;
-/// Model runs of one load before anything is said of it.
+/// Model runs of one load before the rule gives an answer.
 const RUNS_MIN: f64 = 2.0;
-/// Model runs that are remembered; when there were so many, one follows in each sixteenth interval only.
+/// Model runs that are remembered. After so many, a run follows only in each sixteenth interval.
 const RUNS: f64 = 16.0;
 const INTERVALS_A_RUN: u64 = 16;
 
 /// Slowdowns are reckoned in thousandths.
 const MILLI: f64 = 1_000.0;
 
-/// What lies between a worker and the switch.
+/// The costs that lie between a worker's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// A token's way to the switch and a task's way back.
+    /// A token's time to the switch plus a task's time back.
     pub round_trip: Nanos,
-    /// What the worker spends on a task beside its service: receiving it, replying, sending a token.
+    /// A worker's time for a task beside its service: receiving it, replying, sending a token.
     pub busy: Nanos,
 }
 
-/// What is known of a slice.
+/// Measurements and models of a slice.
 #[derive(Debug)]
 pub(super) struct Replay {
     services: Vec<u32>,
     next: usize,
     interval: Interval,
     others: OtherServers,
-    /// The last interval, until it is heard what the others ended in it.
+    /// The last interval, until the agent receives what the other servers ended in it.
     last: Option<Reckoned>,
-    /// Tasks that waited in the switch at the end of the last interval.
+    /// How many tasks waited in the switch at the end of the last interval.
     queue: u32,
     rate_per_s: f64,
     intervals: f64,
-    /// One for each depth; they go on where they were, so that what builds up slowly is seen.
+    /// One model for each depth. Models continue from run to run, so that a queue that builds up slowly
+    /// becomes visible.
     models: Vec<Model>,
     costs: [Cost; DEPTHS.len()],
     runs: f64,
-    /// When the models' last task arrived, in their own time.
+    /// The arrival time of the models' last task, in the models' own time.
     at: f64,
     closed: u64,
 }
@@ -88,21 +89,21 @@ pub(super) struct Replay {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wish {
     pub(super) depth: u8,
-    /// The p99 slowdown that it would have then, in switch and worker as the agent samples it.
+    /// The p99 slowdown at that depth, over the waits in switch and worker that the agent samples.
     pub(super) slowdown: f64,
 }
 
-/// What is known of the slice's workers on other servers.
+/// What the agent knows about the slice's workers on other servers.
 #[derive(Clone, Copy, Debug)]
 struct OtherServers {
     workers: u32,
-    /// What one of them ends while one of ours ends one.
+    /// How many tasks one of their workers ends while one of this server's ends one.
     pace: f64,
-    /// Intervals that this is the mean of.
+    /// How many intervals `pace` is the mean of.
     heard: f64,
 }
 
-/// How the last interval was reckoned.
+/// The figures with which the last interval was evaluated.
 #[derive(Clone, Copy, Debug)]
 struct Reckoned {
     tasks: f64,
@@ -113,7 +114,7 @@ struct Reckoned {
     length: Nanos,
 }
 
-/// What the present interval brought.
+/// Sums of the present interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval {
     tasks: u64,
@@ -154,8 +155,8 @@ impl Replay {
         }
     }
 
-    /// The interval has ended, in which the agent saw so many workers: the depth that the slice should have,
-    /// if that is known.
+    /// Ends an interval in which the agent saw `workers` workers. Returns the depth that the slice should
+    /// have, if it is known.
     pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<Wish> {
         let ended = core::mem::take(&mut self.interval);
         self.last = None;
@@ -180,8 +181,8 @@ impl Replay {
         (self.runs >= RUNS_MIN).then(|| self.best(depth))
     }
 
-    /// What other servers' workers of the slice did, in the last interval if `is_of_last`, else in one
-    /// before.
+    /// Takes what other servers' workers of the slice did: in the last interval if `is_of_last`, else in an
+    /// earlier one.
     pub(super) fn told(&mut self, others: &SliceOthers, is_of_last: bool) {
         self.others.workers = others.workers;
         if !is_of_last || (others.heard == 0 && others.workers > 0) {
@@ -192,7 +193,7 @@ impl Replay {
         let arrived = (last.tasks + each * f64::from(others.workers) + last.grown).max(1.0);
         let was_chance = libm::sqrt(arrived * (last.scale - 1.0)).max(1.0);
         if libm::fabs(arrived - last.arrived) > NO_CHANCE * was_chance {
-            // It was another slice that the models ran.
+            // The models ran with a wrong load.
             self.runs = 0.0;
             self.models.clear();
         }
@@ -209,13 +210,14 @@ impl Replay {
         Reckoned { tasks, workers, scale, grown, arrived: (tasks * scale + grown).max(1.0), length }
     }
 
-    /// Whether chance alone does not bring as many tasks, or such services, under what is known.
+    /// Whether the ended interval differs so much from the known rate or service times that chance cannot
+    /// explain it.
     fn is_another_load(&self, ended: &Interval, reckoned: &Reckoned) -> bool {
         if self.intervals < 1.0 {
             return false;
         }
         let expected = self.rate_per_s * reckoned.length.0 as f64 / 1e9;
-        // Which server a task came to is chance too.
+        // The deviation includes chance in which server each task came to.
         let deviation = libm::sqrt(expected * (reckoned.scale + 1.0 / self.intervals));
         let is_other_rate = libm::fabs(reckoned.arrived - expected) > NO_CHANCE * deviation.max(1.0);
         let known = self.services.len() as f64 - ended.tasks as f64;
@@ -228,7 +230,7 @@ impl Replay {
         libm::fabs(of_interval - mean) > NO_CHANCE * spread.max(mean * 1e-6)
     }
 
-    /// Only what the last interval brought stays.
+    /// Keeps only what the last interval brought.
     fn forget(&mut self, tasks: u64) {
         let keep = usize::try_from(tasks).unwrap_or(usize::MAX).min(self.services.len());
         if self.services.len() == SERVICES_MAX {
@@ -253,11 +255,11 @@ impl Replay {
         (mean, self.services.iter().map(square).sum::<f64>() / count)
     }
 
-    /// One more run of each depth's model, all on the same tasks.
+    /// Runs each depth's model once more, all on the same tasks.
     fn run(&mut self, workers: u32, way: Way) {
         if self.models.first().is_none_or(|model| model.free_at.len() != workers as usize) {
             self.models = DEPTHS.iter().map(|depth| Model::new(workers, *depth, way)).collect();
-            // A worker more or less is no other load: what was known of the depths still counts.
+            // One worker more or less does not change the load: earlier results for the depths still count.
             (self.at, self.runs) = (0.0, self.runs.min(1.0));
         }
         let skipped = if self.at > 0.0 { 0 } else { WARMUP };
@@ -300,7 +302,7 @@ impl OtherServers {
     }
 }
 
-/// Tasks as they were measured, at random moments.
+/// Tasks with measured service times and random arrival times.
 #[derive(Debug)]
 struct Tasks<'s> {
     dice: Dice,
@@ -310,19 +312,19 @@ struct Tasks<'s> {
 }
 
 impl Tasks<'_> {
-    /// When the next one arrives, and its service.
+    /// The arrival time and the service time of the next task.
     fn next(&mut self) -> (u64, u32) {
         self.at += self.mean_gap_ns * self.dice.exponential();
         (self.at as u64, self.services[self.dice.below(self.services.len())])
     }
 }
 
-/// What a depth costs.
+/// The p99 figures of one depth.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     response: f64,
     slowdown: f64,
-    /// The slowdown without the way there and what the core spends beside the service.
+    /// The slowdown as an agent samples it: without the packets' way and the core's other work.
     sampled: f64,
 }
 
@@ -332,13 +334,13 @@ fn p99(values: &mut [u64]) -> f64 {
     *p99 as f64
 }
 
-/// A slice of workers with tokens: each token is free from a time on, in the order of the times, and takes
-/// the next task.
+/// A slice of workers with tokens. Each token becomes free at some time; tokens take tasks in the order of
+/// these times.
 #[derive(Debug)]
 struct Model {
-    /// When each token is at the switch, and whose it is.
+    /// For each token: when it reaches the switch, and its worker.
     tokens: alloc::collections::BinaryHeap<core::cmp::Reverse<(u64, u16)>>,
-    /// When each worker ends what it has.
+    /// When each worker finishes the tasks that it has.
     free_at: Vec<u64>,
     way: u64,
     busy: u64,
@@ -356,7 +358,7 @@ impl Model {
         }
     }
 
-    /// What the next tasks take, after some that do not count.
+    /// Serves `TASKS` tasks after `skipped` ones that do not count, and returns their cost.
     fn cost(&mut self, tasks: &mut Tasks<'_>, skipped: usize) -> Cost {
         let [mut responses, mut slowdowns, mut sampled] = [(); 3].map(|()| Vec::with_capacity(TASKS));
         let beside = self.way / 2 + self.busy;
@@ -372,19 +374,19 @@ impl Model {
         Cost { response: p99(&mut responses), slowdown: p99(&mut slowdowns), sampled: p99(&mut sampled) }
     }
 
-    /// A task arrives; how long it takes until its service ends.
+    /// Serves a task that arrives at `at`; returns the time until its service ends.
     fn serve(&mut self, at: u64, service: u64) -> u64 {
         let Some(core::cmp::Reverse((token_at, worker))) = self.tokens.pop() else { return 0 };
         let free_at = &mut self.free_at[usize::from(worker)];
         let arrives = at.max(token_at) + self.way / 2;
         *free_at = arrives.max(*free_at) + service + self.busy;
-        // The token of this task's end is at the switch half a gap later.
+        // The token that follows this task reaches the switch half a round trip after the task's end.
         self.tokens.push(core::cmp::Reverse((*free_at + self.way / 2, worker)));
         *free_at - at
     }
 }
 
-/// A stream of its own for each model run, so that all depths meet the same tasks.
+/// One random stream for each model run, so that all depths meet the same tasks.
 #[derive(Debug)]
 struct Dice(u64);
 
@@ -420,7 +422,7 @@ mod tests {
     const INTERVAL: Nanos = Nanos::from_millis(10);
     const WORKERS: u32 = 32;
 
-    /// A slice that the rule looks after.
+    /// A slice under the rule, driven by the tests.
     struct Slice {
         replay: Replay,
         depth: u8,
@@ -433,7 +435,7 @@ mod tests {
             Self { replay: Replay::new(), depth: 2, changes: 0, tasks: 0 }
         }
 
-        /// Intervals of tasks that end at this rate, while the switch's queue grows by so many a second.
+        /// Runs intervals in which tasks end at this rate while the switch's queue grows by `grows_per_s`.
         fn runs(&mut self, intervals: u32, rate_per_s: u64, grows_per_s: u64, service: fn(u64) -> u64) -> u8 {
             let mut waiting = 0;
             for interval in 0..intervals {
@@ -453,7 +455,7 @@ mod tests {
         }
     }
 
-    /// What the rule says after some intervals of tasks at this rate, beginning at depth 2.
+    /// The depth that the rule chooses after some intervals at this rate, starting at depth 2.
     fn settled(rate_per_s: u64, service: fn(u64) -> u64) -> u8 {
         Slice::new().runs(8, rate_per_s, 0, service)
     }
@@ -517,12 +519,12 @@ mod tests {
             let reckoned = Reckoned { tasks: tasks as f64, workers, scale, grown, arrived, length };
             replay.is_another_load(&ended, &reckoned)
         };
-        // Four deviations of the root of 2,000.
+        // The bound: four times the square root of 2,000.
         let arrived = [821.0, 822.0, 1_178.0, 1_179.0];
         assert_eq!(arrived.map(|arrived| with(&replay, 10, 1.0, arrived)), [true, false, false, true]);
         replay.services = (0..400).map(|task| if task % 2 == 0 { 900 } else { 1_100 }).collect();
         assert_eq!(replay.moments(), (1_000.0, 10_000.0));
-        // Four deviations of the root of 10,000 (1/100 + 1/300).
+        // The bound: four times the square root of 10,000 · (1/100 + 1/300).
         let sums = [95_300.0, 95_400.0, 104_600.0, 104_700.0];
         assert_eq!(sums.map(|sum| with(&replay, 100, sum, 1_000.0)), [true, false, false, true]);
         replay.intervals = 0.0;
@@ -539,7 +541,7 @@ mod tests {
             replay.is_another_load(&ended, &reckoned)
         };
         (replay.rate_per_s, replay.intervals) = (1e6, 2.0);
-        // Four deviations of the root of 1,500: the more intervals are known, the less is chance.
+        // The bound: four times the square root of 1,500. With more known intervals, chance explains less.
         assert_eq!([1_150.0, 1_160.0].map(|arrived| with(&replay, 1.0, arrived)), [false, true]);
         replay.rate_per_s = 0.0;
         assert_eq!([4.0, 4.1].map(|arrived| with(&replay, 1.0, arrived)), [false, true], "of a few tasks");
@@ -559,7 +561,7 @@ mod tests {
             replay.told(&SliceOthers { slice: SliceId(0), workers: 1, heard: 1, tasks }, true);
             (replay.runs, replay.others.pace)
         };
-        // Four deviations of the root of half of 1,605 and of 1,620.
+        // The bounds: four times the square root of half of 1,605, and of half of 1,620.
         assert!(is_about(told(605, 2.0).0, 2.0) && is_about(told(620, 2.0).0, 0.0));
         assert!(is_about(told(605, 2.0).1, 1.21), "as fast as 605 by one is to 1,000 by two");
         assert!(is_about(told(605, 0.0).1, 1.0), "who has no workers has no pace to compare");
@@ -606,7 +608,7 @@ mod tests {
             replay.run(workers, WAY);
             assert!(is_about(replay.runs, runs), "{}", replay.runs);
             for Cost { response, slowdown, sampled } in replay.costs {
-                // Nobody waits: half a way, the service, and what the worker spends beside it.
+                // Without waiting: half a round trip, the service, and the worker's other work.
                 assert!(
                     is_about(response, 12_150.0) && is_about(slowdown, 1_215.0) && is_about(sampled, 1_000.0)
                 );
@@ -662,7 +664,7 @@ mod tests {
         assert!(gaps().any(|gap| gap < 100_000) && gaps().any(|gap| gap > 2_000_000), "{arrived:?}");
     }
 
-    /// One long task in ten.
+    /// Service times of which one in ten is long.
     fn bimodal(task: u64) -> u64 {
         if task.is_multiple_of(10) { 100_000 } else { 10_000 }
     }
@@ -686,14 +688,14 @@ mod tests {
 
     #[test]
     fn a_queue_that_grows_is_load_too() {
-        // With one token a worker 32 of them end 2,330 kRPS, however many arrive.
+        // With one token each, 32 workers end 2,330 kRPS, however many tasks arrive.
         assert_eq!(Slice::new().runs(6, 2_100_000, 0, exponential), 1);
         assert!(Slice::new().runs(6, 2_300_000, 400_000, exponential) > 1);
     }
 
-    /// What the agents of two servers say in the end, with 16 workers each: every other task ends at the one
-    /// that works twice as fast if `skewed`, and each hears of the other after every interval but the first
-    /// `unheard`.
+    /// The depths that the agents of two servers with 16 workers each choose in the end. If `skewed`, half
+    /// of all tasks end at the server that is twice as fast. Each agent hears of the other after every
+    /// interval but the first `unheard`.
     fn two_agents(rate_per_s: u64, skewed: bool, unheard: u32) -> [(u8, f64); 2] {
         let mut agents = [Replay::new(), Replay::new()];
         let mut depths = [2; 2];

@@ -1,4 +1,4 @@
-//! What an agent is told at its start.
+//! The settings of an agent.
 
 use sluice_units::{Adaptive, AdaptiveRule};
 use sluice_wire::Nanos;
@@ -7,44 +7,44 @@ use thiserror::Error;
 use super::replay::Way;
 use crate::worker::QUOTA_MAX;
 
-/// Whether an agent's judgements are carried out.
+/// Whether an agent's decisions change depths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// They are.
+    /// Decisions change depths.
     #[default]
     On,
-    /// They are only told.
+    /// Decisions are only reported.
     Advise,
 }
 
-/// How a depth follows from what was measured.
+/// The rule that turns measurements into depths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
-    /// One up or down an interval, by where the wait is (Rain §3.3).
+    /// One step up or down in an interval, depending on where tasks wait (Rain §3.3).
     #[default]
     Steps,
-    /// Ours: the depth under which what was measured would have gone best.
+    /// Our rule: the depth under which the measured load would have been served best.
     Replay(Way),
 }
 
 /// The settings of an agent. All times scale with dilation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgentSettings {
-    /// Whether its judgements are carried out.
+    /// Whether decisions change depths.
     pub mode: Mode,
-    /// By which rule depths are found.
+    /// The rule for depths.
     pub rule: Rule,
-    /// Whether idleness is told, so that a slice may lend a worker.
+    /// Whether the agent reports idle workers, so that the controller may lend them to another slice.
     pub lends: bool,
-    /// The p99 slowdown that is wished for (S_max).
+    /// The wanted upper bound of the p99 slowdown (S_max).
     pub slowdown_max: f64,
-    /// The share of the wait that may be spent at the worker (θ).
+    /// The largest share of the wait that tasks may spend at the worker (θ).
     pub theta: f64,
     /// The largest depth.
     pub depth_max: u8,
     /// How often each worker is sampled (δ).
     pub sample_every: Nanos,
-    /// How often it judges.
+    /// The time between two judgements.
     pub interval: Nanos,
 }
 
@@ -64,7 +64,7 @@ impl Default for AgentSettings {
 }
 
 impl AgentSettings {
-    /// What an agent is told, undilated, from the words of a policy; `way` is what lies between two services.
+    /// The settings, undilated, that a policy's words ask for; `way` holds the costs between two tasks.
     pub fn asked(asked: Adaptive, way: Way) -> Self {
         Self {
             mode: if asked.advises { Mode::Advise } else { Mode::On },
@@ -79,7 +79,7 @@ impl AgentSettings {
         }
     }
 
-    /// Whether the settings make sense.
+    /// Checks that the settings make sense.
     ///
     /// # Errors
     /// [`AgentError`], one line that says what to change.
@@ -103,16 +103,16 @@ impl AgentSettings {
 /// Why an agent cannot start.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum AgentError {
-    /// No task is faster than its own service.
+    /// A slowdown cannot be below 1: no task is faster than its own service.
     #[error("a slowdown limit (S_max) of {given} cannot be kept: give a number above 1; the paper's is 10")]
     SlowdownMax { given: f64 },
-    /// It is a share.
+    /// θ is a share, from 0 to 1.
     #[error("θ = {given} is no share: give a number from 0 to 1; the paper's is 0.3")]
     Theta { given: f64 },
-    /// Workers have 1 to 8 tokens.
+    /// A worker has 1 to 8 tokens.
     #[error("a largest depth of {given} is outside 1 to {QUOTA_MAX}: give one of those")]
     DepthMax { given: u8 },
-    /// An interval has to hold samples.
+    /// An interval must be long enough to contain samples.
     #[error("an interval of {interval} ns holds no samples that are {sample} ns apart: make it longer")]
     Interval {
         /// Between two samples.

@@ -1,4 +1,4 @@
-//! How a worker is judged by its samples, and what that means for its slice.
+//! How samples become a verdict on a worker, and verdicts a tally of its slice.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -11,16 +11,16 @@ use super::gauge::Numbers;
 use super::replay::Wish;
 use super::settings::AgentSettings;
 
-/// What a worker's samples say.
+/// A verdict on one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Tasks wait for each other at the worker while the switch's queue is empty: one token less.
+    /// One token less: tasks wait for each other at the worker while the switch's queue is empty.
     Shallower,
-    /// Tasks wait in the switch: one token more.
+    /// One token more: tasks wait in the switch.
     Deeper,
-    /// Neither helps: the slice has too much to do.
+    /// Overload: no depth helps, since the slice gets more work than it can serve.
     Overloaded,
-    /// The slowdown is as it should be.
+    /// The slowdown is within its bound.
     Calm,
 }
 
@@ -40,9 +40,9 @@ impl Verdict {
         }
     }
 
-    /// Our rule: `wish` is what all workers of the slice should have, as far as that is known. Where
-    /// slowdowns would stay too high under it, or are although the depth is as it should be, what is wrong is
-    /// the load: the slice says so, and goes to that depth all the same.
+    /// The verdict under our rule. `wish` is the depth that all workers of the slice should have, if it is
+    /// known. If the slowdown would stay too high at that depth, or is too high although the depth is
+    /// right, the load is the problem: the slice reports overload, and still goes to that depth.
     pub(super) fn of_wish(
         settings: &AgentSettings,
         depth: u8,
@@ -61,7 +61,7 @@ impl Verdict {
         (verdict, to)
     }
 
-    /// The depth that follows.
+    /// The depth that follows from the verdict.
     pub(super) const fn depth(self, depth: u8) -> u8 {
         match self {
             Self::Shallower => depth - 1,
@@ -71,20 +71,20 @@ impl Verdict {
     }
 }
 
-/// A judgement with the numbers behind it.
+/// A verdict with the depth that follows, and the numbers behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     pub at: Nanos,
-    /// Whom it is about.
+    /// The worker that was judged.
     pub worker: WorkerId,
     /// The slice that it serves.
     pub slice: SliceId,
     /// The depth before.
     pub from: u8,
-    /// The depth afterwards, or as it would be if the agent only advises.
+    /// The new depth; in [`Mode::Advise`](super::Mode::Advise) the depth that the agent recommends.
     pub to: u8,
     pub verdict: Verdict,
-    /// What it rests on.
+    /// The numbers behind the verdict.
     pub numbers: Numbers,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Display for Decision {
     }
 }
 
-/// A slice's tally among these; a new one if it has none yet.
+/// The slice's tally in `tallies`; appends one if there is none.
 pub(super) fn tally_of(slice: SliceId, tallies: &mut Vec<SliceTally>) -> &mut SliceTally {
     let place = tallies.iter().position(|tally| tally.slice == slice).unwrap_or_else(|| {
         tallies.push(SliceTally::new(slice));
@@ -117,7 +117,7 @@ pub(super) fn tally_of(slice: SliceId, tallies: &mut Vec<SliceTally>) -> &mut Sl
     &mut tallies[place]
 }
 
-/// A worker's verdict counts in its slice's tally.
+/// Counts a worker's verdict in its slice's tally.
 pub(super) fn count(
     tally: &mut SliceTally,
     worker: WorkerId,
@@ -138,7 +138,7 @@ pub(super) fn count(
 mod tests {
     use super::*;
 
-    /// What is said of a worker at depth 2.
+    /// The verdict on a worker at depth 2, and the depth that follows.
     fn said(slowdown_p99: f64, wish: Option<(u8, f64)>) -> (Verdict, u8) {
         let numbers = Numbers { tasks: 100, slowdown_p99, ..Numbers::default() };
         let wish = wish.map(|(depth, slowdown)| Wish { depth, slowdown });

@@ -1,9 +1,10 @@
-//! What a client hears from a switch that it was at before.
+//! //! Packets from a switch at which the client was registered earlier.
 
 use sluice_wire::{Epoch, Packet};
 
-/// Whether a packet from a switch of before still counts: a reply does, but of that switch's lives and
-/// refusals nothing holds at the present one. Its driver asks that before it hands the packet on.
+/// Whether a packet from an earlier switch still counts. A driver calls this function before it hands such
+/// a packet to the client. A reply counts, without its epoch: the epochs of two switches cannot be
+/// compared. A REJECT or a NOTICE does not count, since it says nothing about the present switch.
 #[inline]
 pub const fn still_counts(packet: &mut Packet) -> bool {
     match packet {

@@ -2,22 +2,22 @@
 
 use super::ClientSettings;
 
-/// What a retry costs, in the unit in which a first attempt earns its percentage.
+/// The cost of one retry, in hundredths: a first attempt earns `retry_budget_percent` of them.
 const RETRY_COST: u64 = 100;
 
-/// Counts what was taken out and not yet earned back, so that a full bucket is zero.
+/// The debt: what retries cost and first attempts have not yet earned back. A full bucket has debt zero.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     debt: u64,
 }
 
 impl Budget {
-    /// A first attempt was sent.
+    /// A first attempt was sent: it pays back a part of the debt.
     pub(super) fn earn(&mut self, settings: &ClientSettings) {
         self.debt = self.debt.saturating_sub(u64::from(settings.retry_budget_percent));
     }
 
-    /// Pays for one retry, if it can.
+    /// Pays for one retry; false if the budget is spent.
     pub(super) fn pay(&mut self, settings: &ClientSettings) -> bool {
         let debt = self.debt + RETRY_COST;
         let affordable = debt <= u64::from(settings.retry_burst) * RETRY_COST;

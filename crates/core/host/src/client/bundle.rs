@@ -1,8 +1,9 @@
-//! Tasks that leave in the same instant, put into one submission where the switch takes that.
+//! Tasks that leave in the same instant, put into one submission where the switch accepts several.
 
 use sluice_wire::{Packet, Submit, TaskJob};
 
-/// What is put together: tasks that are alike but for their bytes, and whose numbers follow each other.
+/// An open submission. Its tasks are alike except for their bytes, and their sequence numbers follow each
+/// other.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundle {
     open: Option<TaskJob>,
@@ -10,12 +11,12 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Nothing yet, and so many tasks at most ([`Client::jobs`](super::Client::jobs)).
+    /// An empty bundle of at most `most` tasks (see [`Client::jobs`](super::Client::jobs)).
     pub const fn new(most: u8) -> Self {
         Self { open: None, most }
     }
 
-    /// From now on so many tasks at most.
+    /// Sets the largest number of tasks in a bundle.
     pub const fn allow(&mut self, most: u8) {
         self.most = most;
     }
@@ -25,8 +26,8 @@ impl Bundle {
         self.most <= 1
     }
 
-    /// Puts a task behind the others, or begins anew with it. Gives what leaves before it, and whether the
-    /// task itself goes alone behind that.
+    /// Appends a task, or starts a new bundle with it. Returns the packet that leaves first, if the old
+    /// bundle had to be closed, and whether the task must be sent alone after that packet.
     pub fn put(&mut self, task: &Submit) -> (Option<Packet>, bool) {
         if self.takes(task) {
             return (None, false);
@@ -48,7 +49,7 @@ impl Bundle {
         }
     }
 
-    /// The packet of what was put together so far, if it is anything.
+    /// Closes the bundle and returns its packet; `None` if the bundle is empty.
     pub fn close(&mut self) -> Option<Packet> {
         let job = self.open.take()?;
         Some(if job.behind() == 0 { Packet::Submit(*job.first()) } else { Packet::Job(job) })
@@ -67,7 +68,7 @@ mod tests {
         Submit { task, task_type: TaskType(task_type), payload, ..Submit::default() }
     }
 
-    /// How many tasks each packet has, and the number of its first.
+    /// For each packet: the sequence number of its first task, and how many tasks it holds.
     fn sent(most: u8, tasks: &[Submit]) -> Vec<(u32, u8)> {
         let (mut bundle, mut sent) = (Bundle::new(most), Vec::new());
         for task in tasks {

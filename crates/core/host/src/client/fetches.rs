@@ -1,4 +1,4 @@
-//! The replies over one packet that are not whole, and the room that their bytes take.
+//! Long replies that are still being fetched, and the memory that their bytes take.
 
 use alloc::vec::Vec;
 
@@ -7,11 +7,11 @@ use sluice_wire::{Handle, Reply, ReplyStatus};
 use super::types::{Action, ClientSettings};
 use crate::parts::Parts;
 
-/// The replies that are not whole.
+/// The replies of which some bytes are missing.
 #[derive(Debug, Default)]
 pub(super) struct Fetches {
     pub(super) list: Vec<LongReply>,
-    /// What was made room for.
+    /// Bytes for which the driver has made room ([`Action::Begin`]).
     pub(super) bytes: usize,
 }
 
@@ -21,9 +21,10 @@ pub(super) struct LongReply {
     /// Its first packet.
     pub(super) reply: Reply,
     pub(super) parts: Parts,
-    /// Where what was asked for last ends.
+    /// The offset at which the newest NEED ends. When the part before this offset arrives, the client asks
+    /// again.
     pub(super) asked_to: u32,
-    /// Whether there is room for its bytes.
+    /// Whether the driver has made room for the reply's bytes.
     pub(super) has_room: bool,
 }
 
@@ -32,7 +33,7 @@ impl LongReply {
         if self.has_room { self.reply.payload.total() as usize } else { 0 }
     }
 
-    /// What the driver knows its bytes by.
+    /// The handle by which the driver knows the reply's bytes.
     pub(super) const fn at(&self) -> Handle {
         Handle(self.id)
     }
@@ -43,7 +44,7 @@ impl Fetches {
         self.list.iter_mut().find(|fetch| fetch.id == id)
     }
 
-    /// Whether a reply says that something else than what is fetched is gone.
+    /// Whether a GONE or OLD reply comes from another worker than the one whose reply is being fetched.
     pub(super) fn is_of_another(&mut self, id: u32, reply: &Reply) -> bool {
         let ends = matches!(reply.status, ReplyStatus::Gone | ReplyStatus::Old);
         ends && self.find(id).is_some_and(|fetch| fetch.reply.worker != reply.worker)
@@ -53,7 +54,7 @@ impl Fetches {
         self.bytes + total as usize <= settings.reply_bytes_max
     }
 
-    /// Lets a reply's bytes go.
+    /// Ends the fetch of a reply and releases its bytes.
     pub(super) fn drop(&mut self, id: u32, out: &mut Vec<Action>) {
         let Some(index) = self.list.iter().position(|fetch| fetch.id == id) else { return };
         let fetch = self.list.swap_remove(index);

@@ -1,11 +1,12 @@
-//! Replies over one packet: the first packet ends nothing, the rest is asked for at its worker (NEED) and
-//! comes part by part (PART).
+//! Replies longer than one packet: the first packet does not end the task. The client asks the worker for
+//! the rest (NEED), which arrives part by part (PART).
 //!
-//! The task stays outstanding meanwhile and is not tried again: it has run, and its reply lies ready. What is
-//! missing is asked for again after a pause that doubles, at once when the last of what was asked for has
-//! come; questions that bring nothing are bounded. Then, as after a timeout, the task may be tried again,
-//! which a worker that lives answers with the same reply; one that may not be tried again ends as Unknown.
-//! Bytes that lie here unfinished are bounded too: a reply beyond that waits until there is room.
+//! During the fetch the task stays outstanding and is not retried: it has run, and its reply is ready. The
+//! client repeats a NEED after a pause that doubles, and sends the next one at once when the last byte
+//! asked for has arrived. The number of NEEDs in a row without an answer is bounded. After that many, the
+//! task may be retried, as after a timeout; a living worker answers the retry with the same reply. A task
+//! that may not be retried ends as Unknown. The memory for unfinished replies is bounded too: a reply
+//! beyond the bound waits until there is room.
 
 use alloc::vec::Vec;
 
@@ -15,11 +16,12 @@ use super::fetches::LongReply;
 use super::{Action, Client, ClientSettings, Outcome, UnknownWhy};
 use crate::parts::Parts;
 
-/// NEEDs that leave at once for one reply, however torn it is.
+/// NEEDs sent at once for one reply, at most, however many gaps it has.
 const NEEDS_MAX: usize = 8;
 
 impl Client {
-    /// Whether a reply's bytes, after [`Action::Check`], are those that its worker described.
+    /// The driver has checked a reply's bytes after [`Action::Check`]: `is_right` says whether they match
+    /// the worker's descriptor.
     pub fn checked(
         &mut self,
         now: Nanos,
@@ -35,13 +37,14 @@ impl Client {
             reply.payload.handle = fetch.at();
             self.end(id, Outcome::Reply(reply), out);
         } else if self.give_up(now, id, out) {
-            // Not at once: whoever sends wrong bytes would be asked for them again and again.
+            // The retry waits for a timeout: otherwise a worker that sends wrong bytes would be asked again
+            // at once, for ever.
             self.set_timeout(now, settings, id);
         }
     }
 
-    /// The first packet of a reply that is longer. Of two workers' replies the earlier is fetched, unless its
-    /// worker is silent.
+    /// Starts to fetch a reply, of which the first packet has come. If two workers reply to one task, the
+    /// client fetches the first worker's reply, unless that worker no longer answers.
     pub(super) fn begin_fetch(
         &mut self,
         now: Nanos,
@@ -78,7 +81,7 @@ impl Client {
         self.ask(now, settings, id, out);
     }
 
-    /// Bytes of a reply, as they were asked for.
+    /// Takes bytes of a reply that the client asked for.
     pub(super) fn on_part(
         &mut self,
         now: Nanos,
@@ -113,7 +116,7 @@ impl Client {
         }
     }
 
-    /// What was asked for has not come in time.
+    /// The bytes asked for have not arrived in time: asks again, or gives up.
     pub(super) fn fetch_due(
         &mut self,
         now: Nanos,
@@ -129,7 +132,7 @@ impl Client {
         }
     }
 
-    /// One NEED for each run of missing bytes, if there is room for them.
+    /// Sends one NEED for each run of missing bytes, if there is room for the reply.
     fn ask(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         self.make_room(settings, id, out);
         let Some(fetch) = self.fetches.find(id) else { return };
@@ -149,7 +152,7 @@ impl Client {
         self.timers.set(id, again.min(deadline));
     }
 
-    /// A reply that waits for room gets it, if there is any now.
+    /// Makes room for a reply that waits for memory, if there is enough now.
     fn make_room(&mut self, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         let Some(fetch) = self.fetches.find(id).filter(|fetch| !fetch.has_room) else { return };
         let payload = fetch.reply.payload;
@@ -163,7 +166,8 @@ impl Client {
         }
     }
 
-    /// No retry leaves while the reply is fetched; and a task that has run is never refused.
+    /// Stops retries while the reply is fetched, and notes that the task has run, so that it is never
+    /// refused.
     fn stop_trying(&mut self, id: u32) {
         let slot = self.slots.get(id);
         slot.fetching = true;
@@ -173,7 +177,8 @@ impl Client {
         }
     }
 
-    /// The rest cannot be had: says whether the task goes on, as one whose reply was lost.
+    /// Ends the fetch: the missing bytes cannot be had. Returns whether the task may be retried, as after a
+    /// lost reply; if not, the task ends here.
     fn give_up(&mut self, now: Nanos, id: u32, out: &mut Vec<Action>) -> bool {
         self.stats.long_replies_lost += 1;
         self.fetches.drop(id, out);

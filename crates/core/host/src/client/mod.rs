@@ -1,19 +1,21 @@
-//! The client: keeps each task until its one outcome (Rain §3.2.2; the protocol's "The client").
+//! The client: it keeps each task until the task has its one outcome (Rain §3.2.2; the protocol's "The
+//! client").
 //!
-//! Each task ends exactly once: as Reply, Refused (no attempt can have run) or Unknown (one may have run).
+//! Each task ends exactly once: as Reply, as Refused (no attempt can have run) or as Unknown (an attempt
+//! may have run).
 //!
-//! A task is tried again after a timeout, which doubles each time, after the time that a REJECT names, and
-//! once when the client is registered anew. Retries have a budget, [`ClientSettings::retry_budget_percent`]
-//! of the tasks sent. Once it is spent, a task that is rejected is refused; one that hears nothing is still
-//! tried after each doubled timeout, which are few. A task whose type no slice takes is refused at its first
-//! REJECT. No attempt leaves when workers may have forgotten the task ([`ClientRegistration::retry_for`]),
-//! however far off its deadline is. A client that knows that its registration is dead sends nothing until it
-//! has a new one.
+//! A client retries a task after a timeout, which doubles each time; after the time that a REJECT names;
+//! and once when the client is registered anew. Retries are paid from a budget, which is
+//! [`ClientSettings::retry_budget_percent`] of the tasks sent. Once the budget is spent, a rejected task is
+//! refused. An unanswered task is still retried after each doubled timeout, since such retries are few. A
+//! task whose type no slice takes is refused at its first REJECT. No attempt leaves once workers may have
+//! forgotten the task ([`ClientRegistration::retry_for`]), however late its deadline is. A client that
+//! knows its registration to be dead sends nothing until it has a new one.
 //!
-//! A worker that lacks a task's bytes asks for them (NEED), and gets them from here (PART) while the task has
-//! no outcome.
+//! A worker that lacks bytes of a task asks the client for them (NEED). The client sends them (PART) as
+//! long as the task has no outcome.
 //!
-//! A reply that is longer than a packet is fetched from its worker in the same way, before the task ends.
+//! A reply longer than one packet is fetched from its worker in the same way before the task ends.
 
 mod before;
 mod budget;
@@ -50,11 +52,12 @@ use shares::Shares;
 use slots::{NextTry, Slot, Slots};
 use timers::Timers;
 
-/// Timeouts in a row, with nothing heard, after which the controller is asked.
+/// After so many timeouts in a row without any packet, the client asks the controller for its registration.
 const SILENT_TIMEOUTS: u32 = 3;
-/// What falls due then never does.
+/// A time that never comes: no timer is set for it.
 const END_OF_TIME: Nanos = Nanos(u64::MAX);
-/// How far the sequence may run ahead of the oldest outstanding task: a quarter of the serial numbers.
+/// How far new sequence numbers may run ahead of the oldest outstanding task's: a quarter of all serial
+/// numbers.
 const WINDOW: i32 = 1 << 30;
 
 /// One client's state. Allocates nothing until it is used.
@@ -62,10 +65,10 @@ const WINDOW: i32 = 1 << 30;
 pub struct Client {
     incarnation: Incarnation,
     next: Serial,
-    /// At or before the oldest outstanding task.
+    /// A sequence number at or before the oldest outstanding task's.
     oldest: Serial,
     granted: Option<ClientRegistration>,
-    /// The newest epoch heard of; the registration is dead while it is for an older one.
+    /// The newest epoch heard of. A registration for an older epoch is dead.
     newest: Epoch,
     slots: Slots,
     shares: Shares,
@@ -78,7 +81,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that is not registered. Tasks are numbered from `first_sequence`.
+    /// A client without a registration. Its first task has the number `first_sequence`.
     pub fn new(incarnation: Incarnation, first_sequence: Serial) -> Self {
         Self {
             incarnation,
@@ -97,9 +100,10 @@ impl Client {
         }
     }
 
-    /// Takes each answer of the controller, also unchanged ones. A newer epoch, or another key or index,
-    /// sends each outstanding task once more at once, free of budget and at most once per epoch. So does
-    /// another switch, whose epochs are its own.
+    /// Takes an answer of the controller; the driver passes on unchanged answers too. If the epoch is
+    /// newer, or the key or the index differs, each outstanding task is retried once at once, at most once
+    /// per epoch and outside the budget. A change of the switch has the same effect; each switch counts
+    /// epochs of its own.
     pub fn grant(
         &mut self,
         now: Nanos,
@@ -136,7 +140,7 @@ impl Client {
         self.send_kept_back(now, settings, out);
     }
 
-    /// A new life of the switch: none of the tries before it waits any more.
+    /// The switch restarted: no earlier attempt waits in it any more.
     fn forget_waiting(&mut self) {
         self.shares.forget_repeats();
         let ids: Vec<u32> = self.slots.ids().collect();
@@ -145,7 +149,8 @@ impl Client {
         }
     }
 
-    /// Another switch counts its lives by itself: nothing that was heard of the one before holds for it.
+    /// The client moves to another switch. Each switch counts its own epochs, so everything heard from the
+    /// old switch is void.
     fn move_over(&mut self) {
         self.granted = None;
         let ids: Vec<u32> = self.slots.ids().collect();
@@ -154,7 +159,10 @@ impl Client {
         }
     }
 
-    /// Takes a task, which then ends in exactly one [`Action::Done`]; or pushes it back.
+    /// Takes a task, which later ends in exactly one [`Action::Done`].
+    ///
+    /// # Errors
+    /// [`Busy`] says why the task was not taken; the application may offer it again later.
     pub fn submit(
         &mut self,
         now: Nanos,
@@ -170,13 +178,14 @@ impl Client {
         admitted
     }
 
-    /// Takes a task that its driver finds it cannot send, and ends it at once.
+    /// Takes a task that the driver cannot send, and ends it at once as refused.
     pub fn refuse(&mut self, submission: &Submission, why: RefusedWhy, out: &mut Vec<Action>) -> TaskId {
         self.stats.submitted += 1;
         self.end_unsent(submission, why, out)
     }
 
-    /// Takes a packet. A REPLY's or PART's bytes are wanted only if an action that follows is about them.
+    /// Takes a packet. The driver needs the bytes of a REPLY or PART only if one of the actions that this
+    /// call pushes names them.
     pub fn packet(&mut self, now: Nanos, settings: &ClientSettings, packet: &Packet, out: &mut Vec<Action>) {
         match packet {
             Packet::Reply(reply) => self.on_reply(now, settings, reply, out),
@@ -201,12 +210,13 @@ impl Client {
         }
     }
 
-    /// The switch's address refused a packet (ECONNREFUSED).
+    /// The kernel reported that the switch's address refused a packet (ECONNREFUSED).
     pub fn refused(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
         self.ask_renewal(now, settings, out);
     }
 
-    /// Does what is due. With `Nanos(u64::MAX)` every outstanding task ends that has a deadline.
+    /// Handles all timers that are due. At `Nanos(u64::MAX)` this ends every outstanding task that has a
+    /// deadline.
     pub fn tick(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
         if self.renewal.due().is_some_and(|due| due <= now) {
             self.ask_renewal(now, settings, out);
@@ -217,34 +227,35 @@ impl Client {
         self.send_kept_back(now, settings, out);
     }
 
-    /// When [`Client::tick`] is next wanted.
+    /// The time at which [`Client::tick`] has to be called next.
     pub fn deadline(&self) -> Option<Nanos> {
         let timer = self.timers.first().map(|(at, _)| at);
         [timer, self.renewal.due()].into_iter().flatten().min()
     }
 
-    /// The oldest outstanding sequence number, or the next one: where a new registration's replay cells
-    /// begin.
+    /// The oldest outstanding sequence number, or the next one if none is outstanding. A new registration's
+    /// replay cells start at this number.
     pub fn floor(&self) -> Serial {
         self.slots.oldest(self.next)
     }
 
-    /// Tasks that wait for their outcome.
+    /// How many tasks have no outcome yet.
     pub fn outstanding(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many tasks its switch takes in one submission; 1 where each goes alone. See [`Bundle`].
+    /// How many tasks the switch accepts in one submission; 1 if each task must be sent alone. See
+    /// [`Bundle`].
     pub fn jobs(&self) -> u8 {
         self.granted.as_ref().map_or(1, |grant| grant.jobs)
     }
 
-    /// Where the switch of the last grant is.
+    /// The address of the switch that the last grant names.
     pub fn switch(&self) -> Option<Endpoint> {
         self.granted.as_ref().map(|grant| grant.switch)
     }
 
-    /// What was counted since the start.
+    /// Counters since the client's start.
     pub fn stats(&self) -> ClientStats {
         self.stats
     }
@@ -298,7 +309,7 @@ impl Client {
         }
     }
 
-    /// Whether new sequence numbers can still be told from the oldest outstanding one.
+    /// Whether a new sequence number could still be told from the oldest outstanding one.
     fn window_is_open(&mut self) -> bool {
         if self.next.since(self.oldest) >= WINDOW && self.slots.find(self.oldest).is_none() {
             self.oldest = self.floor();
@@ -306,7 +317,7 @@ impl Client {
         self.next.since(self.oldest) < WINDOW
     }
 
-    /// Ends a task that cannot be sent. Its number is used up, its residue is not touched.
+    /// Ends a task that cannot be sent. The task uses up a sequence number, but no replay cell.
     fn end_unsent(&mut self, submission: &Submission, why: RefusedWhy, out: &mut Vec<Action>) -> TaskId {
         let task = self.name(self.next);
         self.next = self.next.plus(1);
@@ -340,10 +351,10 @@ impl Client {
         self.end(id, outcome, out);
     }
 
-    /// A worker that holds a task lacks bytes of it.
+    /// A worker that holds a task asks for missing bytes of it.
     fn on_need(&mut self, need: &Need, out: &mut Vec<Action>) {
         if need.task.incarnation != self.incarnation {
-            // Of whoever lived at this address before, and will not answer.
+            // The task belongs to an earlier process at this address, which will never answer.
             self.stats.foreign += 1;
             return gone(need, out);
         }
@@ -365,7 +376,8 @@ impl Client {
         }
     }
 
-    /// What every packet tells: that someone is there, and an epoch. Finds the task that it is about.
+    /// What every packet says: the switch or a worker lives, and which epoch it is in. Returns the slot of
+    /// the task that the packet names.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
     fn hear(
@@ -387,7 +399,7 @@ impl Client {
         id
     }
 
-    /// A task's timer ran out: its deadline, a paid retry, or a timeout.
+    /// A task's timer fired: its deadline passed, a rejected task's retry is due, or an attempt timed out.
     fn fire(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         let living = self.living().is_some();
         let slot = self.slots.get(id);
@@ -428,7 +440,7 @@ impl Client {
         }
     }
 
-    /// Sends the next attempt. The registration must be living.
+    /// Sends the task's next attempt. The caller has checked that the registration is not dead.
     #[inline]
     fn send(&mut self, now: Nanos, settings: &ClientSettings, id: u32, out: &mut Vec<Action>) {
         let Some(grant) = &self.granted else { return };
@@ -470,8 +482,9 @@ impl Client {
         }
     }
 
-    /// Lines each outstanding task up for its free retry of this epoch, oldest first: they go as far as the
-    /// shares do, for a switch that comes back is not to reject what its predecessor had room for.
+    /// Marks each outstanding task for its free retry in this epoch, oldest first. Retries leave only as
+    /// far as the shares have room: otherwise a restarted switch would reject tasks that its predecessor
+    /// had room for.
     fn keep_all_back(&mut self, now: Nanos) {
         let epoch = self.newest;
         for id in self.ids_by_age() {
@@ -486,7 +499,7 @@ impl Client {
         }
     }
 
-    /// Sends what was kept back, as far as there is room now.
+    /// Sends the tasks that were kept back, as far as their shares have room now.
     #[inline]
     fn send_kept_back(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) {
         if self.shares.keep_any_back() {
@@ -519,7 +532,7 @@ impl Client {
         ids
     }
 
-    /// Charges what is outstanding to the shares of another grant.
+    /// Charges the outstanding tasks to the shares of a new grant.
     fn share_out(&mut self, grant: &ClientRegistration, settings: &ClientSettings) {
         let earlier = mem::replace(&mut self.shares, Shares::new(grant, settings.unmapped_share));
         self.shares.take_over(earlier);
@@ -534,7 +547,8 @@ impl Client {
         }
     }
 
-    /// Asks for the controller, and goes on asking while the registration is known to be dead.
+    /// Asks the driver to contact the controller, and keeps asking while the registration is known to be
+    /// dead. Returns whether it asked now.
     fn ask_renewal(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) -> bool {
         let asked = self.renewal.ask(now, settings, out);
         if asked {
@@ -551,7 +565,7 @@ impl Client {
         self.granted.as_ref().filter(|grant| grant.epoch >= self.newest)
     }
 
-    /// The one place where a task that was sent ends.
+    /// Ends a task that was sent. No other function does.
     #[inline]
     fn end(&mut self, id: u32, outcome: Outcome, out: &mut Vec<Action>) {
         let slot = self.slots.remove(id);
@@ -569,7 +583,7 @@ impl Client {
             Outcome::Unknown(_) => self.stats.unknown += 1,
         }
         let task = self.name(slot.sequence);
-        // In two steps, so that the outcome is copied to where it belongs as it was written.
+        // Two steps, so that the compiler writes the outcome directly into its place instead of moving it.
         let filler = Outcome::Refused(RefusedWhy::NeverSent);
         let done = Action::Done { tag: slot.tag, task, attempts: slot.attempts, outcome: filler };
         if let Action::Done { outcome: place, .. } = out.push_mut(done) {
@@ -586,7 +600,7 @@ impl Client {
     }
 }
 
-/// The bytes that a worker asks for are not to be had: its place is free for another task.
+/// Answers a NEED whose bytes no longer exist, so that the worker frees the task's place.
 #[cold]
 fn gone(need: &Need, out: &mut Vec<Action>) {
     let Need { of, worker, client, task, attempt, .. } = *need;

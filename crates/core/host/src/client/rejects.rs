@@ -1,12 +1,14 @@
-//! Tasks that the switch had no room for, and the room that repeats take.
+//! Tasks for which the switch had no room, and the room that repeats take.
 //!
-//! A task is tried again after the time that its REJECT names, paid from the budget; with that spent it is
-//! refused if every try was rejected. But the switch cannot tell that a task which comes again waits already:
-//! its repeat takes a second place. So a task that found no room while repeats of this client's may have held
-//! some is tried again all the same, as long as workers remember it: none is refused for what its own client
-//! sent twice.
+//! A rejected task is retried after the time that its REJECT names, paid from the budget. If the budget is
+//! spent, the task is refused, provided that every attempt was rejected. There is one exception. The switch
+//! cannot tell that an earlier attempt of the same task already waits, so a repeat takes a second place in
+//! the queue. Therefore a task that found no room while this client's repeats may have taken some is
+//! retried anyway, as long as workers remember it: no task is refused because its own client sent another
+//! one twice.
 //!
-//! A REJECT for want of workers also asks the controller, which may know of some elsewhere.
+//! A REJECT for lack of workers also makes the client ask the controller, which may know workers at another
+//! switch.
 
 use alloc::vec::Vec;
 
@@ -16,7 +18,8 @@ use super::slots::{NextTry, Slot};
 use super::{Action, Client, ClientSettings, Outcome};
 
 impl Client {
-    /// A REJECT of a task that was not sent alone may be one of those behind it as well.
+    /// Handles a REJECT. If the task was sent in a submission of several, the REJECT may also cover the
+    /// tasks behind it.
     pub(super) fn on_reject(
         &mut self,
         now: Nanos,
@@ -31,8 +34,8 @@ impl Client {
         }
     }
 
-    /// Only the first REJECT of the newest attempt counts, and only from the epoch that the attempt was sent
-    /// in.
+    /// Handles the REJECT of one task. Only the first REJECT of the newest attempt counts, and only in the
+    /// epoch in which that attempt was sent.
     fn on_reject_of(
         &mut self,
         now: Nanos,
@@ -55,7 +58,7 @@ impl Client {
         self.shares.end_repeats(slot.share, slot.repeats().min(1));
         slot.waiting = slot.waiting.saturating_sub(1);
         if reject.reason == RejectReason::NoWorkers {
-            // The controller knows how many workers there are now, and another switch may have some.
+            // The controller knows how many workers there are now, and whether another switch has some.
             self.ask_renewal(now, settings, out);
         }
         let slot = self.slots.get(id);
@@ -79,8 +82,9 @@ impl Client {
         }
     }
 
-    /// Who pays for one more try of a task that was rejected: the budget; or nobody, where it would be
-    /// refused for want of room that repeats of this client's tasks may have taken.
+    /// How the next attempt of a rejected task is paid: from the budget, or free if the task would
+    /// otherwise be refused for lack of room that this client's repeats may have taken. `None` if it cannot
+    /// be paid.
     fn retry_of_rejected(&mut self, now: Nanos, settings: &ClientSettings, id: u32) -> Option<NextTry> {
         if self.budget.pay(settings) {
             return Some(NextTry::Paid);
@@ -92,8 +96,8 @@ impl Client {
         is_free.then_some(NextTry::Free)
     }
 
-    /// The hint of a REJECT has passed. A client that stood still meanwhile may be too late: workers may have
-    /// forgotten the task.
+    /// The time that a REJECT named has passed: sends the next attempt. A client that stood still meanwhile
+    /// may be too late, since workers may have forgotten the task.
     pub(super) fn try_rejected(
         &mut self,
         now: Nanos,
@@ -117,15 +121,15 @@ impl Client {
         }
     }
 
-    /// An answer to a try of a task that has ended.
+    /// An answer came for an attempt of a task that has already ended.
     pub(super) fn comes_late(&mut self, task: TaskId, task_type: TaskType) {
         if task.incarnation == self.incarnation {
             self.shares.comes_late(self.shares.of(task_type));
         }
     }
 
-    /// Tries behind the one that was answered may wait in the switch for as long as they would not be given
-    /// up.
+    /// Notes the attempts of an ended task that may still wait in the switch, until the time at which the
+    /// client would have given them up.
     pub(super) fn leave_behind(&mut self, id: u32, slot: &Slot, outcome: &Outcome) {
         let repeats = slot.repeats();
         self.shares.end_repeats(slot.share, repeats);
@@ -151,7 +155,7 @@ mod tests {
 
     const ROOM: u32 = 3;
 
-    /// A client without a budget, and its clock in milliseconds.
+    /// A client whose retry budget is zero, and its clock.
     struct Bench {
         client: Client,
         settings: ClientSettings,
@@ -192,7 +196,7 @@ mod tests {
             Ok(self.sent())
         }
 
-        /// Waits for the next try, and returns it.
+        /// Runs the client until its next attempt, and returns that attempt.
         fn again(&mut self) -> Submit {
             loop {
                 self.now = self.client.deadline().expect("something is outstanding");

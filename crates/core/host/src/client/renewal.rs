@@ -1,4 +1,5 @@
-//! When to ask for the controller: at once, but not more often than a setting says.
+//! When to ask the controller for a new registration: at once, but no more often than
+//! [`ClientSettings::renew_gap`] allows.
 
 use alloc::vec::Vec;
 
@@ -14,7 +15,7 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
-    /// Asks now, or as soon as the gap since the last time allows. Returns whether it asked.
+    /// Asks now, or as soon as the gap since the last request has passed. Returns whether it asked now.
     pub(super) fn ask(&mut self, now: Nanos, settings: &ClientSettings, out: &mut Vec<Action>) -> bool {
         let earliest = self.asked.map_or(now, |asked| asked + settings.renew_gap);
         if earliest > now {
@@ -27,17 +28,17 @@ impl Renewal {
         true
     }
 
-    /// Asks again after the gap unless a grant comes first.
+    /// Schedules another request after the gap; a grant cancels it.
     pub(super) fn repeat(&mut self, now: Nanos, settings: &ClientSettings) {
         self.due = Some(now + settings.renew_gap.max(Nanos(1)));
     }
 
-    /// A grant came: nothing is due any more.
+    /// A grant came: cancels the scheduled request.
     pub(super) fn settle(&mut self) {
         self.due = None;
     }
 
-    /// When it wants to ask next.
+    /// The time of the next scheduled request.
     pub(super) fn due(&self) -> Option<Nanos> {
         self.due
     }

@@ -1,7 +1,8 @@
 //! Admission shares: how many tasks the client may have outstanding in each slice (Rain §3.2.2).
 //!
-//! The switch cannot tell that a task which comes again waits already: its repeat takes a place of its own.
-//! So repeats are charged as well, until they are answered or late, and new tasks wait for what they free.
+//! The switch cannot tell that an earlier attempt of the same task already waits, so a repeat takes a place
+//! of its own. Therefore the client charges repeats to the share too, until they are answered or would have
+//! been given up. New tasks wait until that room is free.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -11,22 +12,23 @@ use core::mem;
 use sluice_wire::registrations::{ClientRegistration, Sizes};
 use sluice_wire::{Nanos, Serial, SliceId, TaskType};
 
-/// The index of the share that takes what the grant maps nowhere.
+/// The index of the share for all task types that the grant maps to no slice.
 const UNMAPPED: u32 = 0;
 
-/// One slice's share and what of it is outstanding.
+/// One slice's share, and how much of it is in use.
 #[derive(Debug)]
 struct Share {
-    /// None of what is mapped nowhere.
+    /// `None` for the share of the task types that the grant maps to no slice.
     slice: Option<SliceId>,
     limit: u32,
     used: u32,
-    /// Tries of these tasks that may wait in the switch beside another of the same task.
+    /// Attempts that may wait in the switch beside another attempt of the same task.
     repeats: u32,
-    /// Until when tries of tasks that have ended may wait there.
+    /// One entry for each attempt of an ended task that may still wait in the switch: the time until which
+    /// it may.
     left_behind: BinaryHeap<Reverse<Nanos>>,
     sizes: Sizes,
-    /// Of those, the ones that are kept back until there is room to send them again, oldest first.
+    /// Charged tasks that wait for room before they are sent again, oldest first.
     kept_back: VecDeque<Serial>,
 }
 
@@ -40,7 +42,7 @@ impl Share {
         (self.used as usize - self.kept_back.len()) < self.limit as usize
     }
 
-    /// How many places of the queue repeats may hold.
+    /// How many places of the slice's queue repeats may occupy.
     fn held_by_repeats(&mut self, now: Nanos) -> usize {
         while self.left_behind.peek().is_some_and(|Reverse(until)| *until <= now) {
             self.left_behind.pop();
@@ -54,12 +56,12 @@ impl Share {
 pub(super) struct Shares {
     routes: Vec<(TaskType, u32)>,
     each: Vec<Share>,
-    /// Tasks kept back in all shares.
+    /// How many tasks are kept back in all shares together.
     kept_back: usize,
 }
 
 impl Shares {
-    /// The shares of a grant, with nothing outstanding.
+    /// The shares of a grant, without any outstanding task.
     pub(super) fn new(grant: &ClientRegistration, unmapped: u32) -> Self {
         let mut by_slice: Vec<(SliceId, u32)> = grant.shares.clone();
         by_slice.sort_by_key(|(slice, _)| *slice);
@@ -80,19 +82,19 @@ impl Shares {
         Self { routes, each, kept_back: 0 }
     }
 
-    /// Which share a task of this type is charged to.
+    /// The share to which tasks of this type are charged.
     pub(super) fn of(&self, task_type: TaskType) -> u32 {
         let route = self.routes.binary_search_by_key(&task_type, |(kind, _)| *kind);
         route.map_or(UNMAPPED, |at| self.routes[at].1)
     }
 
-    /// Which class a task of so much work is in.
+    /// The class of a task that is declared to need `work` time.
     pub(super) fn class_of(&self, share: u32, work: Nanos) -> u8 {
         self.each.get(share as usize).map_or(0, |share| share.sizes.class_of(work))
     }
 
-    /// Whether one more task may be charged to the share. With nothing outstanding one always may, since no
-    /// outcome would come to offer it again after.
+    /// Whether the share has room for one more task. A share without outstanding tasks always has:
+    /// otherwise no outcome would ever come after which the application could offer the task again.
     #[inline]
     pub(super) fn has_room(&mut self, share: u32, now: Nanos) -> bool {
         self.each.get_mut(share as usize).is_some_and(|share| {
@@ -102,40 +104,41 @@ impl Shares {
         })
     }
 
-    /// Whether a repeat may hold a place of the share's queue that another task found taken.
+    /// Whether a repeat may occupy a place in the slice's queue, which may be why another task was
+    /// rejected.
     pub(super) fn has_repeats(&mut self, share: u32, now: Nanos) -> bool {
         self.each.get_mut(share as usize).is_some_and(|share| share.held_by_repeats(now) > 0)
     }
 
-    /// A try of a task was sent of which another may wait.
+    /// Charges a repeat: an attempt of a task of which another attempt may still wait.
     pub(super) fn repeat(&mut self, share: u32) {
         if let Some(share) = self.each.get_mut(share as usize) {
             share.repeats += 1;
         }
     }
 
-    /// So many of them wait no more, or are tries of a task that has ended.
+    /// Frees the room of `count` repeats: they no longer wait, or their task has ended.
     pub(super) fn end_repeats(&mut self, share: u32, count: u32) {
         if let Some(share) = self.each.get_mut(share as usize) {
             share.repeats = share.repeats.saturating_sub(count);
         }
     }
 
-    /// So many tries of a task that has ended may wait until then.
+    /// Charges `count` attempts of an ended task, which may wait in the switch until `until`.
     pub(super) fn leave_behind(&mut self, share: u32, count: u32, until: Nanos) {
         if let Some(share) = self.each.get_mut(share as usize) {
             share.left_behind.extend((0..count).map(|_| Reverse(until)));
         }
     }
 
-    /// One of those was answered.
+    /// An attempt of an ended task was answered: frees its room.
     pub(super) fn comes_late(&mut self, share: u32) {
         if let Some(share) = self.each.get_mut(share as usize) {
             share.left_behind.pop();
         }
     }
 
-    /// The switch lost its memory, and all that waited there.
+    /// The switch lost its memory: no repeat waits in it any more.
     pub(super) fn forget_repeats(&mut self) {
         for share in &mut self.each {
             share.repeats = 0;
@@ -143,7 +146,7 @@ impl Shares {
         }
     }
 
-    /// What ended tasks left behind in the slices of an earlier grant.
+    /// Takes over the attempts of ended tasks from the shares of an earlier grant, slice by slice.
     pub(super) fn take_over(&mut self, mut earlier: Self) {
         for share in &mut self.each {
             if let Some(same) = earlier.each.iter_mut().find(|of| of.slice == share.slice) {
@@ -152,7 +155,7 @@ impl Shares {
         }
     }
 
-    /// Charges a task, also beyond the limit: shares may shrink under tasks that are outstanding.
+    /// Charges a task even if the share is full: a new grant may shrink a share below what is outstanding.
     pub(super) fn charge(&mut self, share: u32) {
         if let Some(share) = self.each.get_mut(share as usize) {
             share.used += 1;
@@ -174,7 +177,7 @@ impl Shares {
         }
     }
 
-    /// A task that was kept back ends, still charged.
+    /// A task ends while it is kept back. Its charge stays until [`Shares::free`].
     pub(super) fn forget(&mut self, share: u32, task: Serial) {
         if let Some(share) = self.each.get_mut(share as usize) {
             let before = share.kept_back.len();
@@ -183,7 +186,7 @@ impl Shares {
         }
     }
 
-    /// The oldest task that is kept back in a share with room.
+    /// Takes the oldest kept-back task of a share that has room.
     pub(super) fn next_kept_back(&mut self) -> Option<Serial> {
         let mut shares = self.each.iter_mut();
         let next = shares
@@ -192,7 +195,7 @@ impl Shares {
         next
     }
 
-    /// Whether any task is kept back.
+    /// Whether any share keeps a task back.
     #[inline]
     pub(super) fn keep_any_back(&self) -> bool {
         self.kept_back > 0
@@ -209,7 +212,7 @@ mod tests {
 
     const KIND: TaskType = TaskType(3);
 
-    /// One slice, in which so many tasks may be outstanding.
+    /// A grant with one slice, in which `limit` tasks may be outstanding.
     fn shares(limit: u32) -> Shares {
         let slice = SliceId(1);
         let grant = ClientRegistration {

@@ -1,11 +1,11 @@
 //! The outstanding tasks, found by their sequence numbers.
 //!
-//! The switch remembers a client's tries in replay cells: a task's cell is its sequence number modulo their
-//! number. So two outstanding tasks must not share a cell, and a number whose cell is taken is skipped. An
-//! eighth of the cells is left free, so that at most eight numbers are used up for each task, and a slow
-//! task's number stays comparable with those of the many fast ones behind it.
+//! The switch remembers a client's attempts in replay cells: a task's cell is its sequence number modulo
+//! the number of cells. So two outstanding tasks must not share a cell, and the client skips a number whose
+//! cell is taken. An eighth of the cells stays free. So each task uses up at most eight numbers, and the
+//! number of a slow task stays comparable with the numbers of the many fast tasks after it.
 //!
-//! The tasks themselves lie packed in a slab, so that a few of them touch little memory.
+//! The tasks themselves lie packed in a slab, so that a few tasks touch little memory.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,19 +15,19 @@ use sluice_wire::{Epoch, Nanos, Payload, RejectReason, Serial, TaskType};
 
 use super::{RefusedWhy, Submission};
 
-/// The cell of a free residue.
+/// Marks a cell that no task uses.
 const FREE: u32 = u32::MAX;
-/// No table grows beyond this.
+/// The largest number of cells, whatever the grant allows.
 const CELLS_MAX: u32 = 1 << 20;
 
-/// What a task's timer stands for, its deadline apart.
+/// Why a task's timer is set, unless for its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextTry {
-    /// The newest try is given up for lost.
+    /// The newest attempt counts as lost.
     Timeout,
     /// A retry after a REJECT, paid from the budget.
     Paid,
-    /// The same, free: repeats of this client's may have taken the room.
+    /// A retry after a REJECT outside the budget: this client's repeats may have taken the room.
     Free,
 }
 
@@ -38,43 +38,44 @@ pub(super) struct Slot {
     pub(super) tag: u64,
     pub(super) payload: Payload,
     pub(super) deadline: Nanos,
-    /// When its first attempt left.
+    /// When the first attempt left.
     pub(super) first_sent: Nanos,
-    /// From then on workers may have forgotten that they ran it: it is not sent again.
+    /// After this time workers may have forgotten that they ran the task, so it is not sent again.
     pub(super) retry_until: Nanos,
     pub(super) task_type: TaskType,
-    /// Its class, the same in each attempt.
+    /// The priority class, the same in each attempt.
     pub(super) class: u8,
-    /// What it says that it needs.
+    /// The labels that a worker must have to run the task.
     pub(super) needs: Labels,
     /// Attempts sent.
     pub(super) attempts: u16,
-    /// Doublings of the timeout. A whole word, since it is read as one just after it was written.
+    /// How often the timeout has doubled. A whole word: a narrower field would stall the processor, which
+    /// reads it as a word just after it was written.
     pub(super) backoffs: u32,
-    /// Whether more attempts may be made at all.
+    /// Whether the submitter allows further attempts.
     pub(super) retry: bool,
-    /// Whether an attempt before the newest was never rejected.
+    /// Whether any attempt before the newest one was never rejected, and so may have run.
     pub(super) unanswered: bool,
-    /// The newest attempt's REJECT, if it came.
+    /// Why the newest attempt was rejected, if it was.
     pub(super) rejected: Option<RejectReason>,
-    /// Tries that may wait in the switch: those that were sent in this life of it and not rejected.
+    /// Attempts that may wait in the switch: they were sent in its present life and not rejected.
     pub(super) waiting: u16,
-    /// What the timer stands for.
+    /// Why the timer is set.
     pub(super) due: NextTry,
-    /// The epoch that the newest attempt was sent in.
+    /// The epoch in which the newest attempt was sent.
     pub(super) sent_in: Epoch,
-    /// The epoch whose free retry is used up.
+    /// The epoch in which the free retry was last used.
     pub(super) freed_in: Epoch,
-    /// The share that it is charged to.
+    /// The share to which the task is charged.
     pub(super) share: u32,
-    /// Whether it waits for room in its share before it is sent again.
+    /// Whether the task waits for room in its share before it is sent again.
     pub(super) kept_back: bool,
-    /// Whether it has run and the rest of its reply is being fetched.
+    /// Whether the task has run and its reply is being fetched.
     pub(super) fetching: bool,
 }
 
 impl Slot {
-    /// A task that is about to be sent for the first time.
+    /// A task before its first attempt.
     #[inline]
     pub(super) fn new(
         now: Nanos,
@@ -108,31 +109,32 @@ impl Slot {
         }
     }
 
-    /// Why it was refused, if every attempt was.
+    /// Why the task was refused; `None` if an attempt may have run.
     pub(super) fn refused(&self) -> Option<RefusedWhy> {
         let reason = self.rejected.filter(|_| !self.unanswered)?;
         Some(RefusedWhy::of(reason, self.task_type))
     }
 
-    /// Tries beside the first that may wait in the switch.
+    /// Attempts that may wait in the switch, without the first of them.
     pub(super) fn repeats(&self) -> u32 {
         u32::from(self.waiting.saturating_sub(1))
     }
 
-    /// Whether one more attempt may be made at this time, budget apart.
+    /// Whether another attempt may be made at this time, as far as the retry budget allows.
     pub(super) fn may_retry(&self, at: Nanos) -> bool {
         self.retry && self.attempts < u16::MAX && at < self.retry_until
     }
 }
 
-/// The table of residues and the slab of tasks. Slab indices name tasks, also to the timers.
+/// The table of replay cells and the slab of tasks. Slab indices name tasks, for the timers too.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    /// The number of cells that the newest grant allows: zero or a power of two.
+    /// How many cells the newest grant allows: zero or a power of two.
     wanted: u32,
-    /// Slab index by residue. Its length is `wanted`, unless tasks that are outstanding do not fit that yet.
+    /// The slab index of the task in each cell. There are `wanted` cells, or more while outstanding tasks
+    /// would collide in so few.
     cells: Vec<u32>,
-    /// One bit per residue that is not free, so that a free one is found 64 at a time.
+    /// One bit for each cell in use, so that a search looks at 64 cells at once.
     taken: Vec<u64>,
     slab: Vec<Slot>,
     vacant: Vec<u32>,
@@ -144,15 +146,14 @@ impl Slots {
         self.slab.len() - self.vacant.len()
     }
 
-    /// Takes the number of replay cells from a grant. Tasks distinct modulo a factor of it are distinct
-    /// modulo it.
+    /// Takes the number of replay cells from a grant.
     pub(super) fn allow(&mut self, replay_cells: u32, outstanding_max: u32) {
         let most = outstanding_max.min(CELLS_MAX);
         let factor = replay_cells & replay_cells.wrapping_neg();
         self.wanted = if most == 0 { 0 } else { factor.min(1 << most.ilog2()) };
     }
 
-    /// The first sequence number from `next` on whose residue is free.
+    /// The first sequence number from `next` on whose cell is free.
     #[inline]
     pub(super) fn claim(&mut self, next: Serial) -> Option<Serial> {
         let usable = self.wanted - self.wanted / 8;
@@ -164,7 +165,7 @@ impl Slots {
         Some(next.plus((residue as u32).wrapping_sub(next.0) & mask))
     }
 
-    /// Puts a task into the free residue that [`Slots::claim`] found, and returns its index.
+    /// Stores a task in the cell that [`Slots::claim`] found, and returns its slab index.
     #[expect(clippy::inline_always, reason = "a task is copied at a call that stays one")]
     #[inline(always)]
     pub(super) fn insert(&mut self, slot: Slot) -> u32 {
@@ -181,7 +182,7 @@ impl Slots {
         id
     }
 
-    /// The index of a task, while it is outstanding.
+    /// The slab index of a task; `None` if the task is not outstanding.
     #[inline]
     pub(super) fn find(&self, sequence: Serial) -> Option<u32> {
         if self.cells.is_empty() {
@@ -191,13 +192,13 @@ impl Slots {
         (id != FREE && self.slab[id as usize].sequence == sequence).then_some(id)
     }
 
-    /// The task of an index that [`Slots::find`] or [`Slots::insert`] gave.
+    /// The task at an index that [`Slots::find`] or [`Slots::insert`] returned.
     #[inline]
     pub(super) fn get(&mut self, id: u32) -> &mut Slot {
         &mut self.slab[id as usize]
     }
 
-    /// Takes a task out, which frees its residue.
+    /// Removes a task and frees its cell.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Slot {
         let slot = self.slab[id as usize];
@@ -213,7 +214,7 @@ impl Slots {
         self.cells.iter().copied().filter(|id| *id != FREE)
     }
 
-    /// The oldest outstanding sequence number, counted back from `next`; `next` if there is none.
+    /// The oldest outstanding sequence number before `next`; `next` itself if no task is outstanding.
     pub(super) fn oldest(&self, next: Serial) -> Serial {
         let sequences = self.ids().map(|id| self.slab[id as usize].sequence);
         sequences.min_by_key(|sequence| sequence.since(next)).unwrap_or(next)
@@ -224,8 +225,8 @@ impl Slots {
         sequence.0 as usize & (self.cells.len() - 1)
     }
 
-    /// Gives the table the size that the grant allows, unless two outstanding tasks would meet in one
-    /// residue.
+    /// Gives the table the size that the grant allows. Returns false, and changes nothing, if two
+    /// outstanding tasks would share a cell.
     #[inline]
     fn fit(&mut self) -> bool {
         let cells = self.wanted as usize;
@@ -233,7 +234,7 @@ impl Slots {
             return true;
         }
         let mut table = vec![FREE; cells];
-        // Residues that a table of under 64 does not have count as taken.
+        // In a table of fewer than 64 cells, the bits beyond the table count as taken.
         let mut taken = vec![if cells < 64 { u64::MAX << cells } else { 0 }; cells.div_ceil(64)];
         for id in self.ids() {
             let residue = self.slab[id as usize].sequence.0 as usize & (cells - 1);
@@ -247,12 +248,12 @@ impl Slots {
         true
     }
 
-    /// The first free residue from `start` on, going round.
+    /// The first free cell from `start` on; the search wraps round at the table's end.
     #[inline]
     fn free_from(&self, start: usize) -> Option<usize> {
         let words = self.taken.len();
         (0..=words).find_map(|step| {
-            // As many as a power of two: a remainder would take a division.
+            // The number of words is a power of two: a mask is cheaper than a division.
             let word = (start / 64 + step) & (words - 1);
             let from = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
             let free = !self.taken[word] & from;

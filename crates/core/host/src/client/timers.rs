@@ -1,5 +1,5 @@
-//! One timer per task: a four-way heap that knows where each timer stands, so that setting and clearing one
-//! are O(log n) and no dead entry is ever kept.
+//! One timer per task: a four-way heap that records where each timer stands. So setting and clearing a
+//! timer take O(log n) steps, and no dead entry stays in the heap.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use sluice_wire::Nanos;
 const NOWHERE: u32 = u32::MAX;
 const ARITY: usize = 4;
 
-/// Timers, each named by a small number.
+/// Timers, named by slab indices.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: Vec<(Nanos, u32)>,

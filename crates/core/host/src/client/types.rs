@@ -1,4 +1,4 @@
-//! What goes into a client and what comes out of it.
+//! The client's inputs and outputs: settings, submissions, outcomes, actions and counters.
 
 use core::fmt;
 
@@ -8,35 +8,37 @@ use sluice_wire::{
     TaskType,
 };
 
-/// What all clients of a driver share; handed to each call.
+/// Settings that all clients of a driver share; the driver passes them to each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// How long the first attempt may stay unanswered; with a deadline at the end of time it may be for ever,
-    /// which costs no timer. Scales with dilation.
+    /// How long the first attempt may stay unanswered. For a task whose deadline is at the end of time it
+    /// may be unlimited, and then no timer is set. Scales with dilation.
     pub first_timeout: Nanos,
-    /// Where the doubling of timeouts ends. Scales with dilation.
+    /// The largest timeout: doubling stops there. Scales with dilation.
     pub timeout_max: Nanos,
-    /// How long a task may take when its submitter does not say.
+    /// The time from submission to deadline if the submitter states none.
     pub deadline_default: Nanos,
     /// Retries paid from the budget, in percent of the tasks sent.
     pub retry_budget_percent: u32,
-    /// Retries that the budget holds when it is full; it starts full.
+    /// How many retries a full budget holds. The budget starts full.
     pub retry_burst: u32,
-    /// The least time between two [`Action::Renew`]. Real time: does not scale with dilation.
+    /// The shortest time between two [`Action::Renew`]. Real time: does not scale with dilation.
     pub renew_gap: Nanos,
-    /// Tasks of types that the grant maps to no share, outstanding at most.
+    /// How many tasks may be outstanding whose types the grant maps to no share.
     pub unmapped_share: u32,
-    /// Tasks outstanding at most, whatever the grant allows: bounds memory. Above 2^20 it counts as 2^20.
+    /// How many tasks may be outstanding, whatever the grant allows; this bounds memory. Values above 2^20
+    /// count as 2^20.
     pub outstanding_max: u32,
-    /// How often in a row a reply's missing bytes are asked for in vain before it counts as lost.
+    /// How many NEEDs in a row may go unanswered before a long reply counts as lost.
     pub need_tries: u8,
-    /// Bytes of replies that are being fetched, at most; a further one waits.
+    /// Memory for replies that are being fetched, in bytes; a further reply waits.
     pub reply_bytes_max: usize,
 }
 
 impl ClientSettings {
-    /// The defaults, with all times of the network times `factor`. The deadline has room for five doublings
-    /// of the first timeout: with fewer tries, one packet lost in a hundred would leave tasks unknown.
+    /// The defaults, with all network times multiplied by `factor`. The default deadline leaves time for
+    /// five doublings of the first timeout: with fewer attempts, a loss of one packet in a hundred would
+    /// leave tasks unknown.
     pub fn dilated(factor: u64) -> Self {
         let first_timeout = Nanos::from_millis(50).times(factor);
         Self {
@@ -53,13 +55,13 @@ impl ClientSettings {
         }
     }
 
-    /// How long an attempt may stay unanswered after `backoffs` doublings; never zero.
+    /// The timeout after `backoffs` doublings; never zero.
     pub(super) fn timeout(&self, backoffs: u32) -> Nanos {
         let first = self.first_timeout.max(Nanos(1));
         first.times(1 << backoffs.min(32)).min(self.timeout_max.max(first))
     }
 
-    /// How long a NEED may stay unanswered: a worker answers between two tasks.
+    /// How long to wait for the answer to a NEED: a worker answers only between two tasks.
     pub(super) fn need_wait(&self, tries: u8) -> Nanos {
         let first = Nanos(self.first_timeout.0 / 32).max(Nanos(1));
         first.times(1 << tries.min(32)).min(self.timeout_max.max(first))
@@ -75,46 +77,47 @@ impl Default for ClientSettings {
 /// A task to be run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
-    /// What kind of work it is.
+    /// The type of the task, which selects its slice.
     pub task_type: TaskType,
-    /// How soon it should run, where the switch has classes of tasks.
+    /// The task's urgency, for switches with priority classes.
     pub urgency: Urgency,
-    /// The labels that it needs beside those of its type, where the switch tells kinds of workers apart.
+    /// The labels that the task needs in addition to those of its type, for switches that distinguish kinds
+    /// of workers.
     pub needs: Labels,
-    /// Its bytes. Once the task was taken, the handle is the client's until [`Action::Release`].
+    /// The task's bytes. Once the task was taken, the client owns the handle until [`Action::Release`].
     pub payload: Payload,
-    /// When the outcome is due, as a point in time.
+    /// The time by which the outcome is due.
     pub deadline: Nanos,
-    /// Whether more than one attempt may be made. Without, the first REJECT is final and so is silence.
+    /// Whether more than one attempt may be made. If not, the first REJECT or timeout is final.
     pub retry: bool,
-    /// The submitter's own name for it; comes back with the outcome.
+    /// The submitter's own name for the task; it comes back with the outcome.
     pub tag: u64,
 }
 
-/// What a submitter says of how soon a task should run. A switch without classes takes all in their order,
-/// whatever is said.
+/// What a submitter says about a task's urgency. A switch without classes ignores it and serves tasks in
+/// order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Urgency {
-    /// Nothing: it goes behind those of whom something is said, in the last class.
+    /// Nothing: the task gets the last class, behind all tasks with a stated urgency.
     #[default]
     Unstated,
-    /// It is expected to be so much work. The rack's plan says which class that is; where it does not, all
-    /// sizes are of the first.
+    /// The expected service time. The rack's plan maps times to classes; without such a map every task gets
+    /// the first class.
     Work(Nanos),
-    /// Its class; 0 goes first.
+    /// The class itself; class 0 goes first.
     Priority(u8),
 }
 
-/// Why a task was not taken now: the application is to hold back and offer it again.
+/// Why a task was not taken: the application should wait and offer it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Busy {
-    /// There is no registration, or the switch that it was for is gone.
+    /// The client has no registration, or its registration is dead.
     NotRegistered,
-    /// The client has as many tasks outstanding in the slice as it may.
+    /// The client has as many tasks outstanding in the slice as its share allows.
     ShareSpent,
     /// The switch has no free replay cell for this client.
     CellsSpent,
-    /// A task has been outstanding for so long that sequence numbers would no longer tell old from new.
+    /// One task has been outstanding for so long that new sequence numbers could be confused with old ones.
     WindowSpent,
 }
 
@@ -140,31 +143,32 @@ impl core::error::Error for Busy {}
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A worker answered, with success or failure as the reply's status says.
+    /// A worker answered. The reply's status says whether the task succeeded.
     Reply(Reply),
-    /// No attempt can have run.
+    /// The task did not run: no attempt can have run.
     Refused(RefusedWhy),
-    /// It may have run.
+    /// The task may have run.
     Unknown(UnknownWhy),
 }
 
 /// Why a task certainly did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedWhy {
-    /// The switch rejected every attempt, the last one for this reason, which is not that of
-    /// [`RefusedWhy::NoSlice`].
+    /// The switch rejected every attempt. The reason is the last one's, and never the one that
+    /// [`RefusedWhy::NoSlice`] stands for.
     Rejected(RejectReason),
-    /// No slice takes this type. Not tried again: a moment later none does either.
+    /// No slice takes this type. The client does not retry: the next attempt would meet the same switch
+    /// tables.
     NoSlice(TaskType),
-    /// Its deadline had passed when it was submitted.
+    /// The deadline had already passed at submission.
     NeverSent,
-    /// It has more bytes than any task may have.
+    /// The task has more bytes than [`TASK_BYTES_MAX`] allows.
     TooLong,
     /// It needs a label that the rack does not know.
     UnknownLabel,
-    /// Its priority is no class of the rack's, which has so many.
+    /// The task's priority is not one of the rack's classes.
     NoClass {
-        /// What was asked for.
+        /// The priority that was asked for.
         priority: u8,
         /// How many classes there are.
         classes: u8,
@@ -172,7 +176,7 @@ pub enum RefusedWhy {
 }
 
 impl RefusedWhy {
-    /// What the switch's reason says of a task of this type.
+    /// The refusal that a REJECT's reason stands for.
     pub(super) const fn of(reason: RejectReason, task_type: TaskType) -> Self {
         match reason {
             RejectReason::UnknownType => Self::NoSlice(task_type),
@@ -213,11 +217,12 @@ impl fmt::Display for RefusedWhy {
 /// Why it is not known whether a task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnknownWhy {
-    /// The deadline passed with an attempt unanswered.
+    /// The deadline passed before an attempt was answered.
     Deadline,
-    /// It ran, but the worker no longer keeps the reply, or cannot be reached for the rest of it.
+    /// The task ran, but the worker no longer keeps the reply, or cannot be reached for the rest of it.
     ReplyGone,
-    /// A try of it reached a worker so late that it may have run there and been forgotten; it was not run.
+    /// An attempt reached a worker so late that the worker may have run the task earlier and forgotten it.
+    /// The worker did not run it again.
     TooOld,
 }
 
@@ -237,95 +242,97 @@ impl fmt::Display for UnknownWhy {
     }
 }
 
-/// What the driver is to do, in order.
+/// What the driver has to do, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send this to the switch; with what leaves at the same time, if that is a [`Bundle`](super::Bundle).
+    /// Send this task to the switch. A driver may join tasks that leave at the same time in a
+    /// [`Bundle`](super::Bundle).
     ToSwitch(Submit),
-    /// Send these bytes of a task, in PARTs, to the worker that asks.
+    /// Send these bytes of a task, in PARTs, to the worker that asked for them.
     Parts {
-        /// What it asks for.
+        /// The worker's request.
         need: Need,
         /// All of the task's bytes.
         payload: Payload,
     },
-    /// Tell a worker that asked for a task's bytes that nobody has them any more, since the task has ended.
+    /// Tell a worker that asked for a task's bytes that the task has ended and its bytes no longer exist.
     Gone {
         to: Endpoint,
         /// A PART without bytes.
         packet: Part,
     },
-    /// Ask a worker for bytes of its reply. The driver fills in where they go.
+    /// Ask a worker for bytes of its reply. The driver fills in the address to which the worker sends them.
     Need { to: Endpoint, packet: Need },
-    /// Make room for all bytes of a reply. Comes with each handle once before its [`Action::Forget`].
+    /// Make room for all bytes of a reply. Comes once for each handle before its [`Action::Forget`].
     Begin {
-        /// What they are known by.
+        /// The handle of the reply's bytes.
         at: Handle,
         payload: Payload,
-        /// The first so many are those of the packet that was handed in.
+        /// How many of the first bytes the packet that was handed in holds.
         have: u16,
     },
-    /// Copy the PART that was handed in to this offset of a reply's bytes.
+    /// Copy the PART that was handed in to this offset in a reply's bytes.
     Place {
-        /// What they are known by.
+        /// The handle of the reply's bytes.
         at: Handle,
         offset: u32,
     },
-    /// Compare a reply's bytes with its descriptor, and call `checked`.
+    /// Compare a reply's bytes with its descriptor, and call [`Client::checked`](super::Client::checked).
     Check {
         task: TaskId,
-        /// What its bytes are known by.
+        /// The handle of the reply's bytes.
         at: Handle,
         payload: Payload,
     },
-    /// A fetched reply's bytes are no longer needed; follows the `Done` that carries their handle.
+    /// A fetched reply's bytes are no longer needed. Comes after the `Done` that carries their handle.
     Forget(Handle),
-    /// Tell the submitter; the only time for this task. A reply that has more bytes than its packet brought
-    /// was fetched: they lie under its payload's handle.
+    /// Tell the submitter the outcome. Comes exactly once for each task. If the reply is longer than its
+    /// packet, its bytes were fetched and lie under its payload's handle.
     Done {
-        /// The submitter's name for it.
+        /// The submitter's name for the task.
         tag: u64,
         task: TaskId,
         /// How many attempts were sent.
         attempts: u16,
         outcome: Outcome,
     },
-    /// The task's bytes are no longer needed; follows its `Done`.
+    /// The task's bytes are no longer needed. Comes after the task's `Done`.
     Release(Handle),
-    /// Talk to the controller at once.
+    /// Contact the controller at once.
     Renew,
 }
 
-/// What a client has counted since its start.
+/// Counters since the client's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientStats {
     /// Tasks taken.
     pub submitted: u64,
-    /// Offers that were pushed back.
+    /// Tasks that were not taken ([`Busy`]).
     pub pushed_back: u64,
-    /// Tasks sent, first attempts and retries; several may go in one packet.
+    /// Attempts sent, first ones and retries. One packet may carry several.
     pub sent: u64,
     /// Retries paid from the budget.
     pub retries_paid: u64,
-    /// Retries after a backed-off timeout with the budget spent.
+    /// Retries sent after a doubled timeout although the budget was spent.
     pub retries_probing: u64,
-    /// Retries that a new registration gave, or that tasks made which found no room while repeats had some.
+    /// Retries outside the budget: after a new registration, or after a REJECT while this client's repeats
+    /// may have taken the room.
     pub retries_free: u64,
-    /// Attempts that stayed unanswered for their timeout.
+    /// Attempts that were not answered within their timeout.
     pub timeouts: u64,
     /// REJECTs that counted.
     pub rejects: u64,
-    /// NEEDs that were answered.
+    /// NEEDs that the client answered.
     pub needs: u64,
-    /// Replies longer than a packet, whose rest was asked for.
+    /// Replies longer than one packet, of which the client fetched the rest.
     pub long_replies: u64,
-    /// … of which bytes could not be had.
+    /// Long replies whose missing bytes could not be had.
     pub long_replies_lost: u64,
-    /// Packets that came for an ended task, or said again what was known.
+    /// Packets for tasks that had ended, or that said nothing new.
     pub late: u64,
     /// Packets that cannot be for this client.
     pub foreign: u64,
-    /// Times that the controller was asked for.
+    /// Requests to contact the controller.
     pub renewals: u64,
     /// Tasks that ended in a reply.
     pub replied: u64,

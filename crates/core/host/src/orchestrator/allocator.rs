@@ -1,16 +1,17 @@
-//! Which services run on which cores (RingLeader §4.4): three strategies, moved by hints.
+//! Which services run on which cores (RingLeader §4.4): three strategies, driven by load hints.
 //!
 //! - *Complete-share*: all services run on all cores. Hints change nothing.
-//! - *Dedicated*: a core runs one service. Up, a service gets a core that nobody has, or one of the least
-//!   important service that is less important than it and has more than its floor; down, it gives one back,
-//!   to the batch service if there is one.
-//! - *Hybrid*: a service has cores of its own, and all services run on the others, so that a burst needs no
-//!   move. Up, one of the shared cores becomes the service's own while more than a stated number are shared;
-//!   down, one of its own is shared again. The paper says what both kinds of cores are for and not how a hint
-//!   moves their border: this is our reading.
+//! - *Dedicated*: a core runs one service. On a hint for more cores, a service gets a free core, or a core
+//!   of the least important service that is less important and above its floor. On a hint for fewer, the
+//!   service gives a core up, to the batch service if there is one.
+//! - *Hybrid*: a service has cores of its own, and all services run on the shared cores, so that a burst
+//!   needs no move. On a hint for more cores, a shared core becomes the service's own as long as more than
+//!   a stated number of cores are shared. On a hint for fewer, one of the service's own cores becomes
+//!   shared. The paper says what both kinds of cores are for, but not how a hint moves the border: this is
+//!   our reading.
 //!
-//! A core moves at most once in an interval (5 µs). A hint that comes too early, or finds no core, is
-//! answered with a re-arm alone: if the load stays, the next hint comes with the next check.
+//! A core moves at most once in an interval (5 µs). If a hint comes too early or finds no core, the
+//! allocator only re-arms the monitor: if the load stays, the next check brings the next hint.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,7 +31,7 @@ pub enum Assignment {
     CompleteShare,
     /// One service on each core.
     Dedicated,
-    /// Cores of one service, and this many cores of all at least.
+    /// Cores of one service each, and at least this many shared cores.
     Hybrid(usize),
 }
 
@@ -60,14 +61,14 @@ impl fmt::Display for Assignment {
     }
 }
 
-/// A service whose cores are assigned.
+/// A service that the allocator assigns cores to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssignedService {
     pub service: ServiceId,
-    /// Who may take cores from whom.
+    /// Decides which service may take cores from which.
     pub priority: Priority,
-    /// Cores that it always keeps for itself, unless all are shared; at least one where nothing is shared,
-    /// but for the batch service.
+    /// Cores that the service always keeps, unless all cores are shared. At least one if no core is shared;
+    /// the batch service may have none.
     pub floor: usize,
 }
 
@@ -79,9 +80,9 @@ pub struct AllocatorSettings {
     /// Cores there are.
     pub cores: usize,
     pub services: Vec<AssignedService>,
-    /// Who gets the cores that nobody wants, where cores are dedicated.
+    /// With dedicated cores: the service that gets the cores that no other wants.
     pub batch: Option<ServiceId>,
-    /// A core moves once in so long, at most.
+    /// The shortest time between two moves of one core.
     pub moves_every: Nanos,
 }
 
@@ -96,7 +97,7 @@ pub enum HostCall {
     RearmLoadMonitor(ServiceId),
 }
 
-/// Who has which core.
+/// Which service has which core.
 #[derive(Clone, Debug)]
 pub struct CoreAllocator {
     settings: AllocatorSettings,
@@ -108,7 +109,7 @@ pub struct CoreAllocator {
     moves: u64,
 }
 
-/// Who runs on a core.
+/// The use of a core: one service's own, shared, or free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreUse {
     /// Nobody.
@@ -119,8 +120,8 @@ pub enum CoreUse {
 }
 
 impl CoreAllocator {
-    /// The first assignment: every service its floor, from the first core on, and the others as the strategy
-    /// says. The calls that bring the NIC there go to `calls`.
+    /// Makes the first assignment: every service gets its floor, starting with the first core; the strategy
+    /// assigns the other cores. Passes the calls that set up the NIC to `calls`.
     pub fn new(
         settings: AllocatorSettings,
         mut calls: impl FnMut(HostCall),
@@ -144,7 +145,7 @@ impl CoreAllocator {
         Ok(allocator)
     }
 
-    /// A hint has come to a core: what the NIC is to be told.
+    /// Handles a load hint. Passes the calls for the NIC to `calls`.
     pub fn hint(&mut self, hint: LoadHint, now: Nanos, mut calls: impl FnMut(HostCall)) {
         let LoadHint { service, hint } = hint;
         let change = match hint {
@@ -159,22 +160,22 @@ impl CoreAllocator {
         calls(HostCall::RearmLoadMonitor(service));
     }
 
-    /// Who runs on a core; none if there is no such core.
+    /// The use of a core; none if there is no such core.
     pub fn owner(&self, core: CoreId) -> Option<CoreUse> {
         self.owners.get(core.index()).copied()
     }
 
-    /// Cores that a service has for itself.
+    /// How many cores a service has to itself.
     pub fn own_cores(&self, service: ServiceId) -> usize {
         self.owners.iter().filter(|owner| **owner == CoreUse::Own(service)).count()
     }
 
-    /// How often a core changed hands.
+    /// How many times a core changed its use.
     pub fn moves(&self) -> u64 {
         self.moves
     }
 
-    /// The cores that services keep, in their order.
+    /// For each core that a floor reserves, in order, the service that keeps it.
     fn floors(&self) -> Result<Vec<ServiceId>, OrchestratorSetupError> {
         let settings = &self.settings;
         let shared = match settings.assignment {
@@ -203,7 +204,7 @@ impl CoreAllocator {
         }
     }
 
-    /// A core of a service that it can do without.
+    /// A core that the service can give up.
     fn core_of(&self, service: ServiceId, now: Nanos) -> Option<usize> {
         let least = self.known(service).map_or(0, |known| self.floor(known));
         (self.own_cores(service) > least).then(|| self.movable(CoreUse::Own(service), now)).flatten()
@@ -226,14 +227,14 @@ impl CoreAllocator {
         }
     }
 
-    /// A core in such hands that has not moved for an interval; of several, the last.
+    /// The last core with this use that has not moved for an interval.
     fn movable(&self, owner: CoreUse, now: Nanos) -> Option<usize> {
         let rests =
             |core: &usize| self.moved[*core].is_none_or(|at| now.since(at) >= self.settings.moves_every);
         (0..self.owners.len()).rev().filter(|core| self.owners[*core] == owner).find(rests)
     }
 
-    /// Hands a core over: first it is given up, then taken.
+    /// Changes a core's use: first disables what no longer runs there, then enables what now does.
     fn give(&mut self, core: usize, owner: CoreUse, calls: &mut impl FnMut(HostCall)) {
         let (before, after) = (self.mask(self.owners[core]), self.mask(owner));
         self.owners[core] = owner;
@@ -251,7 +252,7 @@ impl CoreAllocator {
         }
     }
 
-    /// Cores that a service keeps.
+    /// How many cores a service keeps.
     fn floor(&self, known: &AssignedService) -> usize {
         let keeps_one =
             self.settings.assignment == Assignment::Dedicated && self.settings.batch != Some(known.service);

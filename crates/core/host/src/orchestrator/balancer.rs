@@ -1,15 +1,15 @@
 //! Which core a request goes to: the load balancer (RingLeader §4.2, §5.1).
 //!
-//! Each core has a rank register for each priority. JBSRQ adds to the registers at and below a request's
-//! priority 1, and to those above it λ, when it is dispatched, and takes the same away at its feedback; so a
-//! register is the sum that the paper defines, kept up to date. Ranks are whole numbers, in parts of λ's
-//! denominator. Both JBSQs are the same registers with other weights: one register for all requests
-//! (RackSched's), or one for each service (nanoPU's).
+//! Each core has one rank register for each priority. At dispatch, JBSRQ adds 1 to the registers at and
+//! below the request's priority, and λ to the registers above it; at feedback it subtracts the same. So a
+//! register always holds the sum that the paper defines. Ranks are whole numbers, in units of 1/denominator
+//! of λ. Both kinds of JBSQ use the same registers with other weights: one register for all requests (as in
+//! RackSched), or one for each service (as in nanoPU).
 //!
-//! A core has room for a service while that service's rank there is below the depth. The bound is tested for
-//! the request's own priority only, as in figure 7: a queue that is full of less important requests takes
-//! more important ones still, so a core may hold as many as depth × priorities ([`Balancing::held_max`]),
-//! which is what its ring must have room for.
+//! A core has room for a service while the service's rank on that core is below the depth. Only the
+//! request's own priority is tested against this bound, as in figure 7: a queue full of less important
+//! requests still accepts more important ones. So a core may hold up to depth × priorities requests
+//! ([`Balancing::held_max`]), and its ring must have room for as many.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,14 +20,14 @@ use super::error::{OrchestratorError, OrchestratorSetupError};
 use super::ids::{CORES_MAX, CoreId, CoreSet, PRIORITIES, Priority, SERVICES_MAX, ServiceId, bits, services};
 use super::levels::Levels;
 
-/// Requests of a priority that a core may hold, at most.
+/// The largest depth: requests of one priority that a core may hold.
 const DEPTH_MAX: u32 = 1_024;
 /// Bits of a core's number.
 const CORE_BITS: u32 = CORES_MAX.trailing_zeros();
-/// A rank and a core's number fit into 32 bits, and one is left for the sign of a rank's difference.
+/// A rank and a core's number share 32 bits, of which one is the sign of a difference of ranks.
 const RANK_MAX: u32 = (u32::MAX >> 1 >> CORE_BITS) - 1;
 
-/// How much a less important request counts beside one that goes before: λ, a ratio of whole numbers.
+/// λ: how much a less important request counts in the rank of a more important one, as a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lambda {
     numerator: u32,
@@ -35,7 +35,7 @@ pub struct Lambda {
 }
 
 impl Lambda {
-    /// `numerator / denominator`, from 0 to 1; the paper's is 1/5.
+    /// `numerator / denominator`, from 0 to 1. The paper uses 1/5.
     pub const fn new(numerator: u32, denominator: u32) -> Result<Self, OrchestratorSetupError> {
         if denominator == 0 || numerator > denominator {
             return Err(OrchestratorSetupError::Lambda(numerator, denominator));
@@ -43,7 +43,7 @@ impl Lambda {
         Ok(Self { numerator, denominator })
     }
 
-    /// Numerator and denominator, as they were given.
+    /// Numerator and denominator, not reduced.
     pub const fn parts(self) -> (u32, u32) {
         (self.numerator, self.denominator)
     }
@@ -66,19 +66,19 @@ impl fmt::Display for Lambda {
     }
 }
 
-/// By what a core is chosen.
+/// The rule that chooses a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balancing {
     /// Join the bounded shortest ranked queue.
     Jbsrq(Lambda),
-    /// Join the bounded shortest queue, of all services' requests together.
+    /// Join the bounded shortest queue, counting all services' requests together.
     GlobalJbsq,
-    /// The same for each service by itself, whatever the others have there; 8 services at most.
+    /// Join the bounded shortest queue, counting each service's requests separately; 8 services at most.
     PerServiceJbsq,
 }
 
 impl Balancing {
-    /// Requests that a core may come to hold.
+    /// How many requests a core may hold at most.
     pub const fn held_max(self, depth: u32) -> u32 {
         match self {
             Self::GlobalJbsq => depth,
@@ -86,7 +86,7 @@ impl Balancing {
         }
     }
 
-    /// What one request adds, and what the bound is counted in.
+    /// What one request adds to its own register: the unit of the bound.
     const fn unit(self) -> u32 {
         match self {
             Self::Jbsrq(lambda) => lambda.denominator,
@@ -106,16 +106,16 @@ impl Balancing {
 
 type Ranks = [u32; PRIORITIES];
 
-/// The registers, and who has room for whom.
+/// The rank registers, and which services have room on which cores.
 #[derive(Clone, Debug)]
 pub struct CoreBalancer {
     balancing: Balancing,
-    /// From this rank on there is no room.
+    /// A core whose rank has reached this bound has no room.
     bound: u32,
     weights: [Ranks; PRIORITIES],
     /// Each core's registers.
     ranks: Vec<Ranks>,
-    /// Dispatched and not yet told to be finished, by core and service.
+    /// Requests dispatched and not yet reported as finished, by core and service.
     outstanding: Vec<u16>,
     /// The services that run on each core.
     running: Vec<u64>,
@@ -123,24 +123,24 @@ pub struct CoreBalancer {
     levels: Option<Levels>,
 }
 
-/// What is known of services.
+/// Precomputed masks and counts of services.
 #[derive(Clone, Debug)]
 struct Services {
     known: u64,
     row: [u8; SERVICES_MAX],
-    /// The services that look at each row.
+    /// For each row, the services whose rank it holds.
     of_row: [u64; PRIORITIES],
     cores: [CoreSet; SERVICES_MAX],
-    /// On how many of its cores each has room.
+    /// For each service, how many of its cores have room.
     open: [u16; SERVICES_MAX],
-    /// Those that have room on one core at least: the mask of RingLeader §4.3.
+    /// The services with room on at least one core: the mask of RingLeader §4.3.
     eligible: u64,
-    /// Those that run on all cores.
+    /// The services that run on all cores.
     everywhere: u64,
 }
 
 impl CoreBalancer {
-    /// Idle cores, each with room for `depth` requests of a priority, and no service.
+    /// Idle cores without services, each with room for `depth` requests of a priority.
     pub fn new(balancing: Balancing, depth: u32, cores: usize) -> Result<Self, OrchestratorSetupError> {
         if cores == 0 || cores > CORES_MAX {
             return Err(OrchestratorSetupError::Cores(cores));
@@ -173,7 +173,7 @@ impl CoreBalancer {
         })
     }
 
-    /// A service of a priority, which runs nowhere yet.
+    /// Registers a service and its priority. It runs nowhere yet.
     pub fn register(&mut self, service: ServiceId, priority: Priority) -> Result<(), OrchestratorError> {
         let services = &mut self.services;
         if services.known & service.bit() != 0 {
@@ -195,7 +195,7 @@ impl CoreBalancer {
         Ok(())
     }
 
-    /// A service runs on a core from now on; nothing changes if it did.
+    /// Lets a service run on a core from now on; repeating the call changes nothing.
     pub fn enable(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
         self.check(service, core)?;
         if !self.runs(service, core) {
@@ -212,8 +212,8 @@ impl CoreBalancer {
         Ok(())
     }
 
-    /// A service runs there no more: its rank there is infinite. What it has there already still counts,
-    /// until its feedback comes.
+    /// Stops a service on a core: its rank there becomes infinite. Requests that the core already has still
+    /// count until their feedback comes.
     pub fn disable(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
         self.check(service, core)?;
         if self.runs(service, core) {
@@ -227,13 +227,13 @@ impl CoreBalancer {
         Ok(())
     }
 
-    /// The services that have room somewhere, as a mask.
+    /// The services that have room on some core, as a mask.
     #[inline]
     pub fn eligible(&self) -> u64 {
         self.services.eligible
     }
 
-    /// How many more requests of a service its cores have room for, if no others come.
+    /// How many more requests of a service its cores have room for, if no other service sends any.
     pub fn room(&self, service: ServiceId) -> u32 {
         if self.services.known & service.bit() == 0 {
             return 0;
@@ -243,7 +243,8 @@ impl CoreBalancer {
         ranks.map(|rank| self.bound.saturating_sub(rank).div_ceil(self.balancing.unit())).sum()
     }
 
-    /// Sends a request of a service to its least ranked core, of equals the first; none if none has room.
+    /// Dispatches a request of a service to the core with the lowest rank (the first of equals); `None` if
+    /// no core has room.
     #[inline]
     pub fn dispatch(&mut self, service: ServiceId) -> Option<CoreId> {
         let row = usize::from(self.services.row[service.index()]);
@@ -253,7 +254,7 @@ impl CoreBalancer {
         Some(CoreId(core as u16))
     }
 
-    /// So many requests of a service are finished on a core.
+    /// Takes the feedback that `count` requests of a service are finished on a core.
     #[inline]
     pub fn feedback(
         &mut self,
@@ -275,13 +276,14 @@ impl CoreBalancer {
         Ok(())
     }
 
-    /// A service's rank on a core, in parts of λ's denominator; none (infinite) where it does not run.
+    /// A service's rank on a core, in units of 1/denominator of λ; `None` (infinite) if the service does
+    /// not run on that core.
     pub fn rank(&self, service: ServiceId, core: CoreId) -> Option<u32> {
         let runs = self.check(service, core).is_ok() && self.runs(service, core);
         runs.then(|| self.ranks[core.index()][usize::from(self.services.row[service.index()])])
     }
 
-    /// A core's registers, from the lowest priority on, whether or not a service looks at them.
+    /// A core's registers, lowest priority first, whether or not a service uses them.
     pub fn registers(&self, core: CoreId) -> Option<&[u32; PRIORITIES]> {
         self.ranks.get(core.index())
     }
@@ -302,8 +304,8 @@ impl CoreBalancer {
         self.ranks.len()
     }
 
-    /// The core that hears of a service's load: the least ranked of those that run it, with room or without.
-    /// A service that runs nowhere is told of to the least ranked of all.
+    /// The core that is told of a service's load: the one with the lowest rank among the cores that run the
+    /// service, even without room. If no core runs the service, the lowest rank of all cores.
     pub(super) fn least_loaded(&self, service: ServiceId) -> CoreId {
         let row = usize::from(self.services.row[service.index()]);
         let own = least(&self.ranks, row, Some(&self.services.cores[service.index()]));
@@ -338,11 +340,12 @@ impl CoreBalancer {
         self.ranks[core.index()][usize::from(self.services.row[service.index()])] < self.bound
     }
 
-    /// Adds the weights of a row to a core's registers, or takes them away, and looks whether some crossed
-    /// the bound: their difference to it changes its sign then, as ranks have 31 bits at most.
+    /// Adds the weights of a row to a core's registers, or subtracts them, and tests whether a register
+    /// crossed the bound. It did if its difference to the bound changed its sign; ranks have at most 31
+    /// bits.
     ///
-    /// What is needed seldom works out for itself what the registers were: both states would have to go
-    /// through memory for it here, which takes longer than all the rest.
+    /// The rare cases recompute the registers' earlier state: to keep both states here would send them
+    /// through memory, which takes longer than everything else.
     #[inline]
     fn change<const ADDS: bool>(&mut self, core: usize, row: usize) {
         let (before, weights, bound) = (self.ranks[core], self.weights[row], self.bound);
@@ -374,7 +377,7 @@ impl CoreBalancer {
         }
     }
 
-    /// A core has room again for some services, or has it no more.
+    /// Updates the masks after a core's registers crossed the bound, in either direction.
     #[cold]
     fn crossed<const ADDED: bool>(&mut self, core: usize, row: usize) {
         let (before, after) = (self.before::<ADDED>(core, row), self.ranks[core]);
@@ -404,10 +407,10 @@ impl Services {
     }
 }
 
-/// The least rank, and the core that has it: of those allowed, or of all; of equals, the first.
+/// The lowest rank and its core, among the `allowed` cores or among all; the first of equals.
 ///
-/// Rank and core are one number, and no branch depends on it. Four minima are kept at once, as each waits for
-/// the one before.
+/// Rank and core form one number, so no branch depends on it. Four minima are computed side by side, since
+/// each minimum waits for the one before it.
 #[inline]
 fn least(ranks: &[Ranks], row: usize, allowed: Option<&CoreSet>) -> Option<(u32, usize)> {
     let key = |ranks: &Ranks, core: usize| ranks[row] << CORE_BITS | core as u32;

@@ -1,8 +1,8 @@
-//! Where requests wait on the NIC: a FIFO for each service, all in one memory (RingLeader §6: 800 KB).
+//! Where requests wait on the NIC: one FIFO for each service, all in one memory (RingLeader §6: 800 KB).
 //!
-//! The memory is counted in words of 64 bytes, as wide as the paper's data path, and a request takes whole
-//! words: so there are never more requests than words, and nothing is allocated once it is built. Left out
-//! are the bytes themselves, which stay with the driver.
+//! The memory is counted in words of 64 bytes, the width of the paper's data path, and a request takes
+//! whole words. So there are never more requests than words, and nothing is allocated after construction.
+//! Left out: the bytes themselves, which stay with the driver.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -80,18 +80,18 @@ impl RequestBuffer {
         self.fifos[service.index()].length
     }
 
-    /// The words that they take.
+    /// How many words a service's requests take.
     pub(super) fn words(&self, service: ServiceId) -> u32 {
         self.fifos[service.index()].words
     }
 
-    /// The one that waits longest.
+    /// The request that has waited longest.
     #[inline]
     pub(super) fn first(&self, service: ServiceId) -> Option<&Buffered> {
         self.slots.get(self.fifos[service.index()].first as usize).map(|slot| &slot.request)
     }
 
-    /// One more at the end; the caller has seen that there is room.
+    /// Appends a request; the caller has checked that there is room.
     #[inline]
     pub(super) fn push(&mut self, service: ServiceId, request: Buffered) {
         let words = words_of(request.bytes);
@@ -122,7 +122,7 @@ impl RequestBuffer {
         Some(request)
     }
 
-    /// Takes the last, to drop it.
+    /// Removes the newest request, so that the caller drops it.
     pub(super) fn pop_last(&mut self, service: ServiceId) -> Option<Buffered> {
         let fifo = &mut self.fifos[service.index()];
         let at = fifo.last;

@@ -1,7 +1,7 @@
-//! Which service a packet is for (RingLeader §3.2: the match and action in front of all else).
+//! Which service a packet is for (RingLeader §3.2: the match-action table before all other stages).
 //!
-//! Addresses stand in order, so that a look-up is a few comparisons. Left out: what lies deeper in a packet
-//! than address and port.
+//! Addresses are sorted, so a look-up takes a few comparisons. Left out: matching on anything beyond
+//! address and port.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! A core: a short priority queue, and coroutines that yield (RingLeader §3.1, §4.2).
 //!
-//! The most important request runs. It yields when it has run for an interval, and the most important one
-//! that waits goes on, which may be the same; requests of one priority take turns. Feedback goes with the
-//! reply, or alone where there is none. Left out are the coroutines themselves: their driver runs them.
+//! The most important request runs. It yields after an interval; then the most important waiting request
+//! continues, which may be the same one. Requests of one priority take turns. Feedback travels with the
+//! reply, or by itself if there is no reply. Left out: the coroutines themselves, which the driver runs.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use super::ids::{CoreId, PRIORITIES, RequestHandle, ServiceId};
 use super::monitor::LoadHint;
 use super::nic::{Descriptor, ScheduledRequest};
 
-/// A core's queue and what runs on it.
+/// A core's queue and the request that runs.
 #[derive(Clone, Debug)]
 pub struct CoreScheduler {
     core: CoreId,
@@ -46,31 +46,31 @@ struct Running {
     since: Nanos,
 }
 
-/// What a core does next.
+/// The next stretch of work on a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSlice {
     pub request: ScheduledRequest,
-    /// When it yields at the latest.
+    /// When the request must yield at the latest.
     pub until: Nanos,
-    /// Whether it ran before.
+    /// Whether the request ran before.
     pub is_resumed: bool,
-    /// Whether another one ran just before: the core pays for a switch.
+    /// Whether another request ran just before, so that the core pays for a context switch.
     pub is_switch: bool,
 }
 
-/// What the NIC hears of a request's end ([`load_feedback`](super::Nic::load_feedback)).
+/// The report to the NIC that a request has ended ([`load_feedback`](super::Nic::load_feedback)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadFeedback {
     pub service: ServiceId,
     pub core: CoreId,
     pub count: u32,
-    /// Whether it goes with the reply's descriptor; else it is a register write of its own.
+    /// Whether the feedback travels in the reply's descriptor; if not, it is a register write of its own.
     pub rides: bool,
 }
 
 impl CoreScheduler {
-    /// An idle core with room for `capacity` requests ([`Balancing::held_max`](super::Balancing::held_max)),
-    /// whose coroutines yield after `yields_after`.
+    /// An idle core with room for `capacity` requests
+    /// ([`Balancing::held_max`](super::Balancing::held_max)), whose coroutines yield after `yields_after`.
     pub fn new(core: CoreId, capacity: u32, yields_after: Nanos) -> Self {
         let capacity = capacity as usize;
         let lowest = ScheduledRequest {
@@ -90,7 +90,7 @@ impl CoreScheduler {
         }
     }
 
-    /// A descriptor has come; a hint in it is for whoever assigns cores.
+    /// Takes a descriptor from the NIC. Returns the hint in it, if any, for the allocator.
     pub fn deliver(&mut self, descriptor: &Descriptor) -> Result<Option<LoadHint>, OrchestratorError> {
         let delivered = self.try_deliver(descriptor);
         self.refused.count(delivered)
@@ -104,7 +104,7 @@ impl CoreScheduler {
         self.run_next(None, now)
     }
 
-    /// What runs gives way to the most important request, which may be itself.
+    /// The running request yields to the most important one, which may be itself.
     pub fn yields(&mut self, now: Nanos) -> Result<RunSlice, OrchestratorError> {
         let yielded = self.running.take().ok_or(OrchestratorError::NothingRuns(self.core));
         let request = self.refused.count(yielded)?.request;
@@ -113,7 +113,7 @@ impl CoreScheduler {
         self.refused.count(next)
     }
 
-    /// What runs has ended; `replies` if a reply goes out, which takes the feedback along.
+    /// The running request has ended. If `replies`, a reply leaves and carries the feedback.
     pub fn finish(&mut self, replies: bool) -> Result<(ScheduledRequest, LoadFeedback), OrchestratorError> {
         let ended = self.running.take().ok_or(OrchestratorError::NothingRuns(self.core));
         let request = self.refused.count(ended)?.request;
@@ -122,8 +122,8 @@ impl CoreScheduler {
         Ok((request, LoadFeedback { service, core, count: 1, rides: replies }))
     }
 
-    /// The service whose coroutine has run for so many intervals without yielding, if it has: somebody should
-    /// hear its name.
+    /// The service whose coroutine has run for `intervals` intervals without yielding, if there is one, so
+    /// that an operator can be told.
     pub fn overdue(&self, intervals: u32, now: Nanos) -> Option<ServiceId> {
         let running = self.running?;
         let long = self.yields_after.times(u64::from(intervals));
@@ -135,7 +135,7 @@ impl CoreScheduler {
         self.running.map(|running| running.request)
     }
 
-    /// Requests that it has, the one that runs among them.
+    /// How many requests the core holds, including the running one.
     pub fn held(&self) -> usize {
         self.held
     }
@@ -171,7 +171,7 @@ impl CoreScheduler {
         Some(RunSlice { request, until: now + self.yields_after, is_resumed, is_switch })
     }
 
-    /// All that is held fits into each ring.
+    /// Each ring has room for all requests that a core may hold.
     fn push(&mut self, entry: Entry) {
         let priority = entry.request.priority.index();
         let ring = &mut self.rings[priority];

@@ -1,14 +1,14 @@
-//! Who is meant: services, cores, requests, and the limits on how many.
+//! Identifiers of services, cores and requests, and the limits on their numbers.
 
 use core::fmt;
 
 use thiserror::Error;
 
-/// Services that a NIC knows at most: the entries of its scheduler (RingLeader §6), one for each service.
+/// The largest number of services: the NIC's scheduler has one entry for each (RingLeader §6).
 pub const SERVICES_MAX: usize = 64;
-/// Cores behind a NIC at most; the paper's has 64.
+/// The largest number of cores behind a NIC. The paper's NIC has 64.
 pub const CORES_MAX: usize = 256;
-/// Priorities, and so rank registers for each core (RingLeader §6).
+/// The number of priorities, and so of rank registers for each core (RingLeader §6).
 pub const PRIORITIES: usize = 8;
 
 /// A service, by its number.
@@ -18,7 +18,7 @@ pub struct ServiceId(u8);
 impl ServiceId {
     pub(super) const FIRST: Self = Self(0);
 
-    /// None from [`SERVICES_MAX`] on.
+    /// The service with this number; `None` from [`SERVICES_MAX`] on.
     pub const fn new(number: usize) -> Option<Self> {
         if number < SERVICES_MAX { Some(Self(number as u8)) } else { None }
     }
@@ -28,7 +28,7 @@ impl ServiceId {
         self.0 as usize
     }
 
-    /// Its bit in a mask of services.
+    /// The service's bit in a mask of services.
     pub(super) const fn bit(self) -> u64 {
         1 << self.0
     }
@@ -57,11 +57,11 @@ impl fmt::Display for CoreId {
     }
 }
 
-/// How important a service is: a larger number goes first.
+/// How important a service is: a larger number is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(u8);
 
-/// A priority that no register stands for.
+/// A priority for which there is no register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("priority {0} is out of range: 0 is the lowest, and {max} goes first", max = PRIORITIES - 1)]
 pub struct PriorityOutOfRange(pub u8);
@@ -80,7 +80,7 @@ impl Priority {
     }
 }
 
-/// What a driver knows a request by; it means nothing here.
+/// The driver's name for a request; the orchestrator only passes it on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestHandle(pub u64);
 
@@ -98,7 +98,7 @@ pub(super) fn services(mask: u64) -> impl Iterator<Item = ServiceId> {
     bits(mask).map(|number| ServiceId(number as u8))
 }
 
-/// Some of the cores.
+/// A set of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CoreSet(pub(super) [u64; CORES_MAX / 64]);
 
@@ -118,7 +118,7 @@ impl CoreSet {
         self.0[core / 64] &= !(1 << (core % 64));
     }
 
-    /// From the first on.
+    /// The cores of the set, in ascending order.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> {
         self.0.iter().enumerate().flat_map(|(at, word)| bits(*word).map(move |bit| at * 64 + bit))
     }

@@ -1,52 +1,53 @@
-//! The cores with room by their rank, so that the least ranked is found without looking at all of them.
+//! The cores with room, sorted by rank, so that the lowest rank is found without looking at every core.
 //!
-//! The NIC has a reduction tree over the cores for each priority (RingLeader §5.1). In software every
-//! dispatch would have to climb one tree for each priority, since it changes the ranks of all. But only ranks
-//! below the bound matter, and of these there are few: so a set of cores stands for each rank, a change moves
-//! a core from one set to another, and the least rank's first core is two bit scans away.
+//! The NIC has a reduction tree over the cores for each priority (RingLeader §5.1). In software each
+//! dispatch would have to climb a tree for each priority, since it changes all ranks. But only ranks below
+//! the bound matter, and they are few. So there is one set of cores for each rank: a change moves a core
+//! from one set to another, and two bit scans find the first core of the lowest rank.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::ids::{CORES_MAX, CoreSet, PRIORITIES, bits};
 
-/// Ranks below the bound for which there are sets: the bits of a word.
+/// The largest number of ranks below the bound: one bit of a word for each set.
 const RANKS_MAX: u32 = 64;
-/// With fewer cores for each row a scan of their registers is quicker (`benches/orchestrator.rs`): what a
-/// change costs grows with the rows, what a scan costs with the cores.
+/// With fewer cores for each row, scanning the registers is faster (`benches/orchestrator.rs`): the cost of
+/// a change grows with the rows, the cost of a scan with the cores.
 const CORES_A_ROW_MIN: usize = 16;
 
 type Ranks = [u32; PRIORITIES];
 
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
-    /// A set for each register row and rank.
+    /// One set of cores for each register row and rank.
     sets: Vec<CoreSet>,
-    /// The ranks of a row that may have cores: where a bit is clear, the set is empty.
+    /// For each row, the ranks that may have cores. Where a bit is clear, the set is empty.
     present: [u64; PRIORITIES],
     bound: u32,
-    /// The rows that somebody looks at: the others are not kept.
+    /// The rows that some service uses; the others are not kept up to date.
     rows: u64,
 }
 
 impl Levels {
-    /// For so many cores, if there are so many of them, and so few ranks, that it pays.
+    /// Empty sets for `cores` cores; `None` if there are too few cores or too many ranks for sets to be
+    /// faster.
     pub(super) fn for_cores(cores: usize, bound: u32) -> Option<Self> {
         (cores >= CORES_A_ROW_MIN && bound <= RANKS_MAX).then(|| Self::new(bound))
     }
 
-    /// Whether it still pays for so many cores.
+    /// Whether sets are still faster with so many cores.
     pub(super) fn pays(&self, cores: usize) -> bool {
         cores >= CORES_A_ROW_MIN * self.rows.count_ones() as usize
     }
 
-    /// No row is kept.
+    /// Empty sets; no row is kept up to date yet.
     pub(super) fn new(bound: u32) -> Self {
         let sets = vec![CoreSet::default(); PRIORITIES * bound as usize];
         Self { sets, present: [0; PRIORITIES], bound, rows: 0 }
     }
 
-    /// Keeps a row from now on; nothing changes if it is kept.
+    /// Keeps a row up to date from now on; repeating the call changes nothing.
     pub(super) fn keep(&mut self, row: usize, ranks: &[Ranks]) {
         if self.rows >> row & 1 == 1 {
             return;
@@ -59,7 +60,7 @@ impl Levels {
         }
     }
 
-    /// A core's ranks have changed.
+    /// Moves a core from its old ranks' sets to its new ranks' sets.
     pub(super) fn moved(&mut self, core: usize, from: &Ranks, to: &Ranks) {
         for row in bits(self.rows) {
             let (from, to) = (from[row], to[row]);
@@ -75,7 +76,7 @@ impl Levels {
         }
     }
 
-    /// The least ranked core of those allowed that has room; of equals, the first.
+    /// The core with the lowest rank among the allowed cores with room; the first of equals.
     #[inline]
     pub(super) fn least(&mut self, row: usize, allowed: &CoreSet) -> Option<usize> {
         let base = row * self.bound as usize;

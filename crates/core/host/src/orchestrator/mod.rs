@@ -1,14 +1,14 @@
 //! The orchestration of a server's cores, as RingLeader's NIC and its datapath OS do it (RingLeader §3–§6).
 //!
-//! [`Nic`] is what the paper puts into hardware: packets are told apart by address, wait in a FIFO for each
-//! service, are taken in the order of a [`Ranking`] that passes over services without room
-//! (first-eligible-out), and go to a core by [`Balancing`] (JBSRQ). [`CoreScheduler`] is a core's side: a
-//! short priority queue and coroutines that yield. [`CoreAllocator`] decides which services run on which
-//! cores, by the hints of the NIC's load monitor. The calls between the two sides are table 1's, under their
-//! own names.
+//! [`Nic`] is what the paper puts into hardware. It assigns packets to services by address and keeps them
+//! in one FIFO for each service. It serves the FIFOs in the order of a [`Ranking`], skips services without
+//! room (first-eligible-out), and chooses a core by [`Balancing`] (JBSRQ). [`CoreScheduler`] is a core's
+//! side: a short priority queue and coroutines that yield. [`CoreAllocator`] decides which services run on
+//! which cores, from the hints of the NIC's load monitor. The calls between host and NIC are those of the
+//! paper's table 1, with their names.
 //!
-//! All of it is without I/O and allocates only while it is built. Left out are transports, the applications
-//! that §9 of the paper would put side by side, and several NICs.
+//! All parts do no I/O and allocate only during construction. Left out: transports, the applications that
+//! §9 of the paper would place side by side, and several NICs.
 
 mod allocator;
 mod balancer;

@@ -1,11 +1,11 @@
-//! Who needs more cores, and who fewer: the load monitor (RingLeader §4.4).
+//! The load monitor: which services need more cores, and which fewer (RingLeader §4.4).
 //!
-//! It looks at a service's FIFO once an interval. By default a service wants more when a request has been
-//! there at two checks in a row (Caladan's rule for congestion), and fewer when its queue was never longer in
-//! an interval than a threshold. When a trigger fires, the monitor is disarmed and a hint is due; it leaves
-//! with a descriptor, and until the host re-arms the monitor there is no other: one hint in flight for each
-//! service. Re-arming is also what acknowledges a hint, so that a core's un-ACKed hints are those whose
-//! services were not re-armed.
+//! The monitor checks a service's FIFO once in an interval. By default a service needs more cores when a
+//! request is present at two checks in a row (Caladan's rule for congestion), and fewer when its queue
+//! stayed at or below a threshold for a whole interval. When a trigger fires, the monitor is disarmed and a
+//! hint becomes due. The hint leaves with a descriptor, and no further hint follows until the host re-arms
+//! the monitor: one hint in flight for each service. Re-arming also acknowledges the hint. So a core's
+//! un-ACKed hints are those whose services were not re-armed.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,32 +16,32 @@ use sluice_wire::Nanos;
 use super::error::OrchestratorError;
 use super::ids::{CoreId, SERVICES_MAX, ServiceId, services};
 
-/// When a service's load is worth a hint.
+/// When a service's load triggers a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trigger {
     /// The time between two checks; above 0.
     pub interval: Nanos,
-    /// When it wants more.
+    /// When the service needs more cores.
     pub up: UpRule,
-    /// It wants fewer cores when no more than so many requests waited at any time of an interval; none if it
-    /// never does.
+    /// The service needs fewer cores when never more than this many requests waited in an interval; `None`
+    /// if it never gives cores up.
     pub down: Option<u32>,
 }
 
 /// When a service wants more cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpRule {
-    /// A request was there at so many checks in a row.
+    /// Requests were present at this many checks in a row.
     Present(NonZeroU8),
-    /// A request has waited so long.
+    /// A request has waited for this long.
     Waited(Nanos),
-    /// So many requests waited at some time of an interval.
+    /// This many requests waited at some time of an interval.
     Longest(NonZeroU32),
 }
 
 impl Trigger {
-    /// The paper's: more if a request is there at two checks in a row, fewer if no more than one waited at
-    /// any time of an interval. A request that goes on at once counts as one.
+    /// The paper's trigger: more cores if a request is present at two checks in a row, fewer if never more
+    /// than one waited in an interval. A request that leaves at once counts as one.
     pub const fn congestion(interval: Nanos) -> Self {
         Self { interval, up: UpRule::Present(NonZeroU8::MIN.saturating_add(1)), down: Some(1) }
     }
@@ -61,7 +61,7 @@ impl Trigger {
     }
 }
 
-/// Whether a service should have more cores, or fewer.
+/// Whether a service needs more cores or fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// One more.
@@ -70,20 +70,20 @@ pub enum Hint {
     ScaleDown,
 }
 
-/// The seventh call, from the NIC to the host (RingLeader, table 1).
+/// The seventh call of table 1, from the NIC to the host (RingLeader).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadHint {
-    /// Whose load has triggered it.
+    /// The service whose load triggered the hint.
     pub service: ServiceId,
-    /// What should be done.
+    /// More cores or fewer.
     pub hint: Hint,
 }
 
-/// What a check sees of a service's FIFO.
+/// The state of a service's FIFO at a check.
 pub(super) struct Seen {
-    /// When the oldest request that waits came.
+    /// The arrival time of the oldest waiting request.
     pub(super) oldest: Option<Nanos>,
-    /// The most that waited since the last check.
+    /// The largest number of waiting requests since the last check.
     pub(super) longest: u32,
 }
 
@@ -92,9 +92,9 @@ pub(super) struct LoadMonitor {
     watches: [Option<Watch>; SERVICES_MAX],
     /// The services with a monitor.
     watched: u64,
-    /// Those whose hint has not left.
+    /// The services whose hint is due and has not left.
     due: u64,
-    /// Hints that a core has not acknowledged.
+    /// For each core, how many hints it has not acknowledged.
     unacked: Vec<u8>,
     unacked_max: u8,
 }
@@ -110,9 +110,9 @@ struct Watch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arming {
     Armed,
-    /// A hint for a core waits for a descriptor.
+    /// A hint for this core waits for a descriptor.
     Due(Hint, CoreId),
-    /// It is on its way, or at the host.
+    /// The hint for this core is on its way or at the host.
     Out(CoreId),
 }
 
@@ -127,7 +127,7 @@ impl LoadMonitor {
         }
     }
 
-    /// Watches a service from now on; a hint that is out stays out.
+    /// Starts to watch a service. A hint that is out stays out.
     pub(super) fn enable(
         &mut self,
         service: ServiceId,
@@ -154,7 +154,7 @@ impl LoadMonitor {
         Ok(())
     }
 
-    /// A service has so many requests waiting.
+    /// Notes how many requests of a service wait now.
     #[inline]
     pub(super) fn grown(&mut self, service: ServiceId, waiting: u32) {
         if let Some(watch) = &mut self.watches[service.index()] {
@@ -162,13 +162,13 @@ impl LoadMonitor {
         }
     }
 
-    /// The services whose next check is not later than now, as a mask.
+    /// The services whose check is due, as a mask.
     pub(super) fn to_check(&self, now: Nanos) -> u64 {
         let is_late = |service: &ServiceId| self.watch(*service).is_some_and(|watch| watch.next_check <= now);
         services(self.watched).filter(is_late).fold(0, |mask, service| mask | service.bit())
     }
 
-    /// Looks at a service's FIFO, where so many wait now; a hint is due for `core` if its trigger fires.
+    /// Checks a service's FIFO. If its trigger fires, a hint for `core` becomes due.
     pub(super) fn check(
         &mut self,
         service: ServiceId,
@@ -191,7 +191,7 @@ impl LoadMonitor {
         services(self.watched).filter_map(|service| self.watch(service)).map(|watch| watch.next_check).min()
     }
 
-    /// The hint that leaves with a descriptor to this core.
+    /// The hint that leaves with a descriptor to this core, if one is due.
     #[inline]
     pub(super) fn ride(&mut self, core: CoreId) -> Option<LoadHint> {
         if self.due == 0 {
@@ -200,12 +200,12 @@ impl LoadMonitor {
         self.leave(|to| to == core).map(|(hint, _)| hint)
     }
 
-    /// A hint that needs a descriptor of its own, and the core that it is for.
+    /// A hint that needs a descriptor of its own, and the core that gets it.
     pub(super) fn ride_alone(&mut self) -> Option<(LoadHint, CoreId)> {
         self.leave(|_| true)
     }
 
-    /// The first hint that is due for such a core, if that has not too many un-ACKed.
+    /// The first due hint for a core that `is_meant` accepts and that has not too many un-ACKed hints.
     fn leave(&mut self, is_meant: impl Fn(CoreId) -> bool) -> Option<(LoadHint, CoreId)> {
         for service in services(self.due) {
             let Some(watch) = &mut self.watches[service.index()] else { continue };

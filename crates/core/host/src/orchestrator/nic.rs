@@ -1,4 +1,5 @@
-//! The NIC: what comes, waits, is scheduled and balanced, and what the host is told (RingLeader §3.2, §5).
+//! The NIC: it receives, buffers, schedules and balances requests, and tells the host about load
+//! (RingLeader §3.2, §5).
 
 use core::net::SocketAddr;
 use core::num::NonZeroU8;
@@ -18,22 +19,23 @@ use super::ranking::{FirstEligibleOut, Ranked, Ranking};
 pub struct NicSettings {
     /// Cores behind it.
     pub cores: usize,
-    /// Requests of a priority that a core has room for.
+    /// How many requests of one priority a core has room for.
     pub depth: u32,
-    /// By what a core is chosen.
+    /// The rule that chooses a core.
     pub balancing: Balancing,
-    /// In which order services are served.
+    /// The order in which services are served.
     pub ranking: Ranking,
-    /// What happens when the service that is first has no room anywhere.
+    /// What happens when the first service in order has no room on any core.
     pub order: SchedulingOrder,
-    /// The buffer for all services' requests together.
+    /// The size in bytes of the buffer that all services share.
     pub buffer_bytes: u32,
-    /// Hints that a core may have un-ACKed.
+    /// How many hints a core may leave un-ACKed.
     pub unacked_hints: NonZeroU8,
 }
 
 impl NicSettings {
-    /// The paper's (§6, §7.1): depth 4, λ 1/5, 800 KB, services by priority; a hint at a time for each core.
+    /// The paper's settings (§6, §7.1): depth 4, λ 1/5, 800 KB, services by priority, one hint at a time
+    /// for each core.
     pub fn paper(cores: usize) -> Result<Self, OrchestratorSetupError> {
         Ok(Self {
             cores,
@@ -47,19 +49,19 @@ impl NicSettings {
     }
 }
 
-/// What happens when the service that is first has no room anywhere.
+/// What happens when the first service in order has no room on any core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulingOrder {
-    /// The first that has room goes (FEO).
+    /// The first service that has room goes (FEO).
     FirstEligibleOut,
-    /// All wait for the first (PIFO).
+    /// All services wait for the first one (PIFO).
     PushInFirstOut,
 }
 
 /// A request as a core gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRequest {
-    /// What the driver knows it by.
+    /// The driver's name for the request.
     pub handle: RequestHandle,
     pub service: ServiceId,
     pub priority: Priority,
@@ -75,35 +77,35 @@ pub struct Descriptor {
     pub hint: Option<LoadHint>,
 }
 
-/// What an address stands for.
+/// What the classifier finds for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classified {
     pub service: ServiceId,
     pub priority: Priority,
-    /// How its next request ranks now, its rate, and when it may be transmitted.
+    /// The rank of the service's next request, its rate, and when it may be transmitted.
     pub ranked: Ranked,
 }
 
-/// What happened so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NicCounts {
-    /// Requests that came and were kept, if only for a while.
+    /// Requests that the buffer accepted, even if they were evicted later.
     pub received: u64,
     /// Requests that left for a core.
     pub dispatched: u64,
-    /// Requests that gave way to more important ones.
+    /// Requests that were evicted in favour of more important ones.
     pub evicted: u64,
     /// Hints that left.
     pub hints: u64,
-    /// Those that needed a descriptor of their own.
+    /// Hints that left in a descriptor of their own.
     pub hints_alone: u64,
     pub refused: RefusedCalls,
 }
 
-/// The NIC, as a machine: packets, calls and the time come in, descriptors go out.
+/// The NIC as a state machine. Inputs are packets, calls and the time; outputs are descriptors.
 ///
-/// Whoever drives it calls [`dispatch`](Self::dispatch) until it gives nothing more, after every packet, call
-/// and tick.
+/// After every packet, call and tick, the driver calls [`dispatch`](Self::dispatch) until it returns
+/// `None`.
 #[derive(Clone, Debug)]
 pub struct Nic {
     classifier: Classifier,
@@ -115,12 +117,12 @@ pub struct Nic {
     balancer: CoreBalancer,
     monitor: LoadMonitor,
     counts: NicCounts,
-    /// The latest time that it was told.
+    /// The latest time that a call named.
     clock: Nanos,
 }
 
 impl Nic {
-    /// No services, idle cores. Nothing is allocated after this.
+    /// A NIC without services, whose cores are idle. Nothing is allocated after this call.
     pub fn new(settings: &NicSettings) -> Result<Self, OrchestratorSetupError> {
         Ok(Self {
             classifier: Classifier::new(),
@@ -136,9 +138,12 @@ impl Nic {
         })
     }
 
-    /// A request has come for `address`. It waits, and may push out less important ones: those that are
-    /// dropped for it are told by `evicted`. If all that waits is as important, it is dropped itself, which
-    /// is the error [`OrchestratorError::BufferFull`].
+    /// Takes a request that came for `address`. It waits, and may evict less important requests, which go
+    /// to `evicted`.
+    ///
+    /// # Errors
+    /// [`OrchestratorError::BufferFull`] if the buffer is full of requests that are at least as important:
+    /// then the request itself is dropped.
     pub fn receive(
         &mut self,
         address: &SocketAddr,
@@ -155,7 +160,7 @@ impl Nic {
         self.counts.refused.count(received)
     }
 
-    /// The same for a request whose service is known without its address.
+    /// As [`Self::receive`], for a request whose service is known without its address.
     pub fn receive_of(
         &mut self,
         service: ServiceId,
@@ -169,7 +174,7 @@ impl Nic {
         self.counts.refused.count(received)
     }
 
-    /// What leaves for a core now; none if nothing that waits has room.
+    /// The next descriptor that leaves for a core; `None` if nothing that waits has room.
     pub fn dispatch(&mut self, now: Nanos) -> Option<Descriptor> {
         self.clock = self.clock.max(now);
         let eligible = self.balancer.eligible();
@@ -180,7 +185,7 @@ impl Nic {
         next.and_then(|service| self.dispatch_first_of(service, now)).or_else(|| self.hint_alone())
     }
 
-    /// Looks at the queues whose time has come.
+    /// Makes the load checks that are due.
     pub fn tick(&mut self, now: Nanos) {
         self.clock = self.clock.max(now);
         for service in services(self.monitor.to_check(now)) {
@@ -190,13 +195,13 @@ impl Nic {
         }
     }
 
-    /// When to tick and dispatch next, if nothing else happens; none for never.
+    /// When to call `tick` and `dispatch` next if nothing else happens; `None` for never.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let sent = self.scheduler.next_transmission(self.balancer.eligible(), self.clock);
         [self.monitor.next_check(), sent].into_iter().flatten().min()
     }
 
-    /// What packets for an address would be.
+    /// The service and rank of a packet to this address.
     pub fn classify(&self, address: &SocketAddr) -> Result<Classified, OrchestratorError> {
         let service = self.classifier.service(address)?;
         let unknown = OrchestratorError::UnknownService(service);
@@ -210,12 +215,12 @@ impl Nic {
         self.buffer.length(service)
     }
 
-    /// Whether a service has room on a core at least: its bit in the mask.
+    /// Whether a service has room on at least one core: its bit in the mask of eligible services.
     pub fn is_eligible(&self, service: ServiceId) -> bool {
         self.balancer.eligible() & service.bit() != 0
     }
 
-    /// The registers, to look at.
+    /// The balancer, for inspection.
     pub fn balancer(&self) -> &CoreBalancer {
         &self.balancer
     }
@@ -244,8 +249,8 @@ impl Nic {
         Ok(())
     }
 
-    /// Drops the latest requests of the least important services, if there are enough less important than
-    /// this one.
+    /// Evicts the newest requests of the least important services, if enough of them are less important
+    /// than this one.
     fn make_room(
         &mut self,
         service: ServiceId,
@@ -269,7 +274,8 @@ impl Nic {
         Ok(())
     }
 
-    /// The last request of the lowest priority; of several services, the one that fills the buffer most.
+    /// Removes the newest request of the lowest priority. Among several services, takes the one that fills
+    /// the buffer most.
     fn drop_least_important(&mut self) -> Option<Buffered> {
         let waiting = self.scheduler.waiting();
         let lowest = self.of_priority.iter().map(|of| of & waiting).find(|of| *of != 0)?;
@@ -308,7 +314,7 @@ impl Nic {
 
 /// The six calls from the host to the NIC (RingLeader, table 1); the seventh is [`LoadHint`].
 impl Nic {
-    /// Makes a service known, by the address that its requests go to.
+    /// Registers a service, and the address to which its requests go.
     pub fn register_service(
         &mut self,
         service: ServiceId,
@@ -319,8 +325,7 @@ impl Nic {
         self.counts.refused.count(registered)
     }
 
-    /// The same for a service whose requests are told by something else than their address
-    /// ([`Self::receive_of`]).
+    /// Registers a service whose requests are identified without an address ([`Self::receive_of`]).
     pub fn register_service_without_address(
         &mut self,
         service: ServiceId,
@@ -330,19 +335,19 @@ impl Nic {
         self.counts.refused.count(registered)
     }
 
-    /// A core runs the service from now on.
+    /// Lets a core run the service from now on.
     pub fn enable_service(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
         let enabled = self.balancer.enable(service, core);
         self.counts.refused.count(enabled)
     }
 
-    /// A core runs it no more; what it has there already, it finishes.
+    /// Stops a service on a core. Requests that the core already has are still finished.
     pub fn disable_service(&mut self, service: ServiceId, core: CoreId) -> Result<(), OrchestratorError> {
         let disabled = self.balancer.disable(service, core);
         self.counts.refused.count(disabled)
     }
 
-    /// So many of a service's requests are finished on a core.
+    /// Takes the feedback that `count` requests of a service are finished on a core.
     pub fn load_feedback(
         &mut self,
         service: ServiceId,
@@ -353,7 +358,7 @@ impl Nic {
         self.counts.refused.count(taken)
     }
 
-    /// Watches a service's load.
+    /// Starts to watch a service's load.
     pub fn enable_load_monitor(
         &mut self,
         service: ServiceId,
@@ -366,7 +371,7 @@ impl Nic {
         self.counts.refused.count(enabled)
     }
 
-    /// The host is ready for the service's next hint, and has acknowledged the last.
+    /// Acknowledges the last hint for the service, and allows the next one.
     pub fn rearm_load_monitor(&mut self, service: ServiceId) -> Result<(), OrchestratorError> {
         let rearmed = self.monitor.rearm(service);
         self.counts.refused.count(rearmed)

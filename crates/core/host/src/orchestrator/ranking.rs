@@ -1,16 +1,18 @@
-//! In which order services are served: nested functions, and first-eligible-out (RingLeader §3.2, §4.3).
+//! The order in which services are served: nested functions, and first-eligible-out (RingLeader §3.2,
+//! §4.3).
 //!
-//! A ranking is a tree: services are its leaves, and each function ranks its branches, strictly (the first
-//! goes first) or by weight (start-time fair queueing by bytes). A branch may have a rate. Together they give
-//! each service that has requests waiting a rank, a rate and the time from which on it may be transmitted
-//! ([`Ranked`]); ranks are compared level by level from the root.
+//! A ranking is a tree. Services are its leaves; each function ranks its branches, strictly (the first
+//! branch goes first) or by weight (start-time fair queueing by bytes). A branch may have a rate limit. For
+//! each service with waiting requests, the functions yield a rank, a rate and an earliest transmission time
+//! ([`Ranked`]). Ranks are compared level by level from the root.
 //!
-//! **How FIFOs meet the 64 entries** (the paper leaves it open): an entry stands for a service, not for a
-//! request. It is there while the service has requests waiting and ranks the first of them; the others wait
-//! behind it in the service's FIFO. So 64 entries are 64 services, whatever the buffer holds.
+//! **How FIFOs relate to the 64 entries** (the paper leaves it open): an entry stands for a service, not
+//! for a request. The entry exists while the service has waiting requests, and ranks the first of them; the
+//! others wait behind it in the service's FIFO. So 64 entries are 64 services, however many requests the
+//! buffer holds.
 //!
-//! A service that is not eligible is passed over, and a branch keeps no credit for the time in which it was:
-//! when it can go on, it starts level with the one that was served last.
+//! The scheduler skips a service that is not eligible. A branch earns no credit for the time in which it
+//! was skipped: when it can continue, it starts level with the branch that was served last.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,79 +23,80 @@ use sluice_wire::Nanos;
 use super::error::OrchestratorSetupError;
 use super::ids::{PRIORITIES, Priority, SERVICES_MAX, ServiceId, services};
 
-/// Levels of functions and services below the root, at most.
+/// The largest number of levels below the root, functions and services together.
 pub const RANKING_LEVELS: usize = 4;
-/// Virtual time of a byte at weight 1.
+/// The virtual time of one byte at weight 1.
 const BYTE: u128 = 1 << 16;
 
 /// What is ranked, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranking {
     Service(ServiceId),
-    /// The first branch that can go on goes first.
+    /// The first branch that can send goes first.
     Strict(Vec<Branch>),
-    /// Branches that can go on share by their weights.
+    /// Branches that can send share the capacity by their weights.
     Weighted(Vec<Branch>),
-    /// Strict by the services' priorities; services of one priority share evenly. Only by itself.
+    /// Strictly by the services' priorities; services of one priority share evenly. Allowed only as the
+    /// whole ranking.
     ByPriority,
 }
 
 /// A branch of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// What it ranks in turn.
+    /// The service or function of this branch.
     pub of: Ranking,
-    /// Its share, where branches share; strict functions ignore it.
+    /// The branch's share under a weighted function; strict functions ignore it.
     pub weight: NonZeroU32,
-    /// Bytes a second that it may have at most; none for no limit.
+    /// The branch's rate limit in bytes a second; `None` for no limit.
     pub rate_bytes_per_s: Option<NonZeroU64>,
 }
 
 impl Branch {
-    /// With weight 1 and without a rate.
+    /// A branch of weight 1 without a rate limit.
     pub const fn new(of: Ranking) -> Self {
         Self { of, weight: NonZeroU32::MIN, rate_bytes_per_s: None }
     }
 }
 
-/// What the functions say of a service now.
+/// The rank, rate and transmission time of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// Less goes first; a number for each level from the root.
+    /// One number for each level from the root; the lower rank goes first.
     pub rank: [u64; RANKING_LEVELS],
-    /// The tightest rate that holds for it.
+    /// The lowest rate limit on the way from the root.
     pub rate_bytes_per_s: Option<NonZeroU64>,
-    /// From when on it may be transmitted.
+    /// The earliest time at which the service may be transmitted.
     pub transmission: Nanos,
 }
 
-/// The entries of the scheduler: services with requests waiting, in the order of a ranking.
+/// The scheduler's entries: services with waiting requests, in the order of a ranking.
 #[derive(Clone, Debug)]
 pub(super) struct FirstEligibleOut {
-    /// The root is the first.
+    /// All functions and services; the root is the first.
     nodes: Vec<Node>,
     leaf_of: [Option<u16>; SERVICES_MAX],
     is_by_priority: bool,
     waiting: u64,
-    /// The nodes with a rate.
+    /// The nodes with a rate limit.
     shaped: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 struct Node {
     parent: Option<u16>,
-    /// Its place among its parent's branches.
+    /// The position among its parent's branches.
     place: u16,
     kind: Kind,
     children: Vec<u16>,
-    /// The services below it.
+    /// The services below this node.
     members: u64,
     weight: u32,
     rate: Option<NonZeroU64>,
     transmission: Nanos,
-    /// Where it stands in its parent's virtual time.
+    /// The node's start tag in its parent's virtual time.
     start: u128,
-    /// Its own virtual time: where the branch that was served last stood.
+    /// The node's own virtual time: the start tag of the branch that was served last.
     reached: u128,
 }
 
@@ -124,23 +127,24 @@ impl FirstEligibleOut {
         Ok(block)
     }
 
-    /// Whether it can rank a service of this priority: it stands in the ranking, or that goes by priority.
+    /// Whether the ranking can place a service of this priority: it names the service, or it goes by
+    /// priority.
     pub(super) fn admit(&mut self, service: ServiceId, priority: Priority) -> bool {
         if self.is_by_priority && self.leaf_of[service.index()].is_none() {
-            // The functions of the priorities follow the root, the highest first.
+            // The nodes for the priorities follow the root, the highest priority first.
             let parent = PRIORITIES - priority.index();
             self.push(Kind::Service(service), Some(parent as u16), &Branch::new(Ranking::Service(service)));
         }
         self.leaf_of[service.index()].is_some()
     }
 
-    /// A service has requests waiting from now on.
+    /// Notes that a service has waiting requests from now on.
     #[inline]
     pub(super) fn enter(&mut self, service: ServiceId) {
         self.waiting |= service.bit();
     }
 
-    /// None of its requests waits any more.
+    /// Notes that no request of the service waits any more.
     #[inline]
     pub(super) fn leave(&mut self, service: ServiceId) {
         self.waiting &= !service.bit();
@@ -151,19 +155,20 @@ impl FirstEligibleOut {
         self.waiting
     }
 
-    /// First-eligible-out: the least ranked of the services that wait, may go now and are in the mask.
+    /// First-eligible-out: among the waiting services that may send now and are in the mask, the one with
+    /// the lowest rank.
     #[inline]
     pub(super) fn first(&self, eligible: u64, now: Nanos) -> Option<ServiceId> {
         self.least(self.waiting & eligible & !self.held(now))
     }
 
-    /// Push-in-first-out: the least ranked of all that wait and may go now, if it is in the mask; else it
-    /// blocks the others.
+    /// Push-in-first-out: among the waiting services that may send now, the one with the lowest rank, if it
+    /// is in the mask; otherwise it blocks all others.
     pub(super) fn front(&self, eligible: u64, now: Nanos) -> Option<ServiceId> {
         self.least(self.waiting & !self.held(now)).filter(|service| service.bit() & eligible != 0)
     }
 
-    /// A request of so many bytes has been taken.
+    /// Notes that a request of `bytes` bytes has left.
     #[inline]
     pub(super) fn taken(&mut self, service: ServiceId, bytes: u32, now: Nanos) {
         let mut at = self.leaf_of[service.index()].map(usize::from);
@@ -183,20 +188,20 @@ impl FirstEligibleOut {
         }
     }
 
-    /// The services that a rate still holds back, as a mask.
+    /// The services that a rate limit still holds back, as a mask.
     #[inline]
     pub(super) fn held(&self, now: Nanos) -> u64 {
         let held = self.shaped.iter().filter(|at| self.nodes[**at].transmission > now);
         held.fold(0, |held, at| held | self.nodes[*at].members)
     }
 
-    /// When the next of the services in the mask that wait may go that may not now.
+    /// The next time at which a waiting service of the mask may send that may not send now.
     pub(super) fn next_transmission(&self, eligible: u64, now: Nanos) -> Option<Nanos> {
         let held = services(self.waiting & eligible & self.held(now));
         held.filter_map(|service| self.ranked(service)).map(|ranked| ranked.transmission).min()
     }
 
-    /// What the functions say of a service now; none if they do not know it.
+    /// The rank of a service now; `None` if it is not in the ranking.
     pub(super) fn ranked(&self, service: ServiceId) -> Option<Ranked> {
         let mut ranked = Ranked { rank: [0; RANKING_LEVELS], rate_bytes_per_s: None, transmission: Nanos(0) };
         let mut at = usize::from(self.leaf_of[service.index()]?);
@@ -217,7 +222,7 @@ impl FirstEligibleOut {
         Some(ranked)
     }
 
-    /// How far a branch is behind the one that was served last, and its place among equals.
+    /// How far a branch is ahead of the one that was served last, and its position among equals.
     #[inline]
     fn rank_in_parent(&self, node: &Node, parent: usize) -> u64 {
         let parent = &self.nodes[parent];

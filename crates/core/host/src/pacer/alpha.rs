@@ -1,13 +1,14 @@
-//! The factor that T is multiplied by, after the length of the flowlet so far (HF²T §4.3, equation 1).
+//! The factor α by which T is multiplied, depending on the flowlet's length so far (HF²T §4.3, equation 1).
 
 use sluice_wire::Nanos;
 
-/// α by x, the packets since the last hold: `short`/x up to `short`, then 1, and `long`/x from `long` on.
+/// α as a function of x, the packets since the last hold: `short`/x up to `short`, then 1, and `long`/x
+/// from `long` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpha {
-    /// A flowlet of fewer packets is short, so that a gap has to be longer.
+    /// A flowlet with fewer packets is short: only a longer gap may end it.
     pub short: u32,
-    /// A flowlet of more packets is long, so that a shorter gap does.
+    /// A flowlet with more packets is long: a shorter gap may end it.
     pub long: u32,
 }
 
@@ -19,13 +20,13 @@ impl Default for Alpha {
 }
 
 impl Alpha {
-    /// Reads both bounds, as `20/80`.
+    /// Reads both bounds, written as `20/80`.
     pub fn read(text: &str) -> Option<Self> {
         let (short, long) = text.split_once('/')?;
         Some(Self { short: short.parse().ok()?, long: long.parse().ok()? })
     }
 
-    /// α for a flowlet of so many packets; none count as one.
+    /// α for a flowlet of `packets` packets; 0 packets count as 1.
     #[inline]
     pub const fn factor(self, packets: u32) -> AlphaFactor {
         let packets = if packets == 0 { 1 } else { packets };
@@ -55,7 +56,7 @@ impl AlphaFactor {
         f64::from(self.times) / f64::from(self.over)
     }
 
-    /// Whether so many times `span` are at most `gap`.
+    /// Whether this factor times `span` is at most `gap`.
     #[inline]
     pub(super) fn times_is_within(self, span: Nanos, gap: Nanos) -> bool {
         u128::from(span.0) * u128::from(self.times) <= u128::from(gap.0) * u128::from(self.over)

@@ -1,14 +1,15 @@
-//! Makes flowlets where RDMA leaves almost none: holds a packet whose gap is long already until the gap is as
-//! long as a flowlet switch waits for (HF²T §4).
+//! Creates flowlet gaps, of which RDMA leaves almost none: a packet whose gap is already long is held until
+//! the gap reaches the flowlet threshold of the switches (HF²T §4).
 //!
-//! A gap is the time between two departures of one flow as they were, pauses included. The host first only
-//! learns: T is a percentile of its own gaps, of all flows together. From then on a packet whose gap is at
-//! least T·α, and below the flowlet threshold, waits until the threshold; [`Alpha`] keeps flowlets from
-//! becoming too short or too long. What waits is that packet's flow and no other. Nothing is sent here: the
-//! driver says when a packet could leave ([`Pacer::ready`]), and that it left ([`Pacer::left`]).
+//! A gap is the time between two actual departures of one flow, including pauses. At first the host only
+//! learns: T is a percentile of its own gaps, over all flows. Afterwards a packet whose gap is at least T·α
+//! and below the flowlet threshold waits until the threshold; [`Alpha`] keeps flowlets from becoming too
+//! short or too long. A hold delays one flow only. The pacer sends nothing: the driver says when a packet
+//! could leave ([`Pacer::ready`]) and when it left ([`Pacer::left`]).
 //!
-//! Ours, where the paper says nothing: x counts the packets of the flow, not of the host, since it stands for
-//! the flowlet's length; training is a number of gaps; T stays once it is known.
+//! Three points are our choice, since the paper says nothing about them: x counts the packets of the flow,
+//! not of the host, because x stands for the flowlet's length; the training lasts for a number of gaps; T
+//! never changes once it is known.
 
 mod alpha;
 mod settings;
@@ -22,7 +23,7 @@ pub use training::GapShare;
 
 use training::Training;
 
-/// What a host holds back, and what it knows of its gaps.
+/// A host's pacer: its settings, and T once it was learnt.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     settings: PacerSettings,
@@ -32,13 +33,13 @@ pub struct Pacer {
     counts: PacerCounts,
 }
 
-/// What a flow's packets are held by: the driver keeps one beside each flow.
+/// The pacer's state for one flow; the driver keeps one beside each flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacedFlow {
     last: Option<Nanos>,
-    /// Packets that left since the last hold (x), the one that was held among them.
+    /// Packets that left since the last hold (x), including the held packet.
     since_hold: u32,
-    /// The packet that is next waits until then, and since when.
+    /// Until when the next packet is held, and since when.
     held: Option<Hold>,
 }
 
@@ -48,20 +49,20 @@ struct Hold {
     until: Nanos,
 }
 
-/// What a host's pacer did.
+/// Counters of a host's pacer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacerCounts {
     /// Packets that left.
     pub packets: u64,
-    /// Gaps between them: packets without the first of each flow.
+    /// Measured gaps: every packet but the first of each flow.
     pub gaps: u64,
-    /// Gaps that were as long as the threshold without a hold.
+    /// Gaps that reached the threshold without a hold.
     pub natural: u64,
     /// Packets that were held.
     pub holds: u64,
-    /// How long those were held, from when they could have left to the threshold.
+    /// The time for which packets were held, from when each could have left to the threshold.
     pub held: Nanos,
-    /// How much later than the threshold those left.
+    /// How much later than the threshold the held packets left.
     pub late: Nanos,
 }
 
@@ -81,7 +82,7 @@ impl PacerCounts {
 }
 
 impl Pacer {
-    /// A host that has yet to learn its gaps. A packet of full size takes `packet` on its link.
+    /// A pacer that has yet to learn T. A packet of full size takes `packet` on the host's link.
     pub fn new(settings: PacerSettings, packet: Nanos) -> Result<Self, PacerError> {
         settings.check(packet)?;
         Ok(Self {
@@ -92,8 +93,8 @@ impl Pacer {
         })
     }
 
-    /// The flow's next packet could leave now. Says when it may: now, or at the flowlet threshold if it is
-    /// held. Asked again about the same packet, it says the same.
+    /// The flow's next packet could leave now. Returns when it may leave: now, or at the flowlet threshold
+    /// if it is held. Repeated calls for the same packet return the same time.
     #[inline]
     pub fn ready(&self, flow: &mut PacedFlow, now: Nanos) -> Nanos {
         if let Some(hold) = flow.held {
@@ -108,7 +109,7 @@ impl Pacer {
         }
     }
 
-    /// The flow's next packet left then: not before [`Pacer::ready`] allowed it.
+    /// The flow's next packet left at `at`, which is not before the time that [`Pacer::ready`] returned.
     #[inline]
     pub fn left(&mut self, flow: &mut PacedFlow, at: Nanos) {
         self.counts.packets += 1;
@@ -142,7 +143,7 @@ impl Pacer {
         self.training.missing()
     }
 
-    /// Until when the packet is held, if it is.
+    /// The time until which the packet is held; `None` if it may leave.
     #[inline]
     fn hold(&self, flow: &PacedFlow, now: Nanos) -> Option<Nanos> {
         let (tail, last) = (self.tail?, flow.last?);

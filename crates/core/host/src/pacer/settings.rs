@@ -1,4 +1,4 @@
-//! What a pacer is told at its start.
+//! The settings of a pacer.
 
 use sluice_wire::Nanos;
 use thiserror::Error;
@@ -9,19 +9,19 @@ use super::training::{GAPS_MAX, GapShare, TAIL_MIN};
 /// The settings of a pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacerSettings {
-    /// The gap that makes a flowlet at the switch: held packets leave when theirs is as long.
+    /// The gap that starts a new flowlet at a switch: a held packet leaves when its gap has this length.
     pub threshold: Nanos,
-    /// Which of the host's gaps is T: 97.5 to 99 % of them are at most as long (HF²T §4.2).
+    /// Which percentile of the host's gaps T is: 97.5 to 99 % (HF²T §4.2).
     pub percentile: GapShare,
-    /// After how many gaps T is known. None before is made longer.
+    /// How many gaps the host learns before T is known. No packet is held before.
     pub training_gaps: u32,
-    /// How T follows the flowlet's length; without it T is what it is ("No Dynamic T").
+    /// How α depends on the flowlet's length; `None` fixes α at 1 (the paper's "No Dynamic T").
     pub alpha: Option<Alpha>,
 }
 
 impl PacerSettings {
-    /// The paper's, for a flowlet threshold: T at the 99th percentile, α with 20 and 80 (§5.1). It does not
-    /// say how long it trains: 10,000 gaps leave a hundred above T.
+    /// The paper's settings for a flowlet threshold: T at the 99th percentile, α with 20 and 80 (§5.1). The
+    /// paper does not say how long the training lasts: 10,000 gaps leave a hundred above T.
     pub const fn new(threshold: Nanos) -> Self {
         Self {
             threshold,
@@ -31,7 +31,7 @@ impl PacerSettings {
         }
     }
 
-    /// Whether the settings make sense where a packet of full size takes so long.
+    /// Checks that the settings make sense on a link where a packet of full size takes `packet`.
     ///
     /// # Errors
     /// [`PacerError`], one line that says what to change.
@@ -59,7 +59,7 @@ impl PacerSettings {
 /// Settings that make no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PacerError {
-    /// Every packet would begin a flowlet.
+    /// The threshold is so short that every packet would start a flowlet.
     #[error(
         "a flowlet threshold of {threshold} ns is no longer than a packet, which takes {packet} ns: \
          give one of at least a round trip"
@@ -67,20 +67,20 @@ pub enum PacerError {
     Threshold {
         /// The threshold, in nanoseconds.
         threshold: u64,
-        /// What a packet takes, in nanoseconds.
+        /// The time of a full-size packet, in nanoseconds.
         packet: u64,
     },
-    /// T is to be in the tail of the gaps, and not beyond it.
+    /// T must lie in the tail of the gaps.
     #[error("percentile {percentile} of the gaps: give one from 97.5 to 99")]
     Percentile { percentile: GapShare },
-    /// T would rest on a handful of gaps, or take too much memory.
+    /// The training has so few gaps that T would be noise, or so many that they need too much memory.
     #[error(
         "training on {gaps} gaps: give {gaps_min} to {GAPS_MAX}, so that {TAIL_MIN} lie above percentile \
          {percentile}"
     )]
     Training {
         gaps: u32,
-        /// The fewest that do.
+        /// The smallest number of gaps that is allowed.
         gaps_min: u32,
         percentile: GapShare,
     },
@@ -91,7 +91,7 @@ pub enum PacerError {
     Alpha {
         /// The bound of short flowlets.
         short: u32,
-        /// That of long ones.
+        /// The bound of long flowlets.
         long: u32,
     },
 }

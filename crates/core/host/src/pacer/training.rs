@@ -1,4 +1,4 @@
-//! What a host learns of its gaps before it makes any of them longer.
+//! The training of a pacer: it learns the distribution of gaps before any packet is held.
 
 use core::{fmt, mem};
 
@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use sluice_wire::Nanos;
 
-/// So many gaps are to be above T when it is chosen: fewer say little about where the tail begins.
+/// How many gaps must lie above T when it is chosen: with fewer, the start of the tail is noise.
 pub(super) const TAIL_MIN: u32 = 10;
 
-/// So many gaps fit into 128 MiB of memory, which are free again once T is known.
+/// The largest number of training gaps: they take 128 MiB, which are freed once T is known.
 pub(super) const GAPS_MAX: u32 = 1 << 24;
 
 /// A share of the gaps, in hundredths of a percent.
@@ -20,12 +20,12 @@ pub struct GapShare(u16);
 const ALL: u64 = 10_000;
 
 impl GapShare {
-    /// The least that T is chosen by.
+    /// The lowest percentile for T.
     pub const P97_5: Self = Self(9_750);
     /// The most.
     pub const P99: Self = Self(9_900);
 
-    /// So many hundredths of a percent: 9,900 are 99 %. More than all are all.
+    /// A share in hundredths of a percent: 9,900 is 99 %. Larger values than 10,000 count as 10,000.
     pub const fn of_hundredths(hundredths: u16) -> Self {
         Self(if hundredths as u64 > ALL { ALL as u16 } else { hundredths })
     }
@@ -36,13 +36,13 @@ impl GapShare {
         Some(Self::of_hundredths((share * 100.0 + 0.5) as u16))
     }
 
-    /// How many gaps there have to be for so many to lie above this share of them.
+    /// How many gaps are needed so that `above` of them lie above this share.
     pub(super) fn gaps_with_above(self, above: u32) -> u32 {
         let rest = (ALL - u64::from(self.0)).max(1);
         (u64::from(above) * ALL).div_ceil(rest) as u32
     }
 
-    /// The place, from 0, of the gap that so many of all `gaps` do not exceed.
+    /// The index, from 0, of the gap at this share among `gaps` sorted ones.
     fn rank(self, gaps: usize) -> usize {
         let rank = (gaps as u64 * u64::from(self.0)).div_ceil(ALL);
         rank.saturating_sub(1) as usize
@@ -55,7 +55,7 @@ impl fmt::Display for GapShare {
     }
 }
 
-/// The gaps so far.
+/// The gaps learnt so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Training {
     gaps: Vec<Nanos>,
@@ -63,7 +63,7 @@ pub(super) struct Training {
 }
 
 impl Training {
-    /// Ends after so many gaps, at least one.
+    /// A training that ends after `wanted` gaps, at least one.
     pub(super) fn new(wanted: u32) -> Self {
         Self { gaps: Vec::with_capacity(wanted as usize), wanted }
     }
@@ -72,7 +72,7 @@ impl Training {
         self.wanted - self.gaps.len() as u32
     }
 
-    /// A gap comes. Once there are enough, gives the one at this share of them.
+    /// Adds a gap. Returns the gap at this share once there are enough.
     pub(super) fn learn(&mut self, gap: Nanos, share: GapShare) -> Option<Nanos> {
         self.gaps.push(gap);
         (self.missing() == 0).then(|| {

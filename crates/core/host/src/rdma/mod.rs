@@ -1,17 +1,18 @@
-//! The receiving end of `RoCEv2`: checks each packet as an adapter does and says where its bytes go (Rain
-//! §3.2.2).
+//! The receiving end of `RoCEv2`: it checks each packet as a network adapter does, and says where the
+//! packet's bytes go (Rain §3.2.2).
 //!
-//! An [`Endpoint`] knows regions of memory and queue pairs. [`Endpoint::receive`] takes the transport part of
-//! a packet and gives a [`Placed`], bytes and a place inside one region, or a [`RoceRefusal`], counted by its
-//! reason; for reliable connections also the ACK or NAK to send back, *after* the bytes were put there. The
-//! memory itself is its driver's: nothing here could write outside a region.
+//! An [`Endpoint`] knows regions of memory and queue pairs. [`Endpoint::receive`] takes the transport part
+//! of a packet. It returns a [`Placed`] (bytes, and a place inside one region) or a [`RoceRefusal`], which
+//! it counts by reason. For reliable connections it also returns the ACK or NAK to send, *after* the bytes
+//! were copied. The memory belongs to the driver: this module cannot write at all.
 //!
-//! A refusal by key, bounds, opcode or length puts a reliable pair into its error state, in which it takes
-//! nothing until it is connected anew. An unreliable pair drops the packet and goes on; at a gap, or when it
-//! is overtaken, it goes on from the packet that came.
+//! A refusal by key, bounds, opcode or length puts a reliable pair into its error state, in which it
+//! accepts nothing until it is connected anew. An unreliable pair drops the packet; after a gap or an
+//! overtaken packet it continues from the packet that came.
 //!
-//! Left out: the sending end (the switch numbers its writes itself), messages of more than one packet, access
-//! rights and protection domains (all regions may be written by all pairs that show the key), and credits.
+//! Left out: the sending end (the switch numbers its writes itself), messages of more than one packet,
+//! access rights and protection domains (every pair that shows the key may write every region), and
+//! credits.
 
 mod pair;
 mod refusal;
@@ -30,12 +31,12 @@ use region::Region;
 pub use region::{RegionId, RegionSpec};
 pub use writer::WriterEnd;
 
-/// What became of one packet.
+/// The result for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Where its bytes go, or why nowhere.
+    /// Where the packet's bytes go, or why it was refused.
     pub outcome: Result<Placed<'a>, RoceRefusal>,
-    /// What to send back, once the bytes lie where they go.
+    /// The answer to send once the bytes were copied.
     pub answer: Option<Acknowledge>,
     /// The pair that this packet put into its error state.
     pub failed: Option<Qpn>,
@@ -45,13 +46,13 @@ pub struct Received<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed<'a> {
     pub region: RegionId,
-    /// Where in it the first byte goes. As many bytes as there are fit behind it.
+    /// The offset of the first byte in the region. All bytes fit behind it.
     pub offset: usize,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
-/// Regions and queue pairs of one address.
+/// The regions and queue pairs of one address.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoint {
     /// Sorted by number.
@@ -63,12 +64,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Knows nothing yet, and refuses everything.
+    /// An endpoint without regions and pairs: it refuses every packet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets writers that show the key into a region.
+    /// Registers a region: writers that show its key may write into it.
     pub fn register(&mut self, spec: RegionSpec) -> Result<RegionId, RdmaError> {
         let Err(at) = self.region_at(spec) else { return Err(RdmaError::KeyTaken) };
         let region = Region::new(RegionId(self.regions_made), spec)?;
@@ -77,14 +78,14 @@ impl Endpoint {
         Ok(region.id())
     }
 
-    /// Lets nobody into the region any more. Says whether there was one.
+    /// Removes a region. Returns whether there was one.
     pub fn deregister(&mut self, region: RegionId) -> bool {
         let before = self.regions.len();
         self.regions.retain(|known| known.id() != region);
         self.regions.len() < before
     }
 
-    /// Opens a pair, or opens it anew: what it was is forgotten, its error state too.
+    /// Opens a pair, or opens it anew: its earlier state is forgotten, including an error.
     pub fn connect(&mut self, spec: PairSpec) {
         match self.pairs.binary_search_by_key(&spec.number, Pair::number) {
             Ok(at) => self.pairs[at] = Pair::new(spec),
@@ -92,36 +93,37 @@ impl Endpoint {
         }
     }
 
-    /// Forgets a pair. Says whether there was one.
+    /// Removes a pair. Returns whether there was one.
     pub fn disconnect(&mut self, number: Qpn) -> bool {
         let found = self.pairs.binary_search_by_key(&number, Pair::number);
         found.map(|at| self.pairs.remove(at)).is_ok()
     }
 
-    /// Puts a pair into its error state, for a driver whose memory is gone. Says whether there is one.
+    /// Puts a pair into its error state; a driver whose memory is gone does this. Returns whether there is
+    /// such a pair.
     pub fn fail(&mut self, number: Qpn) -> bool {
         let found = self.pairs.binary_search_by_key(&number, Pair::number);
         found.map(|at| self.pairs[at].fail()).is_ok()
     }
 
-    /// How a pair stands; `None` when there is none.
+    /// The state of a pair; `None` if there is no such pair.
     pub fn state(&self, number: Qpn) -> Option<PairState> {
         let found = self.pairs.binary_search_by_key(&number, Pair::number);
         found.ok().map(|at| self.pairs[at].state())
     }
 
-    /// The sequence number that a pair expects next; `None` when there is no such pair.
+    /// The sequence number that a pair expects next; `None` if there is no such pair.
     pub fn expected(&self, number: Qpn) -> Option<Psn> {
         let found = self.pairs.binary_search_by_key(&number, Pair::number);
         found.ok().map(|at| self.pairs[at].expected())
     }
 
-    /// What has come so far.
+    /// Counters since the start.
     pub fn counts(&self) -> &RdmaCounts {
         &self.counts
     }
 
-    /// Takes what a datagram on this path holds.
+    /// Takes the bytes of a datagram that came on this path.
     #[inline]
     pub fn receive<'a>(&mut self, bytes: &'a [u8], path: &Path) -> Received<'a> {
         let received = self.check(bytes, path);
@@ -174,7 +176,8 @@ const fn refused(why: RoceRefusal) -> Received<'static> {
     Received { outcome: Err(why), answer: None, failed: None }
 }
 
-/// Where the bytes of a packet in order go; `None` when it has none, for which no key is looked at.
+/// Where the bytes of an in-order packet go; `None` if it has none. A packet without bytes needs no valid
+/// key.
 #[inline]
 fn place<'a>(regions: &[Region], mtu: Mtu, view: &View<'a>) -> Result<Option<Placed<'a>>, RoceRefusal> {
     if view.opcode() == Opcode::Continued {

@@ -1,4 +1,4 @@
-//! One queue pair: whom it listens to, what it expects next, and whether it is in its error state.
+//! One queue pair: its peer, the sequence number that it expects, and its error state.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -7,11 +7,11 @@ use sluice_wire::roce::{Acknowledge, NakCode, Opcode, Path, Psn, Qpn, Syndrome, 
 
 use super::RoceRefusal;
 
-/// A missing packet is asked for when the first one behind it comes, and again after so many more: the NAK
-/// may be lost, or what the writer sends under the missing number.
+/// When the first packet behind a gap comes, the pair sends a NAK; it repeats the NAK after so many more
+/// packets. A NAK may be lost, and so may the packet that the writer sends again.
 pub const NAK_EVERY: u32 = 32;
 
-/// The most bytes of one packet.
+/// The largest number of payload bytes in one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mtu {
     /// 256 bytes.
@@ -28,7 +28,7 @@ pub enum Mtu {
 }
 
 impl Mtu {
-    /// All of them, from the smallest.
+    /// All sizes, in ascending order.
     pub const ALL: [Self; 5] = [Self::B256, Self::B512, Self::B1024, Self::B2048, Self::B4096];
 
     /// In bytes.
@@ -36,37 +36,37 @@ impl Mtu {
         256 << self as usize
     }
 
-    /// The one of so many bytes.
+    /// The MTU of `bytes` bytes, if it is one.
     pub fn of_bytes(bytes: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|mtu| mtu.bytes() == bytes)
     }
 }
 
-/// How a pair is set up.
+/// The settings of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairSpec {
-    /// Its number at this end.
+    /// The pair's number at this end.
     pub number: Qpn,
     /// The writer's number, to which answers go.
     pub peer_number: Qpn,
-    /// The writer's address; from others nothing is taken. `None` takes from all.
+    /// The writer's address; packets from other addresses are refused. `None` accepts all addresses.
     pub peer: Option<IpAddr>,
-    /// What loss does to it.
+    /// Reliable or unreliable: what a lost packet does to the pair.
     pub transport: Transport,
     /// The sequence number of the first packet.
     pub first: Psn,
-    /// The most bytes of one packet.
+    /// The largest number of payload bytes in one packet.
     pub mtu: Mtu,
-    /// Whether the iCRC must hold. Off for writers that compute none, as some switches.
+    /// Whether the iCRC must be right. Off for writers that compute none, such as some switches.
     pub icrc: bool,
 }
 
-/// How a pair stands.
+/// The state of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairState {
     /// It takes packets.
     Ready,
-    /// It takes nothing until it is connected anew.
+    /// The pair accepts nothing until it is connected anew.
     Error,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Pair {
     expected: Psn,
     /// Messages completed.
     messages: Psn,
-    /// Packets behind the missing one that were dropped since it is missing.
+    /// Packets behind the missing one that were dropped since the gap appeared.
     behind: u32,
 }
 
@@ -113,8 +113,8 @@ impl Pair {
         self.state = PairState::Error;
     }
 
-    /// Whether the packet is whole and for this pair, whatever it asks for. One that is not changes nothing
-    /// here.
+    /// Whether the packet is well-formed and for this pair, whatever it asks for. A packet that is not
+    /// changes nothing.
     #[inline]
     pub(super) fn admits(&self, view: &View<'_>, path: &Path) -> Result<(), RoceRefusal> {
         if self.spec.icrc && !view.icrc_holds(path) {
@@ -126,21 +126,21 @@ impl Pair {
         if view.transport() != self.spec.transport {
             return Err(RoceRefusal::Transport);
         }
-        // This end asks for nothing, so that nothing can be acknowledged to it.
+        // This end sends no requests, so no acknowledgement can be for it.
         if view.opcode() == Opcode::Acknowledge {
             return Err(RoceRefusal::Opcode);
         }
         if self.state == PairState::Error { Err(RoceRefusal::PairInError) } else { Ok(()) }
     }
 
-    /// Whether a reliable connection's packet is the next; else why not, and what to send back.
+    /// Whether a reliable connection's packet is the next one. If not, the reason and the answer to send.
     #[inline]
     pub(super) fn in_order(&mut self, psn: Psn) -> Result<(), (RoceRefusal, Option<Acknowledge>)> {
         match psn.since(self.expected) {
             0 => Ok(()),
-            // It came before, and its answer may be lost.
+            // The packet came before, and its answer may be lost.
             ..0 => Err((RoceRefusal::Duplicate, Some(self.acknowledge()))),
-            // What follows on the way would else ask again for each packet.
+            // Without the interval, each packet under way behind the gap would trigger another NAK.
             _ => {
                 let asks = self.behind.is_multiple_of(NAK_EVERY);
                 self.behind = self.behind.wrapping_add(1);
@@ -149,7 +149,7 @@ impl Pair {
         }
     }
 
-    /// Counts a packet that is taken. Says whether it was not the one expected.
+    /// Counts an accepted packet. Returns whether it was another one than expected.
     #[inline]
     pub(super) fn advance(&mut self, psn: Psn) -> bool {
         let jumped = psn != self.expected;
@@ -159,7 +159,7 @@ impl Pair {
         jumped
     }
 
-    /// All up to the last in order came.
+    /// An ACK for all packets up to the last one in order.
     pub(super) fn acknowledge(&self) -> Acknowledge {
         self.answer(self.expected.plus(u32::MAX), Syndrome::ACK)
     }

@@ -1,51 +1,51 @@
-//! Why a packet is refused, and how many were.
+//! Why packets are refused, and counters for the reasons.
 
 use core::fmt;
 
 use sluice_wire::RoceError;
 use thiserror::Error;
 
-/// Why nothing of a packet is written.
+/// Why a packet was refused; none of its bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoceRefusal {
-    /// Too short, not whole words, or more padding than bytes.
+    /// The packet is too short, not in whole words, or has more padding than bytes.
     Form,
-    /// Another version of the transport.
+    /// The transport version is unknown.
     Version,
     /// Another partition.
     Partition,
     /// No pair has this number.
     UnknownPair,
-    /// The iCRC is not that of the packet and its path.
+    /// The iCRC does not match the packet and its path.
     Icrc,
-    /// It comes from another address than the pair's writer.
+    /// The packet comes from another address than the pair's writer.
     Peer,
-    /// Of another transport than the pair.
+    /// The packet is of another transport than the pair.
     Transport,
     /// The pair is in its error state.
     PairInError,
-    /// Reliable connections: an earlier packet is missing; it is asked for once.
+    /// Reliable connections: an earlier packet is missing. The pair asks for it with a NAK.
     Gap,
-    /// Reliable connections: it came before, and is acknowledged again.
+    /// Reliable connections: the packet came before. The pair acknowledges it again.
     Duplicate,
-    /// The middle or the end of a message that has no beginning.
+    /// The packet is the middle or the end of a message that has no beginning.
     OpcodeSequence,
-    /// An opcode that is not taken.
+    /// The opcode is not supported.
     Opcode,
-    /// Its length is not the one that it states.
+    /// The packet's length differs from the length that it states.
     Length,
-    /// More bytes than the pair's MTU.
+    /// The packet has more bytes than the pair's MTU.
     Mtu,
     /// No region has this key.
     Key,
-    /// Not all of its bytes lie in the region.
+    /// Some of the bytes lie outside the region.
     Bounds,
-    /// It is in order, but has no bytes; its sequence number counts.
+    /// The packet is in order but has no bytes. Its sequence number counts.
     Empty,
 }
 
 impl RoceRefusal {
-    /// All of them, in the order in which they are looked for.
+    /// All reasons, in the order in which they are tested.
     pub const ALL: [Self; 17] = [
         Self::Form,
         Self::Version,
@@ -66,7 +66,7 @@ impl RoceRefusal {
         Self::Empty,
     ];
 
-    /// A name to count under: lower case, underscores.
+    /// A counter name: lower case with underscores.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Form => "form",
@@ -105,14 +105,14 @@ impl fmt::Display for RoceRefusal {
     }
 }
 
-/// What has come to an endpoint so far.
+/// Counters of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RdmaCounts {
-    /// Packets with a place for their bytes.
+    /// Packets that were accepted, with a place for their bytes.
     pub placed: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Unreliable connections: packets taken that were not the next.
+    /// Unreliable connections: accepted packets whose number was not the next.
     pub resynchronised: u64,
     refused: [u64; RoceRefusal::ALL.len()],
 }
@@ -133,13 +133,13 @@ impl RdmaCounts {
     }
 }
 
-/// Why memory is not registered.
+/// Why memory could not be registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum RdmaError {
     /// Another region has this key: draw another.
     #[error("another region has this key: draw another")]
     KeyTaken,
-    /// A region of no bytes.
+    /// The region has no bytes.
     #[error("a region of no bytes cannot be registered: give it some")]
     NoBytes,
     /// The region would reach past the last address: begin it lower.

@@ -1,21 +1,22 @@
-//! One region of memory: who may write where. The memory itself is not here.
+//! One region of memory, without the memory: its key, its address and its size.
 
 use sluice_wire::roce::Rkey;
 
 use super::RdmaError;
 
-/// Names a region at its endpoint; never given twice.
+/// A region's name at its endpoint; an endpoint never reuses a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId(pub u32);
 
-/// How a region is set up.
+/// The settings of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpec {
-    /// What a writer must show.
+    /// The key that a writer must show.
     pub rkey: Rkey,
-    /// The address of its first byte, as writers number it. Where it lies here is nobody's affair.
+    /// The address of the first byte, as writers see it. It says nothing about where the driver keeps the
+    /// memory.
     pub address: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
@@ -42,7 +43,7 @@ impl Region {
         self.spec.rkey.0
     }
 
-    /// Where `bytes` bytes from `address` on lie in the region; `None` unless all of them do.
+    /// The offset in the region of `bytes` bytes from `address` on; `None` unless all of them lie inside.
     #[inline]
     pub(super) fn offset_of(&self, address: u64, bytes: usize) -> Option<usize> {
         let offset = usize::try_from(address.checked_sub(self.spec.address)?).ok()?;

@@ -1,23 +1,23 @@
-//! Who writes into a server's memory: the switch, as the server's registration names it.
+//! The writer into a server's memory: the switch, as the server's registration names it.
 
 use sluice_wire::{Endpoint, Epoch, ServerId};
 
 /// The other end of a server's queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterEnd {
-    /// The server's index there, which is that end's number.
+    /// The server's index in the switch. It is also the queue pair's number at the switch.
     pub server: ServerId,
-    /// The switch's life: another one counts its WRITEs anew.
+    /// The switch's life: a restarted switch numbers its WRITEs anew.
     pub epoch: Epoch,
     pub switch: Endpoint,
-    /// Whether it computes the iCRC, so that it must hold.
+    /// Whether the switch computes the iCRC; if so, it must be right.
     pub icrc: bool,
 }
 
 impl WriterEnd {
-    /// Whether a pair that was connected to this end has to be connected anew for that one. An unreliable
-    /// pair goes on from whatever number comes, and answers nobody: only the writer's address counts, and
-    /// what it computes.
+    /// Whether a pair that was connected to this end must be connected anew for the end `to`. An unreliable
+    /// pair continues from any sequence number and sends no answers: for it, only the writer's address and
+    /// the iCRC setting matter.
     pub fn is_outdated_by(&self, to: &Self, reliable: bool) -> bool {
         if reliable { self != to } else { self.switch.ip != to.switch.ip || self.icrc != to.icrc }
     }

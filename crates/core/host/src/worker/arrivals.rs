@@ -1,4 +1,4 @@
-//! What each packet does to the worker.
+//! How the worker handles each kind of packet.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -27,7 +27,8 @@ impl Worker {
         self.settle((now, received), settings, dispatch, arrival, out);
     }
 
-    /// What a DISPATCH says of this worker's tokens; none if it is not this worker's.
+    /// Takes the counters of a DISPATCH. Returns what it says about this worker's tokens; `None` if the
+    /// DISPATCH is for another worker.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
     pub(super) fn arrive(
@@ -55,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Takes the task of a DISPATCH that has arrived, unless it came before.
+    /// Takes the task of an arrived DISPATCH, unless the task came before.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
     pub(super) fn settle(
@@ -76,7 +77,7 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Leaves the task of a DISPATCH that has arrived to another lane, which answers it.
+    /// Leaves the task of an arrived DISPATCH to another lane, which answers it.
     pub(super) fn leave_it(
         &mut self,
         now: Nanos,
@@ -88,7 +89,7 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// Answers a task that was held, finished or perhaps forgotten here, and came over another lane.
+    /// Answers a task that came over another lane and was held, finished or perhaps forgotten here.
     pub(super) fn answer_repeat(
         &mut self,
         received: Nanos,
@@ -119,12 +120,13 @@ impl Worker {
         self.work.as_ref().is_some_and(|work| work.knows(task))
     }
 
-    /// Whether a packet is for this worker's present registration, or else at least for its index.
+    /// Whether a packet is for this worker's present registration; if `life` is `None`, whether it is for
+    /// this worker's index.
     pub(super) fn is_for(&self, worker: WorkerId, life: Option<(Epoch, Generation)>) -> bool {
         self.phase != Phase::New && self.at.worker == worker && life.is_none_or(|life| life == self.at.life())
     }
 
-    /// The switch had nothing for a poll: its token is spent.
+    /// An EMPTY: the switch had no task for a poll. The poll's token is spent.
     pub(super) fn empty(
         &mut self,
         now: Nanos,
@@ -149,7 +151,7 @@ impl Worker {
         }
     }
 
-    /// Holds a task that never was here; says whether it did.
+    /// Holds a task that was never here. Returns whether it did.
     #[inline]
     fn take_task(
         &mut self,
@@ -188,7 +190,7 @@ impl Worker {
     #[inline]
     fn origin(&self, life: (Epoch, Generation), worker: WorkerId, counters: Counters) -> Origin {
         let is_present = life == self.at.life() && worker == self.at.worker;
-        // The present life is none of those before it joined.
+        // A worker's present life is never older than the one in which it joined.
         let is_of_time = || (self.joined..=self.at.life()).contains(&life);
         if self.phase == Phase::New || !(is_present || is_of_time()) {
             Origin::Foreign
@@ -225,7 +227,7 @@ impl Worker {
         }
     }
 
-    /// The switch said where this generation's counters stand.
+    /// Takes an ANSWER: the switch's counters of this generation.
     fn counters(
         &mut self,
         now: Nanos,
@@ -246,7 +248,7 @@ impl Worker {
         self.send_tokens(now, settings, out);
     }
 
-    /// The registration is changing or has changed: waits for the controller.
+    /// A CLOSED packet: the registration is changing or has changed. The worker waits for the controller.
     fn closed(
         &mut self,
         now: Nanos,
@@ -264,8 +266,9 @@ impl Worker {
         self.renew(now, settings, out);
     }
 
-    /// Learns how many tokens were granted and tasks sent. Repeats the TOKENs that are known to be lost: of
-    /// all that were issued if none can be on its way any more, else of the first `issued_before`.
+    /// Takes the switch's counts of granted tokens and sent tasks. Sends again the TOKENs known to be lost:
+    /// among all issued tokens if none can be on its way any more, otherwise among the first
+    /// `issued_before`.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
     fn hear(
@@ -291,13 +294,14 @@ impl Worker {
         }
     }
 
-    /// No honest switch grants more tokens than were issued, or sends more tasks, unless it pushes them.
+    /// Whether the counts are possible: a switch cannot grant more tokens than were issued, nor send more
+    /// tasks, unless it pushes tasks.
     fn are_possible(&self, seen: Serial, sent: Serial) -> bool {
         self.feeding.is_pushed() || self.issued.since(seen) >= 0 && self.issued.since(sent) >= 0
     }
 }
 
-/// Whose token brought a task.
+/// Which token brought a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Present,
@@ -305,7 +309,8 @@ enum Origin {
     Foreign,
 }
 
-/// Late and pushed tasks come on top of the quota: they need a bound of their own.
+/// Whether there is room for a late or pushed task. Such tasks come on top of the quota, so they need a
+/// bound of their own.
 fn has_room_for_unasked(work: &Work, settings: &WorkerSettings) -> bool {
     let kept = work.finished().len() + work.held();
     work.held() < settings.held_max && kept < settings.finished_max.saturating_add(settings.held_max)

@@ -1,4 +1,4 @@
-//! When a worker's running task will end, and how long before that its next token has to leave (`early`).
+//! Estimates for early tokens: when the running task will end, and the lead (see `early`).
 
 use alloc::vec::Vec;
 
@@ -6,25 +6,25 @@ use sluice_wire::{Nanos, Serial, TaskType};
 
 use super::types::{EarlySettings, Outlook};
 
-/// Types whose services are learned; tasks of further ones have no estimate.
+/// How many types have an estimate; tasks of further types have none.
 const TYPES_MAX: usize = 64;
-/// Tasks of a type before its estimate counts.
+/// How many tasks of a type must end before its estimate counts.
 const COUNT_MIN: u32 = 16;
-/// Tasks that an estimate remembers, about.
+/// About how many tasks an estimate remembers.
 const MEMORY: u32 = 32;
-/// An estimate counts while what tasks take is off by less than this part of it on average. (An exponential
-/// time is off by 0.74 of its mean, half 10 and half 100 µs by 0.82.)
+/// An estimate counts while service times differ from it by less than one part in this many, on average.
+/// (An exponential time differs by 0.74 of its mean; a half-and-half mix of 10 and 100 µs by 0.82.)
 const TRUSTED_PART: u64 = 3;
-/// Binary places of a time per unit.
+/// Fractional bits of a time per unit.
 const FRACTION_BITS: u32 = 8;
 
-/// What a worker knows of its running task's end and of the way of its tokens.
+/// The estimated end of the running task, and the measured lead.
 #[derive(Debug, Default)]
 pub(super) struct EndEstimate {
     pub(super) lead: Lead,
     /// When the running task is expected to end.
     ends_at: Option<Nanos>,
-    /// The running task's declared size.
+    /// The declared size of the running task, in units of its type.
     units: u32,
     learned: Vec<(TaskType, Estimate)>,
     /// Early tokens sent.
@@ -32,8 +32,8 @@ pub(super) struct EndEstimate {
 }
 
 impl EndEstimate {
-    /// When the lead before the running task's end begins. Until a lead was measured, it is the round trip of
-    /// an answer.
+    /// The time at which the early token is due. Before a lead was measured, the round trip of a PROBE
+    /// stands in for it.
     pub(super) fn begins(&self, settings: EarlySettings, round_trip: Option<Nanos>) -> Option<Nanos> {
         let lead = self.lead.known().or(round_trip)?.min(settings.lead_max);
         Some(self.ends_at? - lead)
@@ -50,7 +50,7 @@ impl EndEstimate {
         self.ends_at = left.map(|left| now + left);
     }
 
-    /// The running task ended after so long.
+    /// Learns from the running task, which ended after `service`.
     #[inline]
     pub(super) fn ended(&mut self, task_type: TaskType, service: Nanos) {
         self.ends_at = None;
@@ -76,12 +76,12 @@ impl EndEstimate {
     }
 }
 
-/// How long before a task's end its token has to leave: what lies between a token and its task.
+/// The lead: the measured time from a token to its task.
 #[derive(Debug, Default)]
 pub(super) struct Lead {
     /// Zero until one was measured.
     gap: Nanos,
-    /// The token whose task is waited for, and when it left.
+    /// The token that is being timed, and when it left.
     timed: Option<(Serial, Nanos)>,
 }
 
@@ -90,12 +90,12 @@ impl Lead {
         (self.gap != Nanos(0)).then_some(self.gap)
     }
 
-    /// Another generation's counters begin.
+    /// Stops the timing: a new generation counts its tokens anew.
     pub(super) const fn restart(&mut self) {
         self.timed = None;
     }
 
-    /// One token is timed at a time, and none that was sent twice.
+    /// Starts to time a token. Only one token is timed at once, and none that was sent twice.
     pub(super) fn token_left(&mut self, now: Nanos, number: Serial, first: bool) {
         self.timed = match self.timed {
             None if first => Some((number, now)),
@@ -104,7 +104,8 @@ impl Lead {
         };
     }
 
-    /// A token that met a waiting task was under way all the time; one that parked was not.
+    /// A task came for the timed token. The sample counts only if a task was waiting: a parked token's time
+    /// includes the wait for a task.
     pub(super) fn task_came(&mut self, received: Nanos, number: Serial, waited: bool) {
         let Some((timed, left)) = self.timed else { return };
         let ahead = number.since(timed);
@@ -116,7 +117,8 @@ impl Lead {
         }
     }
 
-    /// A single sample moves the lead by an eighth at most: one packet that was held up says little.
+    /// Takes a sample. One sample moves the lead by at most an eighth, since a single delayed packet means
+    /// little.
     fn sample(&mut self, gap: Nanos) {
         let gap = gap.max(Nanos(1));
         self.gap = match self.gap.0 {
@@ -129,7 +131,8 @@ impl Lead {
     }
 }
 
-/// What a unit of a type's tasks takes, in nanoseconds with [`FRACTION_BITS`], and how much they differ.
+/// A type's mean time per unit, in nanoseconds with [`FRACTION_BITS`] fractional bits, and its mean
+/// deviation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
     mean: u64,
@@ -149,14 +152,14 @@ impl Estimate {
         self.deviation = toward(self.deviation, off, self.count);
     }
 
-    /// What a task of so many units takes, if that can be told.
+    /// The expected time of a task of `units` units; `None` if it cannot be predicted.
     fn of(&self, units: u32) -> Option<Nanos> {
         let trusted = self.count >= COUNT_MIN && self.deviation.saturating_mul(TRUSTED_PART) <= self.mean;
         trusted.then(|| Nanos(self.mean.saturating_mul(units.into()) >> FRACTION_BITS))
     }
 }
 
-/// `from`, moved by the `parts`th part of the way.
+/// Moves `from` toward `to` by one part in `parts` of the distance.
 const fn toward(from: u64, to: u64, parts: u32) -> u64 {
     let step = from.abs_diff(to) / parts as u64;
     if to > from { from + step } else { from - step }

@@ -1,15 +1,15 @@
-//! How the worker gets its tasks: for tokens, by polling, or unasked.
+//! How a worker gets its tasks: by tokens, by polling, or by tasks that the switch pushes.
 
 use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
-/// The feed, and when the next poll may leave.
+/// The kind of feed; for polling, also when the next poll may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Feeding {
     Tokens {
         ranked: bool,
     },
-    /// The pause in nanoseconds, saturating: so the whole stays at two words.
+    /// The pause is in nanoseconds and saturates at 32 bits, so that the whole enum takes two words.
     Polls {
         every_ns: u32,
         next: Nanos,
@@ -20,7 +20,7 @@ pub(super) enum Feeding {
 }
 
 impl Feeding {
-    /// As a registration says; a poll may leave at once.
+    /// The feed that a registration names; the first poll may leave at once.
     pub(super) const fn new(feed: Feed) -> Self {
         match feed {
             Feed::Tokens { ranked } => Self::Tokens { ranked },
@@ -29,7 +29,7 @@ impl Feeding {
         }
     }
 
-    /// How many tokens may be out of those that the registration allows.
+    /// How many tokens may be out, if the registration allows `granted`.
     pub(super) fn quota(self, granted: u8) -> u8 {
         match self {
             Self::Tokens { .. } => granted,
@@ -38,12 +38,12 @@ impl Feeding {
         }
     }
 
-    /// Whether the switch grants what the worker's tokens count.
+    /// Whether the switch counts the tokens that it was sent.
     pub(super) const fn is_counted(self) -> bool {
         matches!(self, Self::Tokens { .. })
     }
 
-    /// Whether tokens say how many tasks stand before them.
+    /// Whether a token states how many tasks stand before it at the worker.
     pub(super) const fn is_ranked(self) -> bool {
         matches!(self, Self::Tokens { ranked: true })
     }
@@ -57,14 +57,14 @@ impl Feeding {
         matches!(self, Self::Pushed { reports: true })
     }
 
-    /// Nothing waited in the switch.
+    /// A poll found no waiting task: the pause before the next poll grows.
     pub(super) fn found_nothing(&mut self, now: Nanos) {
         if let Self::Polls { every_ns, next } = self {
             *next = now + Nanos((*every_ns).into());
         }
     }
 
-    /// Before then no token leaves.
+    /// The earliest time at which the next token may leave.
     pub(super) const fn not_before(self) -> Option<Nanos> {
         match self {
             Self::Polls { next, .. } => Some(next),

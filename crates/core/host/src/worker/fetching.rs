@@ -1,7 +1,8 @@
-//! Bytes that a DISPATCH did not bring: asked for at the client, part by part (the protocol's NEED and PART).
+//! Task bytes that a DISPATCH did not bring: the worker asks the client for them, part by part (the
+//! protocol's NEED and PART).
 //!
-//! The task keeps its place meanwhile, for a bounded time; others that are whole run before it. What came in
-//! parts runs only after its bytes were checked against the descriptor that the client made.
+//! Meanwhile the task keeps its place, for a bounded time; complete tasks behind it run first. A task whose
+//! bytes came in parts runs only after the driver has checked them against the client's descriptor.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,7 +15,8 @@ use super::{Worker, release};
 use crate::parts::{Parts, TooLong};
 
 impl Worker {
-    /// Whether a task's bytes, after [`Action::Check`], are those that its client described.
+    /// The driver has checked a task's bytes after [`Action::Check`]: the argument says whether they match
+    /// the client's descriptor.
     pub fn checked(
         &mut self,
         now: Nanos,
@@ -35,8 +37,8 @@ impl Worker {
         }
     }
 
-    /// A part of a task that is held and not whole; or, without bytes, its client's word that the task has
-    /// ended: its place is free for another.
+    /// Takes a part of a held task. A PART without bytes says that the task has ended elsewhere: then its
+    /// place becomes free.
     pub(super) fn part(&mut self, now: Nanos, settings: &WorkerSettings, part: &Part, out: &mut Vec<Action>) {
         if part.of == BytesOf::Task
             && let Some(work) = &mut self.work
@@ -51,7 +53,7 @@ impl Worker {
         release(part.payload.handle, out);
     }
 
-    /// A client lacks bytes of a reply.
+    /// A client asks for missing bytes of a reply.
     pub(super) fn need(&mut self, need: &Need, out: &mut Vec<Action>) {
         let sender = self.sender();
         if need.of == BytesOf::Reply
@@ -61,8 +63,8 @@ impl Worker {
         }
     }
 
-    /// Asks for what is missing of the task that has just come, if anything is. Where the switch knows its
-    /// client no more, nobody can be asked: the task gives up its place.
+    /// Asks for the missing bytes of the newest task. If the switch no longer knows the task's client,
+    /// there is no one to ask, and the task gives up its place.
     pub(super) fn fetch_newest(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Some(work) = &mut self.work else { return };
         let newest = work.held.back().filter(|newest| !newest.is_whole);
@@ -73,7 +75,8 @@ impl Worker {
         self.ask(now, settings, last, out);
     }
 
-    /// Asks again for what has been missing for long, and gives up what was asked for often.
+    /// Repeats requests that were not answered in time, and gives up tasks whose bytes were asked for too
+    /// often.
     pub(super) fn fetch_due(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let is_due = |work: &Work| work.fetch_deadline().is_some_and(|due| due <= now);
         let Some(work) = self.work.as_mut().filter(|work| is_due(work)) else { return };
@@ -85,7 +88,7 @@ impl Worker {
         }
     }
 
-    /// One NEED for each run of missing bytes.
+    /// Sends one NEED for each run of missing bytes.
     fn ask(&mut self, now: Nanos, settings: &WorkerSettings, index: usize, out: &mut Vec<Action>) {
         let (first_wait, worker) = (self.probing.round_trip(settings), self.at.worker);
         let Some(work) = &mut self.work else { return };
@@ -105,7 +108,7 @@ impl Worker {
 }
 
 impl Work {
-    /// Where in `fetches` the missing bytes of this task stand, if some are missing; and the task.
+    /// The index in `fetches` of this task's missing bytes, and the task; `None` if nothing is missing.
     fn fetching(&mut self, task: TaskId) -> Option<(usize, &mut Held)> {
         let index = self.fetches.iter().position(|fetch| fetch.task == task)?;
         self.held.iter_mut().find(|held| held.task == task).map(|held| (index, held))
@@ -123,7 +126,7 @@ impl Work {
         }
     }
 
-    /// The client has the outcome of a task that lacks bytes here.
+    /// The client says that a task whose bytes are missing here has ended.
     fn ended_elsewhere(&mut self, part: &Part, out: &mut Vec<Action>) {
         let Some((index, held)) = self.fetching(part.task) else { return };
         if held.asker.attempt == part.attempt {
@@ -132,7 +135,7 @@ impl Work {
         }
     }
 
-    /// Gives up the places of tasks that were asked for often.
+    /// Gives up the places of tasks whose bytes were asked for too often.
     fn give_up(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let Self { held, fetches, counts, .. } = self;
         fetches.retain(|Fetch { task, parts }| {
@@ -153,21 +156,20 @@ impl Work {
         }
     }
 
-    /// When something is to be asked for again.
+    /// When the next request must be repeated.
     pub(super) fn fetch_deadline(&self) -> Option<Nanos> {
         self.fetches.iter().map(|fetch| fetch.parts.due).min()
     }
 }
 
-/// A task gives up its place; says whether it had one.
+/// Removes a task from its place. Returns whether it had one.
 fn let_go(held: &mut VecDeque<Held>, task: TaskId, out: &mut Vec<Action>) -> bool {
     let place = held.iter().position(|held| held.task == task);
     let gone = place.and_then(|place| held.remove(place));
     gone.inspect(|held| release(held.payload.handle, out)).is_some()
 }
 
-/// What is missing of a task's bytes, if anything is. A driver that keeps no bytes of large tasks fetches
-/// none.
+/// The missing bytes of a task, if any. A driver that stores no bytes of large tasks fetches none.
 #[inline]
 pub(super) fn missing(dispatch: &Dispatch) -> Result<Option<Parts>, TooLong> {
     let payload = &dispatch.payload;
@@ -179,5 +181,5 @@ pub(super) fn missing(dispatch: &Dispatch) -> Result<Option<Parts>, TooLong> {
     Parts::new(payload.total(), have).map(Some)
 }
 
-/// NEEDs that leave at once for one task, however torn it is.
+/// NEEDs sent at once for one task, at most, however many gaps it has.
 const NEEDS_MAX: usize = 8;

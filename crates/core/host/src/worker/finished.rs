@@ -1,8 +1,8 @@
-//! The finished tasks: their ids for the retry horizon, so that none runs twice, and as many of their replies
-//! as fit.
+//! The finished tasks: their ids for the retry horizon, so that no task runs twice, and as many of their
+//! replies as fit.
 //!
-//! Tasks and replies lie in the order in which they ended; a hash table of ticket numbers finds a task. That
-//! takes about 32 bytes a task, beside the replies.
+//! Tasks and replies are stored in the order in which they ended. A hash table of ticket numbers finds a
+//! task. A task takes about 32 bytes beside its reply.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use sluice_wire::{Handle, Nanos, Payload, ReplyStatus, TaskId};
 
 use super::types::{Action, WorkerSettings};
 
-/// What a service gave, and how long it took.
+/// A service's reply, and how long the service took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeptReply {
     pub(super) status: ReplyStatus,
@@ -23,7 +23,7 @@ pub(super) struct KeptReply {
 }
 
 impl KeptReply {
-    /// What is left to say when the reply is no longer kept.
+    /// The answer to a repeat when the reply is no longer kept.
     pub(super) const GONE: Self = Self {
         status: ReplyStatus::Gone,
         switch_wait_ns: 0,
@@ -38,12 +38,12 @@ impl KeptReply {
 pub(super) struct Finished {
     tasks: VecDeque<Ended>,
     replies: VecDeque<KeptReply>,
-    /// Of all replies that are not inline.
+    /// Bytes of all kept replies that are not inline.
     bytes: usize,
     tickets: HashTable<u32>,
-    /// The ticket of the oldest task; a ticket wraps.
+    /// The ticket of the oldest task. Tickets wrap around.
     first: u32,
-    /// When the newest of the tasks that were dropped had ended.
+    /// The end time of the newest task that was dropped.
     forgotten: Option<Nanos>,
 }
 
@@ -64,12 +64,12 @@ impl Finished {
         self.replies.len()
     }
 
-    /// Whether no task that ended at this time or later was dropped.
+    /// Whether every task that ended at or after `time` is still known.
     pub(super) fn knows_all_since(&self, time: Nanos) -> bool {
         self.forgotten.is_none_or(|newest| newest < time)
     }
 
-    /// What to answer to a repeat of this task, if it has ended.
+    /// The answer to a repeat of this task; `None` if the task has not ended here.
     #[inline]
     pub(super) fn find(&self, task: TaskId) -> Option<KeptReply> {
         let ticket = *self.tickets.find(spread(task), |ticket| self.task(*ticket) == Some(task))?;
@@ -78,7 +78,7 @@ impl Finished {
         Some(reply.copied().unwrap_or(KeptReply::GONE))
     }
 
-    /// Keeps a task that has ended now, and its reply while there is room for replies.
+    /// Stores a task that ended now, and its reply. The oldest replies give way if there is no room.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -101,7 +101,7 @@ impl Finished {
         }
     }
 
-    /// Drops the tasks that ended a retry horizon ago, and the memory when none is left.
+    /// Drops the tasks that ended more than a retry horizon ago, and frees the memory when none is left.
     pub(super) fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         while self.tasks.front().is_some_and(|oldest| oldest.at + settings.retry_horizon <= now) {
             if self.replies.len() == self.tasks.len() {
@@ -114,7 +114,8 @@ impl Finished {
         }
     }
 
-    /// When the next tasks should be dropped: at once when the table is full, else many at a time.
+    /// When [`Self::evict`] should run: at once if the table is full, otherwise late enough to drop many
+    /// tasks together.
     pub(super) fn deadline(&self, settings: &WorkerSettings) -> Option<Nanos> {
         let expires = self.tasks.front()?.at + settings.retry_horizon;
         let full = self.tasks.len() >= settings.finished_max.saturating_sub(settings.held_max);
@@ -145,13 +146,14 @@ impl Finished {
     }
 }
 
-/// Bytes that the driver keeps for a reply.
+/// Bytes of a reply that the driver stores.
 fn long_bytes(reply: &KeptReply) -> usize {
     let Payload { len, handle, .. } = reply.payload;
     if handle == Handle::NONE { 0 } else { reply.payload.total().max(len.into()) as usize }
 }
 
-/// A hash that is the same in every run. Incarnations are random already; sequences are spread over all bits.
+/// A hash that is the same in every run. Incarnations are random already; the function spreads sequence
+/// numbers over all bits.
 fn spread(task: TaskId) -> u64 {
     let mixed = task.incarnation.0 ^ u64::from(task.sequence.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);

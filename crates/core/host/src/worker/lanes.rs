@@ -1,16 +1,17 @@
-//! A server of many cores as several workers: lanes, each with a registration, counters and a generation of
-//! its own, over one socket and one memory of tasks (ours; RingLeader's server under Rain).
+//! A server of many cores as several workers, called lanes. Each lane has a registration, counters and a
+//! generation of its own; all lanes share one socket and one memory of tasks (ours; RingLeader's server
+//! under Rain).
 //!
-//! A worker has at most eight tokens of one slice. A server whose cores hold 64 requests of several services
-//! is as many workers as it takes, each of which runs all that it holds at once
+//! A worker has at most eight tokens of one slice. A server whose cores hold 64 requests of several
+//! services therefore appears as several workers. Each lane runs everything that it holds at once
 //! ([`WorkerSettings::at_once`]). To the switch and the controller each lane is a worker like any other.
 //!
-//! What is one is the promise that no task runs twice in one life: a client's later attempt may meet another
-//! lane's token. So a DISPATCH that brings a task to a lane is first shown to all others, and one that holds
-//! or has finished it answers in its place, with the bytes that it keeps.
+//! The lanes together promise that no task runs twice in one life: a client's later attempt may meet
+//! another lane's token. So a DISPATCH that brings a task to one lane is first checked against all others.
+//! A lane that holds or has finished the task answers it, with the bytes that it keeps.
 //!
-//! How many tokens a lane has out follows the room that the cores have ([`Lanes::share_room`]). Left out are
-//! adaptive depths, early tokens and patience: the cores' room says it all.
+//! The number of tokens of a lane follows the room that the cores have ([`Lanes::share_room`]). Left out:
+//! adaptive depths, early tokens and patience, since the cores' room already limits the tokens.
 
 use alloc::vec::Vec;
 
@@ -27,7 +28,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// So many lanes that are not registered.
+    /// `lanes` lanes without registrations.
     pub fn new(lanes: usize) -> Self {
         Self { lanes: (0..lanes).map(|_| Worker::new()).collect() }
     }
@@ -42,7 +43,7 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
-    /// A lane, for all that is its own: registration, ticks, ends of runs, leaving.
+    /// One lane, for calls that concern it alone: registration, ticks, ends of runs, leaving.
     pub fn lane(&mut self, lane: usize) -> &mut Worker {
         &mut self.lanes[lane]
     }
@@ -52,7 +53,8 @@ impl Lanes {
         self.lanes.iter()
     }
 
-    /// The lane that a packet is for. What is for none goes to the first, which finds it foreign.
+    /// The lane that a packet is for. A packet for no lane goes to the first one, which counts it as
+    /// foreign.
     pub fn of(&self, packet: &Packet) -> usize {
         let (worker, life) = match packet {
             Packet::Dispatch(dispatch) => (dispatch.worker, (dispatch.epoch, dispatch.generation)),
@@ -66,10 +68,10 @@ impl Lanes {
         exactly.or_else(|| self.position(|lane| lane.is_for(worker, None))).unwrap_or(0)
     }
 
-    /// As [`Worker::packet`], for the lane that a packet is for ([`Self::of`]), but that no token takes the
-    /// place of a task that has ended elsewhere before the room is shared out anew. Says which lane is to
-    /// answer in its place ([`Self::answer_repeat`]), if another one holds the task, has finished it, or
-    /// may have forgotten it.
+    /// Hands a packet to its lane ([`Self::of`]), as [`Worker::packet`] does. One thing differs: when a
+    /// task has ended elsewhere, no token takes its place before [`Self::share_room`]. If another lane
+    /// holds the task, has finished it or may have forgotten it, the call returns that lane, which must
+    /// answer ([`Self::answer_repeat`]).
     #[must_use]
     pub fn packet(
         &mut self,
@@ -84,7 +86,7 @@ impl Lanes {
             other => {
                 let lane = &mut self.lanes[lane];
                 if let Packet::Part(_) = other {
-                    // It may say that a task has ended, whose place may have been beyond the room.
+                    // A PART may end a task whose place was beyond the cores' room.
                     lane.quota = 0;
                 }
                 lane.packet(now, received, settings, other, out);
@@ -93,15 +95,15 @@ impl Lanes {
         }
     }
 
-    /// Asks again for what a lane's tasks have lacked for long, and lets go those that were asked for often.
-    /// Call this before [`Self::share_room`], so that the room that these tasks free is shared out: otherwise
-    /// the next [`Worker::tick`] would put a token in the place of each.
+    /// Repeats a lane's requests for missing bytes, and gives up tasks whose bytes were asked for too
+    /// often. Call this before [`Self::share_room`], which shares out the places that become free:
+    /// otherwise the next [`Worker::tick`] would put a token in each place.
     pub fn fetch_due(&mut self, lane: usize, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         self.lanes[lane].fetch_due(now, settings, out);
     }
 
-    /// Lets a lane answer the task of a DISPATCH that came to another one. The bytes of its answer are this
-    /// lane's.
+    /// Lets a lane answer the task of a DISPATCH that came to another lane. The answer uses this lane's
+    /// bytes.
     pub fn answer_repeat(
         &mut self,
         lane: usize,
@@ -113,7 +115,7 @@ impl Lanes {
         self.lanes[lane].answer_repeat(received, settings, dispatch, out);
     }
 
-    /// As [`Worker::finished`], but that no token leaves before the room is shared out anew.
+    /// As [`Worker::finished`], except that no token leaves before the next [`Self::share_room`].
     pub fn finished(
         &mut self,
         lane: usize,
@@ -128,9 +130,9 @@ impl Lanes {
         lane.finished(now, settings, slot, started, status, reply, out);
     }
 
-    /// Shares out the room that the cores have for one service, `room` tasks beside those that run, among its
-    /// lanes: first to the tasks whose bytes are not here yet, then to the tokens that are out, then to
-    /// whoever may have more by its registration. More leave with the next [`Worker::tick`].
+    /// Shares out the room of the cores for one service among its lanes: `room` tasks beside those that
+    /// run. First come tasks whose bytes are still missing, then tokens that are out, then lanes whose
+    /// registration allows more. New tokens leave with the next [`Worker::tick`].
     pub fn share_room(&mut self, of: &[usize], room: u32) {
         let fetching: u32 = of.iter().map(|lane| self.lanes[*lane].not_running()).sum();
         let room = room.saturating_sub(fetching);
@@ -169,7 +171,7 @@ impl Lanes {
         answers
     }
 
-    /// Who knows a task, or else may have forgotten it.
+    /// The lane that knows a task; otherwise a lane that may have forgotten it.
     fn who_answers(&self, received: Nanos, settings: &WorkerSettings, dispatch: &Dispatch) -> Option<usize> {
         let knows = self.position(|lane| lane.knows(dispatch.task));
         knows.or_else(|| self.position(|lane| lane.may_have_forgotten(received, settings, dispatch)))

@@ -1,20 +1,20 @@
-//! The worker: sends tokens up to its quota, runs the tasks that they bring, one at a time, and answers the
-//! clients (Rain §3.2.1).
+//! The worker: it sends tokens up to its quota, runs the tasks that they bring, one at a time, and answers
+//! the clients (Rain §3.2.1).
 //!
-//! What the paper leaves open is settled by counting. The worker counts the tokens it issued; the switch
-//! counts the tokens it granted (`seen`) and the tasks it sent, and says so in each DISPATCH and ANSWER. So a
-//! lost TOKEN is sent again, a lost DISPATCH is written off and its token issued anew, and whatever comes
-//! twice counts once. A task that was held or finished in this life is never run again: its repeat is
-//! answered with the first reply.
+//! The paper does not say how to survive losses; the worker counts. The worker counts the tokens it issued.
+//! The switch counts the tokens it granted (`seen`) and the tasks it sent, and reports both in each
+//! DISPATCH and ANSWER. So a lost TOKEN is sent again, a lost DISPATCH is written off and its token issued
+//! anew, and a packet that comes twice counts once. A task that was held or finished in this life never
+//! runs again: the worker answers its repeat with the first reply.
 //!
-//! A registration says how tasks come. Other schedulers than Rain want idle workers that poll (one TOKEN out,
-//! an EMPTY for an answer), or push tasks without asking; then the switch's numbers only tell what is lost or
-//! comes twice, and there is nothing to probe for. Replies may go through the switch and tell it the worker's
-//! load.
+//! The registration says how tasks come. Under schedulers other than Rain, idle workers poll (one TOKEN
+//! out, and EMPTY as a possible answer), or the switch pushes tasks. Then the switch's numbers only show
+//! which packets are lost or repeated, and no PROBEs are needed. Replies may go through the switch and tell
+//! it the worker's load.
 //!
 //! A reply may be longer than a packet: its REPLY brings the first bytes, and the client asks for the rest
-//! while the reply is kept. Where no task comes twice (see [`WorkerSettings::repeats`]) nothing is kept, so
-//! that replies must fit a packet.
+//! as long as the reply is kept. If no task can come twice (see [`WorkerSettings::repeats`]), no reply is
+//! kept, so replies must fit into one packet.
 
 mod arrivals;
 mod early;
@@ -49,31 +49,32 @@ use work::{RunEnd, Sender, Work};
 
 use crate::agent::Sample;
 
-/// One worker's state: under 200 bytes until its first task, however many tokens are parked.
+/// The state of one worker: under 200 bytes until its first task, however many tokens are parked.
 #[derive(Debug)]
 pub struct Worker {
     phase: Phase,
     window: SentWindow,
     probing: Probing,
     work: Option<Box<Work>>,
-    /// While it is registered: when the controller may be asked again. After it has left: since when it is
-    /// gone.
+    /// While registered: the earliest time to ask the controller again. After leaving: when the
+    /// registration was closed.
     turn_at: Nanos,
     /// Tokens issued in this generation.
     issued: Serial,
-    /// The most that the switch said it had granted.
+    /// The largest number of granted tokens that the switch reported.
     seen: Serial,
     at: Registration,
-    /// The first registration of this process. DISPATCHes from before were meant for an earlier process of
-    /// the same name, which may have run them.
+    /// The first registration of this process. An older DISPATCH was meant for an earlier process of the
+    /// same name, which may have run its task.
     joined: (Epoch, Generation),
-    /// The newest life of the switch that was heard of.
+    /// The newest epoch of the switch that the worker heard of.
     newest: Epoch,
     feeding: Feeding,
-    /// As its registration says.
+    /// The quota in the registration.
     granted: u8,
     quota: u8,
-    /// Tasks that waited in the switch when it sent the last one here; 255 stands for all above.
+    /// How many tasks waited in the switch when it last dispatched one to this worker; 255 stands for 255
+    /// and more.
     waiting: u8,
     written_off: u32,
     dropped: u32,
@@ -85,16 +86,16 @@ pub struct Worker {
 enum Phase {
     /// Never registered.
     New,
-    /// Registered, as far as is known.
+    /// Registered, as far as the worker knows.
     Serving,
-    /// The switch said that the registration is changing or has changed: no tokens until the controller
-    /// speaks.
+    /// The switch said that the registration is changing or has changed: no tokens leave until the
+    /// controller answers.
     Closed,
-    /// Sends no tokens any more.
+    /// The worker sends no more tokens.
     Leaving,
-    /// The controller closed the registration; whether it said how many tasks were sent.
+    /// The controller closed the registration. `knows_last`: it also said how many tasks the switch sent.
     Left { knows_last: bool },
-    /// Nothing can come any more.
+    /// No packet for this worker can come any more.
     Gone,
 }
 
@@ -121,7 +122,7 @@ impl Default for Worker {
 }
 
 impl Worker {
-    /// A worker that is not registered.
+    /// A worker without a registration.
     pub fn new() -> Self {
         Self {
             phase: Phase::New,
@@ -145,8 +146,8 @@ impl Worker {
         }
     }
 
-    /// Takes the controller's grant, also an unchanged one. Counters start anew once per strictly newer
-    /// (epoch, generation); an older grant is ignored.
+    /// Takes the controller's grant; the driver passes on unchanged grants too. Counters start anew when
+    /// (epoch, generation) is strictly newer; an older grant is ignored.
     pub fn grant(
         &mut self,
         now: Nanos,
@@ -174,7 +175,7 @@ impl Worker {
     }
 
     /// As [`Worker::grant`], for a lane of a server: no token leaves before the room is shared out
-    /// ([`Lanes::share_room`]), and none beyond the grant then.
+    /// ([`Lanes::share_room`]), and never more than the grant allows.
     pub fn grant_lane(
         &mut self,
         now: Nanos,
@@ -188,9 +189,10 @@ impl Worker {
         }
     }
 
-    /// Takes a packet that the kernel received at `received`; its payload's handle is given back exactly
-    /// once. In a DISPATCH whose bytes were written ahead, the driver says what it copied: `Here` if the slot
-    /// held the task (and, for a task of one packet, the bytes that it describes), else `AtClient`.
+    /// Takes a packet that the kernel received at `received`. The worker gives back its payload's handle
+    /// exactly once. For a DISPATCH whose bytes were written ahead, the driver sets what it copied: `Here`
+    /// if the slot held the task (and, for a task of one packet, the bytes that the DISPATCH describes),
+    /// else `AtClient`.
     pub fn packet(
         &mut self,
         now: Nanos,
@@ -209,8 +211,9 @@ impl Worker {
         }
     }
 
-    /// The run `slot` ended, with this reply: the reply leaves first, then a token, then the next task
-    /// starts. Forgets nothing: a repeat of an older task may have been received while this one ran.
+    /// The run `slot` ended with this reply. The reply leaves first, then a token, then the next task
+    /// starts. The call forgets no finished task: while this one ran, a repeat of an older task may have
+    /// been received.
     #[expect(
         clippy::too_many_arguments,
         reason = "the driver's one call per task; a struct would only rename them"
@@ -239,8 +242,8 @@ impl Worker {
         self.run_next(settings, out);
     }
 
-    /// Does what has fallen due (see [`Worker::deadline`]). First give it the packets that were received
-    /// meanwhile.
+    /// Handles everything that is due (see [`Worker::deadline`]). The driver must first hand over the
+    /// packets received meanwhile.
     pub fn tick(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         let patience = self.reorder_time(settings);
         self.written_off += self.window.write_off(now, patience);
@@ -255,7 +258,7 @@ impl Worker {
         }
     }
 
-    /// When [`Worker::tick`] has to be called, unless something else happens before.
+    /// When [`Worker::tick`] has to be called, unless something else happens first.
     pub fn deadline(&self, settings: &WorkerSettings) -> Option<Nanos> {
         let probe = self.is_watching().then(|| self.probing.deadline());
         let evict = self.work.as_ref().and_then(|work| work.finished().deadline(settings));
@@ -266,7 +269,7 @@ impl Worker {
         [probe, poll, gap, evict, fetch, end].into_iter().flatten().min()
     }
 
-    /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new
+    /// The switch cannot be reached, or the driver heard of a newer life of it: asks for a new
     /// registration.
     pub fn refused(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if !self.is_leaving() {
@@ -274,29 +277,31 @@ impl Worker {
         }
     }
 
-    /// What its registration stood on is gone: sends no tokens until the controller grants one again.
+    /// Sends no tokens until the next grant. The driver calls this when something that the registration
+    /// relies on is gone, such as a server's memory.
     pub fn suspend(&mut self) {
         if self.phase == Phase::Serving {
             self.phase = Phase::Closed;
         }
     }
 
-    /// Sends no more tokens; what is held and what still comes is run.
+    /// Sends no more tokens; tasks that are held or still come are run.
     pub fn leave(&mut self) {
         if !self.is_leaving() {
             self.phase = Phase::Leaving;
         }
     }
 
-    /// The controller has closed the registration, after the switch had sent `final_sent` tasks (if it
-    /// knows).
+    /// The controller has closed the registration. `final_sent` is how many tasks the switch had sent, if
+    /// the controller knows.
     pub fn left(&mut self, now: Nanos, final_sent: Option<Serial>) {
         if matches!(self.phase, Phase::Left { .. } | Phase::Gone) {
             return;
         }
         let believable = final_sent.filter(|last| self.feeding.is_pushed() || self.issued.since(*last) >= 0);
         if let Some(last) = believable {
-            // Ahead only where tasks are pushed: then the last of them are under way.
+            // The switch can be ahead of the worker only if it pushes tasks: then the last ones are still
+            // on their way.
             self.issued = self.issued.latest(last);
             self.written_off += self.window.hear(last);
         }
@@ -304,36 +309,36 @@ impl Worker {
         self.turn_at = now;
     }
 
-    /// Whether nothing is held and nothing can come any more, after [`Worker::left`].
+    /// Whether the worker holds no task and none can come any more, after [`Worker::left`].
     pub fn is_done(&self, now: Nanos, settings: &WorkerSettings) -> bool {
         let is_over = self.nothing_comes_after(settings).is_some_and(|end| end <= now);
         self.held() == 0 && (self.phase == Phase::Gone || is_over)
     }
 
-    /// How many tasks may be granted or held from now on. Fewer bind as tokens are spent; more are sent with
-    /// the next [`Worker::tick`] or end of a task.
+    /// Sets how many tasks may be granted or held. A lower quota takes effect as tokens are spent; a higher
+    /// one with the next [`Worker::tick`] or end of a task.
     pub fn set_quota(&mut self, quota: u8) {
         self.quota = self.feeding.quota(quota.clamp(1, QUOTA_MAX));
     }
 
-    /// How many tasks may come beside those that it holds from now on, where others than it know what room
-    /// there is; none stops its tokens.
+    /// Sets how many tasks may come beside those held, for a worker whose room others determine; zero stops
+    /// its tokens.
     pub fn set_room(&mut self, room: u8) {
         let held = self.held().min(QUOTA_MAX.into()) as u8;
         self.quota = self.feeding.quota(held.saturating_add(room).min(QUOTA_MAX));
     }
 
-    /// What the running task waited for, for the agent; its service ends now.
+    /// The waits of the running task, for the agent, if its service ends now.
     pub fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
         self.work.as_ref()?.sample(now, started)
     }
 
-    /// How long the task of the run that `slot` names waited here before its service began.
+    /// How long the task of run `slot` waited at this worker before its service began.
     pub fn waited(&self, slot: u64, started: Nanos) -> Nanos {
         self.work.as_ref().map_or(Nanos(0), |work| work.waited(slot, started))
     }
 
-    /// The slice that the worker's tokens go to, once it is registered.
+    /// The slice to which the worker's tokens go; `None` before it is registered.
     pub fn slice(&self) -> Option<SliceId> {
         (self.phase != Phase::New).then_some(self.at.slice)
     }
@@ -392,14 +397,14 @@ impl Worker {
         }
     }
 
-    /// The rank of a token behind so many tasks: what is held, and a task for each token that leaves with it.
-    /// Those that left earlier left behind more: the switch spends a worker's tokens from the least rank on,
-    /// so that a new one stands before them.
+    /// The rank of a token: how many tasks will stand before its task, which are the held tasks and one for
+    /// each token sent at the same moment. Tokens sent earlier stood behind more tasks. The switch spends a
+    /// worker's tokens from the lowest rank on, so a new token comes before them.
     fn rank(&self, tasks: u32) -> Rank {
         if self.feeding.is_ranked() { Rank::behind(tasks) } else { Rank::default() }
     }
 
-    /// Apart from the loop, which mostly ends before it.
+    /// A function of its own, since the loop that calls it usually sends no token.
     #[inline(never)]
     fn issue_token(&mut self, now: Nanos, settings: &WorkerSettings, rank: Rank, out: &mut Vec<Action>) {
         self.issued = self.issued.plus(1);
@@ -411,14 +416,16 @@ impl Worker {
         self.phase == Phase::Serving && self.has_room_for_token(settings, self.quota_now(settings))
     }
 
-    /// How many tasks may be granted or held now: one of a patient worker's while few wait in the switch.
+    /// How many tasks may be granted or held now. A patient worker allows one while few tasks wait in the
+    /// switch.
     #[inline]
     fn quota_now(&self, settings: &WorkerSettings) -> u32 {
         let is_calm = self.waiting < settings.patience;
         if is_calm { u32::from(self.quota.min(1)) } else { self.quota.into() }
     }
 
-    /// Whether fewer than `quota` tasks are granted or held, and one more can be remembered.
+    /// Whether fewer than `quota` tasks are granted or held, and the table of finished tasks has room for
+    /// one more.
     #[inline]
     fn has_room_for_token(&self, settings: &WorkerSettings, quota: u32) -> bool {
         let promised = self.tokens_out() + self.held();
@@ -463,8 +470,8 @@ impl Worker {
         }
     }
 
-    /// Asks the controller, but what keeps coming from outside makes it ask no more often than a busy worker
-    /// probes.
+    /// Asks the controller. The pause between two requests is at least that between a busy worker's probes,
+    /// so packets from outside cannot make it ask more often.
     fn renew(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         if now >= self.turn_at {
             self.turn_at = now + settings.probe_max_busy;
@@ -486,19 +493,20 @@ impl Worker {
         }
     }
 
-    /// How long a DISPATCH may be overtaken. A switch that stood still makes round trips look long, and
-    /// overtakes nothing by that: what it lost before costs no more than the longest interval between probes.
+    /// How long a DISPATCH may be overtaken by later ones. A switch that stood still makes round trips look
+    /// long, but does not reorder more. So the time is bounded by the longest interval between probes.
     fn reorder_time(&self, settings: &WorkerSettings) -> Nanos {
         let round_trip = self.probing.round_trip(settings);
         round_trip.times(settings.reorder_rtts.into()).min(settings.probe_max_busy.max(round_trip))
     }
 
-    /// Tokens issued whose tasks neither came nor were written off.
+    /// Tokens whose tasks have neither come nor been written off.
     fn tokens_out(&self) -> u32 {
         self.issued.since(self.window.high()) as u32 + self.window.missing()
     }
 
-    /// How many tasks a lane may have granted or held: none more while it is not registered, or leaves.
+    /// How many tasks a lane may have granted or held. While it is not registered, or leaves, no more than
+    /// it has now.
     fn lane_quota(&self) -> u32 {
         if self.phase == Phase::Serving { self.granted.into() } else { 0 }
     }
@@ -507,12 +515,12 @@ impl Worker {
         self.work.as_ref().map_or(0, |work| work.held() as u32)
     }
 
-    /// How many of the held tasks do not run yet.
+    /// How many held tasks do not run yet.
     fn not_running(&self) -> u32 {
         self.work.as_ref().map_or(0, |work| (work.held() - work.running()) as u32)
     }
 
-    /// After the registration was closed: when the last task has come, or come too late.
+    /// After the registration was closed: the time after which no task can come any more.
     fn nothing_comes_after(&self, settings: &WorkerSettings) -> Option<Nanos> {
         match self.phase {
             Phase::Left { knows_last: true } if self.window.missing() == 0 => Some(self.turn_at),
@@ -525,7 +533,7 @@ impl Worker {
         matches!(self.phase, Phase::Leaving | Phase::Left { .. } | Phase::Gone)
     }
 
-    /// Whether the switch has to be asked from time to time.
+    /// Whether the worker must probe the switch from time to time.
     fn is_watching(&self) -> bool {
         let asks = self.tokens_out() > 0 && !self.feeding.is_pushed();
         self.phase == Phase::Closed || (self.phase == Phase::Serving && asks)

@@ -1,45 +1,46 @@
-//! When to ask the switch how the counters stand.
+//! When to ask the switch for its counters.
 //!
-//! A PROBE follows a few round trips of silence, then ever longer silences. It also follows a long time in
-//! which much was heard but nothing said that all tokens arrived: a lost TOKEN must not hide behind traffic.
-//! Once an answer says that all tokens are parked, the longest interval begins.
+//! The worker sends a PROBE after a few round trips of silence, and then after ever longer silences. It
+//! also sends one after a long time in which packets came but none proved that all tokens arrived:
+//! otherwise traffic could hide a lost TOKEN. Once an answer says that all tokens are parked, the longest
+//! interval begins.
 
 use sluice_wire::{Nanos, Nonce, Serial};
 
 use super::types::WorkerSettings;
 use crate::rtt::Rtt;
 
-/// PROBEs without an answer after which the registration is in doubt.
+/// After so many PROBEs without an answer, the worker doubts its registration.
 const UNANSWERED_MAX: u8 = 3;
 
-/// The schedule of PROBEs, and what their answers told about the round trip.
+/// The schedule of PROBEs, and the round trip measured from their answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probing {
     rtt: Rtt,
-    /// The next PROBE if nothing is heard until then.
+    /// When the next PROBE is due if nothing is heard before.
     due: Nanos,
-    /// The next PROBE whatever is heard.
+    /// When the next PROBE is due even if packets are heard.
     overdue: Nanos,
     /// When the last TOKEN left.
     token_at: Nanos,
-    /// When the PROBE left whose answer is waited for, if `timing`.
+    /// When the timed PROBE left, if `timing`.
     timed_at: Nanos,
-    /// Its nonce, and the tokens issued before it.
+    /// The timed PROBE's nonce, and how many tokens were issued before it.
     timed: Nonce,
     timed_issued: Serial,
-    /// The newest nonce given out.
+    /// The newest nonce that was used.
     nonce: Nonce,
     /// The newest nonce whose answer was believed.
     believed: Nonce,
     doublings: u8,
     unanswered: u8,
     timing: bool,
-    /// An answer said that all tokens are parked, and none was sent since.
+    /// Whether an answer said that all tokens are parked and none was sent since.
     confirmed: bool,
 }
 
 impl Probing {
-    /// A new generation: no answer to an older question counts any more, and no token is out.
+    /// A new generation begins: answers to older PROBEs no longer count, and no token is out.
     pub(super) fn reset(&mut self) {
         self.believed = self.nonce;
         self.doublings = 0;
@@ -48,7 +49,7 @@ impl Probing {
         self.confirmed = true;
     }
 
-    /// Starts the nonces here.
+    /// Sets the first nonce.
     pub(super) const fn start(&mut self, nonce: Serial) {
         self.nonce = Nonce(nonce.0);
     }
@@ -59,7 +60,7 @@ impl Probing {
         self.nonce
     }
 
-    /// Whether an answer is to a question of ours, newer than the last one believed.
+    /// Whether an answer belongs to a PROBE of this worker that is newer than the last one believed.
     pub(super) const fn is_news(&self, nonce: Nonce) -> bool {
         let (nonce, believed) = (Serial(nonce.0), Serial(self.believed.0));
         nonce.since(believed) > 0 && Serial(self.nonce.0).since(nonce) >= 0
@@ -70,13 +71,13 @@ impl Probing {
         self.rtt.smoothed()
     }
 
-    /// The round trip, as far as it is known. How much it varies the settings' multiples allow for: what a
-    /// lost packet costs must not grow with that.
+    /// The round trip, as far as it is known. Its variance is left to the multiples in the settings: the
+    /// cost of a lost packet must not grow with the variance.
     pub(super) fn round_trip(&self, settings: &WorkerSettings) -> Nanos {
         self.rtt.smoothed().unwrap_or(settings.first_rtt)
     }
 
-    /// A TOKEN left, perhaps for the first time: whether it arrived has yet to be heard.
+    /// A TOKEN left; `first` is false for a repeated one. Its arrival is not confirmed yet.
     #[inline]
     pub(super) fn token_sent(&mut self, now: Nanos, settings: &WorkerSettings, first: bool) {
         if self.confirmed {
@@ -90,7 +91,7 @@ impl Probing {
         self.due = now + self.patience(settings);
     }
 
-    /// A DISPATCH came: the switch is there.
+    /// A DISPATCH came, so the switch lives.
     #[inline]
     pub(super) fn heard(&mut self, now: Nanos, settings: &WorkerSettings) {
         self.unanswered = 0;
@@ -103,7 +104,8 @@ impl Probing {
         }
     }
 
-    /// Believes an answer: says how many tokens were issued before its question, if that is the timed one.
+    /// Believes an answer. If it belongs to the timed PROBE, returns how many tokens were issued before
+    /// that PROBE.
     pub(super) fn believe(&mut self, received: Nanos, nonce: Nonce) -> Option<Serial> {
         self.believed = nonce;
         self.unanswered = 0;
@@ -111,14 +113,14 @@ impl Probing {
         if is_timed {
             self.rtt.sample(received.since(self.timed_at));
         }
-        // An answer to a later question: the timed one, or its answer, is lost or overtaken.
+        // An answer to a later PROBE: the timed one or its answer was lost or overtaken.
         if Serial(nonce.0).since(Serial(self.timed.0)) >= 0 {
             self.timing = false;
         }
         is_timed.then_some(self.timed_issued)
     }
 
-    /// An answer said that all tokens are parked (`settled`), or that it is not so yet.
+    /// An answer came; `settled` says whether all tokens are parked.
     pub(super) fn answered(&mut self, now: Nanos, settings: &WorkerSettings, settled: bool) {
         self.confirmed = settled;
         let wait = if settled { settings.probe_longest } else { self.patience(settings) };
@@ -126,7 +128,7 @@ impl Probing {
         self.overdue = now + wait.max(self.longest_busy(settings));
     }
 
-    /// Whether what was received then tells of all TOKENs that left.
+    /// Whether a packet received at `received` reflects all TOKENs that left.
     pub(super) fn tells_of_all_tokens(&self, received: Nanos, settings: &WorkerSettings) -> bool {
         received > self.token_at + self.round_trip(settings).times(2)
     }
@@ -136,7 +138,7 @@ impl Probing {
         self.due.min(self.overdue)
     }
 
-    /// Counts a PROBE that leaves now, and says whether the registration is in doubt.
+    /// Counts a PROBE that leaves now. Returns whether the registration is in doubt.
     pub(super) fn probe_sent(
         &mut self,
         now: Nanos,
@@ -177,10 +179,10 @@ impl Probing {
 mod tests {
     use super::*;
 
-    /// The silence before the first PROBE, while no round trip was measured.
+    /// The silence before the first PROBE, if no round trip was measured.
     const PATIENCE: Nanos = Nanos::from_micros(600);
 
-    /// A worker whose PROBE was sent at 1 ms and has had no answer: its next silence is twice as long.
+    /// A worker that sent a PROBE at 1 ms and got no answer: the next silence is twice as long.
     fn unanswered() -> (Probing, WorkerSettings) {
         let (mut probing, settings) = (Probing::default(), WorkerSettings::default());
         let (now, nonce) = (Nanos::from_millis(1), probing.next_nonce());
@@ -223,7 +225,7 @@ mod tests {
         let now = Nanos::from_millis(2);
         probing.heard(now, &settings);
         assert_eq!(probing.deadline(), now + PATIENCE);
-        // Where all tokens were known to be parked, the longest silence begins.
+        // If all tokens are known to be parked, the longest silence begins.
         probing.answered(now, &settings, true);
         let later = Nanos::from_millis(3);
         probing.heard(later, &settings);

@@ -1,37 +1,37 @@
 //! Which of the switch's DISPATCHes came, by their `sent` numbers.
 //!
-//! The last 64 numbers are told apart. A missing one is accounted only when it is written off: at the latest
-//! when it falls out of the window, else when its time is up.
+//! The window tells the last 64 numbers apart. A missing number is accounted when it is written off: when
+//! its time is up, or at the latest when it falls out of the window.
 
 use sluice_wire::{Nanos, Serial};
 
 /// How many numbers are remembered.
 const WIDTH: u32 = u64::BITS;
 
-/// What a `sent` number turned out to be.
+/// What a DISPATCH's `sent` number shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Comes for the first time: it spends a token.
+    /// It comes for the first time: it spends a token.
     Fresh,
-    /// Comes for the first time, but was written off: its token is spent already.
+    /// It comes for the first time but was written off: its token is spent already.
     Late,
-    /// Came before, or lies so far back that nobody can tell.
+    /// It came before, or is so old that this cannot be told.
     Duplicate,
 }
 
-/// The window; bit `i` stands for `high − i`.
+/// The window: bit `i` stands for the number `high − i`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentWindow {
     came: u64,
     missing: u64,
-    /// Since when the missing numbers up to `gap_end` are timed; zero when none is.
+    /// Since when the missing numbers up to `gap_end` are timed; zero if none is timed.
     gap_since: Nanos,
     high: Serial,
     gap_end: Serial,
 }
 
 impl SentWindow {
-    /// Nothing sent since `start`; what lies before never was.
+    /// An empty window: the next number is the one after `start`.
     pub(super) const fn new(start: Serial) -> Self {
         Self { came: u64::MAX, missing: 0, gap_since: Nanos(0), high: start, gap_end: start }
     }
@@ -47,7 +47,8 @@ impl SentWindow {
         count(self.missing)
     }
 
-    /// Learns that the switch has sent up to `number`; says how many older ones fell out, never to be heard.
+    /// Learns that the switch has sent up to `number`. Returns how many missing numbers fell out of the
+    /// window.
     #[inline]
     pub(super) fn hear(&mut self, number: Serial) -> u32 {
         let ahead = number.since(self.high);
@@ -63,7 +64,7 @@ impl SentWindow {
         fallen
     }
 
-    /// Takes a DISPATCH's number, which [`Self::hear`] was told before.
+    /// Takes a DISPATCH's number. The caller has passed it to [`Self::hear`] first.
     #[inline]
     pub(super) fn take(&mut self, number: Serial) -> Arrival {
         let behind = self.high.since(number);
@@ -88,13 +89,13 @@ impl SentWindow {
         self.missing == 0
     }
 
-    /// No number that is missing is timed: none is missing.
+    /// Stops timing: no number is missing.
     #[inline]
     pub(super) const fn time_no_gap(&mut self) {
         self.gap_since = Nanos(0);
     }
 
-    /// Times the numbers that are missing now, unless older ones are being timed.
+    /// Starts to time the numbers that are missing now, unless older ones are being timed.
     #[inline]
     pub(super) fn time_gap(&mut self, now: Nanos) {
         if self.is_whole() {
@@ -110,8 +111,8 @@ impl SentWindow {
         (self.gap_since != Nanos(0)).then_some(self.gap_since)
     }
 
-    /// Writes off what has been missing for as long as `patience`, and times the rest; says how many that
-    /// were.
+    /// Writes off numbers that have been missing for `patience`, and starts to time the others. Returns how
+    /// many it wrote off.
     pub(super) fn write_off(&mut self, now: Nanos, patience: Nanos) -> u32 {
         if self.gap_since().is_none_or(|since| now < since + patience) {
             return 0;
@@ -125,12 +126,12 @@ impl SentWindow {
     }
 }
 
-/// How many bits are set; mostly none is, and then nothing is counted.
+/// The number of set bits. Usually none is set, which costs no counting.
 const fn count(bits: u64) -> u32 {
     if bits == 0 { 0 } else { bits.count_ones() }
 }
 
-/// `bits`, older by `by`.
+/// `bits` moved back by `by` numbers.
 const fn shift(bits: u64, by: u32) -> u64 {
     if by >= WIDTH { 0 } else { bits << by }
 }
@@ -230,8 +231,8 @@ mod tests {
     }
 
     proptest! {
-        /// Arrived once + fallen + written off + missing = all that were sent, whatever comes in whatever
-        /// order.
+        /// Numbers that arrived once, fell out, were written off or are missing add up to all numbers sent,
+        /// in any order of arrival.
         #[test]
         fn every_number_is_accounted_exactly_once(
             steps in prop::collection::vec((1_u32..200, any::<bool>()), 1..200)

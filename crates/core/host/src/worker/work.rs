@@ -1,4 +1,4 @@
-//! What a worker holds and has finished: allocated with its first task.
+//! The tasks that a worker holds or has finished. Allocated with its first task.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use super::types::{Action, WorkerSettings};
 use crate::agent::Sample;
 use crate::parts::Parts;
 
-/// Who asks for a task's reply: its newest attempt.
+/// Where a task's reply goes: the sender of its newest attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker {
     pub(super) client: ClientId,
@@ -28,15 +28,15 @@ impl Asker {
     }
 }
 
-/// A task that waits for its turn, or runs.
+/// A task that waits or runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) task: TaskId,
     task_type: TaskType,
     pub(super) payload: Payload,
-    /// Whether all of its bytes are here; until they are, it does not run.
+    /// Whether all of the task's bytes are here; if not, it does not run.
     pub(super) is_whole: bool,
-    /// The run that it is in; none has number 0.
+    /// The run that the task is in; 0 if it does not run.
     slot: u64,
     pub(super) asker: Asker,
     received: Nanos,
@@ -44,14 +44,14 @@ pub(super) struct Held {
     occupancy: u32,
 }
 
-/// What is missing of a held task.
+/// The missing bytes of a held task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) task: TaskId,
     pub(super) parts: Parts,
 }
 
-/// Who answers, and the newest life of the switch that it knows.
+/// The sender of replies: this worker, and the newest epoch of the switch that it knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
     pub(super) worker: WorkerId,
@@ -60,7 +60,7 @@ pub(super) struct Sender {
     pub(super) reports: bool,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunEnd {
     pub(super) started: Nanos,
@@ -82,14 +82,14 @@ pub(super) struct WorkCounts {
     pub(super) needs: u64,
 }
 
-/// The tasks; the first `running` in `held` run.
+/// The held and finished tasks. The first `running` tasks in `held` run.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) held: VecDeque<Held>,
-    /// What is missing of the held tasks that are not whole.
+    /// The missing bytes of held tasks.
     pub(super) fetches: Vec<Fetch>,
     finished: Finished,
-    /// The run that the driver was told to start last.
+    /// The number of the run that started last.
     slot: u64,
     running: usize,
     pub(super) counts: WorkCounts,
@@ -97,12 +97,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// How many tasks are held, those that run included.
+    /// How many tasks are held, including the running ones.
     pub(super) fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// How many of them run.
+    /// How many held tasks run.
     pub(super) const fn running(&self) -> usize {
         self.running
     }
@@ -112,13 +112,12 @@ impl Work {
         &self.finished
     }
 
-    /// The type of the task that runs, if `slot` names that run.
+    /// The type of the task in run `slot`, if there is such a run.
     pub(super) fn running_type(&self, slot: u64) -> Option<TaskType> {
         self.place_of(slot).map(|place| self.held[place].task_type)
     }
 
-    /// What the task that runs waited for, and how long its service takes if it ends now. Of several, the
-    /// first.
+    /// The waits of the first running task, and its service time if it ends now.
     pub(super) fn sample(&self, now: Nanos, started: Nanos) -> Option<Sample> {
         let held = self.held.front().filter(|_| self.running > 0)?;
         Some(Sample {
@@ -129,7 +128,7 @@ impl Work {
         })
     }
 
-    /// How long the task of the run that `slot` names waited here before its service began.
+    /// How long the task in run `slot` waited at this worker before its service began.
     pub(super) fn waited(&self, slot: u64, started: Nanos) -> Nanos {
         self.place_of(slot).map_or(Nanos(0), |place| started.since(self.held[place].received))
     }
@@ -139,13 +138,13 @@ impl Work {
         self.held.iter().any(|held| held.task == task) || self.finished.find(task).is_some()
     }
 
-    /// Drops what has been finished for long.
+    /// Drops tasks that finished longer ago than the retry horizon.
     pub(super) fn evict(&mut self, now: Nanos, settings: &WorkerSettings, out: &mut Vec<Action>) {
         self.finished.evict(now, settings, out);
     }
 
-    /// Answers a task that ended, or notes the newest attempt of one that is held; says whether it was
-    /// either.
+    /// Answers a repeat of a task that has ended, or notes the newest attempt of a held one. Returns
+    /// whether the task was known.
     pub(super) fn repeat(&mut self, dispatch: &Dispatch, sender: Sender, out: &mut Vec<Action>) -> bool {
         let asker = Asker::of(dispatch);
         if let Some(held) = self.held.iter_mut().find(|held| held.task == dispatch.task) {
@@ -163,7 +162,8 @@ impl Work {
         true
     }
 
-    /// A client lacks bytes of a reply: they leave if they are kept; else it hears that they are gone.
+    /// A client asks for bytes of a reply: sends them if the reply is kept; otherwise answers that it is
+    /// gone.
     pub(super) fn need(&mut self, need: &Need, sender: Sender, out: &mut Vec<Action>) {
         let Some(kept) = self.finished.find(need.task) else { return };
         self.counts.needs += 1;
@@ -187,7 +187,7 @@ impl Work {
         !self.finished.knows_all_since(oldest.unwrap_or_default())
     }
 
-    /// Refuses a task that may have been finished here and forgotten since; says whether it did.
+    /// Refuses a task that may have been finished here and forgotten since. Returns whether it did.
     pub(super) fn too_old(
         &mut self,
         received: Nanos,
@@ -206,7 +206,7 @@ impl Work {
         true
     }
 
-    /// Holds a task that never was here, and notes what is missing of it.
+    /// Holds a task that was never here, and notes its missing bytes.
     #[inline]
     pub(super) fn hold(&mut self, received: Nanos, dispatch: &Dispatch, missing: Option<Parts>) {
         if let Some(parts) = missing {
@@ -226,7 +226,7 @@ impl Work {
         });
     }
 
-    /// Starts the first tasks that are whole, up to as many as may run at once.
+    /// Starts the first complete tasks, up to the number that may run at once.
     #[expect(clippy::inline_always, reason = "each task pays for a call that stays one")]
     #[inline(always)]
     pub(super) fn run_next(&mut self, settings: &WorkerSettings, out: &mut Vec<Action>) {
@@ -254,18 +254,18 @@ impl Work {
         }
     }
 
-    /// Where in `held` the task stands that is in this run.
+    /// The index in `held` of the task in run `slot`.
     #[inline]
     fn place_of(&self, slot: u64) -> Option<usize> {
-        // Mostly one runs at a time.
+        // The common case: one task runs.
         if self.running > 0 && self.held.front().is_some_and(|first| first.slot == slot) {
             return Some(0);
         }
         self.held.iter().take(self.running).position(|held| held.slot == slot)
     }
 
-    /// Replies for the task that ran, keeps the reply, and gives the task's handle back; `None` if there is
-    /// no such run.
+    /// Ends a run: replies, keeps the reply, and gives the task's handle back. `None` if there is no such
+    /// run.
     #[inline]
     pub(super) fn end(
         &mut self,
@@ -289,7 +289,7 @@ impl Work {
             payload: end.payload,
         };
         let (task, handle) = (held.task, held.payload.handle);
-        // Read where it lies, and not moved: it is large.
+        // Reads the task in place instead of moving it: it is large.
         reply(sender, self.held.len() - 1, task, held.task_type, held.asker, &kept, out);
         self.let_go(place);
         if settings.repeats {
@@ -300,7 +300,7 @@ impl Work {
         Some(handle)
     }
 
-    /// A held task is held no more.
+    /// Removes a held task.
     #[inline]
     fn let_go(&mut self, place: usize) {
         if place == 0 {
@@ -311,7 +311,7 @@ impl Work {
     }
 }
 
-/// Made in either place and not moved there: it is the worker's largest action.
+/// Builds the reply in place, in either list: it is the worker's largest action.
 #[inline]
 fn reply(
     sender: Sender,

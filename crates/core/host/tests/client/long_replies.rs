@@ -1,4 +1,4 @@
-//! Replies that are longer than a packet, as their client fetches them.
+//! Clients fetch replies that are longer than a packet.
 
 use sluice_host::client::{Action, Client, ClientSettings, Outcome, Submission, UnknownWhy, Urgency};
 use sluice_wire::registrations::ClientRegistration;
@@ -66,7 +66,7 @@ impl Bench {
         self.client.packet(self.now, &self.settings, &packet, &mut self.out);
     }
 
-    /// The first packet of `worker`'s reply.
+    /// Delivers the first packet of `worker`'s reply.
     fn reply(&mut self, to: &Submit, worker: u16, total: u32) {
         let worker_at = Endpoint { port: 1_000 + worker, ..Endpoint::default() };
         let (worker, payload) = (WorkerId(worker), long(total, FIRST));
@@ -92,7 +92,7 @@ impl Bench {
         self.client.checked(self.now, &self.settings, task, is_right, &mut self.out);
     }
 
-    /// Lets time pass, a millisecond at a time.
+    /// Advances the clock in steps of a millisecond.
     fn run(&mut self, ms: u64) {
         for _ in 0..ms {
             self.now = self.now + Nanos::from_millis(1);
@@ -100,7 +100,7 @@ impl Bench {
         }
     }
 
-    /// Takes the runs of bytes that were asked for.
+    /// Takes the runs of bytes that the client asked for.
     fn asked(&mut self) -> Vec<(u32, u32)> {
         let run = |action: &Action| match action {
             Action::Need { to, packet } => {
@@ -125,7 +125,7 @@ impl Bench {
         sent
     }
 
-    /// Takes what else was wanted.
+    /// Takes the remaining actions.
     fn rest(&mut self) -> Vec<Action> {
         std::mem::take(&mut self.out)
     }
@@ -149,7 +149,7 @@ fn a_long_reply_ends_its_task_once_its_last_part_came_and_was_checked() {
     assert_eq!(bench.asked(), REST);
     let begin = Action::Begin { at: Handle(0), payload: long(LONG, FIRST), have: FIRST };
     assert_eq!(bench.rest(), [begin]);
-    // In any order, and twice.
+    // Parts arrive in any order, and one of them twice.
     for (offset, len) in [(3_072, 1_928), (1_024, 1_024), (3_072, 1_928), (2_048, 1_024)] {
         bench.part(sent.task, offset, len);
     }
@@ -347,7 +347,7 @@ fn a_reply_may_take_the_last_byte_of_room_and_what_is_whole_gives_its_room_back(
     bench.rest();
     bench.run(30);
     assert!(bench.rest().iter().any(|action| matches!(action, Action::Begin { have: 0, .. })));
-    // And the third took it.
+    // The third reply took the room.
     let four = bench.submit(true);
     bench.reply(&four, WORKER, LONG);
     assert!(!bench.rest().iter().any(|action| matches!(action, Action::Begin { .. })));
@@ -426,7 +426,7 @@ fn what_comes_between_is_placed_and_only_the_last_part_asked_for_asks_on() {
     let sent = bench.submit(true);
     bench.reply(&sent, WORKER, LONG);
     bench.rest();
-    // The middle is missing when the last part comes: it is asked for at once.
+    // The middle part is missing when the last one arrives: the client asks for it at once.
     bench.part(sent.task, 1_024, 1_024);
     assert_eq!(bench.asked(), []);
     bench.part(sent.task, 3_072, 1_928);

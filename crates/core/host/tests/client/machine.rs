@@ -1,4 +1,4 @@
-//! What a client does in each situation that the protocol names.
+//! The client's behaviour in each situation that the protocol names.
 
 use sluice_host::client::{
     Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
@@ -14,7 +14,7 @@ const GET: TaskType = TaskType(1);
 const SCAN: TaskType = TaskType(2);
 const SECOND: u64 = 1_000;
 
-/// A client, its clock in milliseconds, and what it asked for since last looked at.
+/// A client, its clock in milliseconds, and its actions since the last look.
 struct Bench {
     client: Client,
     settings: ClientSettings,
@@ -74,7 +74,7 @@ impl Bench {
         self.client.tick(self.now, &self.settings, &mut self.out);
     }
 
-    /// Lets time pass from deadline to deadline.
+    /// Advances the clock from deadline to deadline.
     fn run(&mut self, ms: u64) {
         let end = self.now + Nanos::from_millis(ms);
         while let Some(at) = self.client.deadline().filter(|at| *at <= end) {
@@ -151,7 +151,7 @@ fn notice(to: &Submit, epoch: u32) -> Packet {
     Packet::Notice(Notice { epoch: Epoch(epoch), client: to.client, task: to.task, attempt: to.attempt })
 }
 
-/// The REJECT of a type that no slice takes, whose hint is nothing.
+/// The REJECT of a type that no slice takes; it names no retry time.
 fn no_slice(to: &Submit) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let reason = RejectReason::UnknownType;
@@ -727,7 +727,8 @@ fn a_worker_that_lacks_bytes_gets_them_until_the_task_has_an_outcome_and_then_he
     assert_eq!(hear(&mut bench, never_sent), []);
     let unknown = TaskId { sequence: task.sequence.plus(5), ..task };
     assert_eq!(hear(&mut bench, Need { task: unknown, ..need }), []);
-    // Of a life before, whose address is its own now: the worker holds a place until it hears so.
+    // The task belongs to an earlier life at the same address: the worker holds a place until it is told
+    // so.
     let before = Need { task: TaskId { incarnation: Incarnation(1), ..task }, ..need };
     let packet = Part { task: before.task, attempt: Attempt(1), ..Part::default() };
     assert_eq!(hear(&mut bench, before), [Action::Gone { to: need.asker_at, packet }]);

@@ -1,5 +1,5 @@
-//! The client's machine: what it does in each situation that the protocol names, and against a network that
-//! does what it likes.
+//! Tests of the client: its behaviour in each situation that the protocol names, and on a network that
+//! loses, repeats and reorders packets.
 
 mod long_replies;
 mod machine;

@@ -39,7 +39,7 @@ fn what_is_outstanding_goes_to_the_other_switch_under_its_own_name_whatever_epoc
     let submission = Submission { deadline: SECOND, retry: true, ..Submission::default() };
     let task = client.submit(Nanos(1), &settings, submission, &mut out).expect("there is room");
     assert_eq!(sent(&mut out).len(), 1);
-    // An epoch of the same number is used up at one switch only.
+    // Each switch counts its own epochs, so an equal number at another switch is a new epoch.
     for (attempt, (switch, epoch)) in (2..).zip([(2, 4), (1, 9), (2, 9)]) {
         client.grant(Nanos(2), &settings, grant(switch, epoch), &mut out);
         assert_eq!(

@@ -1,5 +1,4 @@
-//! The client against a network, a switch and a clock that do what they like: whatever comes, each task ends
-//! once.
+//! The client with an arbitrary network, switch and clock: each task ends exactly once, whatever arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +74,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..250)
 }
 
-/// What the world saw of one attempt.
+/// What the test saw of one attempt.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     submit: Submit,
@@ -83,7 +82,7 @@ struct Seen {
     rejected: bool,
 }
 
-/// What the world knows of one task.
+/// What the test knows of one task.
 #[derive(Debug)]
 struct Told {
     submission: Submission,
@@ -106,7 +105,7 @@ struct World {
     heard: Epoch,
     tasks: BTreeMap<u64, Told>,
     sent: Vec<Submit>,
-    /// The reply that was delivered in this step, if one was.
+    /// The reply that was delivered in this step, if any.
     delivered: Option<Reply>,
     renewed: Option<Nanos>,
     retries_in_haste: u64,
@@ -173,7 +172,7 @@ impl World {
     fn offer(&mut self, kind: u16, patience_ms: u64, retry: bool, large: bool) {
         let tag = self.tasks.len() as u64;
         let handle = if large { Handle(tag as u32) } else { Handle::NONE };
-        // Of a large one, a descriptor.
+        // For a large task: a descriptor.
         let inline = [[kind as u8; 8], [0, 0, 0, 9, 1, 2, 3, kind as u8]][usize::from(large)];
         let payload = Payload { len: 8 + u16::from(large), inline, handle };
         let deadline = self.now + Nanos::from_millis(patience_ms);
@@ -200,7 +199,8 @@ impl World {
         }
     }
 
-    /// A task that was just taken keeps the share of its slice, and has a residue for itself.
+    /// Checks that a newly taken task keeps the bounds of its slice's share and has a replay cell of its
+    /// own.
     fn check_bounds_of_new(&self, kind: u16, task: TaskId) {
         let outstanding = || self.tasks.values().filter(|told| !told.ended);
         let share = |kind: u16| if kind < 2 { kind } else { 2 };
@@ -247,7 +247,8 @@ impl World {
         self.deliver(&packet);
     }
 
-    /// A REJECT counts for the newest attempt, from the epoch that this was sent in.
+    /// Notes a REJECT, which counts only for the newest attempt and only from the epoch in which that
+    /// attempt was sent.
     fn note_reject(&mut self, of: &Submit, epoch: Epoch) {
         let of_task = |told: &&mut Told| told.attempts.last().is_some_and(|seen| seen.submit == *of);
         if let Some(told) = self.tasks.values_mut().find(of_task).filter(|_| of.epoch == epoch) {
@@ -257,7 +258,8 @@ impl World {
 
     fn noise(&mut self, sequence: u32, attempt: u16, mine: bool, kind: u8) {
         let incarnation = if mine { ME } else { Incarnation(1) };
-        // Sequences half the space away were never used; those of others may look like ours.
+        // Sequence numbers half the space away were never used. Tasks of other clients may look like this
+        // client's.
         let sequence = if mine { Serial((sequence >> 2) + (1 << 30)) } else { Serial(sequence) };
         let task = TaskId { incarnation, sequence };
         let epoch = if mine { self.heard } else { Epoch(u32::MAX) };

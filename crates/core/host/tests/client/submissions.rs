@@ -1,4 +1,5 @@
-//! What a client makes of a submission: its class, and what it refuses before anything is sent.
+//! How a client handles a submission: the class that the task gets, and what is refused before anything is
+//! sent.
 
 use sluice_host::client::{
     Action, Busy, Client, ClientSettings, Outcome, RefusedWhy, Submission, UnknownWhy, Urgency,
@@ -29,7 +30,7 @@ impl Bench {
         bench
     }
 
-    /// GETs' slice goes by these sizes, SCANs' by none, and PUTs have none.
+    /// The slice of GETs has these size classes, the slice of SCANs has none, and PUTs have no slice.
     fn grant(&mut self, epoch: u32, classes: u8, ends: &[u64]) {
         let ends: Vec<Nanos> = ends.iter().map(|end| Nanos(*end)).collect();
         let grant = ClientRegistration {
@@ -78,14 +79,14 @@ impl Bench {
         })
     }
 
-    /// The class that a task is sent as.
+    /// The class in which the client sends a task.
     fn class(&mut self, task_type: TaskType, urgency: Urgency) -> u8 {
         self.submit(task_type, urgency, Payload::EMPTY);
         self.sent()[0].priority
     }
 }
 
-/// A task of so many bytes, of which the first packet brings a part.
+/// A task of `bytes` bytes, of which the first packet brings a part.
 fn long(bytes: u32) -> Payload {
     let mut inline = [0; INLINE_BYTES];
     inline[..4].copy_from_slice(&bytes.to_be_bytes());

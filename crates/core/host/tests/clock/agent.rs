@@ -1,4 +1,4 @@
-//! The agent: its intervals end however late its driver is.
+//! The agent's clock: its intervals end, however late its driver calls.
 
 use proptest::prelude::*;
 use sluice_host::agent::{Agent, AgentSettings, Rule, Sample, Way};

@@ -1,4 +1,4 @@
-//! The client, whatever it is granted, sent and answered.
+//! The client's clock, under arbitrary grants, submissions and packets.
 
 use proptest::prelude::*;
 use sluice_host::client::{Action, Client, ClientSettings, Submission, Urgency};
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A client, and what it sent last.
+/// A client, and the attempts that it sent last.
 struct Bench {
     client: Client,
     settings: ClientSettings,
@@ -119,7 +119,7 @@ impl Bench {
         self.look();
     }
 
-    /// Someone speaks of a try.
+    /// Delivers a packet about an attempt.
     fn hear_of(&mut self, submit: &Submit, step: Step) {
         let Submit { epoch, client, task, attempt, task_type, .. } = *submit;
         let packet = match step {
@@ -189,7 +189,7 @@ impl Bench {
         self.client.grant(self.now, &self.settings, grant, &mut self.out);
     }
 
-    /// One of the last tries.
+    /// One of the last attempts.
     fn one(&self, which: u8) -> Option<Submit> {
         let last = self.sent.len().checked_sub(1)?;
         Some(self.sent[last - usize::from(which).min(last)])

@@ -1,7 +1,7 @@
-//! The rule of the clock: after `tick(now)`, a machine's next deadline is none or later than `now`, whatever
-//! came before and however late the tick is. A machine that breaks it makes its driver call without end, and
-//! what it waits for besides may never come due. (The controller is held to it in its own tests; the end that
-//! takes RDMA writes and the switch's programs have no deadlines.)
+//! The rule of the clock: after `tick(now)`, a machine's next deadline is none or later than `now`,
+//! whatever came before and however late the tick is. A machine that breaks the rule makes its driver call
+//! `tick` for ever. (The controller's own tests hold it to the rule. The end that takes RDMA writes and the
+//! switch's programs have no deadlines.)
 
 mod agent;
 mod client;
@@ -10,7 +10,7 @@ mod worker;
 use proptest::prelude::*;
 use sluice_wire::Nanos;
 
-/// From nothing over nanoseconds to minutes: as likely short as long.
+/// A span from nanoseconds to minutes; every order of magnitude is equally likely.
 fn jump() -> impl Strategy<Value = Nanos> {
     (0..38_u32, any::<u64>()).prop_map(|(bits, word)| Nanos(word & ((1 << bits) - 1)))
 }

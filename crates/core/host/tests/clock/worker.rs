@@ -1,4 +1,4 @@
-//! The worker, whatever it is granted, sent, asked and told.
+//! The worker's clock, under arbitrary grants, packets and calls.
 
 use proptest::prelude::*;
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
@@ -54,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A worker, and what a switch and a service would know of it.
+/// A worker, and what a switch and a service know of it.
 struct Bench {
     worker: Worker,
     settings: WorkerSettings,
@@ -168,7 +168,7 @@ impl Bench {
         }));
     }
 
-    /// To one of the last questions.
+    /// Answers one of the last PROBEs.
     fn answer(&mut self, open: bool, lost: u32, age: u32) {
         let WorkerRegistration { epoch, generation, .. } = self.grant;
         let nonce = Nonce(self.nonce.0.wrapping_sub(age));

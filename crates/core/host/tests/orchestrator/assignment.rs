@@ -24,7 +24,7 @@ impl Server {
         Self::keeping(assignment, batch, [2, 1])
     }
 
-    /// The same with other floors.
+    /// Such a server with other floors.
     fn keeping(assignment: Assignment, batch: Option<ServiceId>, floors: [usize; 2]) -> Self {
         let mut nic = nic(&settings(CORES, 4, jbsrq()), &[0, 1]);
         let service = |number: usize, floor| AssignedService {
@@ -115,7 +115,7 @@ fn a_core_moves_once_in_five_microseconds() {
     let mut server = Server::new(Assignment::Dedicated, Some(service(BATCH)));
     server.hint(LATENCY, Hint::ScaleUp, 1_000);
     server.hint(LATENCY, Hint::ScaleDown, 5_999);
-    // The core that came just now stays; one that has not moved goes.
+    // The core that moved just now stays; a core that has not moved is taken.
     assert_eq!((server.own(LATENCY), server.allocator.moves()), (2, 2));
     let mut tight = Server::new(Assignment::Dedicated, None);
     (0..3).for_each(|_| tight.hint(LATENCY, Hint::ScaleUp, 1_000));

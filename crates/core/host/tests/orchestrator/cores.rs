@@ -1,4 +1,4 @@
-//! A core's queue: the most important first, yields, feedback.
+//! A core's queue: the most important request first, yields, feedback.
 
 use sluice_host::orchestrator::{
     CoreId, CoreScheduler, Descriptor, Hint, LoadHint, OrchestratorError, RequestHandle, ScheduledRequest,

@@ -1,4 +1,5 @@
-//! What must be so after any calls: registers are the sums that they stand for, and nothing eligible waits.
+//! What must hold after any sequence of calls: each register is the sum that the paper defines, and no
+//! eligible request waits.
 
 use proptest::prelude::*;
 use sluice_host::orchestrator::{
@@ -12,7 +13,7 @@ const SERVICES: usize = 5;
 const PRIORITY: [u8; SERVICES] = [0, 1, 1, 4, 7];
 const DEPTH: u32 = 3;
 
-/// What should be known of a NIC after its calls.
+/// The expected state of a NIC after its calls.
 #[derive(Clone, Debug)]
 struct Model {
     balancing: Balancing,
@@ -27,7 +28,7 @@ impl Model {
         Self { balancing, runs: vec![[false; SERVICES]; cores], held: vec![[0; SERVICES]; cores], waiting }
     }
 
-    /// The paper's definition, in parts of λ's denominator, which is 5.
+    /// The rank by the paper's definition, in fifths (λ's denominator is 5).
     fn rank(&self, of: usize, core: usize) -> u32 {
         let counts = |other: usize| match self.balancing {
             Balancing::Jbsrq(_) if PRIORITY[other] >= PRIORITY[of] => 5,
@@ -45,8 +46,8 @@ impl Model {
         (0..self.runs.len()).any(|core| self.runs[core][of] && self.rank(of, core) < self.bound())
     }
 
-    /// How many of a service would leave now: a core takes the next one below the bound, however little
-    /// below.
+    /// How many requests of a service would leave now. A core with a rank below the bound takes one more
+    /// request, however small the difference is.
     fn room(&self, of: usize) -> u32 {
         let unit = if matches!(self.balancing, Balancing::Jbsrq(_)) { 5 } else { 1 };
         let of_core = |core: usize| {
@@ -56,7 +57,7 @@ impl Model {
         (0..self.runs.len()).filter(|core| self.runs[*core][of]).map(of_core).sum()
     }
 
-    /// Everything that leaves, held to the model.
+    /// Takes every descriptor that leaves, and compares it with the model.
     fn drain(&mut self, nic: &mut Nic) {
         while let Some(sent) = nic.dispatch(Nanos(0)) {
             let request = sent.request.expect("no monitor is on");
@@ -210,8 +211,7 @@ fn lambda_may_be_nothing_or_one() {
     }
 }
 
-/// What is more important counts whole there, what is less important by λ: a fifth of a request takes no
-/// place.
+/// More important requests count fully, less important ones by λ: a fifth of a request takes no place.
 #[test]
 fn a_fifth_of_a_request_before_a_service_leaves_it_all_its_room() {
     let mut nic = nic(&settings(1, DEPTH, jbsrq()), &[0, 1]);

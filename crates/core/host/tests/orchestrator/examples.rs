@@ -7,11 +7,12 @@ use crate::server::{enable_everywhere, fill, jbsrq, next, nic, send, service, se
 
 const CORE_1: CoreId = CoreId(0);
 const CORE_2: CoreId = CoreId(1);
-/// Service A goes before service B.
+/// Service A has a higher priority than service B.
 const A: usize = 1;
 const B: usize = 0;
 
-/// Two cores that hold so many requests of A and B each, and where the next request of a service goes.
+/// Two cores hold the given numbers of requests of A and B; returns the core that the next request of a
+/// service goes to.
 fn chosen(balancing: Balancing, held: [(usize, usize); 2], of: usize) -> CoreId {
     let mut nic = nic(&settings(2, 4, balancing), &[0, 1]);
     for (core, (a, b)) in held.into_iter().enumerate() {
@@ -41,7 +42,7 @@ fn a_less_important_request_avoids_a_queue_of_more_important_ones_under_jbsrq_al
 
 #[test]
 fn an_idle_core_is_better_than_one_that_would_have_to_yield() {
-    // Figure 5 (d): this is what λ is for.
+    // Figure 5 (d) shows the purpose of λ.
     let held = [(0, 1), (0, 0)];
     assert_eq!(chosen(Balancing::Jbsrq(Lambda::new(0, 1).unwrap()), held, A), CORE_1);
     assert_eq!(chosen(jbsrq(), held, A), CORE_2);
@@ -55,7 +56,7 @@ fn registers(nic: &Nic, core: CoreId) -> [u32; 3] {
 
 #[test]
 fn the_end_to_end_example_of_figure_7_has_the_papers_numbers() {
-    // "Service 1" has priority 2, "service 2" priority 1; A to E wait at the cores, F comes.
+    // "Service 1" has priority 2, "service 2" priority 1. Requests A to E are at the cores; F arrives.
     let (service_1, service_2) = (0, 1);
     let (a, f) = (1, 6);
     let mut nic = nic(&NicSettings { depth: 3, ..settings(2, 3, jbsrq()) }, &[2, 1]);

@@ -1,4 +1,4 @@
-//! The load monitor: when a hint is due, how it travels, and that there is one at a time.
+//! The load monitor: when a hint is due, how it travels, and that only one is out at a time.
 
 use std::num::{NonZeroU8, NonZeroU32};
 

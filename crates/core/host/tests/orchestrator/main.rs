@@ -1,4 +1,4 @@
-//! The orchestration of a server's cores, held to the paper's examples and to what must always be so.
+//! Tests of the orchestration of a server's cores: the paper's examples, and invariants.
 
 mod assignment;
 mod cores;

@@ -1,4 +1,4 @@
-//! Bad calls: each is refused in a line, counted, and changes nothing.
+//! Invalid calls: each gets a one-line error, is counted, and changes nothing.
 
 use std::num::NonZeroU8;
 

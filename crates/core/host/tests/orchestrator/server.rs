@@ -1,4 +1,4 @@
-//! A NIC with services, as the tests drive it.
+//! A NIC with services, driven by the tests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -28,7 +28,7 @@ pub(crate) fn settings(cores: usize, depth: u32, balancing: Balancing) -> NicSet
     NicSettings { depth, balancing, ..NicSettings::paper(cores).unwrap() }
 }
 
-/// A NIC whose service n has the nth priority, and runs nowhere.
+/// A NIC whose nth service has the nth priority and runs on no core.
 pub(crate) fn nic(settings: &NicSettings, priorities: &[u8]) -> Nic {
     let mut nic = Nic::new(settings).unwrap();
     for (number, of) in priorities.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn nic(settings: &NicSettings, priorities: &[u8]) -> Nic {
     nic
 }
 
-/// A request of a service; a sixty-four byte packet.
+/// Sends a request of a service: a packet of 64 bytes.
 pub(crate) fn send(nic: &mut Nic, number: usize, handle: u64) {
     nic.receive(&address(number), (RequestHandle(handle), 64), Nanos(0), |_| {}).unwrap();
 }
@@ -48,7 +48,7 @@ pub(crate) fn enable_everywhere(nic: &mut Nic, number: usize) {
     }
 }
 
-/// Puts requests of a service onto a core: for that time it runs nowhere else.
+/// Puts requests of a service onto a core. Meanwhile the service runs on no other core.
 pub(crate) fn fill(nic: &mut Nic, number: usize, core: u16, handles: &[u64]) {
     for other in 0..nic.balancer().cores() {
         nic.disable_service(service(number), CoreId(other as u16)).unwrap();
@@ -62,7 +62,7 @@ pub(crate) fn fill(nic: &mut Nic, number: usize, core: u16, handles: &[u64]) {
     enable_everywhere(nic, number);
 }
 
-/// Where a request of a service goes that comes now.
+/// Where a service's next request goes if it arrives now.
 pub(crate) fn next(nic: &mut Nic, number: usize) -> Option<Descriptor> {
     send(nic, number, 99);
     nic.dispatch(Nanos(0))

@@ -1,4 +1,4 @@
-//! When a worker sends early tokens, and when it does not.
+//! When a worker sends early tokens, and when it must not.
 
 use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
@@ -12,7 +12,7 @@ const GAP: Nanos = Nanos(3_500);
 const SERVICE: Nanos = Nanos(100_000);
 const LEAD_MAX: Nanos = Nanos(50_000);
 
-/// A worker at a switch where tasks always wait: each token brings one after [`GAP`].
+/// A worker at a switch in which tasks always wait: each token brings a task after [`GAP`].
 struct Bench {
     worker: Worker,
     settings: WorkerSettings,
@@ -21,7 +21,7 @@ struct Bench {
     generation: Generation,
     sent: u32,
     slot: u64,
-    /// How long tasks wait in the switch.
+    /// How long tasks wait in the switch, in nanoseconds.
     wait_ns: u32,
 }
 
@@ -55,7 +55,7 @@ impl Bench {
         Self::new(WorkerRegistration { epoch, generation, quota, feed, ..WorkerRegistration::default() })
     }
 
-    /// A worker that knows its lead.
+    /// A worker that has measured its lead.
     fn experienced(quota: u8) -> Self {
         let mut bench = Self::with_quota(quota);
         (0..4).for_each(|_| bench.round(TaskType(0), SERVICE, None));
@@ -114,7 +114,7 @@ impl Bench {
         self.worker.early_at(&self.settings).map(|at| at - self.now)
     }
 
-    /// Lets the worker send an early token now; says whether it did.
+    /// Lets the worker send an early token now. Returns whether it did.
     fn early(&mut self) -> bool {
         let before = self.worker.stats().early_tokens;
         self.worker.early(self.now, &self.settings, &mut self.out);
@@ -149,7 +149,7 @@ fn a_task_that_did_not_wait_in_the_switch_says_nothing_of_its_tokens_way() {
     assert_eq!(bench.worker.stats().lead, Nanos(0));
 }
 
-/// While tokens park, no task tells how long one's way is.
+/// While tokens are parked, no task can tell how long a token and its task travel.
 #[test]
 fn a_worker_that_was_let_in_asks_how_long_a_round_trip_is_and_takes_that_for_its_lead_at_first() {
     let settings = WorkerSettings { early: Some(EarlySettings::default()), ..WorkerSettings::default() };

@@ -1,4 +1,4 @@
-//! A worker that polls, and one whose tasks are pushed.
+//! Workers that poll, and workers whose tasks are pushed.
 
 use proptest::prelude::*;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
@@ -51,12 +51,12 @@ impl Bench {
         self.worker.packet(self.now, self.now, &self.settings, &packet, &mut self.out);
     }
 
-    /// The `number`th packet of this generation, with a task.
+    /// Delivers the `number`th packet of this generation, with a task.
     fn dispatch(&mut self, number: u32, sequence: u32) {
         self.dispatch_from_among(number, sequence, 0);
     }
 
-    /// The same, while so many more wait in the switch.
+    /// Delivers such a packet while `occupancy` more tasks wait in the switch.
     fn dispatch_from_among(&mut self, number: u32, sequence: u32, occupancy: u32) {
         let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let task = TaskId { incarnation: Incarnation(33), sequence: Serial(sequence) };
@@ -76,7 +76,7 @@ impl Bench {
         self.hear(Packet::Dispatch(dispatch));
     }
 
-    /// The `number`th packet of this generation, without a task.
+    /// Delivers the `number`th packet of this generation, without a task.
     fn empty(&mut self, number: u32) {
         let WorkerRegistration { worker, epoch, generation, .. } = Self::life();
         let (sent, seen) = (START.plus(number), START.plus(number));
@@ -116,7 +116,7 @@ impl Bench {
         self.actions().into_iter().filter_map(rank).collect()
     }
 
-    /// The run that is to begin.
+    /// The run that the worker wants to start.
     fn run(&mut self) -> u64 {
         let slot = |action| match action {
             Action::Run { slot, .. } => Some(slot),
@@ -249,7 +249,7 @@ fn a_pushed_task_that_is_lost_is_written_off_without_a_probe() {
 fn pushed_tasks_that_lie_further_back_than_numbers_are_kept_are_written_off_at_once() {
     let mut bench = Bench::new(Feed::Pushed { reports: false });
     bench.dispatch(1, 1);
-    // Of the 98 between, 63 may still come: 64 numbers are kept.
+    // Of the 98 missing numbers, 63 may still come: the window keeps 64 numbers.
     bench.dispatch(100, 2);
     assert_eq!(bench.worker.stats().written_off, 98 - 63);
 }
@@ -294,7 +294,7 @@ fn reports_tell_how_much_is_held_after_the_task() {
 }
 
 proptest! {
-    /// Whatever comes, twice, late or never: each task runs once, and no more are held than may be.
+    /// Packets come twice, late or never: each task runs once, and the worker holds no more than it may.
     #[test]
     fn pushed_tasks_run_once(numbers in prop::collection::vec((1_u32..40, any::<bool>()), 1..100)) {
         let mut bench = Bench::new(Feed::Pushed { reports: true });

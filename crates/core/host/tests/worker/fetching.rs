@@ -1,4 +1,4 @@
-//! Tasks whose bytes a DISPATCH did not bring, or not all of them.
+//! Tasks whose bytes a DISPATCH did not bring, or only in part.
 
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
@@ -41,12 +41,12 @@ impl Bench {
         Self { worker, settings, now: Nanos(1_000), sent: 0, out: Vec::new() }
     }
 
-    /// The next DISPATCH: the task of its number.
+    /// Delivers the next DISPATCH; the task has the DISPATCH's number.
     fn dispatch(&mut self, payload: Payload, place: Place) {
         self.dispatch_of(Endpoint { port: 5, ..Endpoint::default() }, payload, place);
     }
 
-    /// … of a client that is there.
+    /// Delivers such a DISPATCH of a client at this address.
     fn dispatch_of(&mut self, client_at: Endpoint, payload: Payload, place: Place) {
         self.sent += 1;
         let (sent, seen) = (Serial(self.sent), Serial(self.sent));
@@ -84,7 +84,7 @@ impl Bench {
         self.out.drain(..).filter(|action| !matches!(action, Action::ToSwitch(_))).collect()
     }
 
-    /// The runs of bytes that were asked for; nothing else was wanted.
+    /// The runs of bytes that the worker asked for. It must have asked for nothing else.
     fn asked(&mut self) -> Vec<(u32, u32)> {
         let run = |action| match action {
             Action::Need { to, packet: Need { of, worker, client, attempt, offset, length, .. } } => {
@@ -191,7 +191,8 @@ fn a_client_that_never_answers_costs_a_place_for_a_bounded_time() {
     assert_eq!(bench.worker.stats().fetches_failed, 1);
 }
 
-/// A client's registration ends while its tasks wait: the switch knows nowhere to ask for their bytes.
+/// A client's registration ends while its tasks wait: the switch no longer knows an address to ask for
+/// their bytes.
 #[test]
 fn a_task_of_a_client_that_is_nowhere_gives_up_its_place_at_once() {
     let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! A server's lanes: several workers over one memory of tasks.
+//! A server's lanes: several workers that share one memory of tasks.
 
 use proptest::prelude::*;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
@@ -21,7 +21,7 @@ struct Server {
 }
 
 impl Server {
-    /// Lane n is worker 10 + n, with as many tokens out as it may have.
+    /// A server whose lane n is worker 10 + n, with all its tokens out.
     fn new(lanes: usize) -> Self {
         let settings = WorkerSettings { at_once: 64, ..WorkerSettings::default() };
         let mut server = Self { lanes: Lanes::new(lanes), settings, sent: vec![0; lanes], out: Vec::new() };
@@ -39,7 +39,7 @@ impl Server {
         server
     }
 
-    /// A lane hears of another registration, of the next generation.
+    /// Grants a lane a registration of the next generation.
     fn granted(&mut self, lane: usize, quota: u8) {
         let grant = WorkerRegistration {
             worker: WorkerId(10 + lane as u16),
@@ -52,12 +52,12 @@ impl Server {
         self.out.clear();
     }
 
-    /// The next DISPATCH of a lane brings this task; what came of it.
+    /// A lane's next DISPATCH brings this task; returns the actions that follow.
     fn comes(&mut self, lane: usize, sequence: u32, attempt: u16) -> Vec<Action> {
         self.brings(lane, sequence, attempt, Dispatch::default())
     }
 
-    /// The same with bytes.
+    /// A lane's next DISPATCH brings this task with bytes; returns the actions that follow.
     fn brings(&mut self, lane: usize, sequence: u32, attempt: u16, of: Dispatch) -> Vec<Action> {
         self.sent[lane] += 1;
         let sent = Serial(self.sent[lane]);
@@ -88,7 +88,7 @@ impl Server {
         std::mem::take(&mut self.out)
     }
 
-    /// The next DISPATCH of a lane brings a task whose bytes are still at its client.
+    /// A lane's next DISPATCH brings a task whose bytes are still at its client.
     fn comes_without_bytes(&mut self, lane: usize, sequence: u32) {
         let payload = Payload { len: 640, handle: Handle(1), ..Payload::EMPTY };
         let of = Dispatch { payload, place: Place::AtClient, ..Dispatch::default() };
@@ -99,8 +99,8 @@ impl Server {
         );
     }
 
-    /// A task of the generation before comes, which no token of this one was spent for; its bytes are still
-    /// at its client.
+    /// Delivers a task of the previous generation, for which no token of this generation was spent. Its
+    /// bytes are still at its client.
     fn comes_late_without_bytes(&mut self, lane: usize, sequence: u32) {
         let packet = Packet::Dispatch(Dispatch {
             epoch: EPOCH,
@@ -119,7 +119,7 @@ impl Server {
         self.out.clear();
     }
 
-    /// A task's client says that it has ended.
+    /// The client of a task says that the task has ended.
     fn has_ended(&mut self, sequence: u32) {
         let (of, attempt) = (BytesOf::Task, Attempt(1));
         let packet = Packet::Part(Part { of, task: task(sequence), attempt, ..Part::default() });
@@ -129,12 +129,12 @@ impl Server {
         self.out.clear();
     }
 
-    /// Shares out this room, and lets tokens leave.
+    /// Shares out this room and sends tokens.
     fn room(&mut self, room: u32) {
         self.room_at(NOW, room);
     }
 
-    /// The same at a later time.
+    /// Shares out this room and sends tokens at a later time.
     fn room_at(&mut self, now: Nanos, room: u32) {
         let all: Vec<usize> = (0..self.lanes.len()).collect();
         for lane in &all {
@@ -147,7 +147,7 @@ impl Server {
         self.out.clear();
     }
 
-    /// How many tasks its lanes hold together.
+    /// How many tasks the server's lanes hold together.
     fn held(&self) -> u32 {
         self.lanes.iter().map(|lane| lane.stats().held).sum()
     }
@@ -275,7 +275,7 @@ fn a_task_whose_bytes_are_still_to_come_takes_room() {
     assert_eq!(server.out(), [2], "of three, one is its");
 }
 
-/// The controller counts what a lane may have when it says how many tasks may wait.
+/// A registration's quota bounds a lane: the controller counted it when it chose how many tasks may wait.
 #[test]
 fn no_lane_has_more_tokens_out_than_its_registration_allows_and_the_others_have_the_rest() {
     let mut server = Server::new(2);
@@ -297,7 +297,7 @@ fn the_room_of_a_lane_that_sends_no_tokens_is_the_others() {
     assert_eq!(server.out(), [0, 7]);
 }
 
-/// Whichever lane got it, and however many there are.
+/// Holds for each lane that got the task, and for any number of tasks.
 #[test]
 fn what_one_lane_waits_for_takes_the_room_of_all() {
     let mut server = Server::new(2);
@@ -317,8 +317,8 @@ fn what_one_lane_waits_for_takes_the_room_of_all() {
     assert_eq!(server.out(), [7, 4], "of thirteen, two are theirs, and a lane has eight at most");
 }
 
-/// A server of two lanes whose cores have room for nine: the tokens of one are out for eight, and two tasks
-/// of the other's last generation, which no token was spent for, wait for their bytes.
+/// A server of two lanes whose cores have room for nine tasks. One lane has tokens out for eight. The other
+/// lane holds two tasks of its last generation, for which no token was spent and whose bytes are missing.
 fn with_late_tasks() -> Server {
     let mut server = Server::new(2);
     (0..2).for_each(|lane| server.granted(lane, 8));
@@ -353,8 +353,8 @@ fn the_places_of_late_tasks_whose_bytes_never_came_bring_no_more_tokens_than_the
 }
 
 proptest! {
-    /// What waits for its bytes and the tokens of all lanes are the room that there is, unless more tokens
-    /// were out before; and no room is left unused that a lane may take.
+    /// Tasks with missing bytes and the tokens of all lanes add up to the available room, unless more
+    /// tokens were out before. No room that a lane may take stays unused.
     #[test]
     fn all_lanes_together_have_the_room_that_there_is(
         lanes in 1_usize..4,

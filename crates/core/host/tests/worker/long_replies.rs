@@ -1,4 +1,4 @@
-//! Replies that are longer than a packet, as their worker keeps them.
+//! Workers keep replies that are longer than a packet.
 
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;

@@ -1,4 +1,4 @@
-//! What a worker does in each situation that the protocol names.
+//! The worker's behaviour in each situation that the protocol names.
 
 use sluice_host::worker::{Action, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
@@ -12,7 +12,7 @@ const START: Serial = Serial(u32::MAX - 7);
 const RTT: Nanos = Nanos(10_000);
 const EPOCH: Epoch = Epoch(50);
 
-/// A worker, its clock, and what it asked for since last looked at.
+/// A worker, its clock, and its actions since the last look.
 struct Bench {
     worker: Worker,
     settings: WorkerSettings,
@@ -36,7 +36,7 @@ impl Bench {
         Self { worker: Worker::new(), settings, now: Nanos(1_000_000), grant, out: Vec::new() }
     }
 
-    /// Registered, with all its tokens sent.
+    /// A registered worker that has sent all its tokens.
     fn serving(quota: u8) -> Self {
         let mut bench = Self::new(quota);
         bench.granted();
@@ -57,7 +57,7 @@ impl Bench {
         self.worker.tick(self.now, &self.settings, &mut self.out);
     }
 
-    /// Waits for the worker's deadline and says how long that was.
+    /// Advances the clock to the worker's deadline. Returns how long that took.
     fn wait(&mut self) -> Nanos {
         let wait = self.worker.deadline(&self.settings).expect("it waits for something").since(self.now);
         self.tick_after(wait);
@@ -68,7 +68,7 @@ impl Bench {
         self.worker.packet(self.now, self.now, &self.settings, &packet, &mut self.out);
     }
 
-    /// The `number`th DISPATCH of this generation: this task, with bytes of the same handle as the number.
+    /// Delivers the `number`th DISPATCH of this generation: this task, with bytes whose handle is `number`.
     fn dispatch(&mut self, number: u32, sequence: u32, attempt: u16) {
         self.hear(Packet::Dispatch(self.dispatched(number, sequence, attempt)));
     }
@@ -311,7 +311,7 @@ fn a_missing_dispatch_is_written_off_after_four_round_trips_and_run_on_top_when_
     assert_eq!(bench.worker.stats().written_off, 1);
 }
 
-/// The answer to its PROBE lay in the switch for so long, and said that a DISPATCH is missing.
+/// A worker whose PROBE's answer lay in the switch for `stalled` and said that a DISPATCH is missing.
 fn after_a_stall(stalled: Nanos) -> Bench {
     let mut bench = Bench::serving(2);
     bench.wait();

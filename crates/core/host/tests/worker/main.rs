@@ -1,5 +1,5 @@
-//! The worker's machine: what it does in each situation that the protocol names, and in a rack whose network
-//! does what it likes.
+//! Tests of the worker: its behaviour in each situation that the protocol names, and in a rack whose
+//! network loses, repeats and reorders packets.
 
 mod early;
 mod feeds;

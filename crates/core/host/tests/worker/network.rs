@@ -1,6 +1,6 @@
 //! The worker's promises under loss, duplication, reordering, delay, slice moves, switch restarts, crashes
 //! and changing quotas: promise 2 (no task twice in one life), 3 (no more than its quota), 4 (never stuck),
-//! and that every payload's and reply's handle comes back exactly once.
+//! and that each handle of a payload or reply comes back exactly once.
 
 use crate::rack::{RTT, Rack, Scene};
 use proptest::prelude::*;

@@ -6,7 +6,6 @@
 //! for services that compute: one would hold up all.
 
 mod replay;
-mod start;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,9 +21,9 @@ use sluice_net::{ClientOptions, NetError, WorkerOptions};
 use sluice_wire::Nanos;
 
 use crate::processor::{HostCosts, TestbedProcessor};
+use crate::start::ScheduleStart;
 
 pub use replay::Player;
-pub use start::ScheduleStart;
 
 /// How often other threads see how the group stands.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);

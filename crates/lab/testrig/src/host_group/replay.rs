@@ -16,8 +16,8 @@ use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, Payload};
 use sluice_wire::{encode, parse};
 
-use super::ScheduleStart;
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
+use crate::start::ScheduleStart;
 
 /// How long past its deadline the client has to end a task.
 const DRAIN: Nanos = Nanos::from_millis(2_000);

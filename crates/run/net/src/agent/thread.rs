@@ -18,7 +18,7 @@ use super::desk::Desk;
 use super::{AgentOptions, said};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::udp::sys;
+use crate::sys;
 
 /// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
 const LOOKS: u64 = 8;

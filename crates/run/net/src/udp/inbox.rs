@@ -216,7 +216,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::udp::sys;
+    use crate::sys;
 
     /// The wall clock was set back by an hour, and nobody has compared it since.
     #[test]

@@ -9,7 +9,7 @@ use std::ptr;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::name::{Family, Name};
-use super::sys::check;
+use crate::sys::check;
 
 /// The most datagrams per system call.
 pub const BATCH: usize = 64;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::ring::{BATCH, ReceiveRing};
-use super::sys;
+use crate::sys;
 
 /// Bytes of a frame that are looked at: the headers, and what `RoCEv2` writes with one packet.
 const FRAME_BYTES: usize = 4_300;

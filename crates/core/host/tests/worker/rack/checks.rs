@@ -1,4 +1,4 @@
-//! What must hold after each call.
+//! Invariants that are checked after each call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use sluice_wire::{Epoch, Generation, Handle, Nanos, Packet, Reply, ReplyStatus, 
 /// The oracle's memory.
 #[derive(Default)]
 pub(super) struct Checks {
-    /// Tasks that this life ran, with the reply each gave.
+    /// Tasks that ran in this life, each with its reply.
     ran: BTreeMap<(u64, u32), Option<Handle>>,
     payloads: BTreeSet<u32>,
     replies: BTreeSet<u32>,
     issued: Option<((Epoch, Generation), Serial)>,
     renewals: u64,
-    /// From when on the running task may have an early token.
+    /// The earliest time for the running task's early token.
     early_from: Option<Nanos>,
 }
 
 impl Checks {
-    /// The worker process died: what it kept is gone with it.
+    /// The worker process died, and its memory with it.
     pub(super) fn new_life(&mut self) {
         *self = Self::default();
     }

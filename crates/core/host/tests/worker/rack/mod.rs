@@ -1,15 +1,16 @@
-//! A worker, a switch that knows it alone, a controller and a network with faults, in virtual time.
+//! A worker, a switch that knows only this worker, a controller and a network with faults, in virtual time.
 //! Everything follows from the seed.
 //!
-//! The simulator's time and dice, and the real program, but neither its nodes nor one of its fault runs:
+//! This rack uses the simulator's time and dice and the real switch program, but neither its nodes nor its
+//! fault runs, for three reasons:
 //!
-//! - A scenario is drawn from its seed. Here a test states a scene's rates, and one that breaks is made
-//!   smaller until nothing in it can be left out.
-//! - After each call all that is under way is counted, so that no token is missing while load goes on. Fault
-//!   runs look for that at rest, since a rack has more of what may be under way.
-//! - Whoever stands on the nodes says more than twenty things of a host's work, a switch's bytes and how
-//!   packets are kept, which all racks of the simulator have. Of this rack nodes would take the place of some
-//!   sixty lines: what becomes of a worker's actions.
+//! - A fault run draws its scenario from the seed. Here a test states a scene's rates, and a failing scene
+//!   is shrunk until nothing can be left out.
+//! - After each call this rack counts all packets under way, so that no token is missing while the load
+//!   goes on. Fault runs check this only at rest, since a whole rack has more kinds of packets under way.
+//! - The simulator's nodes ask their world for more than twenty things about a host's work, a switch's
+//!   bytes and stored packets. They would replace some sixty lines of this rack: the interpretation of a
+//!   worker's actions.
 
 mod checks;
 mod switch;
@@ -26,16 +27,16 @@ use checks::Checks;
 use switch::Switch;
 
 pub(crate) const RTT: Nanos = Nanos::from_micros(10);
-/// What a fault may add to a packet's way; the worker's idea of a round trip grows with it.
+/// The largest delay that a fault adds to a packet. The worker's estimate of a round trip grows with it.
 const DELAY_MAX: Nanos = Nanos::from_micros(200);
 const START: Serial = Serial(u32::MAX - 7);
 const RPC_MAX: Nanos = Nanos::from_micros(400);
 const LEAD_MAX: Nanos = Nanos::from_micros(15);
-/// Where everything happens but the early tokens, whose clock strikes at a place of its own.
+/// The address of all events except early tokens, which have an address of their own.
 const RACK: Address = Address::node(0);
 const EARLY: Address = Address::node(1);
 
-/// What a run is like; rates in per mille of packets (or, for events, of submissions).
+/// The settings of a run. Rates are per mille of packets, or of submissions for events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     pub(crate) seed: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Scene {
     pub(crate) between_tasks_max: Nanos,
     pub(crate) replies_max: usize,
     pub(crate) load_goes_on: bool,
-    /// With early tokens: by how many per mille estimates are off at most.
+    /// With early tokens: the largest error of estimates, in per mille.
     pub(crate) early: Option<u64>,
 }
 
@@ -86,7 +87,7 @@ enum Event {
         life: u32,
     },
     Submission,
-    /// The stretch of time that a test asked for.
+    /// The end of the time span that a test asked for.
     End,
 }
 
@@ -98,7 +99,7 @@ pub(crate) struct Rack {
     engine: EventEngine<Event, ()>,
     ticks: ClockId,
     early: ClockId,
-    /// Packets between the switch and the worker that are tokens, and that are tasks.
+    /// Tokens on the way to the switch, and tasks on the way to the worker.
     tokens_under_way: usize,
     dispatches_under_way: usize,
     faulty: bool,
@@ -107,9 +108,9 @@ pub(crate) struct Rack {
     worker: Worker,
     life: u32,
     switch: Switch,
-    /// The last grant that the worker must have taken.
+    /// The last grant that the worker must have received.
     applied: WorkerRegistration,
-    /// The largest quota of this generation: a lowered one binds as tokens are spent.
+    /// The largest quota of this generation: a lower one takes effect only as tokens are spent.
     quota_max: u8,
     quota: u8,
     tasks: Vec<(TaskId, Attempt)>,
@@ -147,7 +148,7 @@ impl Rack {
         rack
     }
 
-    /// Faults for a while, then none; then the promises must hold.
+    /// Runs with faults for a while, then without; then checks the promises.
     pub(crate) fn run(&mut self) {
         self.until(Nanos::from_millis(8));
         self.faulty = false;
@@ -165,7 +166,7 @@ impl Rack {
         self.checks.all_handles_came_back(self.worker.stats().table);
     }
 
-    /// How the worker stands.
+    /// The worker's state and counters.
     pub(crate) fn stats(&self) -> WorkerStats {
         self.worker.stats()
     }
@@ -275,7 +276,7 @@ impl Rack {
         (*task, *attempt)
     }
 
-    /// Something that is not the network's: a slice move, a switch restart, a crash, another quota.
+    /// An event outside of the network: a slice move, a switch restart, a crash, or another quota.
     fn disturb(&mut self) {
         if !self.faulty || !self.switch.is_open() {
             return;
@@ -308,7 +309,7 @@ impl Rack {
         self.after(Nanos(wait), Event::Granted { grant, life: self.life });
     }
 
-    /// Calls the worker, does what it asks for, and checks it.
+    /// Calls the worker, carries out its actions, and checks the invariants.
     fn call(&mut self, call: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<Action>)) {
         let mut out = Vec::new();
         call(&mut self.worker, self.now, &self.settings, &mut out);
@@ -342,14 +343,14 @@ impl Rack {
         self.wind();
     }
 
-    /// Sets the clocks to what the worker waits for.
+    /// Sets the timers to the worker's deadlines.
     fn wind(&mut self) {
         let due = |at: Option<Nanos>| at.map_or(Nanos(u64::MAX), |at| at.max(self.now));
         self.engine.set(self.ticks, due(self.worker.deadline(&self.settings)));
         self.engine.set(self.early, due(self.worker.early_at(&self.settings)));
     }
 
-    /// The service says how long it will take, more or less.
+    /// The service states its remaining time, with an error.
     fn expect(&mut self, slot: u64, service: Nanos) {
         let Some(error) = self.scene.early else { return };
         let left = Nanos(service.0 * (1_000 - error + self.dice.below(2 * error + 1)) / 1_000);
@@ -365,7 +366,7 @@ impl Rack {
         }
     }
 
-    /// Puts a packet on the network: half a round trip, and its faults.
+    /// Sends a packet, which travels for half a round trip and may meet a fault.
     fn send(&mut self, packet: Event) {
         let way = Nanos(RTT.0 / 2);
         if !self.faulty {
@@ -393,7 +394,7 @@ impl Rack {
         self.engine.schedule(self.now + wait, RACK, event);
     }
 
-    /// Every token that was issued is parked, on its way, or became a task that is held or on its way.
+    /// Checks that every issued token is parked, on its way, or became a task that is held or on its way.
     fn nothing_is_in_limbo(&self) {
         let stats = self.worker.stats();
         let under_way = self.tokens_under_way + self.dispatches_under_way;

@@ -1,5 +1,5 @@
-//! The switch: the real program with one worker's row, which changes as a controller changes it, and one
-//! client.
+//! The switch: the real program with one client and one worker's row, which changes as a controller would
+//! change it.
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Config, Program, Verdict};
@@ -22,7 +22,7 @@ pub(super) struct Switch {
     program: Box<dyn Program>,
     epoch: Epoch,
     generation: Generation,
-    /// There is none between a restart and the worker's next registration.
+    /// The worker's row. There is none between a restart and the worker's next registration.
     row: Option<WorkerRow>,
     start: Serial,
 }
@@ -34,7 +34,7 @@ impl Switch {
         switch
     }
 
-    /// It knows its client and no worker.
+    /// A switch that knows its client and no worker.
     fn in_life(epoch: Epoch, generation: Generation, start: Serial) -> Self {
         let config = Config {
             workers: WORKER.0 + 1,
@@ -72,7 +72,7 @@ impl Switch {
         self.row.is_some_and(|row| row.open)
     }
 
-    /// Tokens that may still meet a task.
+    /// How many parked tokens can still meet a task.
     pub(super) fn parked(&self) -> u32 {
         let tokens = self.program.parked(SLICE).tokens;
         tokens.iter().filter(|(_, generation)| *generation == self.generation).count() as u32
@@ -86,13 +86,13 @@ impl Switch {
         self.set(self.row.map(|row| WorkerRow { open: false, ..row }));
     }
 
-    /// Opens the next generation; tokens of the old one are stale.
+    /// Opens the next generation; tokens of the old generation become stale.
     pub(super) fn reopen(&mut self) {
         self.generation.0 += 1;
         self.open();
     }
 
-    /// Another life of the switch: nothing is left, and no worker is known. Generations start anew.
+    /// Restarts the switch: its memory is empty, it knows no worker, and generations start anew.
     pub(super) fn restart(&mut self) {
         *self = Self::in_life(Epoch(self.epoch.0 + 1), Generation(1), self.start);
     }
@@ -103,12 +103,12 @@ impl Switch {
         }
     }
 
-    /// What the worker hears of its packet.
+    /// Handles a worker's packet; returns the answer to the worker.
     pub(super) fn packet(&mut self, now: Nanos, packet: Packet) -> Option<Packet> {
         self.arrive(now, Arrival::Wire { from: WORKER_AT, packet, room: true })
     }
 
-    /// What it hears of a client's task.
+    /// Handles a client's task; returns the packet for the worker.
     pub(super) fn submit(&mut self, now: Nanos, task: TaskId, attempt: Attempt) -> Option<Packet> {
         let payload = Payload { len: 100, inline: [0; 8], handle: Handle::NONE };
         let submit =
@@ -138,7 +138,8 @@ impl Switch {
         self.program.table(TableOp::SetWorker(WORKER, row));
     }
 
-    /// One key per epoch, so that a worker of the old generation is answered and one of the old epoch is not.
+    /// One key for each epoch: the switch answers a worker of an old generation, but not one of an old
+    /// epoch.
     const fn key(&self) -> Key {
         Key(self.epoch.0 << 16 | 3)
     }

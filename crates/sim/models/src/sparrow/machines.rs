@@ -1,70 +1,70 @@
-//! Sparrow: schedulers in software that know nothing of workers' queues and ask for less than they seem to
-//! (Ousterhout et al., 2013; Draconis' slides hold their switch to it).
+//! Sparrow: software schedulers that know nothing about workers' queues (Ousterhout et al., 2013). The
+//! slides of Draconis compare their switch with it.
 //!
-//! A job of m tasks reserves places at d · m workers, all at once (*batch sampling*). A reservation waits in
-//! its worker's queue like a task; when its turn comes, the worker asks for the task, and the job's first
-//! workers to ask get one each (*late binding*). Once the last is given, the reservations that still stand
-//! are taken back (*proactive cancellation*). Whoever asked too late hears that nothing is left.
+//! For a job of m tasks the scheduler reserves places at d · m workers, all at once (*batch sampling*). A
+//! reservation waits in its worker's queue like a task. When its turn comes, the worker asks for the task,
+//! and the job's first workers to ask get one each (*late binding*). Once the last task was given out, the
+//! scheduler takes back the remaining reservations (*proactive cancellation*). A worker that asks too late
+//! hears that no task is left.
 //!
-//! Both ends are here without I/O: [`SparrowScheduler`] and a worker's [`Reservations`]. Left out: placement
-//! constraints, fair shares, and faults: messages are taken to arrive, as over the paper's connections, and
-//! nobody dies.
+//! Both ends are here without I/O: [`SparrowScheduler`] and a worker's [`Reservations`]. Left out:
+//! placement constraints, fair shares, and faults. Every message arrives, as over the paper's connections,
+//! and no process dies.
 
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec::Vec;
+use std::collections::{BTreeMap, VecDeque};
 
 /// One of a scheduler's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct JobId(pub u64);
+pub(super) struct JobId(pub(super) u64);
 
-/// What a scheduler tells a worker.
+/// A message from a scheduler to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToWorker<T> {
-    /// A place in its queue, for a task of this job.
+pub(super) enum ToWorker<T> {
+    /// Reserves a place in the worker's queue for a task of this job.
     Reserve(JobId),
-    /// The task that it asked for.
+    /// The task that the worker asked for.
     Run(T),
-    /// The job that it asked for has no task left.
+    /// The job has no task left.
     Nothing,
-    /// It need not ask for this job.
+    /// Takes a reservation of this job back.
     Cancel(JobId),
 }
 
-/// A scheduler: its jobs, and whom it asked for them.
+/// A scheduler: its jobs, and the workers whose places it reserved.
 #[derive(Debug)]
-pub struct SparrowScheduler<T> {
+pub(super) struct SparrowScheduler<T> {
     workers: u32,
     probes: u8,
     cancels: bool,
     jobs: BTreeMap<JobId, Job<T>>,
     next: u64,
-    /// All workers, shuffled in place as reservations draw them; a job begins with the order that the last
-    /// one left.
+    /// All workers in a random order: each draw of a reservation swaps two, and the next job continues with
+    /// this order.
     order: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Job<T> {
     tasks: VecDeque<T>,
-    /// The workers whose reservations stand.
+    /// The workers that hold a reservation.
     reserved: Vec<u32>,
 }
 
 impl<T> SparrowScheduler<T> {
-    /// One that reserves so many places a task, at least one, among so many workers; and whether it takes
-    /// back those that it no longer needs.
+    /// A scheduler among `workers` workers that reserves `probes` places for each task, at least one.
+    /// `cancels` says whether it takes back reservations that it no longer needs.
     ///
     /// # Panics
     /// If there is no worker.
-    pub fn new(workers: u32, probes: u8, cancels: bool) -> Self {
+    pub(super) fn new(workers: u32, probes: u8, cancels: bool) -> Self {
         assert!(workers > 0, "nobody to ask");
         let order = (0..workers).collect();
         Self { workers, probes: probes.max(1), cancels, jobs: BTreeMap::new(), next: 0, order }
     }
 
-    /// A job comes. `below` draws a number below its argument. No worker gets a second place of a job
-    /// before all have one.
-    pub fn submit(
+    /// Takes a job. `below` draws a random number below its argument. No worker gets a second reservation
+    /// of a job before all workers have one.
+    pub(super) fn submit(
         &mut self,
         tasks: impl IntoIterator<Item = T>,
         mut below: impl FnMut(u64) -> u64,
@@ -87,8 +87,8 @@ impl<T> SparrowScheduler<T> {
         self.jobs.insert(id, Job { tasks, reserved });
     }
 
-    /// A reservation's turn has come at its worker, which asks for its task.
-    pub fn asked(&mut self, id: JobId, worker: u32, out: &mut Vec<(u32, ToWorker<T>)>) {
+    /// A worker asks for the task of a reservation whose turn has come.
+    pub(super) fn asked(&mut self, id: JobId, worker: u32, out: &mut Vec<(u32, ToWorker<T>)>) {
         let Some(job) = self.jobs.get_mut(&id) else { return out.push((worker, ToWorker::Nothing)) };
         if let Some(at) = job.reserved.iter().position(|reserved| *reserved == worker) {
             job.reserved.swap_remove(at);
@@ -105,16 +105,17 @@ impl<T> SparrowScheduler<T> {
         }
     }
 
-    /// Tasks that no worker has asked for yet.
-    pub fn waiting(&self) -> usize {
+    /// How many tasks no worker has asked for yet.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
         self.jobs.values().map(|job| job.tasks.len()).sum()
     }
 }
 
-/// A worker's queue: reservations, first come, first served. `S` names a scheduler.
+/// A worker's queue of reservations, first come, first served. `S` names a scheduler.
 #[derive(Clone, Debug)]
-pub struct Reservations<S> {
-    queue: VecDeque<(S, JobId)>,
+pub(super) struct Reservations<S> {
+    pub(super) queue: VecDeque<(S, JobId)>,
 }
 
 impl<S> Default for Reservations<S> {
@@ -124,31 +125,21 @@ impl<S> Default for Reservations<S> {
 }
 
 impl<S: Copy + PartialEq> Reservations<S> {
-    /// One more, behind the others.
-    pub fn reserve(&mut self, scheduler: S, job: JobId) {
+    /// Appends a reservation.
+    pub(super) fn reserve(&mut self, scheduler: S, job: JobId) {
         self.queue.push_back((scheduler, job));
     }
 
-    /// One of this job is taken back, if it has not been asked for.
-    pub fn cancel(&mut self, scheduler: S, job: JobId) {
+    /// Removes a reservation of this job, unless the worker already asked for its task.
+    pub(super) fn cancel(&mut self, scheduler: S, job: JobId) {
         if let Some(at) = self.queue.iter().position(|reserved| *reserved == (scheduler, job)) {
             self.queue.remove(at);
         }
     }
 
-    /// The one whose turn it is: its scheduler is to be asked.
-    pub fn next_turn(&mut self) -> Option<(S, JobId)> {
+    /// Takes the reservation whose turn it is; the worker then asks its scheduler.
+    pub(super) fn next_turn(&mut self) -> Option<(S, JobId)> {
         self.queue.pop_front()
-    }
-
-    /// How many stand.
-    pub fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// Whether none does.
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
     }
 }
 
@@ -212,6 +203,6 @@ mod tests {
         queue.cancel('t', JobId(2));
         let turns: Vec<u64> = core::iter::from_fn(|| queue.next_turn()).map(|(_, job)| job.0).collect();
         assert_eq!(turns, [0, 2, 3]);
-        assert!(queue.is_empty());
+        assert!(queue.queue.is_empty());
     }
 }

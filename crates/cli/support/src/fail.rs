@@ -1,8 +1,6 @@
 //! How a command ends when it does not end well: one line that says what, why and what next, and an exit
 //! code.
 
-mod report;
-
 use std::fmt;
 
 use serde_json::json;
@@ -14,9 +12,9 @@ pub type Outcome<T> = Result<T, Failure>;
 /// Why a command did not end well.
 #[derive(Debug)]
 pub struct Failure {
-    kind: Kind,
-    message: String,
-    result_shown: bool,
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) result_shown: bool,
 }
 
 impl Failure {
