@@ -1,8 +1,8 @@
-//! What happens next: by time, then by order of entry.
+//! A queue of events: by time, then by order of entry.
 
 use sluice_wire::Nanos;
 
-/// When something happens, and its place among what was entered: no two are alike.
+/// The time of an event and its position in the order of entry; no two events have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) at: Nanos,
@@ -10,21 +10,21 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// After everything else.
+    /// Later than every event.
     pub(crate) const NEVER: Self = Self { at: Nanos(u64::MAX), order: u64::MAX };
 
     pub(crate) const fn new(at: Nanos, order: u64) -> Self {
         Self { at, order }
     }
 
-    /// One number to compare by, so that a comparison needs no branch.
+    /// The time and position as one number, so that a comparison needs no branch.
     #[inline]
     pub(crate) const fn key(self) -> u128 {
         (self.at.0 as u128) << 64 | self.order as u128
     }
 }
 
-/// Children of a place in the heap: four halve its depth.
+/// Children of a node of the heap: with four its depth is half of a binary heap's.
 const ARITY: usize = 4;
 
 /// Events in the order in which they happen.
@@ -38,7 +38,7 @@ impl<E> EventQueue<E> {
         Self { heap: Vec::new() }
     }
 
-    /// No two events have the same moment: whoever enters them counts.
+    /// Enters an event. No two events may have the same moment: the caller counts entries.
     #[inline]
     pub(crate) fn enter(&mut self, moment: Moment, event: E) {
         let mut place = self.heap.len();
@@ -53,7 +53,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// When the next event happens.
+    /// The moment of the next event.
     #[inline]
     pub(crate) fn first(&self) -> Moment {
         self.heap.first().map_or(Moment::NEVER, |(moment, _)| *moment)

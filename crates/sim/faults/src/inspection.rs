@@ -1,5 +1,5 @@
-//! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks
-//! in hand.
+//! Checks from outside, while a run goes on and when it rests: the tokens in the switch against the tasks
+//! at workers.
 
 use sluice_host::worker::Worker;
 use sluice_wire::registrations::WorkerRegistration;
@@ -9,10 +9,10 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 use super::limits::{PROBE_LONGEST, START};
 use super::rack::Rack;
 
-/// How far a retrieve pointer may run ahead before it is put right, and how many polls come meanwhile.
+/// How far a retrieve pointer may run ahead: until it is put right, plus the polls that come meanwhile.
 const AHEAD_MAX: u32 = (1 << 16) + 1_024;
 
-/// The rule of the clock: after a tick a machine's deadline is none, or later.
+/// Checks the rule of the clock: after a tick a machine's deadline is none, or later than now.
 pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {
     match next.filter(|next| *next <= now) {
         Some(next) => Err(format!("the clock: a tick of {who} leaves {} ns due", next.0)),
@@ -21,8 +21,8 @@ pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Resu
 }
 
 impl Rack<'_> {
-    /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said
-    /// to end.
+    /// Promise 3: checks what the switch holds, the tasks that the worker holds, and the told end of its
+    /// running task.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
         let quota = u32::from(self.workers[worker].quota_highest);
         let (Some(machine), Some(grant)) = (self.workers[worker].machine(), self.workers[worker].grant)
@@ -35,7 +35,7 @@ impl Rack<'_> {
         }
         self.inspect_silence(worker)?;
         if let Feed::Pushed { .. } = self.scenario.program.traits().feed {
-            // Nothing bounds it but the worker's own room.
+            // Only the worker's own room bounds pushed tasks.
             return Ok(());
         }
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
@@ -65,8 +65,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes
-    /// where these have rings of their own, and one for each worker whose poll may carry one.
+    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, plus one for each worker
+    /// whose poll may carry one. If classes have rings of their own, this holds for each class.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
             let carried = if self.scenario.program.traits().carries_waiting { self.workers.len() } else { 0 };
@@ -87,7 +87,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: a pointer that idle polls move on stays near what was added.
+    /// Promise 6: a pointer that idle polls advance stays near the tasks that were added.
     fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
         let program = &self.scenario.program;
         if !matches!(program.traits().feed, Feed::Polls { .. }) || program.traits().kinds > 1 {
@@ -102,7 +102,7 @@ impl Rack<'_> {
         }
     }
 
-    /// Promises 5 and 6: bytes are kept for what is held, and for nothing else; no queue outgrows its ring.
+    /// Promises 5 and 6: bytes are kept only for tasks that are held, and no queue outgrows its ring.
     pub(super) fn inspect_bytes(&mut self) -> Result<(), String> {
         for (worker, node) in self.workers.iter().enumerate() {
             let Some(stats) = node.machine().map(Worker::stats) else { continue };
@@ -120,7 +120,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: with nothing to do, every worker is ready for tasks, and nothing else is left.
+    /// Promise 4: without tasks, every worker is ready for tasks, and nothing else is left.
     pub(super) fn inspect_at_rest(&mut self) -> Result<(), String> {
         let slab = self.switch.slab.len();
         if slab > 0 {
@@ -139,7 +139,8 @@ impl Rack<'_> {
         }
     }
 
-    /// Every worker's whole quota is parked, of a patient one's at least one token, and nothing else is.
+    /// Checks that every worker's whole quota is parked (at least one token of a patient worker), and
+    /// nothing else.
     fn inspect_parked(&mut self) -> Result<(), String> {
         if let Some(cores) = self.scenario.cores {
             self.inspect_room_at_rest(&cores)?;
@@ -166,8 +167,8 @@ impl Rack<'_> {
         }
     }
 
-    /// How many of a worker's tokens are parked at rest, at the least: all, but that cores' room is a
-    /// server's and not a lane's.
+    /// How many tokens of a worker are parked at rest, at least. With many cores the room is a server's and
+    /// not a lane's.
     fn parked_at_least(&self, worker: usize) -> u32 {
         let quota = u32::from(self.scenario.quotas[worker]);
         match self.scenario.cores {
@@ -177,7 +178,7 @@ impl Rack<'_> {
         }
     }
 
-    /// The switch knows the worker by the registration that the worker holds.
+    /// Checks that the switch knows the worker by the registration that the worker holds.
     fn inspect_registration(&mut self, worker: usize) -> Result<(), String> {
         match self.parked_of(worker) {
             Some(_) => Ok(()),
@@ -185,13 +186,13 @@ impl Rack<'_> {
         }
     }
 
-    /// Tokens of a worker that lives that are parked in the switch, if it is registered there.
+    /// How many tokens of a running worker are parked in the switch; `None` if it is not registered there.
     pub(super) fn parked_of(&mut self, worker: usize) -> Option<u32> {
         let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives())?;
         self.parked(grant.worker, grant)
     }
 
-    /// Tokens of this registration that are parked in the switch.
+    /// How many tokens of this registration are parked in the switch.
     pub(super) fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
         let epoch = self.switch.epoch();
         let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
@@ -207,7 +208,7 @@ impl Rack<'_> {
         self.slice_state(slice).map_or(0, |state| state.balance)
     }
 
-    /// How many tasks wait in the class where most do.
+    /// How many tasks wait in the class where most wait.
     fn longest(&mut self, slice: usize) -> i32 {
         self.slice_state(slice).map_or(0, |state| state.tasks_out.behind(state.tasks_in) as i32)
     }

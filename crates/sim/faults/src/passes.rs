@@ -1,5 +1,5 @@
-//! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), who goes
-//! first (`order`, `labels`), and how old tasks are and how much goes round (`reckoning`).
+//! A pass of the switch, with the checks before and after it: which tokens are admitted (`gate`), the order
+//! of tasks (`order`, `labels`), the age of tasks and the number of recirculating packets (`reckoning`).
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
@@ -46,9 +46,9 @@ impl Rack<'_> {
         Ok(Some(verdict))
     }
 
-    /// How many tokens were ever granted to this worker, and how many entered each slice's ring. It is looked
-    /// at for those alone that are kept out: workers that poll do hardly anything else, and what a poll costs
-    /// is what a run takes.
+    /// How many tokens of this worker were ever granted, and how many entered each slice's ring. Read only
+    /// for workers whose tokens may not be admitted: polls are most of a run, so their cost decides how
+    /// long a run takes.
     fn let_in(&mut self, (worker, _): Bearer) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
         let Some(program) = &mut self.switch.program else { return (None, [None; SLICES]) };
         let granted = match program.table(TableOp::ReadWorker(worker)) {
@@ -64,7 +64,7 @@ impl Rack<'_> {
     }
 }
 
-/// What waits in the queue that had no room; nothing if that was not why.
+/// The tasks that wait in the queue that had no room; empty if the REJECT had another reason.
 fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
     match program.table(TableOp::ReadType(reject.task_type)) {
         TableAnswer::Type(Some(slice)) if reject.reason == RejectReason::QueueFull => {
@@ -74,7 +74,7 @@ fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
     }
 }
 
-/// Whose token comes to the queue with this arrival.
+/// The worker and generation of the token that this arrival brings to the queue.
 fn bearer(arrival: &Arrival) -> Option<Bearer> {
     match arrival {
         Arrival::Wire { packet: Packet::Token(token), .. } => Some((token.worker, token.generation)),
@@ -86,7 +86,7 @@ fn bearer(arrival: &Arrival) -> Option<Bearer> {
     }
 }
 
-/// Who hears how its counters stand.
+/// The worker that this verdict tells its counters.
 fn told_counters(verdict: &Verdict) -> Option<Bearer> {
     match verdict {
         Verdict::Send { packet: Packet::Answer(answer), .. } if answer.counters.is_some() => {
@@ -96,7 +96,7 @@ fn told_counters(verdict: &Verdict) -> Option<Bearer> {
     }
 }
 
-/// Whose token a task met.
+/// The worker whose token a task met.
 const fn dispatched(verdict: &Verdict) -> Option<Bearer> {
     match verdict {
         Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {

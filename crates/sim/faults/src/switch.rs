@@ -1,4 +1,4 @@
-//! The switch's process: its program and life, and the bytes that it keeps.
+//! The switch's process: its program, its epoch, and the bytes that it keeps.
 
 mod side;
 
@@ -22,21 +22,21 @@ use super::servers::Servers;
 pub(super) struct SwitchNode {
     pub(super) program: Option<Box<dyn Program>>,
     pub(super) life: u32,
-    /// Its thread stands still until then.
+    /// Until this time its thread stands still.
     pub(super) stalled_until: Nanos,
-    /// The most tasks that each slice's row has allowed to wait.
+    /// The most tasks that each slice's row has ever allowed to wait.
     pub(super) limits: [u32; SLICES],
-    /// Whose tokens may come in.
+    /// Which workers' tokens may be admitted.
     pub(super) gate: Gate,
-    /// Who should go first.
+    /// The check of the order of tasks and tokens.
     pub(super) order: Precedence,
-    /// The same where not all serve all.
+    /// The same check for programs with labels.
     pub(super) fairness: Fairness,
-    /// What came, and what goes round.
+    /// The counts of arrivals and of recirculating packets.
     pub(super) reckoning: SwitchLife,
-    /// What came meanwhile, and when.
+    /// Packets that arrived while it stood still, with their times.
     pub(super) unread: Vec<(Nanos, Event)>,
-    /// The large payloads that wait in its slab.
+    /// The large payloads in its slab.
     pub(super) slab: Bytes,
     choice: Choice,
     config: Config,
@@ -104,7 +104,7 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
     choice.build(Config { epoch: Epoch(life), ..config })
 }
 
-/// What is remembered of an arrival: its bytes, and for the story who sent it, and which task it is about.
+/// The context of an arrival: its bytes, and for the replay its sender and its task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
@@ -113,6 +113,6 @@ pub(super) struct ArrivalContext {
 }
 
 impl ArrivalContext {
-    /// Nothing that belongs to it, and nobody's task.
+    /// No bytes, no sender, no task.
     pub(super) const NOTHING: Self = Self { bytes: Handle::NONE, from: None, task: None };
 }
