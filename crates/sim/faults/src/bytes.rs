@@ -1,13 +1,13 @@
 //! The bytes that a driver keeps for its machine: each handle is given out once, and comes back once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::{Handle, Payload};
 
 /// Payloads by the handles under which the machine knows them.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
-    kept: HashMap<Handle, Payload>,
+    kept: BTreeMap<Handle, Payload>,
     given: u32,
 }
 

@@ -5,7 +5,7 @@
 //! let in, also none that a sweep carries, and what the worker hears of its counters is not final. All later
 //! steps rest on that.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, WorkerId};
@@ -15,7 +15,7 @@ pub(super) type Bearer = (WorkerId, Generation);
 /// The generation of each worker whose tokens are let in.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    open: HashMap<WorkerId, Generation>,
+    open: BTreeMap<WorkerId, Generation>,
 }
 
 impl Gate {

@@ -3,7 +3,7 @@
 //! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
 //! right if it is its task's.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_host::PART_BYTES;
 use sluice_wire::{Handle, INLINE_BYTES, Payload};
@@ -12,7 +12,7 @@ use sluice_wire::{Handle, INLINE_BYTES, Payload};
 pub(super) const FIRST_BYTES: u16 = 1_400;
 
 /// The pieces of each task in a worker's memory.
-pub(super) type Pieces = HashMap<Handle, Vec<Handle>>;
+pub(super) type Pieces = BTreeMap<Handle, Vec<Handle>>;
 
 /// What a task of this descriptor consists of.
 pub(super) const fn content(descriptor: [u8; INLINE_BYTES]) -> Handle {

@@ -1,5 +1,7 @@
 //! The rack: all machines, what is under way between them, and the clock.
 
+use std::mem;
+
 use sluice_events::dice::Dice;
 use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
@@ -333,10 +335,16 @@ impl<'t> Rack<'t> {
 
     /// The periodic look at what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
-        (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
-        self.inspect_room()?;
-        self.inspect_bytes()?;
-        self.inspect_queues()?;
+        let is_unseen = |worker: &WorkerProcess| worker.held_when_seen.is_none();
+        let happened = self.switch.is_unseen || self.workers.iter().any(is_unseen);
+        if happened {
+            (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+            self.inspect_room()?;
+        }
+        self.inspect_clients()?;
+        if mem::take(&mut self.switch.is_unseen) {
+            self.inspect_queues()?;
+        }
         self.after(Nanos(20_000), Event::Inspect);
         Ok(())
     }

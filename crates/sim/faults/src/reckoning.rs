@@ -1,12 +1,13 @@
 //! What is reckoned beside the switch's passes: how old each task is that leaves (2), how much goes round,
 //! and how far a pointer runs ahead of what came (6).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
-use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskId, TaskJob};
+use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskJob};
 
 use super::limits::SLICES;
+use super::oracle::{TaskKey, key};
 
 /// Times in the switch are cut to whole ticks, and spans rounded up.
 const SLACK: u32 = 2;
@@ -18,7 +19,7 @@ const ROUNDS_OF_WORKER: u32 = 16;
 #[derive(Debug, Default)]
 pub(super) struct SwitchLife {
     /// When tries came that may be in the switch, and how old they were.
-    came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
+    came: BTreeMap<(TaskKey, Attempt), (Nanos, Age)>,
     /// How many tasks ever came.
     pub(super) tasks: u32,
     going_round: u32,
@@ -80,13 +81,13 @@ impl SwitchLife {
     fn enters(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
         self.tasks += 1;
         if !is_refused {
-            self.came.insert((task.task, task.attempt), (now, task.age));
+            self.came.insert((key(task.task), task.attempt), (now, task.age));
         }
     }
 
     /// Promise 2: who runs a task hears of all its time.
     fn leaves(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
-        let Some((at, age)) = self.came.remove(&(task.task, task.attempt)) else { return Ok(()) };
+        let Some((at, age)) = self.came.remove(&(key(task.task), task.attempt)) else { return Ok(()) };
         let least = age.plus(now.since(at));
         if task.age.0.saturating_add(SLACK) >= least.0 {
             return Ok(());

@@ -44,6 +44,8 @@ pub(super) struct WorkerProcess {
     /// How many tasks came too late before the packet in hand.
     late: u64,
     pub(super) early: EarlyBook,
+    /// How many tasks it held when it was last looked at; none if something has come to it since.
+    pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
 }
@@ -67,6 +69,7 @@ impl WorkerProcess {
             core: Core::default(),
             late: 0,
             early: EarlyBook::default(),
+            held_when_seen: None,
             rejoins: 0,
         }
     }
@@ -74,6 +77,7 @@ impl WorkerProcess {
     /// The process is gone, with everything in it.
     pub(super) fn stop(&mut self) {
         self.node = None;
+        self.held_when_seen = None;
         self.life = 0;
         self.core = Core::default();
     }

@@ -49,6 +49,9 @@ use work::{RunEnd, Sender, Work};
 
 use crate::agent::Sample;
 
+/// A deadline of nobody.
+const NEVER: Nanos = Nanos(u64::MAX);
+
 /// One worker's state: under 200 bytes until its first task, however many tokens are parked.
 #[derive(Debug)]
 pub struct Worker {
@@ -263,7 +266,11 @@ impl Worker {
         let fetch = self.work.as_ref().and_then(|work| work.fetch_deadline());
         let end = self.nothing_comes_after(settings);
         let gap = self.window.gap_since().map(|since| since + self.reorder_time(settings));
-        [probe, poll, gap, evict, fetch, end].into_iter().flatten().min()
+        let first = [probe, poll, gap, evict, fetch, end].iter().fold(NEVER, |first, due| {
+            let due = due.unwrap_or(NEVER);
+            if due < first { due } else { first }
+        });
+        (first < NEVER).then_some(first)
     }
 
     /// The switch cannot be reached, or another life of it was heard of elsewhere: asks for a new

@@ -48,6 +48,7 @@ impl Rack<'_> {
             *limit = row.limit.max(*limit);
         }
         let answer = program.table(op);
+        (self.switch.queues, self.switch.is_unseen) = (None, true);
         self.switch.gate.written(&op);
         // Its state folder.
         self.switch.config.term = program.shape().term;
