@@ -90,11 +90,18 @@ impl<E> EventQueue<E> {
     fn sink(&mut self, entry: (Moment, u32)) {
         let mut place = 0;
         loop {
-            let first = place * ARITY + 1;
-            let children = first..(first + ARITY).min(self.heap.len());
-            let child = children.min_by_key(|child| self.key(*child));
-            let Some(child) = child.filter(|child| self.key(*child) < entry.0.key()) else { break };
-            self.heap[place] = self.heap[child];
+            let first = (place * ARITY + 1).min(self.heap.len());
+            let children = &self.heap[first..(first + ARITY).min(self.heap.len())];
+            let (mut child, mut least) = (place, entry);
+            for (at, other) in (first..).zip(children) {
+                if other.0.key() < least.0.key() {
+                    (child, least) = (at, *other);
+                }
+            }
+            if child == place {
+                break;
+            }
+            self.heap[place] = least;
             place = child;
         }
         self.heap[place] = entry;

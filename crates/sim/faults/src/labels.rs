@@ -47,12 +47,8 @@ impl Hands {
     /// What a worker's labels are called.
     pub(super) fn names_of(&self, worker: usize) -> Vec<String> {
         let has = self.has.get(worker).copied().unwrap_or_default();
-        names()
-            .into_iter()
-            .enumerate()
-            .filter(|(bit, _)| has.have(Labels(1 << bit)))
-            .map(|(_, name)| name)
-            .collect()
+        let own = NAMES.iter().enumerate().filter(|(bit, _)| has.have(Labels(1 << bit)));
+        own.map(|(_, name)| (*name).to_owned()).collect()
     }
 
     /// What a task needs, its type's needs included.
@@ -86,8 +82,10 @@ impl Hands {
 }
 
 /// The labels of all runs.
+const NAMES: [&str; 2] = ["gpu", "ssd"];
+
 pub(super) fn names() -> Vec<String> {
-    vec!["gpu".to_owned(), "ssd".to_owned()]
+    NAMES.map(str::to_owned).to_vec()
 }
 
 /// What is looked at beside each pass.

@@ -3,7 +3,7 @@
 use std::mem;
 
 use sluice_events::dice::Dice;
-use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
+use sluice_events::{Address, ClockId, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
@@ -28,6 +28,9 @@ use super::workers::{WorkerProcess, worker_settings};
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
+
+/// How often the promises that hold at every moment are looked at.
+const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
 
 /// Where the lines of a replay go.
 pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
@@ -58,6 +61,8 @@ pub(super) struct Rack<'t> {
     pub(super) oracle: Oracle,
     /// What the story calls tasks.
     pub(super) names: Names,
+    /// Strikes when promises are to be looked at.
+    inspections: ClockId,
     /// Before that time nobody rests, as far as is known.
     rests_from: Nanos,
     trace: Trace<'t>,
@@ -84,9 +89,11 @@ impl Scene for Rack<'_> {
 impl<'t> Rack<'t> {
     pub(super) fn new(kind: &RackKind, seed: u64, trace: Trace<'t>) -> Self {
         let scenario = Scenario::of(kind, seed);
+        let mut world = World::new(Network::new(seed, scenario.rates.clone()));
         let mut rack = Self {
             seed,
-            world: World::new(Network::new(seed, scenario.rates.clone())),
+            inspections: world.engine.clock(SCENE),
+            world,
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
@@ -190,7 +197,7 @@ impl<'t> Rack<'t> {
             self.remind(at, Event::Order(order));
         }
         self.remind(FAULTS_END, Event::FaultsEnd);
-        self.remind(Nanos(20_000), Event::Inspect);
+        self.world.engine.set(self.inspections, INSPECT_EVERY);
         self.remind(REST, Event::Rest);
         self.remind(END, Event::Close);
     }
@@ -200,7 +207,8 @@ impl<'t> Rack<'t> {
             let event = match what {
                 WorldEvent::Mail(mail) => Event::Mail(at, mail),
                 WorldEvent::Scheduled(event) => event,
-                WorldEvent::Timer | WorldEvent::Clock => continue,
+                WorldEvent::Clock => Event::Inspect,
+                WorldEvent::Timer => continue,
             };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
@@ -345,7 +353,7 @@ impl<'t> Rack<'t> {
         if mem::take(&mut self.switch.is_unseen) {
             self.inspect_queues()?;
         }
-        self.after(Nanos(20_000), Event::Inspect);
+        self.world.engine.set(self.inspections, self.world.now + INSPECT_EVERY);
         Ok(())
     }
 }

@@ -16,8 +16,8 @@ use super::replay_log::Who;
 const CALLS_TO_FORMER: u64 = 200;
 
 impl Seat {
-    fn is_superseded(&self, now: Nanos) -> bool {
-        self.controller.as_ref().is_some_and(|c| c.view(now).link == LinkState::Superseded)
+    fn is_superseded(&self) -> bool {
+        self.controller.as_ref().is_some_and(|of| of.link_state() == LinkState::Superseded)
     }
 }
 
@@ -62,7 +62,7 @@ impl Rack<'_> {
 
     /// The controller before looks whom the switch obeys, until one of the two knows that it is not the one.
     pub(super) fn former_looks(&mut self) {
-        if self.brain.seat.is_superseded(self.world.now)
+        if self.brain.seat.is_superseded()
             && let Some(former) = &mut self.brain.former
         {
             std::mem::swap(&mut self.brain.seat, former);
@@ -83,6 +83,6 @@ impl Rack<'_> {
 
     /// Whether there is a controller before that has not heard that the switch obeys another.
     fn former_believes(&self) -> bool {
-        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.world.now))
+        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded())
     }
 }
