@@ -16,7 +16,7 @@ use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
 use super::kind::RackKind;
-use super::limits::{END, FAULTS_END, REST, SUBMIT_END};
+use super::limits::{END, FAULTS_END, LEASE, REST, SUBMIT_END};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
@@ -31,6 +31,10 @@ const BEGINNING: Nanos = Nanos(1_000);
 
 /// How often the promises that hold at every moment are looked at.
 const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
+
+/// How long three of four runs go on once everything rests: three leases, and six of the longest intervals
+/// between probes.
+const CALM: Nanos = Nanos(3 * LEASE.0);
 
 /// Where the lines of a replay go.
 pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
@@ -338,7 +342,11 @@ impl<'t> Rack<'t> {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }
-        self.inspect_at_rest()
+        self.inspect_at_rest()?;
+        if !self.seed.is_multiple_of(4) {
+            self.after(CALM, Event::Close);
+        }
+        Ok(())
     }
 
     /// The periodic look at what must hold at every moment.
