@@ -153,7 +153,8 @@ impl Scenario {
 
     /// The workers in the process of this worker: itself, or all lanes of its server.
     pub(super) fn process_of(&self, worker: usize) -> Range<usize> {
-        let lanes = self.cores.map_or(1, |cores| cores.lanes_of_server(self.slices));
+        let Some(cores) = self.cores else { return worker..worker + 1 };
+        let lanes = cores.lanes_of_server(self.slices);
         let first = worker - worker % lanes;
         first..(first + lanes).min(self.workers)
     }
