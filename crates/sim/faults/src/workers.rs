@@ -41,8 +41,6 @@ pub(super) struct WorkerProcess {
     /// Tasks in hand that came after they were given up for lost.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) core: Core,
-    /// How many tasks came too late before the packet in hand.
-    late: u64,
     pub(super) early: EarlyBook,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
@@ -65,7 +63,6 @@ impl WorkerProcess {
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             core: Core::default(),
-            late: 0,
             early: EarlyBook::default(),
             rejoins: 0,
         }
