@@ -10,7 +10,6 @@
 use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant, ServerHello};
 use sluice_events::dice::Dice;
 use sluice_host::rdma::WriterEnd;
-use sluice_nodes::WorkerSide;
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Psn, ServerId};
 

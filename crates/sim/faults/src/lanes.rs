@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use sluice_events::PacketId;
 use sluice_host::worker::{Action, Lanes, WorkerSettings};
-use sluice_nodes::{TaskRun, WorkerSide};
+use sluice_nodes::TaskRun;
 use sluice_wire::{Nanos, Packet};
 
 use super::cores::{CoreTask, CoresScenario, ServerCores};
@@ -43,12 +43,12 @@ impl Rack<'_> {
         let answers = self.with_lanes(worker, |lanes, settings, out| {
             lanes.packet(lane, (at, arrived), settings, &packet, out)
         });
-        self.worker_acts(worker, process.start, at)?;
+        self.worker_acts(worker, at)?;
         if let (Some(other), Packet::Dispatch(dispatch)) = (answers, &packet) {
             self.with_lanes(worker, |lanes, settings, out| {
                 lanes.answer_repeat(other, arrived, settings, dispatch, out);
             });
-            self.worker_acts(process.start + other, process.start, at)?;
+            self.worker_acts(process.start + other, at)?;
         }
         self.settle_lanes(worker)
     }
@@ -76,7 +76,7 @@ impl Rack<'_> {
         self.with_lanes(worker, |lanes, settings, out| {
             lanes.finished(worker - first, now, settings, (slot, run.started), answer, out);
         });
-        self.worker_acts(worker, first, now)?;
+        self.worker_acts(worker, now)?;
         self.settle_lanes(worker)
     }
 
@@ -93,15 +93,15 @@ impl Rack<'_> {
         for lane in process.clone() {
             let of_server = lane - process.start;
             self.with_lanes(worker, |lanes, settings, out| lanes.fetch_due(of_server, now, settings, out));
-            self.worker_acts(lane, process.start, now)?;
+            self.worker_acts(lane, now)?;
         }
         self.share_room(&cores, worker);
         for lane in process.clone() {
-            self.ticks(lane, process.start, now)?;
+            self.ticks(lane, now)?;
         }
         self.cores_begin(worker)?;
         if self.workers[process.start].lives() {
-            process.for_each(|lane| self.arm_worker(lane, lane));
+            process.for_each(|lane| self.arm_worker(lane));
         }
         Ok(())
     }
@@ -182,8 +182,8 @@ impl Rack<'_> {
 
     fn cores_begin(&mut self, worker: usize) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
-        while let Some(mut task) = self.servers_of_cores[server].begin_next(now) {
-            self.starts(task.worker, &mut task.run)?;
+        while let Some(task) = self.servers_of_cores[server].begin_next(now) {
+            self.starts(task.worker, &task.run)?;
         }
         Ok(())
     }

@@ -33,3 +33,5 @@ pub(super) const REPLIES_AMPLE: usize = 4_096;
 pub(super) const PROBE_LONGEST: Nanos = Nanos::from_millis(2);
 /// Where all counters start: eight below the wrap.
 pub(super) const START: Serial = Serial(u32::MAX - 7);
+/// How long after now a machine is woken at the soonest.
+pub(super) const SOONEST: Nanos = Nanos(1);

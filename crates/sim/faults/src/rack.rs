@@ -6,7 +6,6 @@ use sluice_events::dice::Dice;
 use sluice_events::{Address, ClockId, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
-use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
 use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
@@ -70,24 +69,6 @@ pub(super) struct Rack<'t> {
     /// Before this time the run cannot rest, as far as is known.
     rests_from: Nanos,
     trace: Trace<'t>,
-}
-
-impl Scene for Rack<'_> {
-    type Broken = String;
-    const SOONEST: Nanos = Nanos(1);
-
-    fn now(&self) -> Nanos {
-        self.world.now
-    }
-
-    fn packets(&mut self) -> &mut PacketPool {
-        &mut self.world.packets
-    }
-
-    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
-        let packet = self.world.packets.make(make);
-        self.send_at(from.at, to, leaves, packet);
-    }
 }
 
 impl<'t> Rack<'t> {
@@ -274,7 +255,7 @@ impl<'t> Rack<'t> {
         }
         let Mail::Packet { packet, .. } = mail else { return Ok(()) };
         match self.host_at(to) {
-            Some(Host::Worker(worker)) => self.worker_hears(worker, packet),
+            Some(Host::Worker(worker)) => self.at_worker(worker, packet),
             Some(Host::Client(client)) => self.at_client(client, mail, packet),
             Some(Host::Server(_)) | None => {
                 self.world.packets.free(packet);

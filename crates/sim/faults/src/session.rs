@@ -3,7 +3,6 @@
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_host::worker::Worker;
 use sluice_nodes::names;
-use sluice_nodes::{ClientSide, WorkerSide};
 use sluice_wire::{Endpoint, Nanos};
 
 use super::event::Event;

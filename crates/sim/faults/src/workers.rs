@@ -40,8 +40,6 @@ pub(super) struct WorkerProcess {
     /// Tasks that it holds and that arrived after it had written them off.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) core: Core,
-    /// How many tasks had arrived late before the present packet.
-    late: u64,
     pub(super) early: EarlyBook,
     /// How many tasks it held when it was last looked at; none if something has come to it since.
     pub(super) held_when_seen: Option<u32>,
@@ -66,7 +64,6 @@ impl WorkerProcess {
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             core: Core::default(),
-            late: 0,
             early: EarlyBook::default(),
             held_when_seen: None,
             rejoins: 0,

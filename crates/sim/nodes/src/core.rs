@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use sluice_events::PacketId;
-use sluice_wire::{Nanos, Payload, TaskId, TaskType};
+use sluice_wire::{Nanos, Packet, Payload, TaskId, TaskType};
 
-use super::Wakeup;
+use super::{PacketPool, Wakeup};
 
 /// A task that runs.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +32,17 @@ pub struct Core<P = PacketId> {
     /// It does nothing at all until then.
     pub stalled_until: Nanos,
     /// What waits in the NIC, and since when.
-    pub(crate) mail: VecDeque<(Nanos, P)>,
+    mail: VecDeque<(Nanos, P)>,
     /// Whether the machine is to be called once the NIC is empty.
     call_due: bool,
 }
 
-/// What a core turns to.
+/// What a core turns to when it has time.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Duty<P> {
+pub enum Duty<P = PacketId> {
     /// A packet, and since when it has waited.
     Packet(Nanos, P),
+    /// Its machine has something to do.
     Call,
 }
 
@@ -94,9 +95,29 @@ impl<P> Core<P> {
         may
     }
 
+    /// From when it has time for what comes now.
+    #[inline]
+    pub fn free_from(&self, now: Nanos) -> Nanos {
+        self.free_at.max(now)
+    }
+
+    /// A task runs, until when there is no time for anything else. Its early token is not due yet.
+    #[inline]
+    pub const fn serve(&mut self, run: TaskRun, busy_until: Nanos) {
+        (self.running, self.free_at, self.early) = (Some(run), busy_until, Wakeup::NONE);
+    }
+
+    /// The early token of what runs is due then, and leaves no sooner than `soonest`, nor before its service
+    /// has started: gives when to remind the machine, if that takes another entry.
+    pub fn early_wakes_at(&mut self, due: Option<Nanos>, now: Nanos, soonest: Nanos) -> Option<Nanos> {
+        let started = self.running.as_ref().map_or(now, |run| run.started);
+        let due = due?.max(started).max(soonest);
+        self.early.by(due).then_some(due)
+    }
+
     /// What is next, as long as no task runs.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Duty<P>> {
+    pub fn next_duty(&mut self) -> Option<Duty<P>> {
         if self.running.is_some() {
             return None;
         }
@@ -104,6 +125,15 @@ impl<P> Core<P> {
             return Some(Duty::Packet(since, packet));
         }
         std::mem::take(&mut self.call_due).then_some(Duty::Call)
+    }
+}
+
+impl Core {
+    /// How many tasks wait in the NIC.
+    #[inline]
+    pub fn unread(&self, packets: &PacketPool) -> u32 {
+        let is_task = |(_, id): &&(Nanos, PacketId)| matches!(packets.get(*id), Packet::Dispatch(_));
+        self.mail.iter().filter(is_task).count() as u32
     }
 }
 
@@ -124,10 +154,10 @@ mod tests {
             started: Nanos(1),
         });
         assert_eq!((core.comes(Nanos(2), 8), core.comes(Nanos(3), 9)), (None, None));
-        assert!(!core.may_call(Nanos(3)) && core.next().is_none());
+        assert!(!core.may_call(Nanos(3)) && core.next_duty().is_none());
         core.running = None;
         assert_eq!(core.comes(Nanos(4), 10), None, "behind what waits");
-        let duties: Vec<_> = std::iter::from_fn(|| core.next()).collect();
+        let duties: Vec<_> = std::iter::from_fn(|| core.next_duty()).collect();
         let packet = |since, packet| Duty::Packet(Nanos(since), packet);
         assert_eq!(duties, [packet(2, 8), packet(3, 9), packet(4, 10), Duty::Call]);
         assert!(core.is_idle(Nanos(0)));

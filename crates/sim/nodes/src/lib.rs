@@ -1,10 +1,10 @@
-//! The nodes of a rack: what holds a machine, its address and its wake-up, makes what comes to it the
-//! machine's calls, and what the machine says sends, reminders and callbacks.
+//! The nodes of a rack: what holds a machine, its address and its wake-up, and what follows from what the
+//! machine said.
 //!
-//! Curves (`racks`) and fault runs (`faults`) drive the same nodes. A switch says in its verdict what
-//! follows, and each of the two carries that out. What they differ in beside they say through the traits
-//! [`Scene`], [`ClientSide`] and [`WorkerSide`]: in a curve a core's work takes time and results are
-//! counted, in a fault run there are bytes, an oracle, a story, and lives that end.
+//! A machine says actions, a node makes effects of them ([`ClientEffect`], [`WorkerEffect`]), and each world
+//! carries these out, as it does with a switch's verdicts. Curves (`racks`) and fault runs (`faults`) drive
+//! the same nodes. In a curve a core's work takes time and results are counted; in a fault run there are
+//! bytes, an oracle, a story, and lives that end.
 #![forbid(unsafe_code)]
 
 pub mod names;
@@ -17,11 +17,11 @@ mod worker;
 
 use sluice_wire::{Nanos, Packet};
 
-pub use client::{ClientCall, ClientSide};
-pub use core::{Core, TaskRun};
+pub use client::{ClientEffect, bundled, write_submit};
+pub use core::{Core, Duty, TaskRun};
 pub use tag::TaskTag;
 pub use wakeup::Wakeup;
-pub use worker::{Start, WorkerCall, WorkerSide};
+pub use worker::{WorkerEffect, write_reply, write_token};
 
 use sluice_events::{Address, Reused};
 
@@ -48,8 +48,17 @@ impl<M> Node<M> {
     }
 
     /// As the sender of a packet.
+    #[inline]
     pub const fn sender(&self) -> PacketSource {
         PacketSource { at: self.at, switch: self.switch, pool: self.pool }
+    }
+
+    /// Its machine has this deadline now, and is woken no sooner than `soonest`: gives when to remind it, if
+    /// that takes another entry.
+    #[inline]
+    pub fn wakes_at(&mut self, deadline: Option<Nanos>, soonest: Nanos) -> Option<Nanos> {
+        let due = deadline?.max(soonest);
+        self.wakeup.by(due).then_some(due)
     }
 }
 
@@ -62,42 +71,3 @@ pub struct PacketSource {
     /// Whose it is, where several applications share a datacenter.
     pub pool: u16,
 }
-
-/// What a call of a host's machine takes.
-pub struct Call<'a, M, S, A> {
-    pub now: Nanos,
-    /// Whose machine is called.
-    pub node: &'a mut Node<M>,
-    /// What it was set up with.
-    pub settings: &'a S,
-    pub packets: &'a PacketPool,
-    /// What machines say; empty between calls.
-    pub out: &'a mut Vec<A>,
-}
-
-/// What machines said has been done: the room that it took is used again.
-#[inline]
-fn keep_room<A>(room: &mut Vec<A>, mut said: Vec<A>) {
-    said.clear();
-    *room = said;
-}
-
-/// What all nodes act on.
-pub trait Scene {
-    /// Why a run ends before its time.
-    type Broken;
-    /// How long after now a machine is woken at the soonest.
-    const SOONEST: Nanos;
-
-    /// The time.
-    fn now(&self) -> Nanos;
-
-    /// Where packets lie until they have been received.
-    fn packets(&mut self) -> &mut PacketPool;
-
-    /// Sends a packet that leaves then, and is made where it lies.
-    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet));
-}
-
-/// What a run makes of something, unless it ends there.
-pub type Try<S, T = ()> = Result<T, <S as Scene>::Broken>;

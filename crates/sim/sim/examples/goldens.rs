@@ -55,6 +55,18 @@ const LOSSES: &str = "[faults.submit]\nloss = 0.01\nduplicate = 0.01\n[faults.di
     [faults.token]\nloss = 0.01\nreorder = 0.05\n[faults.reply]\nloss = 0.01\nduplicate = 0.02\n";
 const LABELS: &str = "[labels]\nneeds = [\"scan=gpu\"]\n\
     [[labels.worker]]\ncount = 20\n[[labels.worker]]\ncount = 12\nlabels = [\"gpu\"]\n";
+const BELOW_SPINES: [&str; 7] = [
+    "dc-horus",
+    "dc-horus:only=loads",
+    "dc-rs-h",
+    "dc-rs-lb",
+    "dc-rain:1",
+    "dc-rain:2",
+    "dc-rain:2,only=loads",
+];
+const RACKS: &str = "clients = 2\n[racks]\nspines = 2\nworkers = [4, 4, 8, 16]\nhop = \"5us\"\n";
+const OUTAGES: &str = "outages = [{ leaf = 1, at = \"2ms\", heard_after = \"500us\", lasts = \"2ms\" }, { spine = 1, at = \"5ms\", lasts = \"2ms\" }]\n";
+const LOSSES_BELOW_SPINES: &str = "[faults.update]\nloss = 0.01\nduplicate = 0.01\n";
 const STALLS: &str = "[stalls]\nper_s = 500\nlength = \"50us\"\n[slow]\nworkers = [1, 3]\nfactor = 2.0\n";
 
 fn main() {
@@ -63,6 +75,7 @@ fn main() {
     let policies = || POLICIES.iter().filter(|policy| policy.contains(&only));
     let programs = policies().filter(|policy| Choice::parse(policy).is_ok());
     policies().for_each(|policy| points(policy));
+    BELOW_SPINES.iter().filter(|policy| policy.contains(&only)).for_each(|policy| below_spines(policy));
     programs.for_each(|policy| (0..seeds).for_each(|seed| told(policy, seed)));
 }
 
@@ -102,13 +115,38 @@ fn points(policy: &str) {
                 slices,
                 ..Point::new(policy.clone(), testbed, workload, rate)
             };
-            let what = match point.check().and_then(|()| point.replicate(0, &AtomicBool::new(false))) {
-                Ok(measured) => serde_json::to_string(&measured).expect("numbers"),
-                Err(why) => why.to_string(),
-            };
-            say(&format!("{policy} | {name} | {load}"), &what);
+            run(&format!("{policy} | {name} | {load}"), &point);
         }
     }
+}
+
+fn below_spines(policy: &str) {
+    let outages = format!("{RACKS}{OUTAGES}");
+    let lossy = format!("{RACKS}{LOSSES}{LOSSES_BELOW_SPINES}");
+    for (name, keys) in [("plain", RACKS), ("outages", &outages), ("lossy", &lossy)] {
+        for load in [0.4, 0.9] {
+            let testbed = Testbed::rain().changed(&keys.parse().expect("keys")).expect("a testbed");
+            let workload = Workload::parse(MIX).expect("a workload");
+            let policy = Policy::parse(policy).expect("a policy");
+            let warmup = Warmup::Tasks(500);
+            let mut point = Point {
+                tasks: 12_000,
+                warmup,
+                transient: true,
+                ..Point::new(policy, testbed, workload, 1.0)
+            };
+            point.rate_per_s = load * point.capacity_per_s();
+            run(&format!("{} | {name} | {load}", point.policy), &point);
+        }
+    }
+}
+
+fn run(name: &str, point: &Point) {
+    let what = match point.check().and_then(|()| point.replicate(0, &AtomicBool::new(false))) {
+        Ok(measured) => serde_json::to_string(&measured).expect("numbers"),
+        Err(why) => why.to_string(),
+    };
+    say(name, &what);
 }
 
 fn told(policy: &str, seed: u64) {

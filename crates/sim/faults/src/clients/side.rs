@@ -1,18 +1,20 @@
 //! The events of clients in a fault run (`nodes::client`), and the application that submits their tasks.
 
+use std::mem;
+
 use sluice_events::{Mail, PacketId};
-use sluice_host::client::{self, Client, Outcome, Submission, Urgency};
-use sluice_nodes::{ClientCall, ClientSide, Node};
+use sluice_host::client::{self, Bundle, Client, ClientSettings, Outcome, Submission, Urgency};
+use sluice_nodes::{ClientEffect, Node, PacketSource, bundled};
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Incarnation, Nanos, Payload, Submit, TaskId, TaskType};
+use sluice_wire::{Incarnation, Nanos, Packet, Payload, Submit, TaskId, TaskType};
 
 use super::ClientProcess;
 use crate::controller::SIZES;
 use crate::event::Event;
 use crate::hosts::{Host, SWITCH, client_at};
 use crate::inspection::nothing_is_due;
-use crate::limits::{DEADLINE, FAULTS_END, SETTLED, START, SUBMIT_END};
+use crate::limits::{DEADLINE, FAULTS_END, SETTLED, SOONEST, START, SUBMIT_END};
 use crate::oracle::{Ending, request};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
@@ -45,8 +47,10 @@ impl Rack<'_> {
             self.remind(thaws, Event::Mail(at, mail));
             return Ok(());
         }
-        *in_hand = self.world.packets.get(packet).payload().copied().unwrap_or_default();
-        self.client_hears(client, packet)
+        let received = self.world.packets.take(packet);
+        *in_hand = received.payload().copied().unwrap_or_default();
+        node.machine.packet(self.world.now, &self.client_settings, &received, &mut self.client_actions);
+        self.client_acts(client)
     }
 
     /// Wakes a client at the time that it asked for. If the client stands still, the wake-up waits.
@@ -54,12 +58,14 @@ impl Rack<'_> {
         let (now, ClientProcess { node, session, .. }) = (self.world.now, &mut self.clients[client]);
         let thaws = session.frozen_until;
         if now >= thaws {
-            let ticked = self.client_wakes(client)?;
-            let due = self.clients[client].node.machine.deadline().filter(|_| ticked);
-            return nothing_is_due("a client", due, now);
+            if !node.wakeup.comes(now) {
+                return Ok(());
+            }
+            self.on_client(client, Client::tick)?;
+            return nothing_is_due("a client", self.clients[client].node.machine.deadline(), now);
         }
         if node.wakeup.comes(now) && node.wakeup.by(thaws) {
-            self.wake_client(thaws, client);
+            self.remind(thaws, Event::Wake(Host::Client(client)));
         }
         Ok(())
     }
@@ -93,10 +99,10 @@ impl Rack<'_> {
         // The machine chooses the task's number when the task leaves, and its bytes follow from that
         // number; they are filled in then.
         let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
-        let ClientCall { now, node, settings, out, .. } = self.client(client);
-        let taken = node.machine.submit(now, settings, submission, out);
+        let Self { clients, client_settings: settings, client_actions: out, .. } = self;
+        let taken = clients[client].node.machine.submit(self.world.now, settings, submission, out);
         if let Ok(task) = taken {
-            self.oracle.submitted(now, task)?;
+            self.oracle.submitted(self.world.now, task)?;
         }
         match taken {
             Ok(task) if !retry => self.oracle.only_once(task)?,
@@ -163,23 +169,59 @@ impl Rack<'_> {
     }
 }
 
-impl ClientSide for Rack<'_> {
-    fn client(&mut self, client: usize) -> ClientCall<'_> {
+impl Rack<'_> {
+    /// Calls a client's machine, and does what it says.
+    pub(crate) fn on_client(
+        &mut self,
+        client: usize,
+        call: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<client::Action>),
+    ) -> Result<(), String> {
         let Self { world, clients, client_settings: settings, client_actions: out, .. } = self;
-        let node = &mut clients[client].node;
-        ClientCall { now: world.now, node, settings, packets: &world.packets, out }
+        call(&mut clients[client].node.machine, world.now, settings, out);
+        self.client_acts(client)
     }
 
-    fn clients_say(&mut self) -> &mut Vec<client::Action> {
-        &mut self.client_actions
+    /// Does what a client's machine said.
+    fn client_acts(&mut self, client: usize) -> Result<(), String> {
+        let node = &self.clients[client].node;
+        let (sender, mut bundle) = (node.sender(), Bundle::new(node.machine.jobs()));
+        let mut actions = mem::take(&mut self.client_actions);
+        for action in &actions {
+            match ClientEffect::of(action, sender) {
+                ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle)?,
+                ClientEffect::Ended { task, how, .. } => self.ends(client, task, how)?,
+                ClientEffect::Send(to, packet) => self.send(sender.at, to, packet),
+                ClientEffect::Keep(action) => self.client_keeps(client, action)?,
+            }
+        }
+        if let Some(packet) = bundle.close() {
+            self.send(sender.at, sender.switch, packet);
+        }
+        actions.clear();
+        self.client_actions = actions;
+        let (now, node) = (self.world.now, &mut self.clients[client].node);
+        if let Some(due) = node.wakes_at(node.machine.deadline(), now + SOONEST) {
+            self.remind(due, Event::Wake(Host::Client(client)));
+        }
+        Ok(())
     }
 
-    fn tries(&mut self, _: usize, submit: &Submit) -> Result<Option<Payload>, String> {
+    /// A try of a task leaves with the bytes that name it.
+    fn tries(&mut self, sender: PacketSource, submit: &Submit, bundle: &mut Bundle) -> Result<(), String> {
         self.oracle.tried(self.world.now, submit.task, self.scenario.retry_for)?;
-        Ok(Some(request(submit.task)))
+        let submit = Submit { payload: request(submit.task), ..*submit };
+        if bundle.is_off() {
+            self.send(sender.at, sender.switch, Packet::Submit(submit));
+            return Ok(());
+        }
+        for packet in bundled(bundle, &submit) {
+            self.send(sender.at, sender.switch, packet);
+        }
+        Ok(())
     }
 
-    fn ends(&mut self, client: usize, task: TaskId, _: u64, how: &Outcome) -> Result<(), String> {
+    /// A task has ended.
+    fn ends(&mut self, client: usize, task: TaskId, how: &Outcome) -> Result<(), String> {
         self.tell(Who::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
         let ending = match how {
             Outcome::Reply(reply) => {
@@ -191,6 +233,7 @@ impl ClientSide for Rack<'_> {
         self.oracle.ended(self.world.now, task, ending)
     }
 
+    /// What concerns bytes beyond packets, and the controller.
     fn client_keeps(&mut self, client: usize, action: &client::Action) -> Result<(), String> {
         let process = &mut self.clients[client];
         match *action {
@@ -215,13 +258,9 @@ impl ClientSide for Rack<'_> {
                 process.tasks.give_back(handle)?;
             }
             client::Action::Renew => self.renew(Host::Client(client)),
-            // The node handles packets to send and tasks that end.
+            // Packets to send and tasks that end are effects of their own.
             _ => {}
         }
         Ok(())
-    }
-
-    fn wake_client(&mut self, at: Nanos, client: usize) {
-        self.remind(at, Event::Wake(Host::Client(client)));
     }
 }

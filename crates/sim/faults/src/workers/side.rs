@@ -1,14 +1,17 @@
 //! The events of workers in a fault run (`nodes::worker`).
 
-use sluice_events::PacketId;
-use sluice_host::worker::{self, Outlook, Worker};
-use sluice_nodes::{Core, Node, Start, TaskRun, WorkerCall, WorkerSide};
+use std::mem;
+
+use sluice_events::{Address, PacketId};
+use sluice_host::worker::{self, Outlook, Worker, WorkerSettings};
+use sluice_nodes::{Duty, Node, TaskRun, WorkerEffect, write_reply, write_token};
 use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 
 use super::WorkerProcess;
 use crate::event::Event;
 use crate::hosts::{Host, SWITCH, worker_at};
 use crate::inspection::nothing_is_due;
+use crate::limits::SOONEST;
 use crate::oracle::{Life, answer, fails};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
@@ -50,7 +53,7 @@ impl Rack<'_> {
             return Ok(());
         }
         let first = self.scenario.process_of(worker).start;
-        self.turns_to_duties(first, first)?;
+        self.turns_to_duties(first)?;
         self.settle_lanes(first)
     }
 
@@ -78,7 +81,7 @@ impl Rack<'_> {
     }
 
     /// A service that starts tells how long it will take.
-    pub(crate) fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
+    fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
         let early = self.scenario.early?;
         let left = early.word(span, &mut self.estimates);
         let from = self.world.now + left - early.settings.lead_max;
@@ -103,34 +106,233 @@ impl Rack<'_> {
     }
 }
 
-impl WorkerSide for Rack<'_> {
-    fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
-        let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
-        let process = &mut workers[worker];
-        process.held_when_seen = None;
-        let node = process.node.as_mut()?;
-        Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
+impl Rack<'_> {
+    pub(crate) const fn has_cores(&self) -> bool {
+        self.scenario.cores.is_some()
     }
 
-    /// All workers share one list of actions, which is empty between calls.
-    fn workers_say(&mut self) -> &mut Vec<worker::Action> {
-        &mut self.worker_actions
-    }
-
-    /// The lanes of a server share the thread of its first lane, which has their socket.
-    fn desk(&mut self, worker: usize) -> usize {
+    /// The core that a worker uses: the lanes of a server share the thread of its first lane, which has their
+    /// socket.
+    fn desk(&self, worker: usize) -> usize {
         self.scenario.process_of(worker).start
     }
 
-    fn core(&mut self, desk: usize) -> &mut Core {
-        &mut self.workers[desk].core
+    /// A packet comes to a worker's NIC.
+    pub(crate) fn at_worker(&mut self, worker: usize, packet: PacketId) -> Result<(), String> {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        let core = &mut self.workers[desk].core;
+        let Some(packet) = core.comes(now, packet) else { return Ok(()) };
+        let from = core.free_from(now);
+        self.receives(worker, from, now, packet)?;
+        self.arm_worker(worker);
+        Ok(())
     }
 
-    fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, id: PacketId) -> Result<Nanos, String> {
+    /// Calls a worker's machine, if its process lives, and does what it says once the core has time.
+    pub(crate) fn on_worker(
+        &mut self,
+        worker: usize,
+        call: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<worker::Action>),
+    ) -> Result<(), String> {
+        let now = self.world.now;
+        let from = self.workers[self.desk(worker)].core.free_from(now);
+        let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
+        let Some(node) = &mut workers[worker].node else { return Ok(()) };
+        call(&mut node.machine, now, settings, out);
+        self.worker_acts(worker, from)?;
+        self.arm_worker(worker);
+        Ok(())
+    }
+
+    /// A worker was to be woken now, unless that has changed: its machine is called at once, or when the core
+    /// has time.
+    pub(crate) fn worker_wakes(&mut self, worker: usize) -> Result<(), String> {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
+        if !comes || !self.workers[desk].core.may_call(now) {
+            return Ok(());
+        }
+        let from = self.workers[desk].core.free_from(now);
+        self.ticks(worker, from)?;
+        self.arm_worker(worker);
+        Ok(())
+    }
+
+    /// A deadline of the machine has come.
+    pub(crate) fn ticks(&mut self, worker: usize, at: Nanos) -> Result<(), String> {
+        let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
+        let Some(node) = &mut workers[worker].node else { return Ok(()) };
+        node.machine.tick(at, settings, out);
+        self.worker_acts(worker, at)?;
+        let due = self.workers[worker].machine().and_then(|machine| machine.deadline(&self.worker_settings));
+        nothing_is_due("a worker", due, self.world.now)
+    }
+
+    /// The running service's early token leaves.
+    fn worker_sends_early(&mut self, worker: usize) -> Result<(), String> {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        if !self.workers[desk].core.early.comes(now) {
+            return Ok(());
+        }
+        let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
+        workers[worker].held_when_seen = None;
+        let Some(node) = &mut workers[worker].node else { return Ok(()) };
+        node.machine.early(now, settings, out);
+        let (sender, mut actions) = (node.sender(), mem::take(out));
+        for action in &actions {
+            self.does(worker, (sender.at, sender.switch), now, WorkerEffect::of(action, sender, now))?;
+        }
+        actions.clear();
+        self.worker_actions = actions;
+        self.arm_worker(worker);
+        Ok(())
+    }
+
+    /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
+    /// is a task.
+    fn service_ends(&mut self, worker: usize) -> Result<(), String> {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        let Some(run) = self.workers[desk].core.running.take() else { return Ok(()) };
+        let (status, reply) = self.served(worker, &run)?;
+        let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
+        let Some(node) = &mut workers[worker].node else { return Ok(()) };
+        node.machine.finished(now, settings, run.slot, run.started, status, reply, out);
+        self.worker_acts(worker, now)?;
+        self.turns_to_duties(worker)
+    }
+
+    /// The core turns to what waits for it.
+    fn turns_to_duties(&mut self, worker: usize) -> Result<(), String> {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        loop {
+            let core = &mut self.workers[desk].core;
+            let from = core.free_from(now);
+            match core.next_duty() {
+                Some(Duty::Packet(arrived, packet)) => self.receives(worker, from, arrived, packet)?,
+                Some(Duty::Call) => self.ticks(worker, from)?,
+                None => break,
+            }
+        }
+        self.arm_worker(worker);
+        Ok(())
+    }
+
+    /// A core receives a packet from then on.
+    fn receives(
+        &mut self,
+        worker: usize,
+        from: Nanos,
+        arrived: Nanos,
+        packet: PacketId,
+    ) -> Result<(), String> {
+        let worker = if self.has_cores() { self.lane_of(worker, packet) } else { worker };
+        let late_before = self.workers[worker].late();
+        self.unpack(worker, arrived, packet)?;
+        if self.has_cores() {
+            self.lane_hears(worker, (from, arrived), packet)?;
+        } else {
+            let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
+            if let Some(node) = &mut workers[worker].node {
+                node.machine.packet(from, arrived, settings, world.packets.get(packet), out);
+            }
+            self.worker_acts(worker, from)?;
+        }
+        let process = &mut self.workers[worker];
+        if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
+            && process.late() > late_before
+        {
+            process.late_in_hand.push(dispatch.task);
+        }
+        self.world.packets.free(packet);
+        Ok(())
+    }
+
+    /// Lets a core do what its machine said: packets leave one after the other, then a service starts.
+    pub(crate) fn worker_acts(&mut self, worker: usize, from: Nanos) -> Result<(), String> {
+        let desk = self.desk(worker);
+        self.workers[worker].held_when_seen = None;
+        let Some(node) = &self.workers[worker].node else { return Ok(()) };
+        let (sender, mut actions) = (node.sender(), mem::take(&mut self.worker_actions));
+        let mut next = None;
+        for action in &actions {
+            match WorkerEffect::of(action, sender, from) {
+                WorkerEffect::Run(run) if self.has_cores() => self.offer_to_cores(worker, run)?,
+                WorkerEffect::Run(run) => next = Some(run),
+                effect => self.does(worker, (sender.at, sender.switch), from, effect)?,
+            }
+        }
+        if let Some(run) = next {
+            self.serves(worker, run)?;
+        } else {
+            self.workers[desk].core.free_at = from;
+        }
+        actions.clear();
+        self.worker_actions = actions;
+        self.stop_if_left(worker);
+        Ok(())
+    }
+
+    /// Does one thing that a machine said. It takes no time.
+    fn does(
+        &mut self,
+        worker: usize,
+        (at, switch): (Address, Address),
+        leaves: Nanos,
+        effect: WorkerEffect<'_>,
+    ) -> Result<(), String> {
+        let unread = self.workers[self.desk(worker)].core.unread(&self.world.packets);
+        let packets = &mut self.world.packets;
+        let (to, packet) = match effect {
+            WorkerEffect::Token(packet) => (switch, packets.make(|place| write_token(place, packet, unread))),
+            WorkerEffect::Report(reply) => {
+                let reply = self.with_bytes(worker, reply)?;
+                (switch, self.world.packets.make(|place| write_reply(place, &reply, unread)))
+            }
+            WorkerEffect::Reply(to, reply) => {
+                let reply = self.with_bytes(worker, reply)?;
+                (to, self.world.packets.make(|place| write_reply(place, &reply, 0)))
+            }
+            WorkerEffect::Ask(to, packet) => (to, packets.keep(&packet)),
+            WorkerEffect::Keep(action) => return self.worker_keeps(worker, action),
+            WorkerEffect::Run(_) => return Ok(()),
+        };
+        self.send_at(at, to, leaves, packet);
+        Ok(())
+    }
+
+    /// A task runs.
+    fn serves(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
+        let outlook = self.starts(worker, &run)?;
+        let (now, desk) = (self.world.now, self.desk(worker));
+        self.workers[desk].core.serve(run, now);
+        if let (Some(outlook), Some(node)) = (outlook, &mut self.workers[worker].node) {
+            node.machine.expect(run.started, run.slot, outlook);
+        }
+        Ok(())
+    }
+
+    /// Asks to be woken for what the machine wants next.
+    pub(crate) fn arm_worker(&mut self, worker: usize) {
+        let (now, desk) = (self.world.now, self.desk(worker));
+        let settings = &self.worker_settings;
+        let Some(node) = &mut self.workers[worker].node else { return };
+        let tick = node.wakes_at(node.machine.deadline(settings), now + SOONEST);
+        let early = if self.scenario.early.is_some() { node.machine.early_at(settings) } else { None };
+        let early = self.workers[desk].core.early_wakes_at(early, now, now + SOONEST);
+        let life = self.workers[worker].life;
+        if let Some(due) = tick {
+            self.remind(due, Event::Wake(Host::Worker(worker)));
+        }
+        if let Some(due) = early {
+            self.remind(due, Event::Early { worker, life });
+        }
+    }
+
+    /// Puts the bytes of a packet that is received where the machine wants them.
+    fn unpack(&mut self, worker: usize, arrived: Nanos, id: PacketId) -> Result<(), String> {
         let mut packet = *self.world.packets.get(id);
         match &mut packet {
             Packet::Dispatch(dispatch) => {
-                self.workers[worker].late = self.workers[worker].late();
                 self.scenario.hands.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, arrived, dispatch)?;
                 let process = &mut self.workers[worker];
@@ -141,36 +343,11 @@ impl WorkerSide for Rack<'_> {
             _ => {}
         }
         *self.world.packets.get_mut(id) = packet;
-        Ok(from)
-    }
-
-    fn meant(&mut self, worker: usize, packet: PacketId) -> usize {
-        if self.has_cores() { self.lane_of(worker, packet) } else { worker }
-    }
-
-    fn has_cores(&self) -> bool {
-        self.scenario.cores.is_some()
-    }
-
-    fn lane_takes(&mut self, lane: usize, at: Nanos, arrived: Nanos, packet: PacketId) -> Result<(), String> {
-        self.lane_hears(lane, (at, arrived), packet)
-    }
-
-    fn hands_over(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
-        self.offer_to_cores(worker, run)
-    }
-
-    fn received(&mut self, worker: usize, _: Nanos, packet: PacketId, _: bool) {
-        let process = &mut self.workers[worker];
-        if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
-            && process.late() > process.late
-        {
-            process.late_in_hand.push(dispatch.task);
-        }
+        Ok(())
     }
 
     /// A reply with its bytes, as the worker's driver sends it.
-    fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Option<Reply>, String> {
+    fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Reply, String> {
         let (mut reply, process) = (*reply, &self.workers[worker]);
         if reply.status == ReplyStatus::Old {
             let remembers = (process.life, self.worker_settings.retry_horizon);
@@ -182,10 +359,11 @@ impl WorkerSide for Rack<'_> {
         if let Some(node) = process.node.as_ref().filter(|_| reply.payload.has_more()) {
             reply.worker_at = node.at.endpoint();
         }
-        Ok(Some(reply))
+        Ok(reply)
     }
 
-    fn starts(&mut self, worker: usize, run: &mut TaskRun) -> Result<Start, String> {
+    /// A service starts; it may say how long it will take.
+    pub(crate) fn starts(&mut self, worker: usize, run: &TaskRun) -> Result<Option<Outlook>, String> {
         let TaskRun { task, task_type, payload, slot, .. } = *run;
         if !self.scenario.serves[worker].contains(&task_type) {
             return Err(format!(
@@ -202,10 +380,11 @@ impl WorkerSide for Rack<'_> {
         self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
         let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
         self.after(span, Event::Finish { worker, life, slot });
-        Ok(Start { busy_until: self.world.now, outlook: self.service_says(worker, span) })
+        Ok(self.service_says(worker, span))
     }
 
-    fn served(&mut self, worker: usize, run: &TaskRun) -> Result<(ReplyStatus, Payload), String> {
+    /// A service has ended: gives its reply.
+    pub(crate) fn served(&mut self, worker: usize, run: &TaskRun) -> Result<(ReplyStatus, Payload), String> {
         let (task, process) = (run.task, &mut self.workers[worker]);
         process.late_in_hand.retain(|late| *late != task);
         process.early.ended();
@@ -215,6 +394,7 @@ impl WorkerSide for Rack<'_> {
         Ok((status, reply))
     }
 
+    /// What concerns bytes beyond packets, and the controller.
     fn worker_keeps(&mut self, worker: usize, action: &worker::Action) -> Result<(), String> {
         let process = &mut self.workers[worker];
         match *action {
@@ -240,14 +420,14 @@ impl WorkerSide for Rack<'_> {
                 process.replies.give_back(handle)?;
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
-            // The node handles packets to send and tasks to run.
+            // Packets to send and tasks to run are effects of their own.
             _ => {}
         }
         Ok(())
     }
 
     /// Ends a process whose workers have all left.
-    fn acted(&mut self, worker: usize) -> Result<(), String> {
+    fn stop_if_left(&mut self, worker: usize) {
         let (now, settings) = (self.world.now, &self.worker_settings);
         let process = self.scenario.process_of(worker);
         let has_left = |process: &WorkerProcess| process.machine().is_some_and(|m| m.is_done(now, settings));
@@ -257,24 +437,5 @@ impl WorkerSide for Rack<'_> {
                 self.workers[worker].stop();
             }
         }
-        Ok(())
-    }
-
-    fn ticked(&mut self, worker: usize) -> Result<(), String> {
-        let due = self.workers[worker].machine().and_then(|machine| machine.deadline(&self.worker_settings));
-        nothing_is_due("a worker", due, self.world.now)
-    }
-
-    fn wake_worker(&mut self, at: Nanos, worker: usize) {
-        self.remind(at, Event::Wake(Host::Worker(worker)));
-    }
-
-    fn sends_early(&self) -> bool {
-        self.scenario.early.is_some()
-    }
-
-    fn wake_early(&mut self, at: Nanos, worker: usize) {
-        let life = self.workers[worker].life;
-        self.remind(at, Event::Early { worker, life });
     }
 }

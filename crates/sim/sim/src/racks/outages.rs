@@ -6,7 +6,6 @@
 //! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
 //! as their leaves. Where the controllers that run live lead it, these hear of all that by themselves.
 
-use sluice_nodes::ClientSide;
 use sluice_wire::Epoch;
 
 use super::control::Control;
@@ -121,9 +120,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         for machine in (spine as usize..self.clients.all.len()).step_by(spines) {
             let client = (machine / spines) as u16;
             let grant = self.control().client_registration(0, client, spine as usize, epoch);
-            let Ok(()) = self.on_client(machine, |client, now, settings, out| {
-                client.grant(now, settings, grant, out);
-            });
+            self.on_client(machine, |client, now, settings, out| client.grant(now, settings, grant, out));
         }
     }
 }

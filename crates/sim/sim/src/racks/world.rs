@@ -1,12 +1,10 @@
 //! Everybody in one world: one rack alone, or racks below spines, with the clients and workers of all pools,
 //! joined by links.
 
-use std::convert::Infallible;
-
 use sluice_events::{Address, LaneId, Mail, PacketId, WorldEvent};
 use sluice_fabric::FabricError;
 use sluice_host::client::still_counts;
-use sluice_nodes::{PacketPool, PacketSource, Scene, WorkerSide};
+use sluice_nodes::PacketSource;
 use sluice_stats::{Counts, Depths, Gauges};
 use sluice_testbed::suits::Suits;
 use sluice_testbed::{SwitchTimes, Testbed};
@@ -235,12 +233,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let place = at.place();
         match schedule {
             Scheduled::Start => self.begin_worker(place),
-            Scheduled::Early => {
-                let Ok(()) = self.worker_sends_early(place as usize);
-            }
-            Scheduled::Tick if at.at(0) == WORKERS => {
-                let Ok(()) = self.worker_wakes(place as usize);
-            }
+            Scheduled::Early => self.worker_sends_early(place as usize),
+            Scheduled::Tick if at.at(0) == WORKERS => self.worker_wakes(place as usize),
             Scheduled::Tick => self.wake(place as usize),
             Scheduled::Adapts => self.adapt(),
             Scheduled::Controls => self.controls(),
@@ -256,6 +250,18 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Reminds whoever is at this place then.
     pub(super) fn schedule(&mut self, at: Nanos, whom: Address, schedule: Scheduled) {
         self.world.engine.schedule(at, whom, schedule);
+    }
+
+    /// A host sends a packet that leaves then, and is made where it lies.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        from: PacketSource,
+        to: Address,
+        leaves: Nanos,
+        make: impl FnOnce(&mut Packet),
+    ) {
+        self.transmit(from.pool.into(), (from.at, to), leaves, make);
     }
 
     /// Sends a pool's packet, which leaves then and is made where it lies until it has been received.
@@ -299,24 +305,6 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             HostAdmission::Rack(lead) => lead,
             HostAdmission::Spines(_) => unreachable!("racks below spines have no agents"),
         }
-    }
-}
-
-impl<O: TaskWatch> Scene for SimulatedRacks<O> {
-    type Broken = Infallible;
-    const SOONEST: Nanos = Nanos(0);
-
-    fn now(&self) -> Nanos {
-        self.world.now
-    }
-
-    fn packets(&mut self) -> &mut PacketPool {
-        &mut self.world.packets
-    }
-
-    #[inline]
-    fn send(&mut self, from: PacketSource, to: Address, leaves: Nanos, make: impl FnOnce(&mut Packet)) {
-        self.transmit(from.pool.into(), (from.at, to), leaves, make);
     }
 }
 

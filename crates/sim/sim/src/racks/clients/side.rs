@@ -1,15 +1,17 @@
-//! What happens to the clients of a curve (`nodes::client`): an application offers each request when it
-//! is due.
+//! What happens to the clients of a curve, and what follows from what they say (`nodes::client`): an
+//! application offers each request when it is due.
 //!
 //! What a client's share does not admit waits in its backlog, in order and by slice; times count from when a
 //! request was due.
 
+use std::mem;
+
 use sluice_events::{Address, PacketId};
-use sluice_host::client::{Action, Outcome};
-use sluice_nodes::{ClientCall, ClientSide, TaskTag, Try};
+use sluice_host::client::{Action, Bundle, Client, ClientSettings, Outcome};
+use sluice_nodes::{ClientEffect, PacketSource, TaskTag, bundled, write_submit};
 use sluice_stats::Replied;
 use sluice_wire::registrations::ClientRegistration;
-use sluice_wire::{Nanos, Payload, Submit, TaskId};
+use sluice_wire::{Nanos, Submit, TaskId};
 use sluice_workload::Request;
 
 use super::Clients;
@@ -26,8 +28,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// before.
     pub(in crate::racks) fn grant_client(&mut self, client: usize, grant: ClientRegistration) {
         self.clients.all[client].node.switch = Address::of(&grant.switch);
-        let Ok(()) =
-            self.on_client(client, |machine, now, settings, out| machine.grant(now, settings, grant, out));
+        self.on_client(client, |machine, now, settings, out| machine.grant(now, settings, grant, out));
         self.send_held_back(client);
     }
 
@@ -62,7 +63,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 self.offer(pool, client, with_it);
             }
         }
-        let Ok(()) = self.client_acts(client);
+        self.client_acts(client);
     }
 
     /// A request goes to a client.
@@ -81,24 +82,44 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// A packet comes to a client's machine.
     #[inline]
     pub(in crate::racks) fn at_client(&mut self, client: usize, packet: PacketId) {
-        let Ok(()) = self.client_hears(client, packet);
+        let Self { world, clients, .. } = self;
+        let Clients { all, settings, actions, .. } = clients;
+        all[client].node.machine.packet(world.now, settings, world.packets.get(packet), actions);
+        world.packets.free(packet);
+        self.client_acts(client);
         self.send_held_back(client);
     }
 
     /// A client was to be woken now.
     pub(in crate::racks) fn wake(&mut self, client: usize) {
-        let Ok(_) = self.client_wakes(client);
+        let (now, Clients { all, settings, actions, .. }) = (self.world.now, &mut self.clients);
+        let node = &mut all[client].node;
+        if node.wakeup.comes(now) {
+            node.machine.tick(now, settings, actions);
+            self.client_acts(client);
+        }
         self.send_held_back(client);
+    }
+
+    /// Calls a client's machine, and does what it says.
+    pub(in crate::racks) fn on_client(
+        &mut self,
+        client: usize,
+        call: impl FnOnce(&mut Client, Nanos, &ClientSettings, &mut Vec<Action>),
+    ) {
+        let Clients { all, settings, actions, .. } = &mut self.clients;
+        call(&mut all[client].node.machine, self.world.now, settings, actions);
+        self.client_acts(client);
     }
 
     /// Hands a request to the machine, which acts afterwards; says whether it was taken.
     #[inline]
     fn submit(&mut self, client: usize, request: &Request) -> bool {
-        let Clients { all, settings, retries, .. } = &self.clients;
-        let arrivals = &mut self.pools[usize::from(all[client].node.pool)].arrivals;
+        let Clients { all, settings, retries, actions } = &mut self.clients;
+        let node = &mut all[client].node;
+        let arrivals = &mut self.pools[usize::from(node.pool)].arrivals;
         let submission = arrivals.submission(request, settings, *retries);
-        let ClientCall { now, node, settings, out, .. } = self.client(client);
-        let taken = node.machine.submit(now, settings, submission, out).is_ok();
+        let taken = node.machine.submit(self.world.now, settings, submission, actions).is_ok();
         if taken {
             self.books.moves(Place::Backlog, Place::ToSwitch);
         }
@@ -138,40 +159,62 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 }
             }
         }
-        let Ok(()) = self.client_acts(client);
+        self.client_acts(client);
     }
 }
 
-impl<O: TaskWatch> ClientSide for SimulatedRacks<O> {
+impl<O: TaskWatch> SimulatedRacks<O> {
+    /// Does what a client's machine said.
     #[inline]
-    fn client(&mut self, client: usize) -> ClientCall<'_> {
-        let Clients { all, settings, actions, .. } = &mut self.clients;
-        let world = &self.world;
-        let node = &mut all[client].node;
-        ClientCall { now: world.now, node, settings, packets: &world.packets, out: actions }
+    fn client_acts(&mut self, client: usize) {
+        let node = &self.clients.all[client].node;
+        let (sender, mut bundle) = (node.sender(), Bundle::new(node.machine.jobs()));
+        let mut actions = mem::take(&mut self.clients.actions);
+        for action in &actions {
+            match ClientEffect::of(action, sender) {
+                ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle),
+                ClientEffect::Ended { task, tag, how } => self.ends(sender, task, tag, how),
+                ClientEffect::Send(to, packet) => {
+                    self.send(sender, to, self.world.now, |place| *place = packet);
+                }
+                // The bytes of a curve's tasks are nowhere, and its controller is asked elsewhere.
+                ClientEffect::Keep(_) => {}
+            }
+        }
+        if let Some(packet) = bundle.close() {
+            self.send(sender, sender.switch, self.world.now, |place| *place = packet);
+        }
+        actions.clear();
+        self.clients.actions = actions;
+        if self.clients.retries {
+            self.arm_client(client);
+        }
     }
 
+    /// A try of a task leaves.
     #[inline]
-    fn clients_say(&mut self) -> &mut Vec<Action> {
-        &mut self.clients.actions
-    }
-
-    #[inline]
-    fn tries(&mut self, client: usize, submit: &Submit) -> Try<Self, Option<Payload>> {
-        let meter = &mut self.pools[usize::from(self.clients.all[client].node.pool)].meter;
+    fn tries(&mut self, sender: PacketSource, submit: &Submit, bundle: &mut Bundle) {
+        let meter = &mut self.pools[usize::from(sender.pool)].meter;
         if submit.attempt.0 > 1 {
             meter.counts.retries += 1;
             self.books.moves(Place::ToClient, Place::ToSwitch);
         }
         meter.observer.tried(submit);
-        Ok(None)
+        let now = self.world.now;
+        if bundle.is_off() {
+            return self.send(sender, sender.switch, now, |place| write_submit(place, submit, None));
+        }
+        for packet in bundled(bundle, submit) {
+            self.send(sender, sender.switch, now, |place| *place = packet);
+        }
     }
 
+    /// A task has ended.
     #[inline]
-    fn ends(&mut self, client: usize, task: TaskId, tag: u64, how: &Outcome) -> Try<Self> {
+    fn ends(&mut self, sender: PacketSource, task: TaskId, tag: u64, how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
-        let Self { world, pools, books, clients, .. } = self;
-        let PoolRun { meter, intervals, .. } = &mut pools[usize::from(clients.all[client].node.pool)];
+        let Self { world, pools, books, .. } = self;
+        let PoolRun { meter, intervals, .. } = &mut pools[usize::from(sender.pool)];
         meter.observer.ended(world.now, task, how);
         match how {
             Outcome::Reply(reply) => {
@@ -195,14 +238,13 @@ impl<O: TaskWatch> ClientSide for SimulatedRacks<O> {
                 meter.failed(intended, sluice_stats::Outcome::Unknown);
             }
         }
-        Ok(())
     }
 
-    fn wake_client(&mut self, at: Nanos, client: usize) {
-        self.schedule(at, CLIENTS.at(client as u32), Scheduled::Tick);
-    }
-
-    fn wakes_clients(&self) -> bool {
-        self.clients.retries
+    /// Asks to be woken for what the machine wants next.
+    fn arm_client(&mut self, client: usize) {
+        let (now, node) = (self.world.now, &mut self.clients.all[client].node);
+        if let Some(due) = node.wakes_at(node.machine.deadline(), now) {
+            self.schedule(due, CLIENTS.at(client as u32), Scheduled::Tick);
+        }
     }
 }

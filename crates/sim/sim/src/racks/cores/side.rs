@@ -2,14 +2,15 @@
 
 use sluice_events::PacketId;
 use sluice_host::orchestrator::{CoreId, Descriptor, RunSlice};
-use sluice_nodes::{TaskRun, WorkerCall, WorkerSide};
+use sluice_nodes::TaskRun;
 use sluice_testbed::cores_layout::id;
-use sluice_wire::{Nanos, Packet, Payload, ReplyStatus};
+use sluice_wire::{Nanos, Payload, ReplyStatus};
 
 use super::CoreTask;
 use crate::racks::books::Place;
 use crate::racks::places::{Scheduled, WORKERS};
 use crate::racks::watch::TaskWatch;
+use crate::racks::workers::Workers;
 use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);
@@ -23,10 +24,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         arrived: Nanos,
         packet: PacketId,
     ) {
-        if let Some(WorkerCall { node, settings, packets, out, .. }) = self.worker(worker) {
-            let packet: &Packet = packets.get(packet);
-            node.machine.packet(at, arrived, settings, packet, out);
-        }
+        let Workers { all, settings, actions, .. } = &mut self.workers;
+        all[worker].machine.packet(at, arrived, settings, self.world.packets.get(packet), actions);
         self.acts_for_lane(worker);
         self.settle_cores(worker);
     }
@@ -122,8 +121,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let of = |service| cores.layout.workers_of(server, service);
         let lanes: Vec<usize> = (0..cores.layout.services.len()).flat_map(of).collect();
         for lane in lanes {
-            let Some(WorkerCall { now, node, settings, out, .. }) = self.worker(lane) else { continue };
-            node.machine.tick(now, settings, out);
+            let Workers { all, settings, actions, .. } = &mut self.workers;
+            all[lane].machine.tick(now, settings, actions);
             self.acts_for_lane(lane);
         }
     }
@@ -155,6 +154,6 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     fn acts_for_lane(&mut self, worker: usize) {
         let (now, desk) = (self.world.now, self.desk(worker));
-        let Ok(_) = self.worker_acts(worker, desk, now);
+        self.worker_acts(worker, desk, now);
     }
 }
