@@ -1,4 +1,4 @@
-//! What is to be done.
+//! A task of the references.
 
 use sluice_wire::Nanos;
 
@@ -8,6 +8,6 @@ pub struct Task {
     pub at: Nanos,
     /// How long it takes a worker.
     pub service: Nanos,
-    /// Its class, by its place in the workload.
+    /// The index of its class in the workload.
     pub class: u8,
 }
