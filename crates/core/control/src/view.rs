@@ -79,7 +79,7 @@ pub struct ClassView {
     pub needs: Vec<String>,
     /// The types whose tasks need these labels without naming any themselves.
     pub types: Vec<TaskType>,
-    /// How many workers have all of them now.
+    /// How many workers have all these labels now.
     pub workers: u32,
     /// Whether its tasks are refused, because no worker serves them.
     pub refused: bool,

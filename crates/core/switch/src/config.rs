@@ -57,8 +57,8 @@ impl Config {
     }
 
     /// The same sizes with several task classes and kinds of workers. The rings of the classes share the
-    /// room, so each slice holds fewer waiting tasks of a class. If workers are of several kinds, as many
-    /// tokens fit as tasks.
+    /// room, so fewer tasks of each class can wait in a slice. If workers are of several kinds, as many
+    /// tokens fit as tasks of one class.
     pub const fn full_of(epoch: Epoch, classes: u8, kinds: u8) -> Self {
         let full = Self::full(epoch);
         let tasks_per_slice = full.tasks_per_slice / classes as u32;
