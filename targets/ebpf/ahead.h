@@ -2,12 +2,13 @@
 /*
  * Tasks that are written ahead (Rain 3.2.2): a large task that has to wait goes to its slice's servers at once.
  *
- * The frame that brought it leaves as one RoCEv2 WRITE over all servers' links. In the place of what a server wants to
- * see stand slice and ticket; copies.h puts the rest in where a copy leaves. The ticket counts the tasks of a slice that
- * waited, as in the model, and is no cell's number: tasks that met a token take no slot.
+ * The frame that brought the task leaves as one RoCEv2 WRITE over all servers' links. The fields that differ
+ * between servers hold slice and ticket at first; copies.h fills them in when a copy leaves. The ticket counts the
+ * tasks of a slice that waited, as in the model. It is not a cell's number: a task that meets a token takes no
+ * slot.
  *
- * A WRITE has 48 bytes less before the task's bytes than a SUBMIT, and up to 7 more behind. A frame may have no room
- * behind it; so the bytes are moved, and the frame becomes shorter only.
+ * A WRITE has 48 bytes less before the task's bytes than a SUBMIT, and up to 7 more behind them. The frame may have
+ * no room behind it, so the bytes are moved, and the frame only becomes shorter.
  */
 #pragma once
 
@@ -16,22 +17,22 @@
 
 enum {
 	ROCE_PORT = 4791,
-	/* WRITE-Only over an unreliable connection. No packet of our own begins with it. */
+	/* WRITE-Only over an unreliable connection. No packet of our own begins with this byte. */
 	OPCODE_WRITE = 0x2a,
-	/* The path is the one that the connection has moved to, as adapters at rest say. */
+	/* The path is the one that the connection migrated to; idle adapters set this bit. */
 	MIGRATED = 0x40,
 	PARTITION = 0xffff,
 	ICRC_BYTES = 4,
 };
 
-/* What stands before a task's bytes: BTH, RETH, and what a slot begins with. */
+/* The headers before a task's bytes: BTH, RETH, and the head of a slot. */
 struct write_head {
 	__u8 opcode;
 	__u8 flags;
 	__be16 partition;
 	__be32 qpn;
 	__be32 psn;
-	/* Until a copy leaves: slice and ticket. */
+	/* Slice and ticket, until a copy leaves. */
 	__be64 address;
 	__be32 rkey;
 	__be32 length;
@@ -41,7 +42,7 @@ struct write_head {
 
 enum { WRITE_LESS = HEADER_BYTES - sizeof(struct write_head) };
 
-/* Whether a task will wait, as it looks before it has a number; whether it is written ahead then, and its ticket. */
+/* Whether a task will probably wait (before it has a number), whether it is then written ahead, and its ticket. */
 struct ahead {
 	__u32 slice;
 	__u32 waits;
@@ -49,10 +50,10 @@ struct ahead {
 	__u32 ticket;
 };
 
-/* Where the count of tasks that waited stands beside that of all. */
+/* The shift at which a queue's count of waiting tasks begins, above its count of all tasks. */
 enum { WAITS_SHIFT = 33 };
 
-/* Whether a slice has servers whose slots this task fits. A checksum that is needed has to be there already. */
+/* Whether a slice has servers whose slots this task fits. If a server needs a checksum, the frame must have one. */
 static __always_inline void ask_ahead(struct ahead *ahead, __u32 slice, __s32 balance, const struct frame *frame)
 {
 	const struct udphdr *udp = (void *)frame->header - sizeof(*udp);
@@ -69,8 +70,8 @@ static __always_inline void ask_ahead(struct ahead *ahead, __u32 slice, __s32 ba
 }
 
 /*
- * The next task's number. It has a ticket if it looks as if it will wait: one that finds a token after all leaves a slot
- * unused, and the bytes of one that waits against all looks stay with its client.
+ * Takes the next task's number, and a ticket if the task will probably wait. If it meets a token after all, its
+ * slot stays unused; if a task without a ticket has to wait after all, its bytes stay with its client.
  */
 static __always_inline __u32 next_task(struct queue *queue, struct ahead *ahead)
 {
@@ -83,7 +84,7 @@ static __always_inline __u32 next_task(struct queue *queue, struct ahead *ahead)
 	return was;
 }
 
-/* Before a task waits: its ticket, and whether its bytes go ahead. */
+/* Stores the ticket of a task that waits, and whether its bytes go ahead. */
 static __always_inline void keep_ahead(struct cell *cell, const struct ahead *ahead)
 {
 	if (!shape.servers)
@@ -92,7 +93,7 @@ static __always_inline void keep_ahead(struct cell *cell, const struct ahead *ah
 	cell->ahead = ahead->is;
 }
 
-/* Where the bytes of a task that waited are. */
+/* Where the bytes of a task are that waited. */
 static __always_inline enum place place_of(const struct cell *cell)
 {
 	if (bpf_ntohs(cell->task.length) <= INLINE_BYTES)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time in the switch, and ages. A waiting task's two times are one word, as in the model: 50 bits of 16 ns, which
- * wrap after 208 days, and 14 bits of an age in units of 16,384 ns: exact up to 0.13 s, then in steps of 34 ms, rounded
- * up, and saturated after 4.6 min.
+ * Time in the switch, and ages. A waiting task's two times are one word, as in the model: 50 bits in units of 16
+ * ns, which wrap after 208 days, and 14 bits of age in units of 16,384 ns. The age is exact up to 0.13 s, then
+ * rounded up to steps of 34 ms, and saturates at 4.6 min.
  *
- * A pass looks at the clock once, when it begins. So a token may meet a task whose pass began later, on another CPU, and
- * came to the cell first: by their clocks it has waited for less than no time. That is a wait of 0, and its age is what it
- * was. What passes between the look and the frame's leaving belongs to the frame's way, like time on a link.
+ * A pass reads the clock once, at its start. So a token may meet a task whose pass started later, on another CPU,
+ * and reached the cell first: by these clocks the task has waited for less than no time. This counts as a wait of 0
+ * and leaves the age unchanged. The time between the clock read and the frame's departure counts as travel time,
+ * like time on a link.
  */
 #pragma once
 
@@ -14,12 +15,15 @@
 
 enum {
 	TICK_SHIFT = 4,
-	/* No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of a pass that began before the task's. */
+	/*
+	 * No pass lasts this many ticks (4.3 s): a span so close below the wrap means that the pass began before
+	 * the task's.
+	 */
 	BEHIND_TICKS = 1 << 28,
 	AGE_SHIFT = 14,
 	AGE_BITS = 14,
 	AGE_MASK = (1 << AGE_BITS) - 1,
-	/* The bit that says that an age is in steps, and the first age that is. */
+	/* The bit that marks an age in steps, and the first such age. */
 	AGE_STEPPED = 1 << (AGE_BITS - 1),
 	AGE_STEP_SHIFT = 11,
 };
@@ -36,7 +40,7 @@ static __always_inline __u32 saturated(__u64 ns)
 	return ns > 0xffffffff ? 0xffffffff : ns;
 }
 
-/* Of tries that come late only. The last step stands for all beyond it. */
+/* Only late attempts have such ages. The last step stands for all higher ages. */
 static __always_inline __u32 stepped(__u32 age)
 {
 	__u64 steps = ((__u64)age + (1 << AGE_STEP_SHIFT) - 1) >> AGE_STEP_SHIFT;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A WRITE's copies, each where it leaves: what stands in one for its server is put in there.
+ * A WRITE's copies: when a copy leaves over a link, this program fills in the fields for that link's server.
  *
- * The kernel runs one program for all frames that leave over a link in one batch, so this one is in every entry of every
- * map of links: it lets pass what is no WRITE. A WRITE is known by its first byte, with which no packet of ours begins.
- * A link whose server keeps no ring for the slice, or is beyond what SetCopies allows, gets no copy.
+ * The kernel runs one program for all frames that leave over a link in one batch. So this program is in every entry
+ * of every map of links, and passes all frames that are no WRITE. It recognises a WRITE by its first byte, with
+ * which no packet of ours begins. A link gets no copy if its server keeps no ring for the slice, or if SetCopies
+ * allows no further copy.
  */
 #pragma once
 
 #include "write.h"
 
-/* Whether a server is one of those that this ticket's task is written to: they take turns. */
+/* Whether a server gets a copy of this ticket's task: a slice's servers take turns. */
 static __always_inline int gets_copy(struct group group, __u32 rank, __u32 ticket)
 {
 	__u32 turn;
@@ -21,7 +22,7 @@ static __always_inline int gets_copy(struct group group, __u32 rank, __u32 ticke
 	return !group.copies || (rank + group.members - turn) % group.members < group.copies;
 }
 
-/* The WRITE in a frame that leaves; 0: it is another packet. */
+/* The WRITE in a frame that leaves; 0 for another packet. */
 static __always_inline struct write_head *write_in(struct xdp_md *ctx, __u32 *ip_bytes)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -50,7 +51,7 @@ static __always_inline void write_head(struct write_head *head, const struct ser
 	head->address = bpf_cpu_to_be64(ring->address + slot);
 }
 
-/* The checksum over IPv6; it held the sum of the task's bytes. */
+/* The checksum over IPv6. The field has held the sum of the task's bytes. */
 static __always_inline __be16 write_check6(const struct udphdr *udp, struct write_head *head)
 {
 	__u32 before = bpf_csum_diff(0, 0, (__be32 *)((void *)udp - 32), 32 + 4, 0);
@@ -62,7 +63,7 @@ static __always_inline __be16 write_check6(const struct udphdr *udp, struct writ
 	return check ? check : 0xffff;
 }
 
-/* The copy of this ticket's task, for this server. No pointer into the frame holds any longer. */
+/* Writes the copy of this ticket's task for this server. Invalidates all pointers into the frame. */
 static __always_inline int write_copy(struct xdp_md *ctx, const struct life *life, const struct server_row *row,
 				      const struct ring_row *ring, __u32 ticket, __u32 psn)
 {
@@ -93,7 +94,7 @@ static __always_inline int has_address(const struct life *life, const struct end
 	return is_v4(to) ? !!life->at4 : !!(life->at6[0] | life->at6[1] | life->at6[2] | life->at6[3]);
 }
 
-/* Makes a WRITE into the copy for the server behind a link. */
+/* Turns a WRITE into the copy for the server behind a link. */
 static __always_inline int copy_leaves(struct xdp_md *ctx, __u32 link)
 {
 	__u32 only = 0, ip_bytes, slice, ticket, server;

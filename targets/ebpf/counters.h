@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts, each CPU its own: the reader adds them up. */
+/* Counters, one set for each CPU: the reader adds them up. */
 #pragma once
 
 #include "maps.h"

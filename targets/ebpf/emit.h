@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What leaves the switch: the packet that came, made into another in its place. How its frame leaves: send.h. */
+/* The packets that leave the switch: the incoming packet is rewritten in place. send.h sends the frame. */
 #pragma once
 
 #include "clock.h"
 #include "frame.h"
 #include "sources.h"
 
-/* Where a packet goes, and how many bytes stand behind its header. */
+/* A packet's destination, and how many bytes follow its header. */
 struct out {
 	struct endpoint to;
 	struct way way;
@@ -23,7 +23,7 @@ static __always_inline __u32 ip_bytes_to(const struct endpoint *at)
 	return is_v4(at) ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 }
 
-/* A header of this kind; what it does not use is cleared by its writer. */
+/* Writes a header of this kind. Its caller clears the fields that the kind does not use. */
 static __always_inline void write_kind(struct header *header, const struct life *life, enum kind kind, __u8 code)
 {
 	header->kind = kind;
@@ -32,7 +32,7 @@ static __always_inline void write_kind(struct header *header, const struct life 
 	header->key = 0;
 }
 
-/* Who sent it hears what the switch holds of it: from a TOKEN or a PROBE. No counters: it is closed. */
+/* Answers a TOKEN or a PROBE with the switch's counters for its sender; without counters, the answer is CLOSED. */
 static __always_inline void write_answer(struct header *header, const struct life *life, const struct worker_row *row,
 					 const struct worker_counters *held)
 {
@@ -45,7 +45,7 @@ static __always_inline void write_answer(struct header *header, const struct lif
 	header->words[ANSWER_NONCE] = nonce;
 }
 
-/* What only a SUBMIT and a DISPATCH say of a task. */
+/* Clears the task fields that only a SUBMIT and a DISPATCH use. */
 static __always_inline void clear_task(struct header *header)
 {
 	header->priority = 0;
@@ -55,7 +55,7 @@ static __always_inline void clear_task(struct header *header)
 	header->words[TASK_AGE] = 0;
 }
 
-/* From a SUBMIT, or a task that a SWEEP took. */
+/* Turns a SUBMIT, or a task that a SWEEP took, into a REJECT. */
 static __always_inline void write_reject(struct header *header, const struct life *life, enum reject why)
 {
 	__u32 slice = slice_of(bpf_ntohs(header->task_type));
@@ -66,7 +66,7 @@ static __always_inline void write_reject(struct header *header, const struct lif
 	header->words[REJECT_RETRY_AFTER] = row ? bpf_htonl(saturated(row->retry_after_ns)) : 0;
 }
 
-/* From a SUBMIT of another epoch. */
+/* Turns a SUBMIT of another epoch into a NOTICE. */
 static __always_inline void write_notice(struct header *header, const struct life *life)
 {
 	write_kind(header, life, KIND_NOTICE, 0);
@@ -74,13 +74,13 @@ static __always_inline void write_notice(struct header *header, const struct lif
 	clear_task(header);
 }
 
-/* A token that the switch has granted. */
+/* A token that the switch granted. */
 struct granted {
 	__u16 worker;
 	__u32 generation;
 };
 
-/* From a TOKEN: it was granted, and is spent without a task. */
+/* Turns a TOKEN into an EMPTY: the token was granted, and is spent without a task. */
 static __always_inline void write_empty(struct header *header, const struct life *life, struct worker_counters *held)
 {
 	__u32 sent = __sync_fetch_and_add(&held->sent, 1) + 1;
@@ -91,7 +91,10 @@ static __always_inline void write_empty(struct header *header, const struct life
 	header->words[ANSWER_NONCE] = 0;
 }
 
-/* What makes a task's header a DISPATCH: the token that it met, its number, and what the queue was like (INT). */
+/*
+ * Turns a task's header into a DISPATCH: adds the token that the task met, the DISPATCH's number, and the state of
+ * the queue (INT).
+ */
 static __always_inline void write_dispatch(struct header *header, const struct life *life, enum place place,
 					   struct granted granted, struct worker_counters *held, __u64 wait_ns,
 					   __u32 occupancy, __u32 age)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Stands at a host's end of a link in the place of pass.bpf.c, and counts the UDP that comes there. Beside the switch's
- * own counts, tests see by it where a frame lies that is missed.
+ * Replaces pass.bpf.c at a host's end of a link, and counts arriving UDP frames. With these counts and the switch's
+ * own, a test can tell where a missing frame is.
  */
 #include "udp.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Faults on a host's link, both ways, for tests: UDP is lost, doubled and reordered at given rates. A frame's fate depends
- * on the seed, its lane (direction and family) and its number there alone.
+ * Fault injection on a host's link, in both directions, for tests: UDP frames are lost, duplicated and reordered at
+ * given rates. A frame's fate depends only on the seed, its lane (direction and family) and its number in the lane.
  *
- * A frame that is to be overtaken is kept until the next of its lane has gone on, and takes its place then. So neighbours
- * swap, and nothing waits for a clock: classifiers can neither keep a frame nor send one later. Other protocols pass.
+ * A frame that is to be overtaken is held until the next frame of its lane has passed, and then leaves in that
+ * frame's place. So neighbours are swapped, and no timer is needed: classifiers can neither hold a frame for a time
+ * nor send one later. Other protocols pass.
  */
 #include <stddef.h>
 
@@ -20,9 +21,9 @@
 
 enum {
 	LANES = 4,
-	/* A page holds no longer frame in native XDP. */
+	/* Native XDP frames fit into a page, so none is longer. */
 	FRAME_MAX = 4096,
-	/* Marks a frame whose fate is known, so that it meets no second one. The mark ends with the link. */
+	/* Marks a frame whose fate is decided, so that it meets no second one. The mark ends with the link. */
 	DECIDED = 0x51a1ce,
 };
 
@@ -39,7 +40,7 @@ const volatile struct rates rates = {};
 
 enum kept { KEPT_NONE, KEPT_CHANGING, KEPT };
 
-/* Frames of one direction and family. */
+/* The frames of one direction and family. */
 struct lane {
 	__u64 frames;
 	__u64 lost;
@@ -57,7 +58,7 @@ struct {
 	__type(value, struct lane);
 } lanes SEC(".maps");
 
-/* A number that looks random, of one that does not. */
+/* A hash that turns consecutive numbers into random-looking ones. */
 static __always_inline __u64 mixed(__u64 word)
 {
 	word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
@@ -65,7 +66,7 @@ static __always_inline __u64 mixed(__u64 word)
 	return word ^ (word >> 31);
 }
 
-/* The lane's family: 0 or 1; -1 for what is not UDP. */
+/* The lane's family: 0 or 1; -1 for a frame without UDP. */
 static __always_inline int family(struct __sk_buff *skb)
 {
 	__u8 protocol = 0;
@@ -80,14 +81,14 @@ static __always_inline int family(struct __sk_buff *skb)
 	return protocol == IPPROTO_UDP ? 1 : -1;
 }
 
-/* Sends a copy on, past this program. */
+/* Sends a copy past this program. */
 static __always_inline int send_copy(struct __sk_buff *skb, __u64 flags)
 {
 	skb->mark = DECIDED;
 	return bpf_clone_redirect(skb, skb->ifindex, flags);
 }
 
-/* Keeps the frame, if it is short enough and none is kept. */
+/* Holds the frame, if it is short enough and no other is held. */
 static __always_inline int keep(struct __sk_buff *skb, struct lane *lane)
 {
 	__u32 bytes = skb->len;
@@ -106,7 +107,7 @@ static __always_inline int keep(struct __sk_buff *skb, struct lane *lane)
 	return 1;
 }
 
-/* If a frame is kept, the present one goes first, and becomes it. */
+/* If a frame is held, the present frame leaves first, and then takes over the held frame's contents. */
 static __always_inline int let_go(struct __sk_buff *skb, struct lane *lane, __u64 flags)
 {
 	__u32 bytes;
@@ -121,7 +122,7 @@ static __always_inline int let_go(struct __sk_buff *skb, struct lane *lane, __u6
 	__sync_lock_test_and_set(&lane->kept, KEPT_NONE);
 	if (failed)
 		return TC_ACT_SHOT;
-	/* A copy that comes goes to the end of a queue: what is to be behind it has to go there too. */
+	/* An incoming copy goes to the end of a queue, so a frame that must come after it has to go there too. */
 	return flags & BPF_F_INGRESS ? bpf_redirect(skb->ifindex, flags) : TC_ACT_OK;
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame: whether it holds a datagram to the switch, and how one leaves.
+ * A frame: whether it contains a datagram for the switch, and how one is sent.
  *
- * What is not a UDP datagram to the switch's address and port goes to the kernel's stack untouched (FRAME_PASS): other
- * protocols, other addresses, VLAN tags, IPv6 extension headers, and the later fragments of an IPv4 datagram, which
- * name no port. A datagram of ours that the switch cannot take is dropped and counted: with IPv4 options, the first
- * fragment, or with lengths that the frame does not hold (truncated). Bytes behind the datagram's end are cut off.
- * Incoming checksums are not looked at: the link's own sum covers the frame, and a large payload has one of its own.
+ * A frame without a UDP datagram for the switch's address and port goes to the kernel's network stack unchanged
+ * (FRAME_PASS). These are other protocols, other addresses, VLAN tags, IPv6 extension headers, and later fragments
+ * of an IPv4 datagram, which name no port. A datagram for the switch that it cannot accept is dropped and counted:
+ * one with IPv4 options, a first fragment, or one whose lengths exceed the frame (truncated). Bytes behind the
+ * datagram's end are cut off. Incoming checksums are not verified: the link's own checksum covers the frame, and a
+ * large payload has a checksum of its own.
  *
- * Frames leave with TTL 64, DF and identification 0. A UDP checksum is 0 over IPv4; over IPv6 it is right, made anew if
- * nothing stands behind the header, and otherwise carried over from the one that came, so that damage shows at the end;
- * if none came (it may lack over IPv4), the bytes are left out and the worker asks for them.
+ * Frames leave with TTL 64, DF and identification 0. Over IPv4 the UDP checksum is 0. Over IPv6 it is right:
+ * computed anew if nothing follows the header, otherwise derived from the incoming checksum, so that damage shows
+ * at the receiver. If the datagram came without a checksum, as is possible over IPv4, its bytes are left out and
+ * the worker asks for them.
  */
 #pragma once
 
@@ -33,19 +35,19 @@ enum {
 	DONT_FRAGMENT = 0x4000,
 };
 
-/* What came, as long as the frame is not resized. */
+/* The incoming datagram; valid until the frame is resized. */
 struct frame {
 	struct header *header;
-	/* Where the frame ends. */
+	/* The end of the frame. */
 	void *end;
-	/* How many bytes the datagram has. */
+	/* The length of the datagram, in bytes. */
 	__u32 length;
-	/* How long the IP header is. */
+	/* The length of the IP header, in bytes. */
 	__u32 ip_bytes;
 	struct endpoint from;
-	/* The way back to who sent it. */
+	/* The path back to the sender. */
 	struct way back;
-	/* The checksum that came, and what it covered of addresses, ports and header: see carry_check. */
+	/* The incoming checksum, and the part of it that covers addresses, ports and header: see carry_check. */
 	__u32 check;
 	__u32 covered;
 };
@@ -63,7 +65,7 @@ static __always_inline int is_ours6(const struct ipv6hdr *ip, const struct life 
 	       (at[0] | at[1] | at[2] | at[3]);
 }
 
-/* IPv4 options: nobody sends them to the switch in earnest. */
+/* IPv4 options: no host sends them to the switch on purpose. */
 static __always_inline enum frame_is options4(struct iphdr *ip, void *end, const struct life *life,
 					      struct counters *counters)
 {
@@ -75,7 +77,7 @@ static __always_inline enum frame_is options4(struct iphdr *ip, void *end, const
 	return FRAME_DROP;
 }
 
-/* The UDP header of an IPv4 packet to the switch, and how many bytes the IP packet has for it. */
+/* Finds the UDP header of an IPv4 packet to the switch, and the number of bytes that the IP packet has for it. */
 static __always_inline enum frame_is ours4(void *data, void *end, const struct life *life, struct counters *counters,
 					   struct frame *frame, struct udphdr **udp, __u32 *room)
 {
@@ -121,7 +123,10 @@ static __always_inline enum frame_is ours6(void *data, void *end, const struct l
 	return FRAME_OURS;
 }
 
-/* Addresses, ports and header of a datagram, summed: what changes between a packet and what is made of it. */
+/*
+ * The sum of a datagram's addresses, ports and header: the parts that differ between an incoming packet and the one
+ * made from it.
+ */
 static __always_inline __u32 covered(struct header *header, __u32 ip_bytes)
 {
 	void *udp = (void *)header - sizeof(struct udphdr);
@@ -135,7 +140,7 @@ static __always_inline __u32 covered(struct header *header, __u32 ip_bytes)
 	return bpf_csum_diff(0, 0, (__be32 *)header, HEADER_BYTES, sum);
 }
 
-/* Keeps what a new checksum is made of where bytes stand behind the header, before it is changed; 0: there is none. */
+/* Saves what a new checksum is derived from, before the header changes. Returns 0 if no checksum came. */
 static __always_inline int carry_check(struct frame *frame)
 {
 	struct udphdr *udp = (void *)frame->header - sizeof(*udp);

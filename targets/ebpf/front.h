@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands before the queue: sources, epochs, generations, tokens that are granted once, tries that enter once; and
- * what becomes of the packet. The checks and their order are those of `sluice_switch`'s front.
+ * The checks before the queue: sources, epochs, generations, tokens that are granted once, attempts that enter
+ * once; and the verdict on the packet. The checks and their order are those of `front` in `sluice_switch`.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 #include "parse.h"
 
 enum {
-	/* How far a TOKEN's count may run ahead of what was granted. */
+	/* How far a TOKEN's count may be ahead of the granted tokens. */
 	TOKENS_AHEAD_MAX = 8,
-	/* How often a counter is read again because another CPU has changed it. */
+	/* How often a counter is read again after another CPU changed it. */
 	TRIES_MAX = 4,
 };
 
-/* What all steps of a pass work on. */
+/* The state of a pass. */
 struct pass {
 	const struct life *life;
 	struct counters *counters;
@@ -25,11 +25,13 @@ struct pass {
 	struct ahead ahead;
 };
 
-/* What becomes of the frame: it ends here, or leaves as what was made of it, to where `out` says;
- * or the task waits, and its bytes go to the servers. */
+/*
+ * What happens to the frame: it is dropped, or it leaves as the rewritten packet for `out`; or its task waits, and
+ * the task's bytes go to the servers.
+ */
 enum verdict { VERDICT_DROP, VERDICT_SEND, VERDICT_WRITE };
 
-/* ADMITTED, or why a worker's packet is answered with where its counters stand instead of being taken. */
+/* ADMITTED, or why a worker's packet is answered with the worker's counters instead of being accepted. */
 static __always_inline int out_of_date(const struct life *life, const struct worker_row *row,
 				       const struct header *header)
 {
@@ -40,7 +42,10 @@ static __always_inline int out_of_date(const struct life *life, const struct wor
 	return row->open ? ADMITTED : REFUSAL_CLOSED;
 }
 
-/* ADMITTED: one token more was granted. One a packet, however many were lost before it: the worker repeats. */
+/*
+ * Grants one more token; ADMITTED if it did. A packet grants one token even if others were lost before it: the
+ * worker repeats them.
+ */
 static __always_inline int grant(struct worker_counters *held, __u32 issued)
 {
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
@@ -56,7 +61,7 @@ static __always_inline int grant(struct worker_counters *held, __u32 issued)
 	return REFUSAL_REPEATED_TOKEN;
 }
 
-/* Whether the token finds room in its ring; nothing has been changed yet. */
+/* Whether the token finds room in its ring. Nothing has been changed yet. */
 static __always_inline int token_room(const struct queue *queue, struct counters *counters)
 {
 	if (balance_of(queue) >= (__s32)shape.tokens_per_slice) {
@@ -77,7 +82,7 @@ static __always_inline enum verdict answer(struct pass *pass, const struct worke
 	return VERDICT_SEND;
 }
 
-/* A token that was granted goes into the queue, and may come out with a task. */
+/* A granted token enters the queue, and may leave with a task. */
 static __always_inline enum verdict token_enters(struct pass *pass, struct queue *queue, __u32 slice,
 						 struct granted granted, struct worker_counters *held)
 {
@@ -86,7 +91,7 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 	for (int round = 0; round <= ROUNDS_MAX; round++) {
 		enum entered entered;
 
-		/* Each number needs a look: see ring.h. */
+		/* Each new number needs a check: see ring.h. */
 		if (round && is_busy(queue, READ_ONCE(queue->tokens))) {
 			count(pass->counters, COUNT_RING_BUSY);
 			break;
@@ -104,12 +109,12 @@ static __always_inline enum verdict token_enters(struct pass *pass, struct queue
 		count(pass->counters, COUNT_DISPATCHED);
 		return VERDICT_SEND;
 	}
-	/* Only more SWEEPs than a controller sends could come here; the token is spent, and its worker told. */
+	/* Reached only with more SWEEPs than a controller sends. The token is spent, and its worker is told. */
 	write_empty(pass->frame.header, pass->life, held);
 	return VERDICT_SEND;
 }
 
-/* The row of the worker that sent a packet, if key and address are right. */
+/* The row of the worker that sent a packet, if its key and address are right. */
 static __always_inline const struct worker_row *admit_worker(struct pass *pass, struct worker_counters **held)
 {
 	const struct header *header = pass->frame.header;
@@ -153,7 +158,10 @@ static __always_inline enum verdict token(struct pass *pass)
 		refuse(pass->counters, why);
 		return answer(pass, row, held);
 	}
-	/* Only what was let in says where the worker is: a copy of an earlier TOKEN may come by the way that it has left. */
+	/*
+	 * Learns the worker's path only from accepted packets: a copy of an earlier TOKEN may come by a path that
+	 * the worker has left.
+	 */
 	learn_way(&held->way, &pass->frame.back);
 	granted.worker = bpf_ntohs(header->worker);
 	granted.generation = row->generation;
@@ -176,7 +184,7 @@ static __always_inline enum verdict probe(struct pass *pass)
 	return answer(pass, row, held);
 }
 
-/* Whether this try of a task is newer than the last that its residue let in; if so, it is the last now. */
+/* Whether this attempt is newer than the newest one that its replay cell accepted. If so, it becomes the newest. */
 static __always_inline int is_first(const struct header *header)
 {
 	__u32 sequence = bpf_ntohl(header->task.sequence);
@@ -202,7 +210,7 @@ static __always_inline enum verdict reject(struct pass *pass, enum reject why)
 	return VERDICT_SEND;
 }
 
-/* The task goes on whole to the worker whose token it met. */
+/* Forwards the task to the worker whose token it met. */
 static __always_inline enum verdict dispatch(struct pass *pass, const struct worker_row *row,
 					     struct granted granted, struct worker_counters *held)
 {
@@ -222,7 +230,7 @@ static __always_inline enum verdict dispatch(struct pass *pass, const struct wor
 	return VERDICT_SEND;
 }
 
-/* A task that was let in: to a parked token that is live, or into the queue, or back with a reason. */
+/* An accepted task meets a parked token that is valid, or enters the queue, or goes back with a reason. */
 static __always_inline enum verdict task_enters(struct pass *pass)
 {
 	struct header *header = pass->frame.header;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The least that can stand where the switch stands: UDP from one link goes out of another, by native redirect. Tests and
- * measurements hold the switch against it.
+ * The least that can replace the switch: a UDP frame from one link leaves by another, by native redirect. Tests and
+ * measurements compare the switch with it.
  */
 #include "udp.h"
 
-/* Where what comes from a link goes: the link, and the Ethernet addresses there. */
+/* Where frames from a link go: the outgoing link, and the Ethernet addresses on it. */
 struct hop {
 	__u32 link;
 	__u8 to[ETH_ALEN];

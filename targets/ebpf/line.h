@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who waits in a slice, by rank, in one word; and a rendezvous that asks it. No switch uses it yet: `ranked.bpf.c`
- * measures it. `crates/check/rendezvous` is the same in Rust, access by access, and says why it holds.
+ * Counts of waiting tokens by rank, or of waiting tasks, in one word; and a rendezvous that uses them. No switch
+ * uses this yet: `ranked.bpf.c` measures it. `crates/check/rendezvous` is the same in Rust, access by access, and
+ * explains why it is correct.
  *
- * Each rank of tokens has a ring, and so have the tasks. An arrival that waits is counted in the word, one that takes is
- * counted out, each by one exchange of it; then it takes its number in the ring that the word told. There the n-th that
- * takes meets the n-th that was to wait, as in ring.h, whoever comes to the cell first.
+ * Each rank of tokens has a ring, and so have the tasks. One exchange of the word counts an arrival in if it waits,
+ * or counts the other side out if it takes one. Then the arrival takes its number in the ring that the word named.
+ * There the n-th taker meets the n-th entry that was to wait, as in ring.h, whichever reaches the cell first.
  */
 #pragma once
 
 #include "match.h"
 
 enum {
-	/* Rings of a slice: that of the tasks, then one for each rank. */
+	/* The rings of a slice: one for the tasks, then one for each rank. */
 	RANKS = 4,
 	RINGS = RANKS + 1,
 	COUNT_BITS = 15,
-	/* How often the word is tried again because another CPU has changed it. */
+	/* How often the word is tried again after another CPU changed it. */
 	LINE_TRIES_MAX = 8,
 };
 
 #define COUNT_MASK ((1ull << COUNT_BITS) - 1)
 
-/* The highest bit: those that are counted are tasks, all in the first count. */
+/* The highest bit: the word counts tasks, all in the first count. */
 #define TASKS_WAIT (1ull << 63)
 
 struct line {
@@ -33,7 +34,7 @@ struct line {
 /* Each slice's. */
 ARRAY(lines, struct line);
 
-/* The least rank that is counted. */
+/* The lowest rank with a count above zero. */
 static __always_inline __u32 first_of(__u64 counts)
 {
 	if (counts & (COUNT_MASK << COUNT_BITS | COUNT_MASK))
@@ -47,8 +48,8 @@ static __always_inline __u32 own_ring(__u64 own, __u32 rank)
 }
 
 /*
- * The ring to which an arrival goes; RINGS: it lost the word to others again and again, and has changed nothing. A function
- * of its own, which the verifier looks at once instead of in each round of each pass.
+ * The ring for an arrival; RINGS if other CPUs changed the word at each attempt: then nothing was changed. A
+ * separate function, which the verifier checks once instead of in each round of each pass.
  */
 __noinline __u32 ring_for(__u32 slice, __u64 own, __u32 rank)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Load for a switch on links, made and taken in the kernel, so that a measurement is mostly the switch: `load` is run by
- * the loader with live frames, and writes tokens and tasks in turn, in spells of many, which it puts on their hosts' links;
- * `sink` takes what arrives at a host, and counts how long ago a dispatched task was to leave, if its bytes say when. `door`
- * takes what arrives at the switch's end of a link, and `pass` leaves it to the kernel's stack: what all of that costs
- * without a switch, and with one in user space.
+ * Load for a switch on links, generated and consumed in the kernel, so that a measurement contains little but the
+ * switch. The loader runs `load` with live frames: it writes tokens and tasks in turn, in long spells, and puts
+ * them on their hosts' links. `sink` consumes frames that arrive at a host; if a task's bytes state its scheduled
+ * departure, it counts the time since. `door` drops frames that arrive at the switch's end of a link, and `pass`
+ * hands them to the kernel's network stack: they measure the cost of everything without a switch, and with a switch
+ * in user space.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -23,13 +24,13 @@ struct template {
 	__u64 words[17];
 };
 
-/* The frames to make, how many were made, and how many of a kind make a spell. */
+/* The frames to generate, how many were generated, and how many of one kind make a spell. */
 struct load {
 	struct template token;
 	struct template task;
 	__u32 made;
 	__u32 spell;
-	/* Taken in at hosts, and at the switch's door. */
+	/* Frames consumed at hosts, and at the switch's end of links. */
 	__u64 sunk;
 	__u64 at_door;
 };
@@ -49,7 +50,7 @@ struct {
 	__type(value, __u32);
 } ends SEC(".maps");
 
-/* Delays of up to 64 ns by the nanosecond, then 32 buckets for each doubling. */
+/* Buckets of delays: one for each ns up to 64 ns, then 32 for each doubling. */
 enum { DELAY_EXACT = 64, DELAY_STEPS = 32, DELAY_DOUBLINGS = 32, DELAYS = DELAY_EXACT + DELAY_STEPS * DELAY_DOUBLINGS };
 
 struct delays {
@@ -72,7 +73,7 @@ static __always_inline struct load *own_load(void)
 	return bpf_map_lookup_elem(&loads, &only);
 }
 
-/* Tokens, tasks, tasks, tokens: either comes first as often. */
+/* Tokens, tasks, tasks, tokens: each kind comes first equally often. */
 static __always_inline int is_task(const struct load *load)
 {
 	return (load->made / load->spell + 1) / 2 & 1;
@@ -124,7 +125,7 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return doublings * DELAY_STEPS + (__u32)ns;
 }
 
-/* A task's bytes are the monotonic time at which it was to leave, as this machine writes it; zero says nothing. */
+/* A task's bytes are the monotonic time of its scheduled departure, in native byte order; zero states none. */
 static __always_inline void count_delay(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

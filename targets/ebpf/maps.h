@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maps. The loader sets how many values those have that say 1 here, and may pin all of them. */
+/* The maps. For maps of size 1 here, the loader sets the real size. It may pin all maps. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -11,8 +11,8 @@
 const volatile struct shape shape = {};
 
 /*
- * Whether what goes back to the link that it came from is redirected there like all else. The veth driver does not wake
- * the other end for a frame of XDP_TX unless that carries a program too.
+ * Whether frames that go back to the link they came from are redirected there too. The veth driver wakes the other
+ * end for a frame of XDP_TX only if the other end has a program as well.
  */
 const volatile __u32 redirects_back = 0;
 
@@ -25,16 +25,16 @@ const volatile __u32 redirects_back = 0;
 		__type(value, held);                      \
 	} name SEC(".maps")
 
-/* Only the loader looks at it. */
+/* Only the loader reads it. */
 ARRAY(layout, struct layout);
 ARRAY(lives, struct life);
-/* The slice of each task type, plus one; zero: none. */
+/* The slice of each task type, plus one; zero for none. */
 ARRAY(types, __u32);
 ARRAY(slices, struct slice_rows);
 ARRAY(workers, struct worker_rows);
 ARRAY(clients, struct client_rows);
 ARRAY(worker_counters, struct worker_counters);
-/* The newest try that each of a client's residues has let in. */
+/* The newest attempt that each of a client's replay cells accepted. */
 ARRAY(replay, __u64);
 ARRAY(queues, struct queue);
 /* Each slice's ring. */
@@ -48,8 +48,8 @@ struct {
 } counters SEC(".maps");
 
 /*
- * No program reads it. The kernel answers a change of an array of maps once every program that ran meanwhile has ended,
- * which is how the loader waits for all passes.
+ * No program reads this map. The kernel completes a change of an array of maps only when every program that was
+ * running has ended; this is how the loader waits for all passes.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -63,7 +63,7 @@ struct {
 	});
 } drains SEC(".maps");
 
-/* The links by their index, for frames that leave another way than they came. */
+/* The links by index, for frames that leave by another link than they came from. */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
 	__uint(max_entries, 1024);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rain's queue: a token meets a waiting task or parks, a task meets a parked token or waits (Rain 3.2.1).
+ * Rain's queue: a token meets a waiting task or parks; a task meets a parked token or waits (Rain 3.2.1).
  *
- * Whether there is room is a plain read before the number is taken, so that as many arrivals as there are CPUs may
- * overshoot; the rings have cells for them. On the chip a task that met a stale token goes round; here it tries again in
- * the same pass, as often as it may, and so does who finds that a SWEEP took what was to be its own.
+ * Whether there is room is a plain read before the number is taken, so arrivals may exceed the limit by the number
+ * of CPUs; the rings have cells for them. On the chip a task that met a stale token recirculates. Here it tries
+ * again in the same pass, up to the same number of times; so does an arrival whose counterpart a SWEEP took.
  */
 #pragma once
 
@@ -19,11 +19,11 @@ enum entered {
 	ENTERED_PARKED,
 	/* It came second. */
 	ENTERED_MET,
-	/* A SWEEP has taken its number's other half. */
+	/* A SWEEP has taken the entry with this number. */
 	ENTERED_VOID,
 };
 
-/* Puts a task where it waits. Its bytes, if they are many, stay with its client. */
+/* Stores a waiting task in a cell. If its bytes are many, they stay with its client. */
 static __always_inline void keep_task(struct cell *cell, const struct header *header, __u64 now)
 {
 	cell->times = times_of(now, bpf_ntohl(header->words[TASK_AGE]));
@@ -34,7 +34,7 @@ static __always_inline void keep_task(struct cell *cell, const struct header *he
 	cell->client = header->client;
 }
 
-/* Takes a task into a header. */
+/* Copies a task from a cell into a header. */
 static __always_inline void take_task(struct header *header, const struct cell *cell)
 {
 	header->task = cell->task;
@@ -44,7 +44,7 @@ static __always_inline void take_task(struct header *header, const struct cell *
 	header->client = cell->client;
 }
 
-/* A task that waited goes with the token that is being granted, in whose frame. */
+/* Dispatches a waiting task with the token that is being granted, in the token's frame. */
 static __always_inline void dispatch_waiting(struct header *header, const struct life *life, __u32 slice,
 					     const struct cell *cell, struct granted granted, struct worker_counters *held, __u64 now,
 					     __u32 occupancy)
@@ -60,17 +60,17 @@ static __always_inline void dispatch_waiting(struct header *header, const struct
 	}
 }
 
-/* Whom a token met: the cell has to be released once the task has been read. */
+/* The task that a token met: its cell must be released once the task was read. */
 struct met {
 	struct queue *queue;
 	struct cell *cell;
 	const struct cell *task;
 	__u32 number;
-	/* Tasks that still wait behind it. */
+	/* How many tasks still wait behind it. */
 	__u32 occupancy;
 };
 
-/* One try of a granted token. */
+/* One attempt to match a granted token. */
 static __always_inline enum entered token_try(struct queue *queue, __u32 slice, struct granted granted,
 					      struct counters *counters, struct met *met)
 {
@@ -98,7 +98,7 @@ static __always_inline enum entered token_try(struct queue *queue, __u32 slice, 
 	return ENTERED_MET;
 }
 
-/* One try of a task; `granted` is the token that it met. */
+/* One attempt to match a task; `granted` is the token that it met. */
 static __always_inline enum entered task_try(struct queue *queue, __u32 slice, const struct header *header, __u64 now,
 					     struct counters *counters, struct ahead *ahead, struct granted *granted)
 {
@@ -116,7 +116,7 @@ static __always_inline enum entered task_try(struct queue *queue, __u32 slice, c
 	}
 	if (!found)
 		return ENTERED_PARKED;
-	/* A token is its word: nothing more is read. */
+	/* A token is entirely in the word: nothing else has to be read. */
 	cell_release(queue, number, cell);
 	if (cell_found(number, found, CELL_TOKEN, counters) != CELL_TOKEN)
 		return ENTERED_VOID;

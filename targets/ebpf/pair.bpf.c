@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How long a token and a task take: programs that make a pair of frames from templates, and take each through the switch.
- * A test run gives its program the frame as the run before left it, so each run has to write it anew. `bounced` does the
- * same but for the switch itself: parse, source, clock, and back. `bare` swaps the addresses alone.
+ * Measures a token and a task: programs that build a pair of frames from templates and pass each through the
+ * switch. A test run passes its program the frame as the previous run left it, so each run has to write it anew.
+ * `bounced` does the same without the switch itself: parsing, source, clock, and sending back. `bare` only swaps
+ * the addresses.
  */
 #include "rain.bpf.c"
 
@@ -46,7 +47,7 @@ static __always_inline struct templates *next_pair(void)
 	return pair;
 }
 
-/* What the switch does with a packet before and after it decides. */
+/* What the switch does with a packet before and after its decision. */
 static __always_inline int bounce(struct xdp_md *ctx)
 {
 	struct pass pass = {};

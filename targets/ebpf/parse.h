@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a header and what stands behind it are a packet, and if not, why: the checks of `sluice_wire::View`, in its
- * order, so that the same bytes are counted under the same reason. The three kinds that a switch takes come first;
- * the others are looked at only to count them rightly.
+ * Checks whether a header and the bytes behind it are a packet, and if not, why. The checks and their order are
+ * those of `sluice_wire::View`, so that the same bytes are counted under the same reason. The three kinds that a
+ * switch accepts come first; the others are checked only to count them correctly.
  */
 #pragma once
 
@@ -11,7 +11,10 @@
 
 enum { PARSED = -1 };
 
-/* Whether every field that a kind does not use is zero. With a constant kind the masks fold into the code. */
+/*
+ * Whether every field that a kind does not use is zero. With a constant kind the compiler folds the masks into the
+ * code.
+ */
 static __always_inline int unused_is_zero(const struct header *header, __u32 kind)
 {
 	const __u64 *words = (const void *)header;
@@ -23,7 +26,7 @@ static __always_inline int unused_is_zero(const struct header *header, __u32 kin
 	return !found;
 }
 
-/* Whether nothing stands behind a short payload's end. A large one fills the inline bytes. */
+/* Whether the bytes behind a short payload's end are zero. A large payload fills the inline bytes. */
 static __always_inline int has_clean_padding(const struct header *header)
 {
 	__u32 length = bpf_ntohs(header->task.length);
@@ -33,7 +36,7 @@ static __always_inline int has_clean_padding(const struct header *header)
 	return length >= INLINE_BYTES || !(bpf_be64_to_cpu(bytes) << (8 * length));
 }
 
-/* As many bytes behind the header as it states. */
+/* Whether as many bytes follow the header as it states. */
 static __always_inline int parse_length(const struct frame *frame, const struct header *header, int elsewhere)
 {
 	__u32 stated = bpf_ntohs(header->task.length), beside, behind = frame->length - HEADER_BYTES;
@@ -94,7 +97,7 @@ static __always_inline int parse_reject(const struct header *header)
 	return bpf_ntohl(header->words[REJECT_BEHIND]) >= JOB_TASKS_MAX ? MALFORMED_RANGE : PARSED;
 }
 
-/* Whether nothing stands behind the end of any task's bytes. */
+/* Whether the bytes behind the end of each task's bytes are zero. */
 static __always_inline int parse_job_bytes(const struct frame *frame, const struct header *header, __u32 lengths)
 {
 	const __be64 *bytes = (const void *)(header + 1);
@@ -130,7 +133,7 @@ static __always_inline int parse_job(const struct frame *frame, const struct hea
 	return parse_job_bytes(frame, header, lengths);
 }
 
-/* The values of the kinds that no switch takes. */
+/* Checks the values of kinds that no switch accepts. */
 static __always_inline int parse_values(const struct frame *frame, const struct header *header)
 {
 	switch (header->kind) {
@@ -179,7 +182,7 @@ static __always_inline int parse_as(const struct frame *frame, const struct head
 	return parse_values(frame, header);
 }
 
-/* PARSED, or what is wrong. */
+/* PARSED, or what is wrong with the packet. */
 static __always_inline int parse(const struct frame *frame, const struct header *header)
 {
 	__u32 kind = header->kind;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What stands at a host's end of a veth link whose other end carries the switch. It does nothing, but its being there is
- * what the kernel looks for: only then it tells the host of frames that the other end's program has sent back (XDP_TX).
- * Without it they lie in the link's ring until something else comes.
+ * The program at a host's end of a veth link whose other end runs the switch. It does nothing, but the kernel
+ * checks that it exists: only then does it wake the host for frames that the other end's program sends back
+ * (XDP_TX). Without it such frames stay in the link's ring until another frame comes.
  */
 #include <linux/bpf.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rain on a link: the switch as an XDP program. What it does and what it leaves out stands in README.md.
+ * Rain on a link: the switch as an XDP program. README.md says what it does and what it leaves out.
  *
- * A frame that is not for the switch goes to the kernel's stack; one that is, ends here: it leaves as another packet, or
- * waits, or is dropped and counted. One frame in, one frame out at most, of which a task that goes ahead to its servers
- * has several copies.
+ * A frame that is not for the switch goes to the kernel's network stack. A frame for the switch ends here: it
+ * leaves as another packet, or its task waits, or it is dropped and counted. Each frame produces at most one frame;
+ * only a task that is written ahead leaves in several copies.
  */
 #include "copies.h"
 #include "sweep.h"
@@ -16,10 +16,10 @@ static __always_inline const struct life *own_life(void)
 	return bpf_map_lookup_elem(&lives, &only);
 }
 
-/* No verdict of XDP's: the frame is a packet, and stands in `pass`. */
+/* Not an XDP verdict: the frame is a packet, which is in `pass`. */
 enum { IS_PACKET = -1 };
 
-/* XDP's verdict over a frame that ends here, or IS_PACKET. */
+/* The XDP verdict on a frame that is no packet for the switch, or IS_PACKET. */
 static __always_inline int begin(struct xdp_md *ctx, struct pass *pass)
 {
 	enum frame_is is;
@@ -89,7 +89,7 @@ int copies(struct xdp_md *ctx)
 	return copy_leaves(ctx, ctx->egress_ifindex);
 }
 
-/* The same for test runs, which know no link that a frame leaves by: the frame begins with its index. */
+/* The same for test runs, in which frames have no outgoing link: the frame begins with the link's index. */
 SEC("xdp")
 int copy(struct xdp_md *ctx)
 {
@@ -111,7 +111,7 @@ int sweep(struct xdp_md *ctx)
 		return done;
 	if (pass.frame.header->kind != KIND_SWEEP)
 		return XDP_DROP;
-	/* Its loader sends what it made, whatever link that would leave by. */
+	/* The loader sends the packet, whatever link the frame would leave by. */
 	return sweep_walks(&pass) == VERDICT_SEND && send(ctx, &pass) != XDP_DROP ? XDP_TX : XDP_DROP;
 }
 

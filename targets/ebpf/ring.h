@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A slice's ring of cells, and how a token and a task meet in one.
+ * A slice's ring of cells, and how a token and a task meet in a cell.
  *
- * The n-th token is for the n-th task. So nothing has to be decided about an arrival: it takes the next number of its
- * kind, writes what it brings into the cell of that number, and exchanges the cell's word. Who finds the cell empty has
- * come first: it is parked, and leaves. Who finds the other's word has come second, and sends the DISPATCH. Nobody waits
- * for anybody, and both kinds are served in their order.
+ * The n-th token is for the n-th task. So an arrival needs no decision: it takes the next number of its kind,
+ * writes its data into the cell of that number, and exchanges the cell's word. If the cell was empty, the arrival
+ * is the first of the two: it parks, and its pass ends. If the cell held the other's word, the arrival is the
+ * second, and sends the DISPATCH. No pass waits for another, and both kinds are served in order.
  *
- * A cell that is still being read is never written. PROTOCOL lets a depositor find that out at its cell, and give its
- * number back; here nobody takes a number whose cell is in use. Second comers count the cells that they are done with, by
- * quarters of the ring. Before anything else a pass looks at the quarter that lies `ahead` cells before its number: it
- * must have been given back whole by the lap before, or the pass gives up as long as nothing has been changed (TOKEN: a
- * PROBE's answer; SUBMIT: REJECT).
+ * A cell that is still being read is never written. The protocol allows a depositor to notice this at its cell and
+ * give its number back; here no pass takes a number whose cell is in use. Second arrivals count the cells that they
+ * have finished with, by quarters of the ring. Before anything else, a pass checks the quarter that lies `ahead`
+ * cells before its number. The previous lap must have released that quarter completely. If not, the pass gives up
+ * before it has changed anything (TOKEN: answered like a PROBE; SUBMIT: REJECT).
  *
- * Why that is enough, with P passes at once and ahead > P: take any P + 1 numbers of one kind in a row. One CPU took two
- * of them, and when it looked for its second, all up to its first had been given out. So somebody looked at each quarter
- * before the first number of it was given out, however long a pass is held up between its look and its number; and
- * what has been given back stays so until it is used. What comes second needs no look: the first had one. Who goes round
- * takes another number, and so looks again.
+ * Why this check is enough, with P passes at once and ahead > P: take any P + 1 consecutive numbers of one kind.
+ * One CPU took two of them, and when it made the check for its second, all numbers up to its first had been given
+ * out. So each quarter was checked before its first number was given out, however long a pass is delayed between
+ * its check and its number. A released quarter stays released until it is used. The second arrival at a cell needs
+ * no check, since the first one made it. A pass that tries again takes another number, and so checks again.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ enum {
 	WORKER_SHIFT = 32,
 	STATE_SHIFT = 48,
 	LAP_SHIFT = 52,
-	/* Of 2^32 numbers a quarter sees a fourth. */
+	/* A quarter sees a fourth of 2^32 numbers. */
 	QUARTER_COUNT_MASK = (1u << 30) - 1,
 };
 
@@ -39,13 +39,13 @@ static __always_inline struct queue *queue_of(__u32 slice)
 	return bpf_map_lookup_elem(&queues, &slice);
 }
 
-/* Tokens parked if positive, tasks waiting if negative. */
+/* Parked tokens if positive, waiting tasks if negative. */
 static __always_inline __s32 balance_of(const struct queue *queue)
 {
 	return READ_ONCE(queue->tokens) - READ_ONCE(queue->tasks);
 }
 
-/* Whether the next numbers of a kind may meet cells of the lap before. */
+/* Whether the next numbers of a kind could reach cells that the previous lap still uses. */
 static __always_inline int is_busy(const struct queue *queue, __u32 next)
 {
 	__u32 quarter_bits = shape.ring_bits - 2;
@@ -70,13 +70,16 @@ static __always_inline __u64 cell_word(__u32 number, enum cell_state state, __u1
 	return lap | (__u64)state << STATE_SHIFT | (__u64)worker << WORKER_SHIFT | generation;
 }
 
-/* Leaves a word, and says what was there: 0, or the other's. All that was written before it can be seen with it. */
+/*
+ * Stores a word and returns the old one: 0, or the other's word. Everything written before is visible to the pass
+ * that sees the word.
+ */
 static __always_inline __u64 cell_exchange(struct cell *cell, __u64 word)
 {
 	return __sync_lock_test_and_set(&cell->word, word);
 }
 
-/* What the other left; void if it cannot be the other's. */
+/* The state that the other pass left; void if the word cannot be from the expected pass. */
 static __always_inline enum cell_state cell_found(__u32 number, __u64 word, enum cell_state other,
 						  struct counters *counters)
 {
@@ -89,14 +92,14 @@ static __always_inline enum cell_state cell_found(__u32 number, __u64 word, enum
 	return state;
 }
 
-/* The task in a cell whose word was found: its reads depend on that word, and so come after it on any machine. */
+/* The task in a cell whose word was found. The reads depend on that word, so they come after it on any machine. */
 static __always_inline const struct cell *cell_behind(const struct cell *cell, __u64 word)
 {
 	asm volatile("%0 &= 0" : "+r"(word));
 	return (const void *)cell + word;
 }
 
-/* The cell may be used by the next lap: all reads of it come before. */
+/* Releases a cell for the next lap, after all reads of it. */
 static __always_inline void cell_release(struct queue *queue, __u32 number, struct cell *cell)
 {
 	__u32 quarter = number >> (shape.ring_bits - 2) & (QUARTERS - 1);
@@ -104,6 +107,6 @@ static __always_inline void cell_release(struct queue *queue, __u32 number, stru
 
 	cell->word = CELL_EMPTY;
 	was = __sync_fetch_and_add(&queue->released[quarter], 1);
-	/* Only an addition whose value is used orders memory. */
+	/* An addition orders memory only if its value is used. */
 	asm volatile("" : : "r"(was));
 }

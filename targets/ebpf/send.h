@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A frame's way out: its length, and the headers below ours. */
+/* Sends a frame: sets its length and the headers below ours. */
 #pragma once
 
 #include "front.h"
@@ -49,7 +49,10 @@ static __always_inline void write_ip6(struct ipv6hdr *ip, const struct life *lif
 	__builtin_memcpy(&ip->daddr, to->ip, sizeof(ip->daddr));
 }
 
-/* The checksum over IPv6. What stands behind the header did not change, nor did its length: its part is carried over. */
+/*
+ * The checksum over IPv6. The bytes behind the header and their length did not change, so their part of the sum is
+ * kept.
+ */
 static __always_inline __be16 check6(struct udphdr *udp, struct header *header, const struct frame *frame, __u32 body)
 {
 	__u64 sum = covered(header, sizeof(struct ipv6hdr));
@@ -63,7 +66,7 @@ static __always_inline __be16 check6(struct udphdr *udp, struct header *header, 
 	return check ? check : 0xffff;
 }
 
-/* Makes the frame as long as what it carries, and as its next IP header wants it. */
+/* Resizes the frame to its contents and its new IP header. */
 static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame, __u32 ip_bytes, __u32 want)
 {
 	int more = (int)ip_bytes - (int)frame->ip_bytes;
@@ -76,9 +79,9 @@ static __always_inline int resize(struct xdp_md *ctx, const struct frame *frame,
 }
 
 /*
- * The kernel replaces an entry of a map of links by taking it out first. So each link has two, which the loader replaces one
- * after the other; their keys differ in every bit, so that they lie in different lists. Whoever is held up between two looks
- * can still miss both, so that there are more.
+ * To replace an entry of a map of links, the kernel first removes the old one. So each link has two entries, which
+ * the loader replaces one after the other. Their keys differ in every bit, so they lie in different hash lists. A
+ * pass that is delayed between two look-ups can still miss both, so it looks several times.
  */
 enum { LINK_LOOKS = 8 };
 
@@ -102,7 +105,7 @@ static __always_inline int leave(struct xdp_md *ctx, struct counters *counters, 
 	return redirect(counters, way->link);
 }
 
-/* Sends what was made in the header's place. No pointer into the frame holds any longer. */
+/* Sends the rewritten packet. Invalidates all pointers into the frame. */
 static __always_inline int send(struct xdp_md *ctx, const struct pass *pass)
 {
 	const struct life *life = pass->life;

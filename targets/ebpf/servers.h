@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Servers: whose memory large tasks that wait are written into, and where there. Values are shared with the loader.
+ * Servers, into whose memory large waiting tasks are written. The values are shared with the loader.
  *
- * Rows are in two copies, as in tables.h. What the loader makes of all rows of a slice is one word, its group.
+ * Rows have two copies, as in tables.h. From all rows of a slice the loader computes one word, the slice's group.
  */
 #pragma once
 
@@ -42,18 +42,18 @@ struct ring_rows {
 	struct ring_row copy[2];
 };
 
-/* The servers that a slice's tasks are written to: one word, read and written at once. */
+/* The servers to which a slice's tasks are written: one word, read and written at once. */
 struct group {
 	__u16 members;
-	/* Copies of each task at most; zero: no limit. */
+	/* The largest number of copies of a task; zero for no limit. */
 	__u16 copies;
-	/* The longest payload that fits a slot of every member; zero without members. */
+	/* The longest payload that fits into a slot of every member; zero without members. */
 	__u16 fits;
-	/* Whether one of them has an IPv6 address, over which a checksum is needed. */
+	/* Whether a member has an IPv6 address, which requires a checksum. */
 	__u16 wants_check;
 } __attribute__((aligned(8)));
 
-/* The number of the next WRITE to a server, of which 24 bits are told. */
+/* The number of the next WRITE to a server; 24 bits of it are sent. */
 struct psn {
 	__u32 next;
 	__u8 unused[60];
@@ -66,7 +66,7 @@ enum {
 	SLOT_HEAD_BYTES = 12,
 };
 
-/* Where a task's bytes lie while the headers before them change their length; and zeros behind. */
+/* The task's bytes while the headers before them change length, followed by zeros. */
 struct scratch {
 	__u8 bytes[WRITE_BYTES_MAX + 8];
 };
@@ -86,7 +86,7 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* The servers' links by their index: what a WRITE is broadcast over. */
+/* The servers' links by index: a WRITE is broadcast over these. */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
 	__uint(max_entries, 1024);
@@ -94,7 +94,7 @@ struct {
 	__type(value, struct bpf_devmap_val);
 } server_links SEC(".maps");
 
-/* Which server is behind a link. */
+/* The server behind each link. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);

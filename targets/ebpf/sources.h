@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables: who may send what, and where it goes. */
+/* The tables: which hosts may send which packets, and where packets go. */
 #pragma once
 
 #include <bpf/bpf_endian.h>
@@ -10,7 +10,7 @@
 
 enum { ADMITTED = -1 };
 
-/* The copy that holds, if there is a worker in it. */
+/* The valid copy, if it contains a worker. */
 static __always_inline const struct worker_row *row_there(const struct worker_rows *rows)
 {
 	const struct worker_row *row = &rows->copy[READ_ONCE(rows->current) & 1];
@@ -25,7 +25,7 @@ static __always_inline const struct worker_row *worker_row(__u32 worker)
 	return rows ? row_there(rows) : 0;
 }
 
-/* As above, if a token of this generation that was popped is of the worker's present one. */
+/* The valid copy, if a popped token of this generation belongs to the worker's present registration. */
 static __always_inline const struct worker_row *live_row(__u32 worker, __u32 generation)
 {
 	const struct worker_rows *rows = bpf_map_lookup_elem(&workers, &worker);
@@ -51,7 +51,7 @@ static __always_inline const struct slice_row *slice_row(__u32 slice)
 	return rows ? &rows->copy[READ_ONCE(rows->current) & 1] : 0;
 }
 
-/* The slice of a task type plus one; zero: none. */
+/* The slice of a task type, plus one; zero for none. */
 static __always_inline __u32 slice_of(__u32 type)
 {
 	const __u32 *slice = bpf_map_lookup_elem(&types, &type);
@@ -65,7 +65,7 @@ static __always_inline int is_same(const struct endpoint *a, const struct endpoi
 	       a->ip[0] == b->ip[0];
 }
 
-/* ADMITTED, or why the sender is not who it says. */
+/* ADMITTED, or why the sender is not the host that it claims to be. */
 static __always_inline int check_source(__u32 held, __be32 shown, const struct endpoint *at,
 					const struct endpoint *from)
 {
@@ -75,9 +75,9 @@ static __always_inline int check_source(__u32 held, __be32 shown, const struct e
 }
 
 /*
- * Where a worker's packet that was let in came from, its tasks go to. That is written only if it is new, so that the line
- * stays with whoever reads it. While a host moves, a pass may read half of each way; its DISPATCH is lost, and the
- * worker asks.
+ * Learns the path to a worker from an accepted packet; the worker's tasks go there. The path is written only if it
+ * changed, so that other CPUs keep the cache line. While a host moves, a pass may read half of each path; its
+ * DISPATCH is lost, and the worker notices by a PROBE.
  */
 static __always_inline void learn_way(struct way *held, const struct way *back)
 {
@@ -91,7 +91,7 @@ static __always_inline void learn_way(struct way *held, const struct way *back)
 		words[1] = found[1];
 }
 
-/* The way to a worker; back to who is being answered as long as it has sent nothing. */
+/* The path to a worker; as long as the worker has sent nothing, the path back to the sender of the packet. */
 static __always_inline void find_way(struct way *way, const struct way *held, const struct way *back)
 {
 	const volatile __u64 *words = (const void *)held;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controller's sweep. On the chip a SWEEP goes round; here one run walks to its end: the loader makes the frame,
- * runs the program `sweep` with it (BPF_PROG_TEST_RUN), and sends what comes of it by its own socket. It is not attached
- * to any link: a SWEEP from the wire is refused. A walk visits at most the 65,535 entries
- * that a SWEEP can name and ends early when it has something to send, as on the chip.
+ * The controller's sweep. On the chip a SWEEP recirculates; here one run of the program performs the whole walk.
+ * The loader builds the frame, runs the program `sweep` with it (BPF_PROG_TEST_RUN), and sends the resulting packet
+ * by its own socket. The program is not attached to any link: a SWEEP from the wire is refused. A walk visits at
+ * most the 65,535 entries that a SWEEP can name, and ends early when it has something to send, as on the chip.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 enum swept { SWEPT_NOTHING, SWEPT_DISPATCH, SWEPT_REJECT };
 
-/* Passes of the longest walk: two an entry, and a few for those that another CPU got ahead of. */
+/* Passes of the longest walk: two for each entry, and a few for entries that another CPU took first. */
 enum { PASSES_MAX = 3 * 65536 };
 
 struct walk {
@@ -28,7 +28,10 @@ struct walk {
 
 enum takes { TAKES_NONE, TAKES_ONE, TAKES_LATE };
 
-/* The next number of one kind, if the other has gone ahead; late: another CPU took it. No look at the ring is needed. */
+/*
+ * Takes the next number of one kind if the other kind is ahead. If another CPU took it, the result is late. The
+ * ring needs no check.
+ */
 static __always_inline enum takes walk_takes(__u32 *own, const __u32 *other, __u32 *number)
 {
 	*number = READ_ONCE(*own);
@@ -37,7 +40,7 @@ static __always_inline enum takes walk_takes(__u32 *own, const __u32 *other, __u
 	return __sync_val_compare_and_swap(own, *number, *number + 1) == *number ? TAKES_ONE : TAKES_LATE;
 }
 
-/* The word in that number's cell; 0 if the other is not there yet, and will find it void. */
+/* The word in that number's cell; 0 if the other has not come yet, and will find the cell void. */
 static __always_inline __u64 walk_pops(struct walk *walk, struct queue *queue, __u32 number, enum cell_state other,
 				       struct counters *counters)
 {
@@ -63,7 +66,7 @@ static __always_inline int walk_task(struct walk *walk, struct queue *queue, str
 	enum takes takes;
 	__u32 number;
 
-	/* An open slice's tasks have workers to wait for. */
+	/* The tasks of an open slice have workers to wait for. */
 	if (!row || row->open)
 		return 1;
 	takes = walk_takes(&queue->tokens, &queue->tasks, &number);
@@ -94,13 +97,13 @@ static __always_inline int walk_token(struct walk *walk, struct queue *queue, st
 	return 0;
 }
 
-/* The live token in hand parks again, or meets a task that came meanwhile. */
+/* Parks the carried valid token again, or matches it with a task that came meanwhile. */
 static __always_inline int walk_parks(struct walk *walk, struct queue *queue, struct counters *counters)
 {
 	struct met met;
 	enum entered entered;
 
-	/* A busy ring frees itself: the CPU that holds a cell gets on. */
+	/* A busy ring becomes free by itself: the CPU that uses a cell finishes. */
 	if (is_busy(queue, READ_ONCE(queue->tokens)))
 		return 0;
 	entered = token_try(queue, walk->slice, walk->token, counters, &met);
@@ -116,7 +119,7 @@ static __always_inline int walk_parks(struct walk *walk, struct queue *queue, st
 	return 1;
 }
 
-/* Whether tokens of this generation are still let in. */
+/* Whether tokens of this generation are still accepted. */
 static __always_inline int is_admitted(struct granted token)
 {
 	const struct worker_row *row = worker_row(token.worker);
@@ -124,7 +127,7 @@ static __always_inline int is_admitted(struct granted token)
 	return row && row->open && row->generation == token.generation;
 }
 
-/* One pass of the sweep; 1 ends the walk. */
+/* One pass of the sweep; returns 1 at the end of the walk. */
 static long walk_on(__u32 index, void *context)
 {
 	struct walk *walk = context;
@@ -140,7 +143,7 @@ static long walk_on(__u32 index, void *context)
 	return walk->of_tasks ? walk_task(walk, queue, counters) : walk_token(walk, queue, counters);
 }
 
-/* A task of a slice without workers is not taken after all; its client may be gone. */
+/* A task of a slice without workers is rejected; it is dropped if its client is gone. */
 static __always_inline enum verdict sweep_out(struct pass *pass, const struct walk *walk)
 {
 	struct header *header = pass->frame.header;
@@ -155,7 +158,7 @@ static __always_inline enum verdict sweep_out(struct pass *pass, const struct wa
 	return VERDICT_SEND;
 }
 
-/* The counters of the worker whose token is in hand, to whom the frame goes; 0: it is gone. */
+/* The counters of the worker whose token is carried, and the frame's destination; 0 if the worker is gone. */
 static __always_inline struct worker_counters *sweep_to(struct pass *pass, __u32 worker)
 {
 	const struct worker_row *row = worker_row(worker);
@@ -178,7 +181,7 @@ static __always_inline enum verdict sweep_dispatch(struct pass *pass, const stru
 	return VERDICT_SEND;
 }
 
-/* The ring stayed busy for the whole walk: the token in hand is spent, and its worker told. */
+/* The ring stayed busy for the whole walk: the carried token is spent, and its worker is told. */
 static __always_inline enum verdict sweep_spends(struct pass *pass, const struct walk *walk)
 {
 	struct worker_counters *held = sweep_to(pass, walk->token.worker);

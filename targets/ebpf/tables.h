@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of the maps: what the loader writes for the controller, and the registers. Shared with the loader.
+ * The layout of the maps: the tables that the loader writes for the controller, and the registers. Shared with the
+ * loader.
  *
- * Tables are rows in two copies and a word that says which holds. The loader writes the other copy, then the word, so
- * that a pass sees one row or the other and never half of each; before it writes the same row again, all passes that
- * had begun must have ended ("drain": an update of an array of maps waits for that). Everything is one value of an
- * array map, which the loader may map into its memory and then write by words.
+ * A table's row has two copies and a word that says which is valid. The loader writes the invalid copy, then the
+ * word, so a pass sees the old row or the new one, never a mixture. Before the loader writes the same row again,
+ * all passes that had begun must have ended ("drain": an update of an array of maps waits for them). Everything is
+ * a value of an array map, which the loader may map into its memory and write by words.
  */
 #pragma once
 
@@ -13,12 +14,12 @@
 
 #include "wire.h"
 
-/* Raised with every change of what lies in the maps: a loader does not touch maps of another one. */
+/* Raised with every change of the layout: a loader does not use maps of another version. */
 enum { LAYOUT_VERSION = 4 };
 
 /*
- * The way to a host: out of which link, between which Ethernet addresses. Link 0: none known. It is two words, each
- * read and written at once.
+ * The path to a host: the outgoing link and the Ethernet addresses. Link 0 means that none is known. Two words,
+ * each read and written at once.
  */
 struct way {
 	__u32 link;
@@ -51,7 +52,10 @@ struct slice_row {
 	__u64 retry_after_ns;
 };
 
-/* In each, the word that says which copy holds; and of a worker, the generation that popped tokens must have. */
+/*
+ * Each row's first word says which copy is valid. A worker's row also has the generation that popped tokens must
+ * have.
+ */
 struct worker_rows {
 	__u32 current;
 	__u32 gen_out;
@@ -70,29 +74,29 @@ struct slice_rows {
 	struct slice_row copy[2];
 };
 
-/* Tokens granted to a worker, tasks sent to it, and the way that its packets came last. */
+/* Tokens granted to a worker, tasks sent to it, and the path by which its last packet came. */
 struct worker_counters {
 	__u32 seen;
-	/* `seen`, as it is told with a DISPATCH. */
+	/* `seen`, as the next DISPATCH reports it. */
 	__u32 seen_out;
 	__u32 sent;
 	__u32 unused;
 	struct way way;
 };
 
-/* Parts of a ring that are given back as a whole. */
+/* The parts of a ring that are released as a whole. */
 enum { QUARTERS = 4 };
 
 /*
- * A slice's queue: how many tokens and how many tasks came into it. The n-th token is for the n-th task, so that their
- * difference is the model's `balance`: so many tokens are parked if it is positive, so many tasks wait if negative.
+ * A slice's queue: how many tokens and how many tasks have entered it. The n-th token is for the n-th task, so
+ * their difference is the model's `balance`: the number of parked tokens if positive, of waiting tasks if negative.
  */
 struct queue {
 	__u32 tokens;
 	__u32 unused;
 	/*
-	 * The tasks, and in the upper half, behind one bit that takes what a wrap of theirs carries, how many of them waited:
-	 * one addition counts both. With servers only.
+	 * The tasks; and in the upper half, above a bit that absorbs the carry of the lower half, how many of them
+	 * waited. One addition counts both. The upper half is used with servers only.
 	 */
 	union {
 		__u32 tasks;
@@ -103,17 +107,17 @@ struct queue {
 	__u8 unused_too[32];
 };
 
-/* Where the n-th token and the n-th task meet, and what of the task its word does not hold. */
+/* Where the n-th token and the n-th task meet, with the task's fields that do not fit into the word. */
 struct cell {
 	__u64 word;
-	/* When the task arrived and how old it was then: see clock.h. */
+	/* The task's arrival time, and its age at that time: see clock.h. */
 	__u64 times;
 	struct task_part task;
 	__be16 task_type;
 	__u8 priority;
 	__u8 constraints;
 	__be16 client;
-	/* Whether its bytes went ahead, and under which ticket it waits. */
+	/* Whether the task's bytes were written ahead, and its ticket. */
 	__u16 ahead;
 	__u32 ticket;
 	__u8 unused[12];
@@ -121,21 +125,21 @@ struct cell {
 
 _Static_assert(sizeof(struct queue) == 64 && sizeof(struct cell) == 64, "a cache line each");
 
-/* The life of these registers, and where the switch is. */
+/* The epoch of these registers, and the switch's addresses. */
 struct life {
 	__u32 epoch;
 	__be16 port;
 	__u16 unused;
-	/* The switch's addresses; zero: none of that family. */
+	/* The switch's addresses; zero for a family without one. */
 	__be32 at4;
 	__be32 at6[4];
-	/* The controller that the switch obeys; only who loads the program looks at it. */
+	/* The term of the controller that the switch obeys; only the loader reads it. */
 	__u32 term;
-	/* In test mode, the time. */
+	/* The time, in test mode. */
 	__u64 now_ns;
 };
 
-/* What the driver of the UDP switch counts too, and what only a program on a link sees. */
+/* Counters of the UDP switch's driver that this program has too, and counters of a program on a link. */
 enum count {
 	COUNT_RECEIVED,
 	COUNT_SENT,
@@ -144,22 +148,22 @@ enum count {
 	COUNT_DISPATCHED,
 	COUNT_REJECTED,
 	COUNT_RECIRCULATED,
-	/* Frames that cannot hold a datagram of ours: see frame.h. */
+	/* Frames that cannot contain a datagram of ours: see frame.h. */
 	COUNT_TRUNCATED,
 	COUNT_FRAGMENT,
 	COUNT_IP_OPTIONS,
-	/* Passes that found no room in a ring because a cell of its last lap is still being read. */
+	/* Passes that found no room in a ring because a cell of the previous lap is still being read. */
 	COUNT_RING_BUSY,
-	/* A frame that could not be made longer or shorter, or a host of a family in which the switch has no address. */
+	/* A frame that could not be resized, or a host of a family for which the switch has no address. */
 	COUNT_SEND_FAILED,
-	/* A cell that was not as its ticket says: a bug. */
+	/* A cell whose contents do not match its number: a bug. */
 	COUNT_CELL_BROKEN,
-	/* Copies of tasks that went to servers. */
+	/* Copies of tasks sent to servers. */
 	COUNT_WRITTEN_AHEAD,
 	COUNTS,
 };
 
-/* Why bytes are no packet: `ParseError`, in its order. */
+/* Why bytes are not a packet: `ParseError`, in its order. */
 enum malformed {
 	MALFORMED_SHORT,
 	MALFORMED_LONG,
@@ -203,29 +207,31 @@ struct counters {
 	__u64 refused[REFUSALS];
 };
 
-/* How large this switch is: constants that the loader sets before it loads. All cell counts are powers of two. */
+/* The sizes of this switch: constants that the loader sets before loading. All cell counts are powers of two. */
 struct shape {
 	__u32 workers;
 	__u32 clients;
 	__u32 slices;
 	__u32 types;
-	/* Tokens that may park in a slice; its ring has more cells. */
+	/* How many tokens may park in a slice; its ring has more cells. */
 	__u32 tokens_per_slice;
 	__u32 replay_cells;
-	/* Two to this power: cells in a slice's ring. At least twice what it may hold of tasks or of tokens, and at least 8
-	 * times `ahead`. */
+	/*
+	 * The binary logarithm of the number of cells in a slice's ring: at least twice the tasks or tokens that it
+	 * may hold, and at least 8 times `ahead`.
+	 */
 	__u32 ring_bits;
-	/* How far ahead a ring must be free: 2 * (CPUs + 1) or more. */
+	/* How many cells ahead must be free in a ring: 2 * (CPUs + 1) or more. */
 	__u32 ahead;
-	/* Whether time comes from `struct life` instead of the kernel. */
+	/* Whether the time comes from `struct life` instead of the kernel's clock. */
 	__u32 test_mode;
-	/* None: nothing is written ahead. */
+	/* The number of servers; if zero, nothing is written ahead. */
 	__u32 servers;
-	/* The first ticket of a task that waits. */
+	/* The first ticket of a waiting task. */
 	__u32 tickets_start;
 };
 
-/* Which layout the maps have, and for which shape they were made. */
+/* The version of the maps' layout, and the shape for which they were made. */
 struct layout {
 	__u32 version;
 	struct shape shape;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which frames are UDP, for the small programs that ask for no more. */
+/* Recognises UDP frames, for the small programs that need no more. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -11,7 +11,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* Of a frame that has its Ethernet header. */
+/* For a frame that contains its Ethernet header. */
 static __always_inline int is_udp(const struct ethhdr *eth, void *end)
 {
 	const struct ipv6hdr *six = (void *)(eth + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is on the wire: one header for all kinds (docs/manual/wire.md), in the packet's byte order.
+ * The wire format: one header for all kinds (docs/manual/wire.md), in the packet's byte order.
  *
- * A TOKEN and a SUBMIT become a DISPATCH in place. Which fields a kind leaves zero stands in unused.h, which is
- * written by a test of `sluice-wire` from the tables that its own parser uses.
+ * A TOKEN and a SUBMIT become a DISPATCH in place. The fields that each kind leaves zero are in unused.h. A test of
+ * `sluice-wire` writes that file from the tables of its own parser.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ enum {
 	WIRE_VERSION = 1,
 	HEADER_BYTES = 88,
 	INLINE_BYTES = 8,
-	/* The largest UDP datagram over IPv4 less the header. */
+	/* The largest UDP datagram over IPv4, minus the header. */
 	PAYLOAD_MAX = 65507 - HEADER_BYTES,
 };
 
@@ -30,47 +30,47 @@ enum kind {
 	KIND_PART = 10,
 	KIND_SWEEP = 11,
 	KIND_EMPTY = 12,
-	/* From a rack's switch to the one above it: never taken here. */
+	/* From a rack's switch to the one above it: never accepted here. */
 	KIND_UPDATE = 13,
-	/* Several tasks in one submission: never taken here. */
+	/* Several tasks in one submission: never accepted here. */
 	KIND_JOB = 14,
 	KINDS = 14,
 };
 
-/* What a REJECT's code says. */
+/* The codes of a REJECT. */
 enum reject {
 	REJECT_QUEUE_FULL = 0,
 	REJECT_NO_ROOM = 1,
 	REJECT_NO_WORKERS = 2,
 	REJECT_UNKNOWN_TYPE = 3,
 	REJECT_STALE_TOKENS = 4,
-	/* No kind of workers has the labels that the task needs: never said here. */
+	/* No kind of worker has the labels that the task needs: never sent here. */
 	REJECT_UNSERVED = 5,
 };
 
-/* Where a DISPATCH's bytes are. */
+/* Where the bytes of a DISPATCH are. */
 enum place {
 	PLACE_HERE = 0,
 	PLACE_AHEAD = 1,
 	PLACE_AT_CLIENT = 2,
 };
 
-/* A SWEEP's code: what it looks for, and whether it carries a token. */
+/* The code of a SWEEP: what it looks for, and whether it carries a token. */
 enum sweep {
 	SWEEP_TASKS = 1,
 	SWEEP_CARRIES = 2,
 };
 
-/* An UPDATE's code: idle workers, none any more, or their mean queue. */
+/* The code of an UPDATE: there are idle workers, there are none any more, or the workers' mean queue. */
 enum update {
 	UPDATE_LOAD = 2,
 	UPDATE_MEAN = 0,
 };
 
-/* A JOB's code is how many tasks it has, at least two; their bytes stand behind the header, eight for each. */
+/* The code of a JOB: its number of tasks, at least two. Their bytes follow the header, eight for each task. */
 enum { JOB_TASKS_MAX = 5 };
 
-/* A TOKEN's code is its rank, at most this; tasks meet tokens here whatever their ranks. */
+/* The code of a TOKEN: its rank, at most this. Here tasks meet tokens of any rank. */
 enum { RANK_MAX = 7 };
 
 /* An address and port; IPv4 is carried as IPv4-mapped IPv6. */
@@ -79,7 +79,7 @@ struct endpoint {
 	__be16 port;
 } __attribute__((packed));
 
-/* What of a task its entry in the switch keeps as it came: 24 bytes in one piece. */
+/* The fields of a task that its entry in the switch keeps unchanged: 24 consecutive bytes. */
 struct task_part {
 	__be64 incarnation;
 	__be32 sequence;
@@ -89,8 +89,8 @@ struct task_part {
 } __attribute__((packed));
 
 /*
- * Its fields are words where they lie, but in a frame it lies at any address. The machines that this runs on do not mind;
- * a compiler that had to would take every word byte by byte.
+ * The fields are words with aligned offsets, but in a frame the header may be at any address. The supported
+ * machines allow unaligned access; otherwise the compiler would have to read every word byte by byte.
  */
 struct header {
 	__u8 version;
@@ -108,13 +108,13 @@ struct header {
 	struct task_part task;
 	struct endpoint at;
 	__be16 slice;
-	/* Their names depend on the kind: see the readers below. */
+	/* The names of these words depend on the kind: see the readers below. */
 	__be32 words[5];
 } __attribute__((packed, aligned(4)));
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the header has no gaps");
 
-/* The five words of the kinds that the switch reads or writes. */
+/* The five words, for the kinds that the switch reads or writes. */
 enum word {
 	TOKEN_ISSUED = 0,
 	TOKEN_NONCE = 2,

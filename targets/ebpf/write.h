@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A SUBMIT's frame made into a WRITE, to leave over all servers' links: see ahead.h. */
+/* Turns a SUBMIT's frame into a WRITE that leaves over all servers' links: see ahead.h. */
 #pragma once
 
 #include "send.h"
 
-/* The sum of a task's bytes, from the checksum that came; 0 if none did. */
+/* The sum of a task's bytes, derived from the incoming checksum; 0 if there was none. */
 static __always_inline __u16 payload_sum(const struct frame *frame)
 {
 	const struct udphdr *udp = (void *)frame->header - sizeof(*udp);
@@ -32,7 +32,7 @@ static __always_inline void fill_write(struct write_head *head, const struct hea
 	};
 }
 
-/* Makes the frame so long, taking bytes away at both of its ends. */
+/* Shortens the frame to `want` bytes: removes `before` bytes at its start and the rest at its end. */
 static __always_inline int shorten(struct xdp_md *ctx, __u32 before, __u32 want)
 {
 	int tail;
@@ -43,7 +43,7 @@ static __always_inline int shorten(struct xdp_md *ctx, __u32 before, __u32 want)
 	return tail ? bpf_xdp_adjust_tail(ctx, tail) : 0;
 }
 
-/* The headers, but for those that only a copy has. */
+/* Writes the headers, except the fields that only a copy has. */
 static __always_inline int write_below(struct xdp_md *ctx, const struct pass *pass, const struct write_head *head,
 				       __u32 udp_bytes, __u16 sum)
 {
@@ -58,7 +58,7 @@ static __always_inline int write_below(struct xdp_md *ctx, const struct pass *pa
 	udp->source = pass->life->port;
 	udp->dest = bpf_htons(ROCE_PORT);
 	udp->len = bpf_htons(udp_bytes);
-	/* Not the checksum yet: a copy's is made of it. */
+	/* Not the checksum yet: each copy's checksum is computed from this sum. */
 	udp->check = sum;
 	__builtin_memcpy(udp + 1, head, sizeof(*head));
 	return 0;
@@ -74,7 +74,7 @@ static __always_inline int send_write(struct xdp_md *ctx, const struct pass *pas
 	__u16 sum = payload_sum(frame);
 
 	fill_write(&head, frame->header, &pass->ahead);
-	/* The compiler knows that it is not zero; the kernel wants to see it. */
+	/* The compiler knows that it is not zero, and would remove the check that the verifier needs. */
 	asm volatile("" : "+r"(length));
 	if (!scratch || length < 1 || length > WRITE_BYTES_MAX - SLOT_HEAD_BYTES)
 		goto failed;

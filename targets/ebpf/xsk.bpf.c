@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Gives UDP over IPv4 to an AF_XDP socket, for a measurement: crates/run/kernel/benches/af_xdp.rs. */
+/* Hands UDP over IPv4 to an AF_XDP socket, for a measurement: crates/run/kernel/benches/af_xdp.rs. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>

@@ -1,5 +1,5 @@
-//! Builds the XDP programs from `targets/ebpf`, if there is a compiler for them. Without one everything but
-//! `--io xdp` works.
+//! Builds the XDP programs from `targets/ebpf` if a compiler for them is installed. Without one, everything
+//! but `--io xdp` works.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

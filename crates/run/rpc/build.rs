@@ -1,4 +1,4 @@
-//! Builds the messages and callers of the gRPC services from `proto/`, without protoc.
+//! Generates the messages and callers of the gRPC services from `proto/`, without protoc.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Builds the gRPC services around `rpc`'s messages, without protoc, and keeps their description for
+//! Builds the gRPC services around the messages of `rpc`, without protoc, and stores their descriptors for
 //! reflection.
 
 use std::error::Error;

@@ -66,7 +66,7 @@ pub struct LeafLine {
     name: String,
     at: Endpoint,
     quota_max: u8,
-    /// The life from which those of the pools' registrations are counted: each has its own.
+    /// The life of the last registration: each registration of a pool takes the next number.
     life: u64,
     pools: Vec<Pool>,
 }

@@ -153,18 +153,23 @@ pub struct ServerView {
 }
 
 impl Controller {
+    /// How the controller stands with its switch.
+    pub const fn link_state(&self) -> LinkState {
+        match self.link {
+            Link::Down | Link::Confused(_) => LinkState::Down,
+            Link::Claiming | Link::Reading(_) => LinkState::Reading,
+            Link::Superseded => LinkState::Superseded,
+            Link::Up => LinkState::Up,
+            Link::TooSmall => LinkState::TooSmall,
+        }
+    }
+
     /// The controller's knowledge at `now`. Send [`Event::Watch`](crate::Event::Watch) while looking, to
     /// keep balances fresh.
     pub fn view(&self, now: Nanos) -> View {
         View {
             epoch: self.epoch(),
-            link: match self.link {
-                Link::Down | Link::Confused(_) => LinkState::Down,
-                Link::Claiming | Link::Reading(_) => LinkState::Reading,
-                Link::Superseded => LinkState::Superseded,
-                Link::Up => LinkState::Up,
-                Link::TooSmall => LinkState::TooSmall,
-            },
+            link: self.link_state(),
             slices: (0..self.slices.len()).map(|i| self.slice_view(SliceId(i as u16), now)).collect(),
             workers: (self.workers.iter())
                 .map(|(i, w)| WorkerView {

@@ -87,10 +87,10 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("it is known");
-        let config = Config::full_of(Epoch(1), choice.classes(), choice.kinds());
+        let config = Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds);
         let mut program = choice.build(config);
-        register(&mut *program, config, choice.kinds());
-        let (jobs, packets) = (choice.jobs().into(), Vec::with_capacity(2 * BATCH as usize));
+        register(&mut *program, config, choice.traits().kinds);
+        let (jobs, packets) = (choice.traits().jobs.into(), Vec::with_capacity(2 * BATCH as usize));
         let mut bench = Self { program, jobs, tasks: 0, tokens: 0, packets, passes: 0, served: 0 };
         (0..STANDING / bench.jobs).for_each(|_| bench.next_tasks());
         bench.take();

@@ -29,7 +29,7 @@ use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The largest weight.
 const WEIGHT_MAX: u8 = 16;
@@ -48,7 +48,7 @@ pub struct Pallas {
 impl Pallas {
     fn new(settings: Settings, config: Config) -> Self {
         let back = BackStages { gen_out: 3, sent: 4 };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
         let seats = Seats::new(&config);
@@ -191,12 +191,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        0
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Pushed { reports: false }
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(0, Feed::Pushed { reports: false })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -33,7 +33,7 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The stage of the first array of tokens.
 const TOKENS_STAGE: u8 = 2;
@@ -299,12 +299,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.depth
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::TOKENS
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(self.depth, Feed::TOKENS)
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -44,7 +44,7 @@ use crate::program::{Cargo, Circulating, Mirror, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;
@@ -184,7 +184,7 @@ impl RackSched {
     fn new(settings: Settings, config: Config) -> Self {
         let behind = LOADS_STAGE + settings.samples;
         let back = BackStages { gen_out: behind, sent: behind };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let layout = &mut front.layout;
         let seats = Seats::new(&config);
         Seats::tables(layout, behind, &config);
@@ -490,12 +490,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        0
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Pushed { reports: true }
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(0, Feed::Pushed { reports: true })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

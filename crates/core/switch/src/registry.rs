@@ -11,7 +11,7 @@ use core::str::FromStr;
 use sluice_wire::sizes::QUOTA_MAX;
 
 use crate::rain;
-pub use crate::settings::{About, ProgramSettings, Published, Software};
+pub use crate::settings::{About, ProgramSettings, ProgramTraits, Published, Software};
 
 /// Makes the list of programs. A line gives the variant's name and the module with its `Settings`.
 macro_rules! programs {
@@ -77,16 +77,16 @@ impl Choice {
 
     /// The largest quota that the switch accepts. The room for tokens is sized by it for every worker.
     pub fn quota_max(&self) -> u8 {
-        self.quota().max(QUOTA_MAX)
+        self.traits().quota.max(QUOTA_MAX)
     }
 
     /// The first argument that a server of many cores cannot use, because the room of its cores decides how
     /// many tasks it takes; `None` if there is none.
     pub fn unfit_for_cores(&self) -> Option<&'static str> {
         let unwanted = [
-            ("adaptive depths", self.adaptive().is_some()),
-            ("early tokens", self.early().is_some()),
-            ("patience", self.patience() > 0),
+            ("adaptive depths", self.traits().adaptive.is_some()),
+            ("early tokens", self.traits().early.is_some()),
+            ("patience", self.traits().patience > 0),
         ];
         unwanted.into_iter().find_map(|(what, is_wanted)| is_wanted.then_some(what))
     }

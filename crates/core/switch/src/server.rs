@@ -29,7 +29,7 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Parked, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::settings::{About, ProgramSettings, Software};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Software};
 
 /// The server's program and memory.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl QueueServer {
     fn new(settings: ServerSettings, config: Config) -> Self {
         // A server has no pipeline; the front's arrays serve as its tables.
         let back = BackStages { gen_out: 2, sent: 2 };
-        let front = Front::new(Self::NAME, settings.feed(), config, back);
+        let front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let start = config.counters_start.0;
         let line = |_| Line {
             tasks: VecDeque::with_capacity(config.tasks_per_slice as usize),
@@ -240,16 +240,9 @@ impl ProgramSettings for ServerSettings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.depth
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::TOKENS
-    }
-
-    fn software(&self) -> Option<Software> {
-        Some(Software { decision: self.decision(), bypasses: self.bypasses })
+    fn traits(&self) -> ProgramTraits {
+        let software = Some(Software { decision: self.decision(), bypasses: self.bypasses });
+        ProgramTraits { software, ..ProgramTraits::new(self.depth, Feed::TOKENS) }
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

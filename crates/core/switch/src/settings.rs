@@ -24,100 +24,84 @@ pub trait ProgramSettings: fmt::Display {
     /// Reads one argument; `None` if the program does not know it.
     fn take(&mut self, argument: &str) -> Option<()>;
 
-    /// How many tasks a worker may have granted or held (N); 0 if tasks are pushed.
-    fn quota(&self) -> u8;
-
-    /// How workers get their tasks.
-    fn feed(&self) -> Feed;
-
-    /// Whether a worker has to fetch from the client those bytes of a task that do not fit the queue entry.
-    fn fetches(&self) -> bool {
-        false
-    }
-
-    /// Whether the bytes of a large waiting task are written ahead into servers' memory, if there are
-    /// servers.
-    fn writes_ahead(&self) -> bool {
-        false
-    }
-
-    /// Whether the program in the kernel (XDP) does the same with these settings. Depths and early tokens
-    /// do not matter: hosts choose them.
-    fn runs_in_kernel(&self) -> bool {
-        false
-    }
-
-    /// How workers' depths are found at run time, starting with the quota; `None` if depths are fixed.
-    fn adaptive(&self) -> Option<Adaptive> {
-        None
-    }
-
-    /// Whether hosts choose their workers' depths. Then depths may differ, change while the workers run,
-    /// and be one more for a moment (early tokens).
-    fn hosts_choose_depth(&self) -> bool {
-        false
-    }
-
-    /// How many classes of tasks the program tells apart; 1 if it tells none.
-    fn classes(&self) -> u8 {
-        1
-    }
-
-    /// How many kinds of workers the program tells apart, by what they serve; 1 if any worker takes any
-    /// task of its slice. With several kinds, the classes of tasks follow from what they need.
-    fn kinds(&self) -> u8 {
-        1
-    }
-
-    /// The most tasks in one submission; 1 if each task comes alone.
-    fn jobs(&self) -> u8 {
-        1
-    }
-
-    /// Whether each class of a slice has room for C tasks of its own, instead of sharing the room.
-    fn limits_each_class(&self) -> bool {
-        self.kinds() > 1
-    }
-
-    /// Whether a worker's poll may carry a waiting task around. A new task may take its place meanwhile, so
-    /// as many more tasks may wait as there are workers.
-    fn carries_waiting(&self) -> bool {
-        false
-    }
-
-    /// How many queues of a slice a poll looks at, one after the other. Each further queue costs a
-    /// recirculation, for which the worker waits.
-    fn queues_per_poll(&self) -> u8 {
-        1
-    }
-
-    /// The error of tasks' stated sizes, in percent; simulations draw it.
-    fn size_error(&self) -> u8 {
-        0
-    }
-
-    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
-    fn patience(&self) -> u8 {
-        0
-    }
-
-    /// Whether workers send tokens before their tasks end, and how they know the end.
-    fn early(&self) -> Option<Early> {
-        None
-    }
-
-    /// The cost in a server's core, if this is a server's program rather than a switch's.
-    fn software(&self) -> Option<Software> {
-        None
-    }
-
-    /// The chip resources that the program's paper states, if it states any.
-    fn published(&self) -> Option<Published> {
-        None
-    }
+    /// What the program asks of workers, clients and the switch with these settings.
+    fn traits(&self) -> ProgramTraits;
 
     /// Makes the program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
+}
+
+/// What a program asks of workers, clients and the switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProgramTraits {
+    /// How many tasks a worker may have granted or held (N); 0 if tasks are pushed.
+    pub quota: u8,
+    /// How workers get their tasks.
+    pub feed: Feed,
+    /// Whether a worker has to fetch from the client those bytes of a task that do not fit the queue entry.
+    pub fetches: bool,
+    /// Whether the bytes of a large waiting task are written ahead into servers' memory, if there are
+    /// servers.
+    pub writes_ahead: bool,
+    /// Whether the program in the kernel (XDP) does the same with these settings. Depths and early tokens
+    /// do not matter: hosts choose them.
+    pub runs_in_kernel: bool,
+    /// How workers' depths are found at run time, starting with the quota; `None` if depths are fixed.
+    pub adaptive: Option<Adaptive>,
+    /// Whether hosts choose their workers' depths. Then depths may differ, change while the workers run,
+    /// and be one more for a moment (early tokens).
+    pub hosts_choose_depth: bool,
+    /// How many classes of tasks the program tells apart; 1 if it tells none.
+    pub classes: u8,
+    /// How many kinds of workers the program tells apart, by what they serve; 1 if any worker takes any
+    /// task of its slice. With several kinds, the classes of tasks follow from what they need.
+    pub kinds: u8,
+    /// The most tasks in one submission; 1 if each task comes alone.
+    pub jobs: u8,
+    /// Whether each class of a slice has room for C tasks of its own, instead of sharing the room.
+    pub limits_each_class: bool,
+    /// Whether a worker's poll may carry a waiting task around. A new task may take its place meanwhile, so
+    /// as many more tasks may wait as there are workers.
+    pub carries_waiting: bool,
+    /// How many queues of a slice a poll looks at, one after the other. Each further queue costs a
+    /// recirculation, for which the worker waits.
+    pub queues_per_poll: u8,
+    /// The error of tasks' stated sizes, in percent; simulations draw it.
+    pub size_error: u8,
+    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
+    pub patience: u8,
+    /// Whether workers send tokens before their tasks end, and how they know the end.
+    pub early: Option<Early>,
+    /// The cost in a server's core, if this is a server's program rather than a switch's.
+    pub software: Option<Software>,
+    /// The chip resources that the program's paper states, if it states any.
+    pub published: Option<Published>,
+}
+
+impl ProgramTraits {
+    /// The traits of a program that has nothing but a quota and a way in which workers get their tasks.
+    pub const fn new(quota: u8, feed: Feed) -> Self {
+        Self {
+            quota,
+            feed,
+            fetches: false,
+            writes_ahead: false,
+            runs_in_kernel: false,
+            adaptive: None,
+            hosts_choose_depth: false,
+            classes: 1,
+            kinds: 1,
+            jobs: 1,
+            limits_each_class: false,
+            carries_waiting: false,
+            queues_per_poll: 1,
+            size_error: 0,
+            patience: 0,
+            early: None,
+            software: None,
+            published: None,
+        }
+    }
 }
 
 /// The description of a program for people.

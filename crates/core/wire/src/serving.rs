@@ -109,7 +109,7 @@ impl Default for Serving {
     /// One kind of workers, and one class that they serve.
     fn default() -> Self {
         let one = Sets { count: 1, ..Sets::default() };
-        Self::told(one, one)
+        Self { needs: one, has: one, meets: Masks(1), met_by: Masks(1), wished: false }
     }
 }
 

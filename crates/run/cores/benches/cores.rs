@@ -1,12 +1,13 @@
-//! What a server's cores cost, against what cannot be done without.
+//! The costs of a server's cores, compared with the least possible ones.
 //!
-//! *Rings*: a word given to a core on another thread and back, against the same over two bare rings with one
-//! producer and one consumer, which publish a count and say what was read. As many words are under way on
-//! both sides; threads are pinned to cores of their own where there are two. *Yields*: a coroutine that
-//! yields and is resumed, against the bare switch of the library below; with a clock that stands still, since
-//! a slice looks at the clock twice, which is told beside it.
+//! *Rings*: a word is given to a core on another thread and comes back. The baseline is two bare rings with
+//! one producer and one consumer, which publish a count and confirm reads. Both sides have equally many
+//! words under way; threads are pinned to cores of their own if there are two. *Yields*: a coroutine yields
+//! and is resumed. The baseline is the bare switch of the library. The clock of the comparison stands
+//! still, since a slice reads the clock twice; the cost of the reads is reported beside it.
 //!
-//! Sides take turns in one run, and the median of the turns' ratios counts. Prints one line of JSON.
+//! Both sides take turns in one run; the result is the median of the turns' ratios. Prints one line of
+//! JSON.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use sluice_wire::Nanos;
 const TURNS: usize = 31;
 const WORDS_A_TURN: u64 = 200_000;
 const YIELDS_A_TURN: u32 = 200_000;
-/// Words under way: what a core may hold at depth 4.
+/// Words under way: as many as a core may hold at depth 4.
 const WINDOW: usize = 32;
 
 fn main() {
@@ -45,7 +46,7 @@ fn main() {
 
 type Weighed = (f64, f64, f64);
 
-/// Nanoseconds a step of both sides, and the median of their ratios.
+/// Nanoseconds per step on both sides, and the median of their ratios.
 fn weighed(mut bare: impl FnMut() -> f64, mut ours: impl FnMut() -> f64) -> Weighed {
     let turns: Vec<(f64, f64)> = (0..TURNS).map(|_| (bare(), ours())).collect();
     let of = |value: fn(&(f64, f64)) -> f64| median(turns.iter().map(value));
@@ -63,18 +64,19 @@ fn in_turns(bare: fn(bool) -> f64, ours: fn(bool) -> f64) -> (bool, Weighed) {
     (pinned, weighed(|| bare(pinned), || ours(pinned)))
 }
 
-/// Keeps this thread on one of the cores that it may use; says whether there are two.
+/// Pins this thread to one of the cores that it may use. Returns whether there are two.
 fn pin(nth: usize) -> bool {
     let Ok(allowed) = sched_getaffinity(None) else { return false };
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
-    // The first thread keeps to the first; the second was started by it and sees that one only.
+    // The first thread is pinned to the first core. The second thread was started by it, so it sees only
+    // that core as allowed.
     let core = if nth == 0 { cores.first().copied() } else { Some(nth) };
     let mut own = CpuSet::new();
     core.inspect(|core| own.set(*core));
     core.is_some() && sched_setaffinity(None, &own).is_ok() && thread::available_parallelism().is_ok()
 }
 
-/// A ring with one producer and one consumer, as one writes it in an hour.
+/// A plain ring with one producer and one consumer.
 struct BareRing {
     head: Line,
     tail: Line,
@@ -111,7 +113,7 @@ impl BareRing {
     }
 }
 
-/// Sends all words of a turn over two bare rings; nanoseconds a word.
+/// Sends all words of a turn over two bare rings; returns nanoseconds per word.
 fn bare_rings(pinned: bool) -> f64 {
     let rings = Arc::new([BareRing::new(), BareRing::new()]);
     let (there, over) = (Arc::clone(&rings), Arc::new(AtomicBool::new(false)));
@@ -142,7 +144,7 @@ fn bare_rings(pinned: bool) -> f64 {
     took.as_nanos() as f64 / WORDS_A_TURN as f64
 }
 
-/// The same over a core's rings.
+/// Sends all words of a turn over a core's rings; returns nanoseconds per word.
 fn our_rings(pinned: bool) -> f64 {
     let ((mut giver, mut hearer), (mut taker, mut returner)) = rings::<AtomicU64>(WINDOW);
     let over = Arc::new(AtomicBool::new(false));

@@ -1,19 +1,20 @@
-//! A batch service on a core (RingLeader §2, §4.4): always ready, and less important than any request.
+//! A batch service on a core (RingLeader §2, §4.4): it is always ready, and less important than any
+//! request.
 //!
-//! It is a coroutine that no request names. A core runs it for a slice where it has nothing else to run, and
-//! looks at its ring after each.
+//! It is a coroutine without a request. A core runs it for one slice when it has nothing else to run, and
+//! checks its ring after each slice.
 
 use sluice_wire::Nanos;
 
 use crate::coroutines::ServingCoroutine;
 
-/// What a core has of it.
+/// A core's state of the batch service.
 #[derive(Debug, Default)]
 pub(crate) struct BatchOnCore {
-    /// From its first slice on.
+    /// The coroutine, once its first slice began.
     pub(crate) coroutine: Option<ServingCoroutine>,
-    /// Whether it has said that there is nothing left to do.
+    /// Whether the service said that no work is left.
     pub(crate) is_over: bool,
-    /// What it got of the core's time.
+    /// How much of the core's time the service got.
     pub(crate) took: Nanos,
 }

@@ -1,4 +1,4 @@
-//! Waking a thread of cores that sleeps: a system call only if it does.
+//! Wakes a sleeping thread of cores; makes a system call only if the thread sleeps.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, fence};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// Between the dispatcher and a thread of cores.
+/// A wake-up signal between the dispatcher and a thread of cores.
 #[derive(Debug, Default)]
 pub(crate) struct CoreBell {
     sleeper: OnceLock<Thread>,
@@ -14,10 +14,10 @@ pub(crate) struct CoreBell {
 }
 
 impl CoreBell {
-    /// Something lies in a ring: the thread is woken if it sleeps.
+    /// Wakes the thread if it sleeps; the caller has put something into a ring.
     ///
-    /// The fences put the entry before the look here, and the wish to sleep before the look there: one of
-    /// both sees the other.
+    /// The fences order the ring's entry before the check of the sleep flag here, and the sleep flag before
+    /// the check of the ring in the thread. So at least one side sees the other's write.
     pub(crate) fn ring(&self) {
         fence(SeqCst);
         if self.asleep.load(SeqCst)
@@ -27,7 +27,7 @@ impl CoreBell {
         }
     }
 
-    /// Sleeps this thread for `long` at most, unless there is something to do, as `is_idle` then denies.
+    /// Sleeps for at most `long`, unless `is_idle` returns false.
     pub(crate) fn sleep(&self, long: Option<Duration>, is_idle: impl FnOnce() -> bool) {
         self.sleeper.get_or_init(thread::current);
         self.asleep.store(true, SeqCst);

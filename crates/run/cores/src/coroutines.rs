@@ -1,8 +1,8 @@
-//! Requests as stackful coroutines on a core: each has a stack and an instance of its service, and both
-//! serve one request after the other.
+//! Requests as stackful coroutines on a core. Each coroutine has a stack and an instance of its service,
+//! and serves one request after the other.
 //!
-//! A coroutine never changes threads: what it is made of is not `Send`, so that the compiler holds it to
-//! that. It yields where its service says that it may, if its time is over ([`Yielding::pause`]).
+//! A coroutine never changes threads: its parts are not `Send`, so the compiler enforces this. It yields at
+//! points that its service names, if its time slice is over ([`Yielding::pause`]).
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,40 +16,41 @@ use sluice_wire::Nanos;
 use crate::error::CoresError;
 use crate::requests::RequestTable;
 
-/// The place that stands for the batch service; none of the table's.
+/// The place number of the batch service; no place of the table has it.
 pub(crate) const BATCH: u32 = u32::MAX;
 
-/// What a core runs for each request: one of these a coroutine.
+/// The code that serves requests; each coroutine has an instance.
 pub trait Handler<R>: 'static {
-    /// Serves the request in a place; says for how long beyond that it takes the core. It may pause as often
-    /// as it likes. It holds no lock of `requests` where it does.
+    /// Serves the request in a place. Returns for how much longer the request occupies the core. The
+    /// handler may pause as often as it likes, but must hold no lock of `requests` while it pauses.
     fn handle(&mut self, requests: &RequestTable<R>, place: u32, yielding: &Yielding<'_>) -> Nanos;
 
-    /// Does a piece of a batch service's work, which runs where no request waits; says whether there may be
-    /// more. It may pause as often as it likes, and yields after each piece if its time is over.
+    /// Does one piece of the batch service's work; called when no request waits. Returns whether more work
+    /// may be left. The handler may pause as often as it likes; the core also switches after a piece if the
+    /// time slice is over.
     fn batch(&mut self, _yielding: &Yielding<'_>) -> bool {
         false
     }
 }
 
-/// Where a coroutine's stack lies, for whoever explains its overflow.
+/// The location of a coroutine's stack, for code that explains a stack overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackOf {
-    /// The lowest address; a page that nobody may touch begins here.
+    /// The lowest address of the stack: a guard page begins here.
     pub limit: usize,
-    /// The first address above it.
+    /// The address just above the stack.
     pub base: usize,
 }
 
-/// A running request's way to yield.
+/// Lets a running request yield.
 pub struct Yielding<'y> {
     yielder: &'y Yielder<u32, Said>,
     slice: &'y RunningSlice,
 }
 
 impl Yielding<'_> {
-    /// Lets others run if this request has run for its time (5 µs). It costs a look at the clock, so that a
-    /// service can call it every few hundred nanoseconds: a database for every key.
+    /// Lets other requests run if this one has used up its time slice (5 µs). Costs one read of the clock,
+    /// so a service can call it every few hundred nanoseconds: a database for every key.
     #[inline]
     pub fn pause(&self) {
         if self.slice.is_over() {
@@ -70,7 +71,7 @@ impl fmt::Debug for Yielding<'_> {
     }
 }
 
-/// The slice of time that runs now, which a core's coroutines share: one runs at a time.
+/// The current time slice. A core's coroutines share it, since only one runs at a time.
 pub(crate) struct RunningSlice {
     clock: fn() -> Nanos,
     ends: Cell<Nanos>,
@@ -83,26 +84,26 @@ impl RunningSlice {
     }
 }
 
-/// What comes out of a coroutine.
+/// Why a coroutine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Paused,
-    /// The request has ended, and takes the core for so long beyond that.
+    /// The request has ended; it occupies the core for this much longer.
     Ended(Nanos),
 }
 
-/// How a coroutine's slice went.
+/// The result of a coroutine's slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceRun {
     pub took: Nanos,
-    /// If its request has ended: for how long it takes the core beyond that.
+    /// If the request has ended: for how much longer it occupies the core.
     pub ended: Option<Nanos>,
 }
 
 /// A coroutine, with a stack and a service.
 pub struct ServingCoroutine(Coroutine<u32, Said, ()>);
 
-/// The coroutines of a core: those without a request wait here for the next.
+/// The coroutines of a core; those without a request wait here for the next one.
 pub struct Coroutines<R, H> {
     requests: RequestTable<R>,
     make: Arc<dyn Fn() -> H + Send + Sync>,
@@ -113,8 +114,8 @@ pub struct Coroutines<R, H> {
 }
 
 impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
-    /// None yet: each is made when all others have requests, with a handler by `make`. `clock` tells the
-    /// time.
+    /// An empty pool. A coroutine is created when all others have requests, with a handler from `make`.
+    /// `clock` returns the time.
     pub fn new(
         requests: RequestTable<R>,
         make: Arc<dyn Fn() -> H + Send + Sync>,
@@ -124,7 +125,7 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
         Self { requests, make, stack_bytes: 256 * 1_024, on_stack: |_| (), slice, idle: Vec::new() }
     }
 
-    /// The same with stacks of so many bytes, each of which `on_stack` hears of.
+    /// Sets the size of stacks in bytes, and a function that is called for each stack.
     #[must_use]
     pub fn with_stacks(mut self, bytes: usize, on_stack: fn(StackOf)) -> Self {
         (self.stack_bytes, self.on_stack) = (bytes, on_stack);
@@ -144,13 +145,13 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
         self.idle.pop().map_or_else(|| self.fresh(), Ok)
     }
 
-    /// Takes back one whose request has ended.
+    /// Takes a coroutine back whose request has ended.
     pub(crate) fn done(&mut self, coroutine: ServingCoroutine) {
         self.idle.push(coroutine);
     }
 
-    /// Runs a coroutine on the request in `place`, from its beginning or from where it paused, until it
-    /// ends or pauses: at its first chance after `longest`.
+    /// Runs a coroutine on the request in `place`, from its start or from its last pause. It runs until it
+    /// ends, or until its first pause after `longest`.
     #[inline]
     pub fn run(&self, coroutine: &mut ServingCoroutine, place: u32, longest: Nanos) -> SliceRun {
         let began = (self.slice.clock)();

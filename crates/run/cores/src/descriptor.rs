@@ -3,7 +3,7 @@
 use sluice_host::orchestrator::{Priority, RequestHandle, ScheduledRequest, ServiceId};
 use sluice_wire::Nanos;
 
-/// Places that a word can name.
+/// How many places a word can name.
 pub(crate) const PLACES_MAX: usize = 1 << PLACE_BITS;
 
 const PLACE_BITS: u32 = 20;
@@ -12,7 +12,7 @@ const PRIORITY_BITS: u32 = 3;
 const TIME_BITS: u32 = u64::BITS - PLACE_BITS - SERVICE_BITS - PRIORITY_BITS;
 const MICRO: u64 = 1_000;
 
-/// The word for a request that is given away at `now`.
+/// The word for a request that is given to a core at `now`.
 #[inline]
 pub(crate) fn word(request: &ScheduledRequest, now: Nanos) -> u64 {
     let mut word = now.0 / MICRO;
@@ -21,7 +21,7 @@ pub(crate) fn word(request: &ScheduledRequest, now: Nanos) -> u64 {
     word << PLACE_BITS | request.handle.0
 }
 
-/// The request of a word; none if no such word is ever given.
+/// The request of a word; `None` if the word is not a valid one.
 #[inline]
 pub(crate) fn request(word: u64) -> Option<ScheduledRequest> {
     let low = |bits: u32, from: u32| (word >> from) & ((1 << bits) - 1);
@@ -32,7 +32,8 @@ pub(crate) fn request(word: u64) -> Option<ScheduledRequest> {
     })
 }
 
-/// When a word was given away that is seen `now`: to the microsecond, and if that was in the last day.
+/// When a word that is read at `now` was written: exact to the microsecond, and only if that was within the
+/// last day.
 pub(crate) fn given_at(word: u64, now: Nanos) -> Nanos {
     let given = word >> (u64::BITS - TIME_BITS);
     let ago = (now.0 / MICRO).wrapping_sub(given) & ((1 << TIME_BITS) - 1);

@@ -1,7 +1,8 @@
 //! The dispatcher: the NIC's logic in front of the cores' rings.
 //!
-//! It stands on the thread of whoever owns the socket. What the NIC would send over PCIe goes into a ring
-//! here, and a hint to the core allocator, which stands on the same thread: it needs no ride on a descriptor.
+//! It runs on the thread that owns the socket. A descriptor that the NIC would send over PCIe goes into a
+//! ring. A hint goes straight to the core allocator, which runs on the same thread, so it needs no
+//! descriptor.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,21 +20,21 @@ use crate::requests::RequestTable;
 use crate::rings::{CoreEnds, NoticeReceiver, RingSender, rings};
 use crate::watch::{CoreWatch, Overdue};
 
-/// What a descriptor takes of the NIC's buffer: requests' bytes lie in the host's memory.
+/// The space of a descriptor in the NIC's buffer. The bytes of requests stay in the host's memory.
 const DESCRIPTOR_BYTES: u32 = 64;
 
-/// How a dispatcher is built.
+/// The settings of a dispatcher.
 #[derive(Clone, Debug)]
 pub struct CoreDispatcherSettings {
-    /// The logic; its buffer has room for all places, whatever is said here.
+    /// The NIC's settings. Its buffer size is ignored: the buffer has room for all places.
     pub nic: NicSettings,
-    /// The services behind it.
+    /// The services that the cores run.
     pub services: Vec<ServiceOfCores>,
     /// Which services run on which cores.
     pub assignment: Assignment,
-    /// The threads that share the cores: core n is run by thread n mod threads.
+    /// How many threads share the cores: thread n mod `threads` runs core n.
     pub threads: usize,
-    /// A core moves from service to service once in so long, at most.
+    /// The shortest time between two moves of one core.
     pub moves_every: Nanos,
 }
 
@@ -41,15 +42,15 @@ pub struct CoreDispatcherSettings {
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceOfCores {
     pub service: ServiceId,
-    /// How important its requests are.
+    /// The priority of the service's requests.
     pub priority: Priority,
-    /// Cores that it keeps, where cores are not all shared.
+    /// How many cores the service always keeps, unless all cores are shared.
     pub floor: usize,
-    /// When its load is worth a hint; none if it never is.
+    /// When the service's load triggers a hint; `None` for never.
     pub trigger: Option<Trigger>,
 }
 
-/// A core's end of everything, for the thread that will run it.
+/// A core's ends of its rings, for the thread that will run it.
 #[derive(Debug)]
 pub struct CoreSeat {
     pub(crate) core: CoreId,
@@ -59,20 +60,20 @@ pub struct CoreSeat {
     pub(crate) bell: Arc<CoreBell>,
 }
 
-/// A request that has come back.
+/// A request that a core has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedRequest {
-    /// Its place, which is free afterwards.
+    /// The request's place, which becomes free afterwards.
     pub place: u32,
     pub service: ServiceId,
     pub core: CoreId,
-    /// When that began it, in the core's time.
+    /// When the core began the request, in the core's time.
     pub began: Nanos,
-    /// When that was done with it.
+    /// When the core finished the request, in the core's time.
     pub ended: Nanos,
 }
 
-/// The logic, and its ends of all rings.
+/// The NIC's logic, and the dispatcher's ends of all rings.
 #[derive(Debug)]
 pub struct CoreDispatcher<R> {
     nic: Nic,
@@ -93,7 +94,7 @@ struct CoreEnd {
 }
 
 impl<R> CoreDispatcher<R> {
-    /// Idle cores without requests, and their seats.
+    /// A dispatcher with idle cores, and the cores' ends.
     pub fn new(
         settings: &CoreDispatcherSettings,
         requests: RequestTable<R>,
@@ -101,7 +102,7 @@ impl<R> CoreDispatcher<R> {
         let cores = settings.nic.cores;
         let capacity = settings.nic.balancing.held_max(settings.nic.depth);
         let places = requests.places().min(PLACES_MAX) as u32;
-        // All places fit, so that nobody's request is dropped for another's.
+        // The buffer has room for all places, so no request is ever evicted.
         let mut nic =
             Nic::new(&NicSettings { buffer_bytes: places * DESCRIPTOR_BYTES, ..settings.nic.clone() })?;
         let mut calls = Vec::new();
@@ -121,12 +122,12 @@ impl<R> CoreDispatcher<R> {
         Ok((dispatcher, seats))
     }
 
-    /// A place for a request that has come, which the caller fills before it is offered.
+    /// Reserves a place for a new request. The caller fills the place before it calls [`Self::offer`].
     pub fn place(&mut self) -> Result<u32, CoresError> {
         self.free.pop().ok_or_else(|| CoresError::Full(self.requests.places()))
     }
 
-    /// The request in `place` waits for a core from now on. If it is refused, its place is free again.
+    /// Lets the request in `place` wait for a core. If it is refused, its place becomes free.
     pub fn offer(&mut self, service: ServiceId, place: u32, now: Nanos) -> Result<(), CoresError> {
         let handle = (RequestHandle(place.into()), DESCRIPTOR_BYTES);
         let offered = self.nic.receive_of(service, handle, now, |_| debug_assert!(false, "all places fit"));
@@ -136,7 +137,7 @@ impl<R> CoreDispatcher<R> {
         Ok(offered?)
     }
 
-    /// Gives cores what there is room for, and wakes those that sleep.
+    /// Gives waiting requests to cores with room, and wakes sleeping threads.
     pub fn dispatch(&mut self, now: Nanos) -> Result<(), CoresError> {
         while let Some(descriptor) = self.nic.dispatch(now) {
             if let Some(hint) = descriptor.hint {
@@ -152,7 +153,7 @@ impl<R> CoreDispatcher<R> {
         Ok(())
     }
 
-    /// Hears what has ended: `ended` is told of each request before its place is free. Call
+    /// Collects finished requests; calls `ended` for each before its place becomes free. Call
     /// [`Self::dispatch`] afterwards.
     pub fn collect(
         &mut self,
@@ -175,7 +176,7 @@ impl<R> CoreDispatcher<R> {
         Ok(())
     }
 
-    /// Looks at the queues whose time has come.
+    /// Makes the load checks that are due.
     pub fn tick(&mut self, now: Nanos) {
         self.nic.tick(now);
     }
@@ -185,24 +186,24 @@ impl<R> CoreDispatcher<R> {
         self.nic.next_deadline()
     }
 
-    /// How many more requests of a service its cores would take now if there were room for so many more
-    /// there, those that wait already counted.
+    /// How many more requests of a service its cores would take if they had room for `beyond` more, minus
+    /// those that wait already.
     pub fn room(&self, service: ServiceId, beyond: u32) -> u32 {
         (self.nic.balancer().room(service) + beyond).saturating_sub(self.nic.waiting(service))
     }
 
-    /// Coroutines that have run for longer than this without a yield.
+    /// Coroutines that have run for longer than `longest` without a yield.
     pub fn overdue(&self, longest: Nanos, now: Nanos) -> impl Iterator<Item = Overdue> {
         let cores = self.cores.iter().enumerate();
         cores.filter_map(move |(core, end)| end.watch.overdue(CoreId(core as u16), longest, now))
     }
 
-    /// What the batch service got of all cores' time so far.
+    /// How much time of all cores the batch service has got.
     pub fn batch_time(&self) -> Nanos {
         self.cores.iter().fold(Nanos(0), |sum, core| sum + core.watch.batch_time())
     }
 
-    /// Requests that are here, waiting or on a core.
+    /// How many requests wait or are on a core.
     pub fn held(&self) -> usize {
         self.requests.places() - self.free.len()
     }
@@ -212,12 +213,12 @@ impl<R> CoreDispatcher<R> {
         &self.requests
     }
 
-    /// What the logic counted.
+    /// The NIC's counters.
     pub fn counts(&self) -> &NicCounts {
         self.nic.counts()
     }
 
-    /// How often a core changed hands.
+    /// How many times a core changed its use.
     pub fn moves(&self) -> u64 {
         self.allocator.moves()
     }
@@ -243,7 +244,7 @@ impl<R> CoreDispatcher<R> {
         let threads = self.bells.len();
         for (thread, bell) in self.bells.iter().enumerate() {
             let mut own = self.cores.iter_mut().skip(thread).step_by(threads);
-            // All of them: a flag that stays would ring for nothing later.
+            // Clears all flags: a flag left set would wake the thread for nothing later.
             if own.by_ref().fold(false, |any, core| std::mem::take(&mut core.was_given) | any) {
                 bell.ring();
             }

@@ -1,4 +1,4 @@
-//! What can go wrong with a server of many cores.
+//! Errors of a server of many cores.
 
 use std::io;
 
@@ -6,27 +6,27 @@ use sluice_host::orchestrator::{OrchestratorError, OrchestratorSetupError};
 use sluice_system::{Attempt, advice};
 use thiserror::Error;
 
-/// Why a server of many cores cannot be set up, or does not take a request.
+/// Why a server of many cores cannot be built, or why a request was refused.
 #[derive(Debug, Error)]
 pub enum CoresError {
-    /// The logic refuses how it is to be built.
+    /// The NIC's logic rejects the settings.
     #[error(transparent)]
     Setup(#[from] OrchestratorSetupError),
-    /// The logic refuses a request or a call.
+    /// The NIC's logic refuses a request or a call.
     #[error(transparent)]
     Refused(#[from] OrchestratorError),
-    /// A ring takes no more; whoever dispatches keeps to what a core may hold, so that this is a bug.
+    /// A ring is full. This is a bug, since the dispatcher never gives a core more than the ring holds.
     #[error("a core's ring holds {0} requests and takes no more before one comes back")]
     RingFull(u64),
-    /// As many requests are here as may be.
+    /// All places are taken.
     #[error("{0} requests are here, as many as may be: send fewer, or allow more")]
     Full(usize),
-    /// No stack for a coroutine.
+    /// There is no memory for a coroutine's stack.
     #[error("no stack of {bytes} bytes for a coroutine: {why}; {}", advice(Attempt::Thread, .why))]
     Stack {
-        /// As many as were wanted.
+        /// The size of the stack, in bytes.
         bytes: usize,
-        /// What the system says.
+        /// The system's error.
         why: io::Error,
     },
     /// The system has no thread left.

@@ -1,13 +1,14 @@
 //! A server of many cores behind one dispatcher, in real time (RingLeader §3–§6).
 //!
-//! The [`CoreDispatcher`] stands in the NIC's place: it runs the logic of [`sluice_host::orchestrator`] and
-//! is called by whoever owns the socket. Behind it [`CoreThreads`] run cores: each takes descriptors from a
-//! ring of atomic words, runs requests as stackful coroutines that never change threads and yield after 5 µs
-//! ([`Yielding::pause`]), and raises cumulative counts per priority in a cache line of its own ([`rings`]).
-//! Under dilation a core has a time of its own, so that many can share a thread.
+//! The [`CoreDispatcher`] replaces the NIC: it runs the logic of [`sluice_host::orchestrator`] on the
+//! thread that owns the socket. Behind it, [`CoreThreads`] run the cores. A core takes descriptors from a
+//! ring of atomic words. It runs requests as stackful coroutines, which never change threads and yield
+//! after 5 µs ([`Yielding::pause`]). It reports ended requests by cumulative counts per priority, in a
+//! cache line of its own ([`rings`]). With dilation, a core has its own virtual time, so that many cores
+//! can share a thread.
 //!
-//! What a request is, and who answers it, is the caller's: requests are values of its own type in
-//! [`RequestTable`], named by number. Left out: sockets, and what a service is (`net` joins both).
+//! The caller decides what a request is and who answers it: requests are values of the caller's type in a
+//! [`RequestTable`], named by number. Left out: sockets and services (`net` joins both).
 #![forbid(unsafe_code)]
 
 mod batch;

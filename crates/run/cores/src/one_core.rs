@@ -1,9 +1,10 @@
-//! One core: takes descriptors, runs the most important request for a slice, and tells what has ended
+//! One core: it takes descriptors, runs the most important request for a slice, and reports ended requests
 //! (RingLeader §4.1, §6).
 //!
-//! A dilated core has a time of its own, in which a slice begins when the one before has ended and takes as
-//! long as it took, times the dilation. Its thread looks in when that is over, and its lateness is not added
-//! up; so a thread can have many. What a service only holds its core for is yielded like work.
+//! A dilated core has its own time: a slice begins when the previous one ended, and lasts for its real
+//! duration times the dilation. The core's thread returns to it when the slice is over. If the thread is
+//! late, the lateness does not accumulate, so one thread can run many cores. Time for which a service only
+//! holds its core is sliced like work.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,15 +20,15 @@ use crate::requests::RequestTable;
 use crate::rings::{Returner, RingReceiver};
 use crate::watch::CoreWatch;
 
-/// How fast cores are, and when they yield.
+/// The speed of cores, and the length of their slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorePace {
-    /// How many times real time everything takes; above 1 a core has a time of its own.
+    /// The factor by which all times are stretched. Above 1 a core has its own time.
     pub dilation: u32,
-    /// After how long a coroutine yields at its next chance, undilated: 5 µs (RingLeader §6).
+    /// The time, undilated, after which a coroutine yields at its next pause: 5 µs (RingLeader §6).
     pub yields_after: Nanos,
-    /// What a core pays when another request goes on after a yield, undilated: nothing on this machine, which
-    /// takes what it takes; a testbed's.
+    /// The undilated cost of a context switch that is added on a testbed's core. Zero on this machine,
+    /// whose real cost counts by itself.
     pub switch: Nanos,
 }
 
@@ -58,27 +59,27 @@ pub(crate) struct OneCore<R, H> {
     requests: RequestTable<R>,
     coroutines: Coroutines<R, H>,
     held: Vec<HeldRequest>,
-    /// What runs where nothing else does, if anything.
+    /// The batch service, which runs when no request does.
     batch: Option<BatchOnCore>,
     slice: Option<SliceOfTime>,
-    /// In its own time: when it has done everything so far.
+    /// The core's own time: when it has finished everything so far.
     free: Nanos,
     has_told: bool,
 }
 
-/// A request that is on the core.
+/// A request on the core.
 struct HeldRequest {
     place: u32,
     word: u64,
     given: Nanos,
-    /// From its beginning until it has come back.
+    /// The request's coroutine, from its first slice until its end.
     coroutine: Option<ServingCoroutine>,
     has_returned: bool,
-    /// What is left that it takes the core beyond its run.
+    /// For how much longer the request occupies the core after its coroutine ended.
     beyond: Nanos,
 }
 
-/// What the core does until then.
+/// The end of the current slice, and what runs in it.
 #[derive(Clone, Copy, Debug)]
 struct SliceOfTime {
     place: u32,
@@ -111,9 +112,9 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         }
     }
 
-    /// Takes what was given, ends the slice whose time is over, and runs the next one. Says when there is
-    /// something to do again; none if that is up to the dispatcher. Without requests it runs the batch
-    /// service, if it `may`.
+    /// Takes descriptors from the ring, ends the slice whose time is over, and runs the next one. Returns
+    /// when the core has to run again; `None` if it waits for the dispatcher. Without requests it runs the
+    /// batch service, if `may` allows it.
     pub(crate) fn step(&mut self, now: Nanos, may: bool) -> Result<Option<Nanos>, CoresError> {
         self.take(now)?;
         let next = match self.slice {
@@ -131,17 +132,17 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(self.slice.map(|slice| slice.until))
     }
 
-    /// Whether it has given something back since it was last asked.
+    /// Whether the core has reported an ended request since the last call.
     pub(crate) const fn has_told(&mut self) -> bool {
         std::mem::replace(&mut self.has_told, false)
     }
 
-    /// Whether it does nothing, and nothing lies in its ring.
+    /// Whether the core runs nothing and its ring is empty.
     pub(crate) fn is_idle(&self) -> bool {
         self.slice.is_none() && self.has_taken_all()
     }
 
-    /// Whether nothing lies in its ring.
+    /// Whether the core's ring is empty.
     pub(crate) fn has_taken_all(&self) -> bool {
         self.taker.is_empty()
     }
@@ -162,14 +163,14 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(())
     }
 
-    /// The first request of an idle core, and when it begins.
+    /// Starts the first request of an idle core. Returns it and its start time.
     fn start(&mut self, now: Nanos) -> Option<(ScheduledRequest, Nanos)> {
         let request = self.scheduler.start(now)?.request;
         let given = self.at(request.handle.0 as u32).map_or(now, |index| self.held[index].given);
         Some((request, self.free.max(given)))
     }
 
-    /// What goes on after a slice, and when.
+    /// Ends a slice. Returns the request that runs next, and its start time.
     fn slice_over(&mut self, slice: SliceOfTime) -> Result<Option<(ScheduledRequest, Nanos)>, CoresError> {
         let SliceOfTime { place, until } = slice;
         (self.slice, self.free) = (None, until);
@@ -190,7 +191,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(self.start(until))
     }
 
-    /// Runs a request for a slice that begins then.
+    /// Runs a request for a slice that begins at `begins`.
     fn run(&mut self, request: &ScheduledRequest, begins: Nanos) -> Result<(), CoresError> {
         let place = request.handle.0 as u32;
         let Some(index) = self.at(place) else { return Ok(()) };
@@ -200,7 +201,8 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
             let held = &mut self.held[index];
             held.has_returned = ran.ended.is_some();
             held.beyond = self.pace.dilated(ran.ended.unwrap_or_default());
-            // Who stands for work on a core with its own time takes that time and no other.
+            // On a core with its own time, a request that states its duration takes that time instead of
+            // the measured one.
             let is_made_up = self.pace.has_own_time() && held.beyond > Nanos(0);
             taken = if is_made_up { Nanos(0) } else { self.pace.dilated(ran.took) };
         }
@@ -211,7 +213,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(())
     }
 
-    /// Runs the batch service for a slice that begins now, if there is any of it.
+    /// Runs the batch service for a slice that begins now, if it has work.
     fn run_batch(&mut self, now: Nanos) -> Result<(), CoresError> {
         let Some(batch) = self.batch.as_mut().filter(|batch| !batch.is_over) else { return Ok(()) };
         let coroutine = match &mut batch.coroutine {
@@ -229,7 +231,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         Ok(())
     }
 
-    /// What goes on after a slice of the batch service, and when.
+    /// Ends a slice of the batch service. Returns the request that runs next, and its start time.
     fn batch_over(&mut self, slice: SliceOfTime, now: Nanos) -> Option<(ScheduledRequest, Nanos)> {
         let switch = if self.scheduler.held() > 0 { self.pace.dilated(self.pace.switch) } else { Nanos(0) };
         (self.slice, self.free) = (None, slice.until + switch);

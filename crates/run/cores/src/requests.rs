@@ -1,7 +1,8 @@
-//! The requests that are here, by number, so that a word names one.
+//! The table of requests; a request's number fits into a word of a ring.
 //!
-//! A request has one owner at a time: the dispatcher until its number goes into a core's ring, the core until
-//! it comes out of the other. Each is behind a lock for the compiler's sake; nobody ever waits for one.
+//! A request has one owner at a time: the dispatcher, until the number goes into a core's ring; then the
+//! core, until the number comes out of the other ring. Each request is behind a lock only because the
+//! compiler requires one; no thread ever waits for it.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_wire::Nanos;
 
-/// Places for requests of the caller's type.
+/// A table of places for requests of the caller's type.
 #[derive(Debug)]
 pub struct RequestTable<R> {
     places: Arc<[RequestPlace<R>]>,
@@ -18,7 +19,8 @@ pub struct RequestTable<R> {
 #[derive(Debug, Default)]
 struct RequestPlace<R> {
     request: Mutex<R>,
-    /// When its core began it, and when that was done with it; the core writes, and its ring publishes.
+    /// When the core began the request and when it finished it. The core writes both, and its ring
+    /// publishes them.
     began: AtomicU64,
     ended: AtomicU64,
 }
@@ -30,7 +32,7 @@ impl<R> Clone for RequestTable<R> {
 }
 
 impl<R: Default> RequestTable<R> {
-    /// So many places, each with a request that nobody has asked for.
+    /// A table with `places` places, each with a default request.
     pub fn new(places: usize) -> Self {
         Self { places: (0..places).map(|_| RequestPlace::default()).collect() }
     }
@@ -42,12 +44,14 @@ impl<R> RequestTable<R> {
         self.places.len()
     }
 
-    /// The request in a place, for its present owner. One whose owner panicked is as it was left.
+    /// The request in a place, for its present owner. After a panic of the owner it is as the owner left
+    /// it.
     pub fn at(&self, place: u32) -> MutexGuard<'_, R> {
         self.places[place as usize].request.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When its core began the request in a place, and when that was done with it, if that has come back.
+    /// When the core began the request in a place and when it finished it. Valid once the request has come
+    /// back.
     pub fn times(&self, place: u32) -> (Nanos, Nanos) {
         let place = &self.places[place as usize];
         (Nanos(place.began.load(Relaxed)), Nanos(place.ended.load(Relaxed)))

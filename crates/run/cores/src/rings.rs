@@ -1,15 +1,15 @@
-//! What the dispatcher and a core tell each other: two rings of atomic words, in each of which every word has
-//! one writer.
+//! The rings between the dispatcher and a core: two rings of atomic words, in which each word has one
+//! writer.
 //!
-//! To the core: entries, and a count of all that were ever given. From the core: entries, and in a cache line
-//! of their own a cumulative count per priority, which is RingLeader's load feedback (§5.3). The counts are
-//! what publishes the entries, too: their sum says how many there are. Whoever reads them one by one sees
-//! counts of different moments; but it has acquired as many raises as their sum says, so that the latest of
-//! these stands behind at least as many entries.
+//! To the core: entries, and a count of all entries ever given. From the core: entries, and in a cache line
+//! of their own a cumulative count per priority, which is RingLeader's load feedback (§5.3). These counts
+//! also publish the entries: their sum is the number of entries. A reader that loads the counts one by one
+//! sees them at different moments. But it has acquired as many increments as their sum says, so the latest
+//! of these increments stands behind at least as many entries.
 //!
-//! Nothing may be lost, and nobody says that an entry was read. What comes back was read before, so that a
-//! ring with room for all that a core may hold is never written over; [`RingSender::give`] refuses what
-//! would not fit. The agent's lines (`net::agent`) are the same without that promise.
+//! No entry may be lost, and readers do not confirm reads. An entry that comes back was read before, so a
+//! ring with room for all that a core may hold is never overwritten; [`RingSender::give`] refuses more. The
+//! agent's rings (`net::agent`) work alike, but may lose entries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -19,7 +19,7 @@ use sluice_host::orchestrator::{PRIORITIES, Priority};
 
 use crate::error::CoresError;
 
-/// A word that threads share: each call is one access.
+/// A word shared by threads: each call is one atomic access.
 pub trait SharedWord: Send + Sync {
     /// Zero.
     fn zero() -> Self;
@@ -27,7 +27,7 @@ pub trait SharedWord: Send + Sync {
     /// What stands there.
     fn get(&self, order: Ordering) -> u64;
 
-    /// Writes it; each word has one writer.
+    /// Stores a value; each word has one writer.
     fn set(&self, word: u64, order: Ordering);
 }
 
@@ -50,8 +50,8 @@ pub type DispatcherEnds<W> = (RingSender<W>, NoticeReceiver<W>);
 /// The core's.
 pub type CoreEnds<W> = (RingReceiver<W>, Returner<W>);
 
-/// Both rings of a core with room for `capacity` words that are there or on their way back: the dispatcher's
-/// ends, and the core's.
+/// Both rings of a core. They have room for `capacity` words that are at the core or on their way back.
+/// Returns the dispatcher's ends and the core's.
 pub fn rings<W: SharedWord>(capacity: usize) -> (DispatcherEnds<W>, CoreEnds<W>) {
     let down = Arc::new(Down { given: CacheLine(W::zero()), entries: entries(capacity) });
     let up =
@@ -80,7 +80,7 @@ struct Down<W> {
 
 #[derive(Debug)]
 struct Up<W> {
-    /// A core's load feedback: requests that ended, by priority.
+    /// A core's load feedback: how many requests ended, by priority.
     counts: CacheLine<[W; PRIORITIES]>,
     entries: Box<[W]>,
 }
@@ -94,7 +94,8 @@ pub struct RingSender<W> {
 }
 
 impl<W: SharedWord> RingSender<W> {
-    /// Gives the core a word; refused while so many are there or on their way back as fit.
+    /// Gives the core a word. Refused if the core already has as many words as the ring holds, counting
+    /// those on their way back.
     #[inline]
     pub fn give(&mut self, word: u64) -> Result<(), CoresError> {
         let room = self.ring.entries.len() as u64;
@@ -107,7 +108,7 @@ impl<W: SharedWord> RingSender<W> {
         Ok(())
     }
 
-    /// One of the words has come back.
+    /// Notes that a word has come back.
     #[inline]
     pub fn returned(&mut self) {
         debug_assert!(self.returned < self.given, "more came back than were given");
@@ -115,7 +116,7 @@ impl<W: SharedWord> RingSender<W> {
     }
 }
 
-/// The core's end of it.
+/// The core's end of the ring to a core.
 #[derive(Debug)]
 pub struct RingReceiver<W> {
     ring: Arc<Down<W>>,
@@ -123,7 +124,7 @@ pub struct RingReceiver<W> {
 }
 
 impl<W: SharedWord> RingReceiver<W> {
-    /// The next word, if there is one.
+    /// Takes the next word; `None` if there is none.
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
         if self.is_empty() {
@@ -135,7 +136,7 @@ impl<W: SharedWord> RingReceiver<W> {
         Some(word)
     }
 
-    /// Whether there is none now.
+    /// Whether the ring is empty now.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ring.given.0.get(Acquire) == self.taken
@@ -151,7 +152,7 @@ pub struct Returner<W> {
 }
 
 impl<W: SharedWord> Returner<W> {
-    /// Gives back a word that was taken: a request of this priority has ended.
+    /// Returns a word: a request of this priority has ended.
     #[inline]
     pub fn tell(&mut self, priority: Priority, word: u64) {
         let entries = &self.ring.entries;
@@ -163,7 +164,7 @@ impl<W: SharedWord> Returner<W> {
     }
 }
 
-/// The dispatcher's end of it.
+/// The dispatcher's end of the ring from a core.
 #[derive(Debug)]
 pub struct NoticeReceiver<W> {
     ring: Arc<Up<W>>,
@@ -173,7 +174,7 @@ pub struct NoticeReceiver<W> {
 }
 
 impl<W: SharedWord> NoticeReceiver<W> {
-    /// Reads the counts; says how many words can be heard now.
+    /// Reads the counts. Returns how many words can be read now.
     #[inline]
     pub fn listen(&mut self) -> u64 {
         self.counts = std::array::from_fn(|priority| self.ring.counts.0[priority].get(Acquire));
@@ -181,7 +182,7 @@ impl<W: SharedWord> NoticeReceiver<W> {
         self.told - self.heard
     }
 
-    /// The next word of those that [`Self::listen`] told of.
+    /// Takes the next of the words that [`Self::listen`] reported.
     #[inline]
     pub fn hear(&mut self) -> Option<u64> {
         if self.heard == self.told {
@@ -193,7 +194,7 @@ impl<W: SharedWord> NoticeReceiver<W> {
         Some(word)
     }
 
-    /// The counts as they were read last: requests that ended on the core, by priority.
+    /// The counts at the last [`Self::listen`]: requests that ended on the core, by priority.
     pub const fn counts(&self) -> &[u64; PRIORITIES] {
         &self.counts
     }

@@ -1,4 +1,4 @@
-//! The threads that run cores: one each, or many dilated ones on one.
+//! The threads that run cores: one core each, or many dilated cores.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,27 +15,27 @@ use crate::error::CoresError;
 use crate::one_core::{CorePace, OneCore};
 use crate::requests::RequestTable;
 
-/// How threads of cores are run.
+/// The settings of core threads.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadSettings {
-    /// How fast cores are, and when they yield.
+    /// The speed of cores, and the length of their slices.
     pub pace: CorePace,
     /// Tells the time.
     pub clock: fn() -> Nanos,
-    /// Whether cores without requests run the handler's batch service ([`Handler::batch`]). Their threads do
-    /// not sleep then, unless they are dilated.
+    /// Whether idle cores run the handler's batch service ([`Handler::batch`]). If so, their threads never
+    /// sleep, unless they are dilated.
     pub batch: bool,
-    /// For how long a thread without work looks out before it sleeps.
+    /// How long an idle thread polls its rings before it sleeps.
     pub spins: Nanos,
-    /// The size of a coroutine's stack.
+    /// The size of a coroutine's stack, in bytes.
     pub stack_bytes: usize,
-    /// Hears of each stack.
+    /// Called for each new stack.
     pub on_stack: fn(StackOf),
-    /// Runs first on each thread, with its number.
+    /// Called first on each thread, with the thread's number.
     pub on_start: fn(usize),
 }
 
-/// What threads are made with.
+/// What each thread gets at its start.
 struct Made<R, H> {
     settings: ThreadSettings,
     requests: RequestTable<R>,
@@ -44,7 +44,7 @@ struct Made<R, H> {
     stop: Arc<AtomicBool>,
 }
 
-/// The cores of a server, at work.
+/// The running threads of a server's cores.
 #[derive(Debug)]
 pub struct CoreThreads {
     stop: Arc<AtomicBool>,
@@ -58,8 +58,8 @@ struct CoreThread {
 }
 
 impl CoreThreads {
-    /// Runs the cores of `seats`: those that share a bell share a thread. Each coroutine gets a handler by
-    /// `make`; `wake` is called when something has ended.
+    /// Runs the cores of `seats`: cores with the same bell share a thread. `make` creates a handler for
+    /// each coroutine; `wake` is called when a request has ended.
     pub fn spawn<R, H>(
         seats: Vec<CoreSeat>,
         settings: ThreadSettings,
@@ -92,13 +92,13 @@ impl CoreThreads {
         Ok(started)
     }
 
-    /// Whether a thread has ended, which none does by itself unless something is wrong.
+    /// Whether a thread has ended by itself, which happens only after an error.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(|thread| thread.handle.is_finished())
     }
 
-    /// Ends them, once they have done what they have; gives up on those that do not within `patience`, and
-    /// says how many those were.
+    /// Stops the threads once they have finished their requests. Gives up on threads that need longer than
+    /// `patience`; returns how many those are.
     pub fn end(mut self, patience: Duration) -> Result<usize, CoresError> {
         self.stop();
         let give_up = Instant::now() + patience;

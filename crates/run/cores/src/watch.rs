@@ -1,5 +1,5 @@
-//! Who runs where since when, for whoever watches from another thread: how a coroutine is found that never
-//! yields.
+//! Records which coroutine runs on a core since when, so that another thread can find a coroutine that
+//! never yields.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -7,25 +7,25 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use sluice_host::orchestrator::{CoreId, ServiceId};
 use sluice_wire::Nanos;
 
-/// A coroutine that has run for long without a yield.
+/// A coroutine that has run for too long without a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overdue {
     pub core: CoreId,
-    /// Whose; none if it is the batch service's.
+    /// The coroutine's service; `None` for the batch service.
     pub service: Option<ServiceId>,
-    /// For how long by now.
+    /// How long the coroutine has run.
     pub ran: Nanos,
 }
 
-/// What a core tells of the coroutine that it has resumed. The core writes, others read.
+/// What a core records about the coroutine that runs. The core writes, other threads read.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct CoreWatch {
-    /// When it was resumed; 0 while none runs.
+    /// When the coroutine was resumed; 0 if none runs.
     since: AtomicU64,
-    /// Whose it is; [`BATCH_SERVICE`] for the batch service's.
+    /// The coroutine's service; [`BATCH_SERVICE`] for the batch service.
     service: AtomicU64,
-    /// What the batch service got of the core's time.
+    /// How much of the core's time the batch service got.
     batch: AtomicU64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct CoreWatch {
 const BATCH_SERVICE: u64 = u64::MAX;
 
 impl CoreWatch {
-    /// A coroutine of a service is resumed, or the batch service's.
+    /// Records that a coroutine of a service was resumed; `None` for the batch service.
     pub(crate) fn resumes(&self, service: Option<ServiceId>, now: Nanos) {
         self.service.store(service.map_or(BATCH_SERVICE, |service| service.index() as u64), Relaxed);
         self.since.store(now.0, Release);
@@ -43,17 +43,17 @@ impl CoreWatch {
         self.since.store(0, Release);
     }
 
-    /// The batch service got so much of the core's time by now.
+    /// Records how much time the batch service has got in all.
     pub(crate) fn batch_took(&self, all: Nanos) {
         self.batch.store(all.0, Relaxed);
     }
 
-    /// What the batch service got so far.
+    /// How much time the batch service has got.
     pub(crate) fn batch_time(&self) -> Nanos {
         Nanos(self.batch.load(Relaxed))
     }
 
-    /// The coroutine that has run for longer than this, if it has.
+    /// The coroutine that has run for longer than `longest`, if there is one.
     pub(crate) fn overdue(&self, core: CoreId, longest: Nanos, now: Nanos) -> Option<Overdue> {
         let since = self.since.load(Acquire);
         let service = ServiceId::new(self.service.load(Relaxed) as usize);

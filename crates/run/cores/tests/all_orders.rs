@@ -1,5 +1,6 @@
-//! Both rings under loom: every interleaving of a dispatcher and a core, without a bound on preemptions, and
-//! every reordering that the asked orders allow. And mistakes, each of which it has to find.
+//! Both rings under loom: every interleaving of a dispatcher and a core, without a bound on preemptions,
+//! and every reordering that the memory orders allow. Also deliberate mistakes, each of which loom must
+//! find.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as Plain;
@@ -11,7 +12,7 @@ use loom::thread;
 use sluice_cores::rings::{NoticeReceiver, Returner, RingReceiver, RingSender, SharedWord, rings};
 use sluice_host::orchestrator::Priority;
 
-/// What a word does with the orders that it is asked for.
+/// Maps the memory orders that a word is asked for to those that it uses.
 trait Orders: Send + Sync + 'static {
     fn of(order: Ordering) -> Ordering;
 }
@@ -24,7 +25,7 @@ impl Orders for AsAsked {
     }
 }
 
-/// The mistake: what publishes an entry does not wait for it to be written.
+/// A mistake: the publishing store does not wait until the entry is written.
 struct ReleasesNothing;
 
 impl Orders for ReleasesNothing {
@@ -33,7 +34,7 @@ impl Orders for ReleasesNothing {
     }
 }
 
-/// The mistake: an entry may be read before what publishes it.
+/// A mistake: an entry may be read before its publication.
 struct AcquiresNothing;
 
 impl Orders for AcquiresNothing {
@@ -58,12 +59,12 @@ impl<O: Orders> SharedWord for LoomWord<O> {
     }
 }
 
-/// The priority of a word: neighbours differ, so that their counts are read at different moments.
+/// The priority of a word. Neighbours differ, so that their counts are read at different moments.
 fn priority(word: u64) -> Priority {
     Priority::new((word % 2) as u8 * 5).unwrap()
 }
 
-/// Takes what is there and gives it back, up to so often.
+/// The core: takes the words that are there and gives them back, up to a number of times.
 fn core<O: Orders>(
     taker: &mut RingReceiver<LoomWord<O>>,
     returner: &mut Returner<LoomWord<O>>,
@@ -90,8 +91,8 @@ fn hear<O: Orders>(
     }
 }
 
-/// A dispatcher gives `words` to a core with room for `capacity`, and listens in between. Says in how many
-/// orders that went.
+/// A dispatcher gives `words` words to a core with room for `capacity`, and listens in between. Returns how
+/// many interleavings were explored.
 fn play<O: Orders>(capacity: usize, words: u64, looks: usize) -> usize {
     let played = Plain::new(AtomicUsize::new(0));
     let count = Plain::clone(&played);

@@ -14,7 +14,7 @@ use sluice_wire::Nanos;
 const SHORT: ServiceId = ServiceId::new(0).unwrap();
 const LONG: ServiceId = ServiceId::new(1).unwrap();
 
-/// What a request asks for, and what came of it.
+/// A request, and its result.
 #[derive(Debug, Default)]
 struct Asked {
     spins: Nanos,
@@ -80,7 +80,7 @@ fn server(cores: usize, pace: CorePace, assignment: Assignment, trigger: Option<
     server_with(cores, pace, (assignment, trigger), None)
 }
 
-/// The same; with a batch service of so many pieces, whose count goes up there.
+/// Such a server with a batch service of so many pieces, which it counts.
 fn server_with(
     cores: usize,
     pace: CorePace,
@@ -125,7 +125,7 @@ impl Server {
         place
     }
 
-    /// Goes on until nothing is left; what ended, in its order, with its number.
+    /// Runs until no request is left. Returns the ended requests in order, with their numbers.
     fn finish(&mut self) -> Vec<(u64, EndedRequest)> {
         let (mut all, give_up) = (Vec::new(), Instant::now() + Duration::from_mins(1));
         while self.dispatcher.held() > 0 {
@@ -230,8 +230,8 @@ fn dilated_cores_share_a_thread_and_each_has_its_own_time() {
         let mut of: Vec<_> = all.iter().map(|(_, ended)| ended).filter(|of| of.core.0 == core).collect();
         of.sort_by_key(|ended| ended.ended);
         assert_eq!(of.len(), 3, "core {core}");
-        // Three of 8 ms, in turns of 1 ms: the first to end takes between once and three times as long, the
-        // last exactly three times, however late the thread was.
+        // Three requests of 8 ms in turns of 1 ms: the first to end takes between one and three times as
+        // long, the last exactly three times, however late the thread was.
         let first = of.iter().map(|ended| ended.began).min().unwrap();
         assert_eq!(of[2].ended - first, span.times(3));
         assert!(of[0].ended - first > span.times(2));

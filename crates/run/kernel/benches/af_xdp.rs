@@ -1,10 +1,10 @@
-//! Whether AF_XDP would pay for hosts: datagrams of a DISPATCH's size come to a host over a veth link and go
-//! back, once over our batched UDP sockets, once over an AF_XDP socket (copied frames, as on any driver
+//! Would AF_XDP pay for hosts? Datagrams of a DISPATCH's size go to a host over a veth link and come back:
+//! once over our batched UDP sockets, once over an AF_XDP socket (with copied frames, as on any driver
 //! without zero copy).
 //!
-//! One thread does all of it in turns of 64: a client sends over its UDP socket, the host takes and returns
-//! them, the client takes them. So both times contain the same client, and the kernel's part of everything.
-//! Needs root.
+//! One thread does everything in batches of 64: a client sends over its UDP socket, the host receives and
+//! returns the datagrams, the client receives them. So both times include the same client, and the kernel's
+//! share of the work. Needs root.
 #![expect(unsafe_code, reason = "the rings of an AF_XDP socket are shared with the kernel")]
 
 #[path = "../tests/object/mod.rs"]
@@ -25,14 +25,14 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::UmemCfgBuilder;
 use xdp::{RingConfigBuilder, Umem, WakableRings};
 
-/// A DISPATCH of a small task.
+/// The length of a small task's DISPATCH.
 const DATAGRAM_BYTES: usize = 88;
 const PORT: u16 = 7000;
 const ROUNDS: u32 = 500;
 const BLOCKS: usize = 21;
-/// Frames that the kernel may fill.
+/// How many frames the kernel may fill.
 const FILL: usize = 2 * BATCH;
-/// How long a datagram may be under way before this gives up.
+/// How long a datagram may be under way before the bench gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() {
@@ -74,7 +74,7 @@ fn bind(at: SocketAddr) -> Socket {
     Socket::bind(at, &options).expect("the address is free")
 }
 
-/// Who sends, and takes what comes back.
+/// The sender, which also receives what comes back.
 struct Client {
     socket: Socket,
     to: SocketAddr,
@@ -129,7 +129,7 @@ struct XskHost {
     frames: HeapSlab,
     socket: XdpSocket,
     _ebpf: aya::Ebpf,
-    /// Dropped last: the kernel writes into it.
+    /// The memory of the frames. Dropped last, since the kernel writes into it.
     memory: Umem,
 }
 
@@ -164,7 +164,7 @@ impl XskHost {
 
     fn echo(&mut self) {
         let (Some(taken), Some(left)) = (&mut self.rings.rx_ring, &mut self.rings.tx_ring) else { return };
-        // SAFETY: what is taken goes back to the kernel below, before the memory goes.
+        // SAFETY: received frames go back to the kernel below, before the memory is freed.
         if unsafe { taken.recv(&self.memory, &mut self.frames) } == 0 {
             return;
         }
@@ -173,7 +173,7 @@ impl XskHost {
             turn_back(&mut frame);
             self.frames.push_front(frame);
         }
-        // SAFETY: as above; the memory outlives the socket.
+        // SAFETY: the memory outlives the socket in this struct.
         let sent = unsafe { left.send(&mut self.frames, false) }.expect("the ring has room");
         let mut gone = 0;
         while gone < sent {
@@ -186,13 +186,13 @@ impl XskHost {
     }
 }
 
-/// Lets the kernel send what is in the ring: 32 frames a call, and EAGAIN if that was not all.
+/// Makes the kernel send what is in the ring: 32 frames a call, with EAGAIN if more are left.
 fn kick(socket: &XdpSocket) {
-    // SAFETY: no bytes are given, and a socket that is gone would be an error only.
+    // SAFETY: the call passes no buffer; with a closed socket it would only return an error.
     unsafe { libc::sendto(socket.raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
 }
 
-/// Exchanges sender and receiver in all three headers; no checksum changes by that.
+/// Swaps sender and receiver in all three headers, which changes no checksum.
 fn turn_back(frame: &mut [u8]) {
     const MACS: usize = 0;
     const ADDRESSES: usize = 26;

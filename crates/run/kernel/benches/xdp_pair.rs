@@ -1,9 +1,9 @@
-//! How long a token and a task take in the XDP program, by the kernel's test run, beside the same parse,
-//! source look-up, clock reads and headers without a switch (`bounced`), and beside a swap of Ethernet
-//! addresses (`bare`); see `pair.bpf.c`. And how long they would take if tokens had ranks: `ranked.bpf.c`.
+//! The time of a token and a task in the XDP program, by the kernel's test run. It is compared with the
+//! same parsing, source look-up, clock reads and headers without a switch (`bounced`), and with a swap of
+//! Ethernet addresses (`bare`); see `pair.bpf.c`. Also the time if tokens had ranks: `ranked.bpf.c`.
 //!
-//! Runs of all alternate, and the medians of their ratios count. It takes root; without, it prints why it
-//! measured nothing.
+//! Runs of all programs alternate; the medians of their ratios count. Needs root; without root it prints
+//! why it measured nothing.
 
 #[path = "../tests/object/mod.rs"]
 mod object;
@@ -26,12 +26,12 @@ use sluice_wire::{
 const AT: &str = "10.0.0.254:7000";
 const PAIRS: u32 = 500_000;
 const ROUNDS: usize = 11;
-/// The programs, and which of them are the switch.
+/// The programs; the last two are the switch.
 const NAMES: [&str; 4] = ["bare", "bounced", "token_first", "task_first"];
 const TOKEN_FIRST: usize = 2;
-/// The switch may take so many times `bounced`.
+/// The switch may take at most this many times as long as `bounced`.
 const TARGET: f64 = 1.5;
-/// The rings of four ranks and of the tasks; without ranks all but the first are there and not used.
+/// Rings for four ranks and for the tasks. Without ranks only the first is used.
 const SLICES: u16 = 5;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -84,7 +84,7 @@ fn lacks() -> Option<String> {
     embedded().err().map(|why| why.to_string())
 }
 
-/// What a pair takes in one of the programs, ns.
+/// The time of a pair in one of the programs, in ns.
 fn pair(switch: &mut XdpSwitch, name: &str) -> Result<f64, Box<dyn Error>> {
     set_up(switch)?;
     let ns = switch.run(name, &[0; 130], PAIRS)?.mean_time.as_nanos();

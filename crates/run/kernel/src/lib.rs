@@ -1,5 +1,5 @@
-//! What the kernel does for a rack: the switch as an XDP program, a rack's network namespaces, and the queues
-//! that packets leave through.
+//! The parts of a rack inside the kernel: the switch as an XDP program, a rack's network namespaces, and
+//! queueing disciplines.
 #![deny(unsafe_code)]
 
 mod error;

@@ -1,5 +1,5 @@
-//! Which queueing discipline a machine's packets leave through, by rtnetlink: `fq` alone keeps the times at
-//! which datagrams are to leave.
+//! Reads a machine's queueing disciplines by rtnetlink. Only `fq` sends datagrams at their stated departure
+//! times.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,11 +18,11 @@ use crate::KernelError;
 /// The discipline that keeps departure times.
 const FAIR_QUEUE: &str = "fq";
 
-/// Whether packets from this address of ours leave through a fair queue.
+/// Checks that packets from this local address leave through a fair queue.
 ///
 /// # Errors
 /// [`KernelError::NoFairQueue`] if they do not, with what would help; [`KernelError::Queues`] with the
-/// kernel's reason if it does not say.
+/// kernel's reason if this cannot be read.
 pub fn need_fair_queue(from: IpAddr) -> Result<(), KernelError> {
     let failed = |why| KernelError::Queues { why };
     let link = link_of(from).map_err(failed)?;
@@ -47,7 +47,7 @@ fn link_of(ip: IpAddr) -> io::Result<u32> {
     with_it.ok_or_else(|| io::Error::other(format!("no link has the address {ip}")))
 }
 
-/// The kinds of a link's disciplines.
+/// The kinds of a link's queueing disciplines.
 fn disciplines(link: u32) -> io::Result<Vec<String>> {
     let mut asked = TcMessage::default();
     asked.header.index = link as i32;
@@ -65,7 +65,7 @@ fn name_of(link: u32) -> io::Result<String> {
     Ok(index_to_name(any, link)?)
 }
 
-/// Asks for all of a kind.
+/// Requests all objects of a kind.
 fn dump(message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -86,7 +86,7 @@ fn dump(message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
     }
 }
 
-/// Reads one datagram of an answer, and says whether more come.
+/// Reads one datagram of an answer. Returns whether more follow.
 fn read_part(mut answer: &[u8], all: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
     while !answer.is_empty() {
         let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(answer).map_err(io::Error::other)?;

@@ -1,10 +1,11 @@
 //! The UDP switch as a plane for vectors, through real sockets.
 //!
-//! It runs in a network namespace whose loopback has the addresses that vectors name, so that hosts send
-//! from, and hear at, the very addresses and ports of a vector, over IPv4 and IPv6. The driver is given the
-//! time with each step. Covered: parsing and encoding, the program, payloads and WRITEs, counts, and the
-//! socket with its batches of one. Not covered: waiting, faults and testbed delays; payloads that wait in the
-//! slab (vectors leave them with their clients). It takes root; without, these tests say so and do nothing.
+//! It runs in a network namespace whose loopback has the addresses that vectors name. So hosts send from
+//! the very addresses and ports of a vector, and receive at them, over IPv4 and IPv6. The test gives the
+//! driver the time with each step. Covered: parsing and encoding, the program, payloads and WRITEs,
+//! counters, and the socket with batches of one. Not covered: waiting, faults and testbed delays, and
+//! payloads that wait in the slab (in vectors they stay with their clients). Needs root; without root these
+//! tests print so and do nothing.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,7 @@ const AT4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 254));
 const AT6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0xfe));
 /// How long the kernel may take to bring a datagram over the loopback.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// What a vector does not count, and the name of what it counts otherwise.
+/// Counters that vectors do not have.
 const OF_THE_SOCKET: [&str; 3] = ["received", "sent", "batches"];
 const RECIRCULATED: &str = "recirculated";
 
@@ -63,7 +64,7 @@ fn the_udp_switch_does_what_the_vectors_say() {
     });
 }
 
-/// A plane that is not what the vectors say is found: here its clock is wrong.
+/// Checks that a plane that differs from the vectors is found: this one has a wrong clock.
 #[test]
 fn another_time_than_the_vectors_is_noticed() {
     in_a_network(|net| {
@@ -82,7 +83,7 @@ fn hold(net: &Net, vector: &Vector) {
     play(vector, &mut Udp::new(net, vector.shape)).unwrap_or_else(|why| panic!("{why}"));
 }
 
-/// A network namespace, and the addresses that its loopback has.
+/// A network namespace, and the addresses of its loopback.
 struct Net {
     space: Space,
     known: RefCell<BTreeSet<IpAddr>>,
@@ -106,7 +107,7 @@ impl Net {
     }
 }
 
-/// The UDP switch, and a socket for every host that it has heard of.
+/// The UDP switch, and a socket for every host that has appeared.
 struct Udp<'a> {
     net: &'a Net,
     driver: SwitchDriver,
@@ -115,9 +116,9 @@ struct Udp<'a> {
     servers: BTreeMap<SocketAddr, ServerId>,
     written: BTreeMap<ServerId, Sent>,
     now: Nanos,
-    /// Passes of SWEEPs that went round: a vector has a SWEEP walk to its end at once.
+    /// Passes of SWEEPs that recirculated: in a vector a SWEEP is performed to its end at once.
     walked: u64,
-    /// How much its clock gains with each packet.
+    /// How many ns its clock gains with each packet.
     slow_ns: u64,
 }
 
@@ -158,7 +159,7 @@ impl<'a> Udp<'a> {
         self.driver.handle().counters().of(count)
     }
 
-    /// Hears what was sent since the counts stood there, and keeps WRITEs apart.
+    /// Receives what was sent since the counter stood at `sent_before`, and collects WRITEs separately.
     fn hear(&mut self, sent_before: u64) -> Option<Sent> {
         assert_eq!(self.count(Count::SendFailed), 0, "every host has an address");
         let mut left = self.count(Count::Sent) - sent_before;

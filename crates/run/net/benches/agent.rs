@@ -1,9 +1,9 @@
-//! What a server's agent costs: the processor time that it takes over the time that it looks after, with 32
-//! workers that are never idle and sampled every 10 or 40 µs.
+//! The cost of a server's agent: its processor time divided by the time that it supervises, with 32 workers
+//! that are never idle and are sampled every 10 or 40 µs.
 //!
-//! Workers write from another thread, as they would from another core, an eighth of an interval at a time;
-//! then the agent reads, and at the interval's end it judges. Both services are exponential around their
-//! mean. Prints one line of JSON.
+//! Workers write from another thread, as they would from another core, an eighth of an interval at a time.
+//! Then the agent reads, and judges at the interval's end. Service times are exponential. Prints one line
+//! of JSON.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,7 +17,7 @@ use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 const WORKERS: u16 = 32;
 const LOOKS: u64 = 8;
 const INTERVALS: u64 = 101;
-/// Mean services and the time between samples, µs.
+/// Mean service times and sampling intervals, in µs.
 const CASES_US: [(u64, u64); 3] = [(10, 10), (10, 40), (1, 40)];
 
 fn main() {
@@ -59,7 +59,8 @@ fn case((service_us, sample_us): (u64, u64)) -> String {
     )
 }
 
-/// Threads that write what all workers end until a time, and say how many tasks that were.
+/// Starts threads that write the tasks that all workers end until a given time, and return how many they
+/// wrote.
 fn writers(file: &Path, service_us: u64) -> (Sender<Nanos>, Receiver<u64>) {
     let (ask, asked) = channel::<Nanos>();
     let (tell, told) = channel();
@@ -111,7 +112,7 @@ fn median(mut of: Vec<u64>) -> u64 {
     of[of.len() / 2]
 }
 
-/// A folder of its own, in memory where there is such a place.
+/// A folder of its own, in memory if possible.
 struct Folder(std::path::PathBuf);
 
 impl Folder {

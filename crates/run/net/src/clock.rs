@@ -1,38 +1,39 @@
-//! The one clock of the drivers: nanoseconds of `CLOCK_MONOTONIC`, which every process of a machine shares.
+//! The clock of all drivers: nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share.
 //!
-//! The kernel stamps datagrams with the wall clock, and with no other; [`Clock::from_realtime`] brings those
-//! stamps over, also where somebody sets the wall clock meanwhile.
+//! The kernel stamps datagrams with the wall clock only. [`Clock::from_realtime`] converts these stamps,
+//! even if the wall clock is set in between.
 
 use sluice_wire::Nanos;
 
 use crate::sys;
 pub use crate::sys::{monotonic, thread_cpu};
 
-/// How long one comparison of the wall clock with ours is believed.
+/// How long a comparison of the wall clock with the monotonic clock is used.
 const RESYNC: Nanos = Nanos::from_millis(100);
 
-/// Two readings of a clock around one of the other show the difference well when they are so close.
+/// Two readings of one clock around a reading of the other give a good difference if they are this close.
 const CLOSE_ENOUGH: Nanos = Nanos::from_micros(1);
 const COMPARISONS_MAX: u32 = 8;
-/// The wall clock was set if it moved against ours by more than this, and more than it may be slewed.
+/// The wall clock was set if it moved against the monotonic clock by more than this, and by more than
+/// slewing explains.
 const STEP_MIN_NS: i128 = 1_000_000;
-/// Linux slews a clock by a tenth at most.
+/// Linux slews a clock by at most one part in this many.
 const SLEW_MAX: i128 = 10;
-/// The kernel stamps a datagram and then hands it to its socket: so long before it is there, at most.
+/// The longest time from the kernel's stamp of a datagram until the datagram is in its socket.
 const ON_ITS_WAY: Nanos = Nanos::from_millis(1);
 
-/// Tells the time, and what a wall-clock stamp means on it.
+/// Tells the time, and converts wall-clock stamps to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Wall clock minus ours, ns.
+    /// The wall clock minus the monotonic clock, in ns.
     ahead: i128,
-    /// The same before the wall clock was last set.
+    /// The same difference before the wall clock was last set.
     ahead_before: i128,
     compared: Nanos,
 }
 
 impl Clock {
-    /// A clock; all of them show the same time.
+    /// A clock; all clocks show the same time.
     pub fn start() -> Self {
         let compared = monotonic();
         let ahead = ahead();
@@ -44,28 +45,30 @@ impl Clock {
         monotonic()
     }
 
-    /// Compares with the wall clock again if the last comparison is old. Says how far the wall clock was set
-    /// meanwhile, in ns, forward or back; nothing if it only drifted.
+    /// Compares with the wall clock again if the last comparison is old. Returns by how many ns the wall
+    /// clock was set meanwhile, forward or back; `None` if it only drifted.
     pub fn keep(&mut self, now: Nanos) -> Option<i64> {
         if now.since(self.compared) > RESYNC { self.compare(now) } else { None }
     }
 
-    /// The time of a wall-clock stamp in ns since 1970: not after `now`, and not before `earliest`, since
-    /// when what has such a stamp can have come; right if [`Clock::keep`] was called.
+    /// Converts a wall-clock stamp, in ns since 1970. The result is not after `now`, and not before
+    /// `earliest`, the earliest time at which the datagram can have come. It is right if [`Clock::keep`]
+    /// was called.
     pub fn from_realtime(&self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Nanos {
         let at = brought_over(stamp, self.ahead);
         let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
         if fits { at.clamp(earliest.min(now), now) } else { self.of_another_time(stamp, earliest, now) }
     }
 
-    /// Compares at once if a stamp cannot be, as when the wall clock was set since the last comparison.
+    /// Compares at once if a stamp is impossible, which happens if the wall clock was set since the last
+    /// comparison.
     pub(crate) fn doubt(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {
         let at = brought_over(stamp, self.ahead);
         let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
         if fits { None } else { self.compare(now) }
     }
 
-    /// A stamp from before the wall clock was set, or one from between two of its steps.
+    /// Converts a stamp from before the wall clock was set, or from between two settings.
     #[cold]
     fn of_another_time(&self, stamp: u64, earliest: Nanos, now: Nanos) -> Nanos {
         let at = brought_over(stamp, self.ahead_before);
@@ -86,7 +89,7 @@ impl Clock {
     }
 }
 
-/// Whether something can have come `at` a time to where nothing was at `earliest`.
+/// Whether a datagram can have come at `at`, if nothing was there at `earliest`.
 fn can_be(at: Nanos, earliest: Nanos) -> bool {
     at + ON_ITS_WAY >= earliest
 }
@@ -95,7 +98,8 @@ fn brought_over(stamp: u64, ahead: i128) -> Nanos {
     Nanos(u64::try_from(i128::from(stamp) - ahead).unwrap_or(0))
 }
 
-/// How far the wall clock is ahead of ours. Reads both again if this thread was interrupted between them.
+/// How far the wall clock is ahead of the monotonic clock. Reads both again if this thread was interrupted
+/// in between.
 fn ahead() -> i128 {
     let (mut closest, mut ahead) = (Nanos(u64::MAX), 0);
     for _ in 0..COMPARISONS_MAX {
@@ -114,7 +118,7 @@ fn ahead() -> i128 {
 
 #[cfg(test)]
 impl Clock {
-    /// One that takes the wall clock for so much further ahead than it is.
+    /// A clock that assumes the wall clock to be further ahead than it is, by `ahead`.
     pub(crate) fn wrong_by(ahead: Nanos) -> Self {
         let clock = Self::start();
         Self { ahead: clock.ahead + i128::from(ahead.0), ..clock }
@@ -144,7 +148,7 @@ mod tests {
         assert_eq!(clock.from_realtime(sys::realtime() + 1_000_000_000, (ALWAYS, now)), now);
     }
 
-    /// A clock whose last comparison was made when the wall clock was `by` ahead of where it is now.
+    /// A clock whose last comparison was made when the wall clock was `by` ahead of its present setting.
     fn set_since(by: i128) -> (Clock, Nanos) {
         let clock = Clock::start();
         let now = clock.now();

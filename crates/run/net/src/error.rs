@@ -1,4 +1,4 @@
-//! What can go wrong with the outside world, and what the caller can do about it.
+//! Errors of the outside world, each with what the caller can do about it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,21 +13,21 @@ use sluice_system::{Attempt, advice};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// The address is taken, not one of this machine's, or not for this user: do as it says.
+    /// The address is in use, not one of this machine's, or not permitted: follow the text.
     #[error("cannot listen on {at}: {why}; {}", advice(Attempt::Listen, .why))]
     Bind {
         /// The address asked for.
         at: SocketAddr,
         why: io::Error,
     },
-    /// The socket or its waker stopped working: give up on it.
+    /// The socket or its waker failed: give up on it.
     #[error("{what} failed on a UDP socket: {why}; {}", advice(Attempt::Descriptor, .why))]
     Socket {
         /// The call that failed.
         what: &'static str,
         why: io::Error,
     },
-    /// The text does not say which faults to inject: correct it.
+    /// The text is not a list of fault rates: correct it.
     #[error(transparent)]
     Faults(#[from] FaultRatesError),
     /// The thread could not be pinned: choose another core, or none.
@@ -35,58 +35,58 @@ pub enum NetError {
     Pin {
         /// The core asked for.
         core: usize,
-        /// The last core that this process may expect.
+        /// The last core that this process may use.
         last: usize,
         why: io::Error,
     },
-    /// The controller cannot be called so, or not now: do as it says.
+    /// The controller cannot be called at this address, or not now: follow the text.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// Memory that workers share cannot be had: give a folder with room, on a file system in memory.
+    /// Shared memory cannot be created or opened: give a folder with room, on a file system in memory.
     #[error("shared memory {}: cannot {doing}: {why}; {}", .path.display(), advice(Attempt::Share, .why))]
     Memory { path: PathBuf, doing: &'static str, why: io::Error },
-    /// A region cannot be registered: do as it says.
+    /// A region cannot be registered: follow the text.
     #[error("cannot register memory: {0}")]
     Region(#[from] sluice_host::rdma::RdmaError),
-    /// A server of many cores cannot be had so, or has stopped: do as it says.
+    /// A server of many cores cannot be built like this, or has stopped: follow the text.
     #[error("a server of many cores: {0}")]
     Cores(#[from] sluice_cores::CoresError),
-    /// The same, for what it has no use for: leave that out.
+    /// A server of many cores does not support this setting: leave it out.
     #[error("a server of many cores takes no {what}: {why}; leave it out, or run workers of one core")]
     NotForCores {
-        /// What was asked for.
+        /// The unsupported setting.
         what: &'static str,
         /// Why not.
         why: &'static str,
     },
-    /// The adaptive agent cannot start: do as it says.
+    /// The adaptive agent cannot start: follow the text.
     #[error("adaptive agent: {0}")]
     Agent(#[from] sluice_host::agent::AgentError),
-    /// The capture cannot be written: give another file.
+    /// The capture file cannot be written: give another file.
     #[error("cannot write the capture {}: {why}; {}", .path.display(), advice(Attempt::Write, .why))]
     Capture { path: PathBuf, why: io::Error },
-    /// There is no way to a receiver: correct its address, or this machine's routes.
+    /// There is no route to a receiver: correct its address, or this machine's routes.
     #[error("no way to {to}: {why}; {}", advice(Attempt::Route, .why))]
     NoWay { to: SocketAddr, why: io::Error },
-    /// The ends of a path are of two families: give both of one.
+    /// The two ends of a path have addresses of different families: give both of one family.
     #[error("cannot send from {from} to {to}: give two addresses of IPv4, or two of IPv6")]
     TwoFamilies { from: SocketAddr, to: SocketAddr },
-    /// A sender's pacer cannot be had so: do as it says.
+    /// A sender's pacer cannot be built like this: follow the text.
     #[error("the pacer: {why}")]
     Pacer {
-        /// What is wrong with its settings.
+        /// What is wrong with the pacer's settings.
         why: sluice_host::pacer::PacerError,
     },
-    /// Links cannot be looked at: run as root, or without looking.
+    /// Frames on links cannot be watched: run as root, or without watching.
     #[error("cannot look at this network's links (--on-link): {why}; {}", advice(Attempt::Tap, .why))]
     NoTap { why: io::Error },
-    /// A thread or its runtime cannot be started: do as it says.
+    /// A thread or its runtime cannot be started: follow the text.
     #[error("cannot start the thread {name}: {why}; {}", advice(Attempt::Thread, .why))]
     Thread { name: &'static str, why: io::Error },
-    /// The kernel has no random bits to give: nothing can be done here.
+    /// The kernel returned no random bits: the caller can do nothing.
     #[error("cannot draw random bits from /dev/urandom: {why}; {}", advice(Attempt::Read, .why))]
     Random { why: io::Error },
-    /// Others are to send to this address, and cannot: listen on one that they can reach.
+    /// Other machines cannot send to this address: listen on one that they can reach.
     #[error(
         "cannot listen on {at}: others need an address that they can send to; name one of this machine's"
     )]
@@ -94,26 +94,26 @@ pub enum NetError {
         /// The address asked for.
         at: SocketAddr,
     },
-    /// The controller will not have this host: do as it says.
+    /// The controller refuses this host: follow the text.
     #[error("the controller refuses: {why}")]
     Refused {
-        /// Its reason, and what would help.
+        /// The controller's reason, and what would help.
         why: String,
     },
-    /// No registration in time: see that the controller runs, or wait longer.
+    /// The host was not registered in time: check that the controller runs, or wait longer.
     #[error("not registered with {controller} after {:.1} s: {why}; do as that says, or see that a rack runs there", waited.as_secs_f64())]
     NotRegistered {
-        /// Where the controller was looked for.
+        /// The address of the controller.
         controller: String,
         /// For how long.
         waited: Duration,
-        /// What was last heard.
+        /// The last answer or error.
         why: String,
     },
 }
 
 impl NetError {
-    /// Whether the caller can make it go away by asking for something else.
+    /// Whether the caller's input is at fault.
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::Rpc(why) => why.is_bad_input(),

@@ -1,27 +1,27 @@
-//! How our programs end: one table of exit codes for the command, for services and for the benches.
+//! Exit codes of all our programs: the command, services and benches.
 
 use std::process::ExitCode;
 
-/// Why a program did not end well; one that did has exit code 0.
+/// Why a program did not end well; the exit code of success is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Something failed that should not have.
     Broken,
-    /// What was asked makes no sense, or this machine cannot do it.
+    /// The input makes no sense, or this machine cannot do what was asked.
     BadInput,
-    /// The run was complete, but its result does not hold what it must.
+    /// The run was complete, but its result violates a bound or a promise.
     GateFailed,
     /// Stopped from outside before its end.
     Aborted,
-    /// The run was complete, and too short to say whether its result holds what it must.
+    /// The run was complete, but too short to decide whether its result holds.
     Undecided,
 }
 
-/// What exit code 0 means.
+/// The meaning of exit code 0.
 pub const WELL: &str = "all is well, also where whoever read the output closed it early";
 
 impl Kind {
-    /// All of them, in the order of their codes.
+    /// All kinds, in the order of their codes.
     pub const ALL: [Self; 5] =
         [Self::Broken, Self::BadInput, Self::GateFailed, Self::Aborted, Self::Undecided];
 
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// What it means, for people.
+    /// The meaning of the code, for people.
     pub const fn means(self) -> &'static str {
         match self {
             Self::Broken => {
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// As JSON says it.
+    /// The name of the kind in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Broken => "broken",
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an exit code; any that is not ours is of something broken.
+    /// The kind of an exit code; unknown codes count as broken.
     pub fn of_code(code: i32) -> Self {
         Self::ALL.into_iter().find(|kind| i32::from(kind.code()) == code).unwrap_or(Self::Broken)
     }

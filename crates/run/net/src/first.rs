@@ -1,8 +1,8 @@
-//! How much of a task its first packet may bring.
+//! How many bytes of a task its first packet may bring.
 //!
-//! That packet goes through the rack as SUBMIT, as DISPATCH and, if it waits, as a WRITE: it must fit the
-//! link as each of them, with all headers, and a WRITE must fit the RDMA MTU. What is larger is asked for
-//! (NEED) by the worker.
+//! This packet crosses the rack as SUBMIT, as DISPATCH and, if the task waits, as a WRITE. In each form it
+//! must fit into a link's MTU with all headers, and a WRITE must also fit into the RDMA MTU. The worker
+//! asks for the remaining bytes (NEED).
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use sluice_host::rdma::Mtu;
 use sluice_wire::roce::write_len;
 use sluice_wire::{HEADER_BYTES, SLOT_HEAD_BYTES};
 
-/// IPv4's and UDP's headers. Over IPv6 give an MTU that is 20 bytes less.
+/// IPv4's and UDP's headers. For IPv6, pass an MTU that is 20 bytes smaller.
 const IP_UDP_BYTES: usize = 20 + 8;
-/// Slots are made of whole words.
+/// Ring slots consist of whole words.
 const WORD: usize = 8;
-/// The MTU of the links that a rack on one machine has, unless its plan says otherwise.
+/// The default MTU of the links in a rack on one machine.
 pub const LINK_MTU: u16 = 3_400;
-/// The smallest link that everything but a long first packet passes: parts of a task are 1,024 bytes.
+/// The smallest MTU that carries every packet except a long first one: parts of a task are 1,024 bytes.
 pub const LINK_MTU_MIN: u16 = 1_280;
 
-/// What a link's MTU and the RDMA MTU leave for the first packet of a task.
+/// The room for the first packet of a task, given a link's MTU and the RDMA MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstPacket {
-    /// Of a task, in bytes.
+    /// How many bytes of a task fit.
     pub bytes: usize,
     /// The longest datagram on the link, in bytes of UDP payload.
     pub datagram_max: usize,
-    /// What sets the limit.
+    /// Which MTU sets the limit.
     pub limit: Limit,
 }
 
-/// What a first packet just fits.
+/// What limits a first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The link, as a SUBMIT or DISPATCH.
     Header,
     /// The link, as a WRITE.
     Write,
-    /// One WRITE of the RDMA MTU.
+    /// The RDMA MTU, for a WRITE of one packet.
     RdmaMtu,
 }
 
 impl FirstPacket {
-    /// The limit on a link of this MTU; `rdma` is the RDMA MTU of servers that tasks are written ahead to, if
-    /// there are any.
+    /// The limit on a link with this MTU. `rdma` is the RDMA MTU of servers to which tasks are written
+    /// ahead, if there are any.
     pub fn fitting(link_mtu: u16, rdma: Option<Mtu>) -> Self {
         let datagram_max = usize::from(link_mtu).saturating_sub(IP_UDP_BYTES);
         let own = (datagram_max.saturating_sub(HEADER_BYTES), Limit::Header);

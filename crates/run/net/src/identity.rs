@@ -1,4 +1,4 @@
-//! What a host says of itself: 64 bits that no other start shares, and an address that others can reach.
+//! A host's identity: 64 bits that no other start shares, and an address that others can reach.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ pub(crate) fn random_bits() -> Result<u64, NetError> {
     Ok(u64::from_ne_bytes(bits))
 }
 
-/// The address that a host gives to others, if anybody could send there.
+/// The address that a host tells others. An error if no one could send to it.
 pub(crate) fn reachable(at: SocketAddr) -> Result<Endpoint, NetError> {
     if at.ip().is_unspecified() {
         return Err(NetError::Unreachable { at });

@@ -1,8 +1,8 @@
-//! Real time for an application: UDP sockets, its client and its workers.
+//! Real time for an application: UDP sockets, clients and workers.
 //!
-//! Everything that decides (the hosts' state machines) lives in crates without I/O; what stands here only
-//! moves bytes, tells the time and keeps threads apart. How the controller is called is `sluice-rpc`. The
-//! switch and the controller are not here: `sluice-switchd`, `sluice-kernel`.
+//! All decisions are made by the hosts' state machines, in crates without I/O; this crate moves bytes,
+//! reads the clock and runs threads. Calls to the controller are in `sluice-rpc`; the switch and the
+//! controller are in `sluice-switchd` and `sluice-kernel`.
 #![deny(unsafe_code)]
 
 pub mod agent;

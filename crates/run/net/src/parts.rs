@@ -1,12 +1,12 @@
-//! A task's or reply's bytes in PARTs, as a NEED asks for them.
+//! Splits a task's or reply's bytes into PARTs, as a NEED asks for them.
 
 use sluice_host::PART_BYTES;
 use sluice_wire::{Need, Part, Payload};
 
 use crate::payloads::described;
 
-/// The PARTs that answer `need`, each with what stands behind its header. `all` are the bytes that `payload`
-/// describes; a PART brings as many whole parts as go into `packet_max` bytes.
+/// The PARTs that answer `need`, each with the bytes behind its header. `all` are the bytes that `payload`
+/// describes. A PART brings as many whole parts as fit into `packet_max` bytes.
 pub(crate) fn parts<'a>(
     need: &Need,
     payload: &Payload,

@@ -1,12 +1,12 @@
-//! Payload bytes beside the state machines, which name them by [`Handle`].
+//! Payload bytes, stored beside the state machines, which name them by [`Handle`].
 //!
-//! A slab of buffers that keep their capacity unless it is large, so that a host in steady state does not
-//! allocate. Bounded: at the bound nothing more is taken.
+//! A slab of buffers. Buffers keep their capacity unless it is large, so a host in steady state does not
+//! allocate. The number of payloads is bounded; beyond the bound none is accepted.
 
 use sluice_wire::{Handle, INLINE_BYTES, Payload, check_large, large_descriptor};
 
-/// A buffer that grew beyond this is given back: few payloads are long, and in time each buffer would have
-/// held one.
+/// A buffer that grew beyond this size, in bytes, is freed: few payloads are long, but in time each buffer
+/// would have held one.
 const CAPACITY_KEPT: usize = 4_096;
 
 /// The bytes of the payloads that a host keeps.
@@ -24,12 +24,12 @@ struct Cell {
 }
 
 impl Payloads {
-    /// Room for at most `most` payloads. Nothing is allocated before the first.
+    /// A store for at most `most` payloads. Allocates nothing before the first.
     pub(crate) const fn new(most: usize) -> Self {
         Self { cells: Vec::new(), free: Vec::new(), most }
     }
 
-    /// Copies `bytes` in. `None` when it is full.
+    /// Copies `bytes` in; `None` if the store is full.
     pub(crate) fn insert(&mut self, bytes: &[u8]) -> Option<Handle> {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -46,8 +46,8 @@ impl Payloads {
         Some(Handle(index))
     }
 
-    /// A payload made of `bytes`, which are kept here if they are too many to be inline; one packet brings at
-    /// most `most` of them. `None` when it is full.
+    /// A payload of `bytes`, which are stored here if they are too many to be inline. One packet brings at
+    /// most `most` of them. `None` if the store is full.
     pub(crate) fn keep_first(&mut self, bytes: &[u8], most: usize) -> Option<Payload> {
         let len = u16::try_from(bytes.len().min(most)).ok()?;
         let mut inline = [0; INLINE_BYTES];
@@ -59,32 +59,32 @@ impl Payloads {
         Some(Payload { len, inline: large_descriptor(bytes), handle })
     }
 
-    /// The bytes behind a handle; none behind [`Handle::NONE`] or one that was released.
+    /// The bytes of a handle; empty for [`Handle::NONE`] and for a released handle.
     pub(crate) fn get(&self, handle: Handle) -> &[u8] {
         let cell = self.cells.get(handle.0 as usize).filter(|cell| cell.taken);
         cell.map(|cell| &cell.bytes[..]).unwrap_or_default()
     }
 
-    /// A payload's bytes, wherever they are.
+    /// A payload's bytes, inline or stored.
     pub(crate) fn bytes<'a>(&'a self, payload: &'a Payload) -> &'a [u8] {
         let inline = payload.inline.get(..usize::from(payload.len));
         inline.unwrap_or_else(|| self.get(payload.handle))
     }
 
-    /// The bytes that one packet brings, as far as they lie behind its header: none if they are inline.
+    /// The bytes behind the header of a payload's first packet; empty if they are inline.
     pub(crate) fn first(&self, payload: &Payload) -> &[u8] {
         let all = if payload.is_large() { self.get(payload.handle) } else { &[] };
         all.get(..usize::from(payload.len)).unwrap_or_default()
     }
 
-    /// Room for all bytes of a task, of which these are the first.
+    /// Reserves room for all bytes of a task, and copies in the first ones.
     pub(crate) fn begin(&mut self, first: &[u8], total: usize) -> Option<Handle> {
         let handle = self.insert(first)?;
         self.cells[handle.0 as usize].bytes.resize(total, 0);
         Some(handle)
     }
 
-    /// Copies a part's bytes to their place among a task's.
+    /// Copies a part's bytes to their offset in a task's bytes.
     pub(crate) fn place(&mut self, at: Handle, offset: u32, part: &Payload) {
         let bytes = self.bytes(part).to_vec();
         let whole = self.cells.get_mut(at.0 as usize).filter(|cell| cell.taken);
@@ -94,7 +94,7 @@ impl Payloads {
         }
     }
 
-    /// Forgets the bytes behind a handle.
+    /// Releases the bytes of a handle.
     pub(crate) fn release(&mut self, handle: Handle) {
         if let Some(cell) = self.cells.get_mut(handle.0 as usize).filter(|cell| cell.taken) {
             cell.taken = false;
@@ -112,8 +112,8 @@ impl Payloads {
     }
 }
 
-/// The bytes of a payload that came with `body` behind its header; `None` if they are not the ones it
-/// describes.
+/// The bytes of a payload that came with `body` behind its header; `None` if they do not match its
+/// descriptor.
 pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [u8]> {
     if payload.is_large() {
         check_large(payload.inline, body).then_some(body)
@@ -122,8 +122,8 @@ pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [
     }
 }
 
-/// The payload of a packet that brings these bytes of a whole with this descriptor, and what stands behind
-/// its header.
+/// The payload for a packet with these bytes out of a whole that has this descriptor, and the bytes behind
+/// the packet's header.
 pub(crate) fn described(bytes: &[u8], descriptor: [u8; INLINE_BYTES]) -> (Payload, &[u8]) {
     let len = bytes.len() as u16;
     let mut inline = [0; INLINE_BYTES];

@@ -1,18 +1,18 @@
-//! Threads that stay on one core and wake on time.
+//! Pins threads to cores, and makes their timers precise.
 
 use crate::NetError;
 use crate::sys;
 pub use crate::sys::sharpen_timers;
 
-/// Keeps the calling thread on `core`, counted from 0.
+/// Pins the calling thread to `core`, counted from 0.
 ///
 /// # Errors
-/// [`NetError::Pin`] when the process may not use that core.
+/// [`NetError::Pin`] if the process may not use that core.
 pub fn pin_thread(core: usize) -> Result<(), NetError> {
     sys::pin(core).map_err(|why| NetError::Pin { core, last: cores() - 1, why })
 }
 
-/// The calling thread wakes on time, and stays on this core if one is given.
+/// Makes the calling thread's timers precise, and pins the thread if a core is given.
 ///
 /// # Errors
 /// As [`pin_thread`].
@@ -22,7 +22,7 @@ pub fn settle_thread(core: Option<usize>) -> Result<(), NetError> {
     Ok(())
 }
 
-/// How many cores this process may use; 1 when the system does not say.
+/// How many cores this process may use; 1 if the system does not tell.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -164,10 +164,10 @@ impl From<WaitingArg> for Waiting {
 }
 
 impl WorkerArgs {
-    /// The worker that these flags ask for.
+    /// The options of the worker that these flags describe.
     ///
     /// # Errors
-    /// What is wrong with an address, a certificate or the faults.
+    /// An invalid address, certificate or list of faults.
     pub fn options(&self) -> Result<WorkerOptions, NetError> {
         let controller = self.controller.remote()?;
         let name = self.name.clone().unwrap_or_else(|| controller.own_name("worker"));
@@ -198,7 +198,8 @@ impl WorkerArgs {
 }
 
 impl WorkerArgs {
-    /// The server of many cores that these flags ask for, if they do.
+    /// The options of the server of many cores that these flags describe; `None` if they describe a worker
+    /// of one core.
     ///
     /// # Errors
     /// As for [`Self::options`].
@@ -264,8 +265,8 @@ where
     run(args, open, |service| serve(args, service))
 }
 
-/// As [`run_worker`], for a service that can be cloned: with `--cores` each task that a core runs or has
-/// paused has a clone of its own.
+/// As [`run_worker`], for a service that can be cloned: with `--cores`, each task on a core, running or
+/// paused, has a clone of its own.
 pub fn run_worker_on_cores<S, E>(args: &WorkerArgs, open: impl FnOnce() -> Result<S, E>) -> ExitCode
 where
     S: Service + Clone + Sync + 'static,
@@ -289,10 +290,10 @@ fn run<S, E: fmt::Display>(
     }
 }
 
-/// Runs `service` as the worker that `args` ask for, until SIGTERM or SIGINT.
+/// Runs `service` as the worker that `args` describe, until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// What is wrong with `args`, and what ends the worker early.
+/// Invalid `args`, and the error that ends the worker early.
 pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, NetError> {
     if args.cores.is_some() {
         let why = "it has one instance, and each task there needs its own (`serve_on_cores`)";
@@ -303,8 +304,8 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
     worker.run()
 }
 
-/// As [`serve`], for a service of which there can be many instances: with `--cores` one for each task that a
-/// core runs or has paused, on that core's thread.
+/// As [`serve`], for a service of which there can be many instances. With `--cores`, each task on a core,
+/// running or paused, has an instance of its own on that core's thread.
 ///
 /// # Errors
 /// As for [`serve`].
@@ -318,27 +319,27 @@ pub fn serve_on_cores<S: Service + 'static>(
     server.run()
 }
 
-/// Sends log lines to stderr, in colour on a terminal only; with `quiet` errors alone.
+/// Sends log lines to stderr, in colour only on a terminal; with `quiet`, errors only.
 pub fn log(quiet: bool) {
     let level = if quiet { tracing::Level::ERROR } else { tracing::Level::INFO };
     let colour =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // A program that set up its own logging before keeps it.
+    // A program may have set up its own logging before.
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
         .with_ansi(colour)
         .with_target(false)
-        // Whoever closed stderr wants no complaint there either.
+        // If stderr is closed, an error about it could not be printed either.
         .log_internal_errors(false)
         .try_init()
         .ok();
 }
 
-/// Has SIGHUP read all certificates of this process anew from now on, instead of ending it.
+/// Makes SIGHUP read all certificates of this process again, instead of ending it.
 ///
 /// # Errors
-/// [`NetError::Thread`] when the system has no thread left.
+/// [`NetError::Thread`] if the system has no thread left.
 pub fn read_anew_on_hangup() -> Result<(), NetError> {
     on_signals(&[SIGHUP], |_| read_anew())
 }
@@ -367,20 +368,19 @@ fn finish(report: &WorkerReport, json: bool) -> ExitCode {
     if report.drained { code } else { Kind::Aborted.into() }
 }
 
-/// Prints a result on stdout, and says how the program ends: whoever closed the other end early has seen
-/// enough, and a full disk is a failure.
+/// Prints a result on stdout, and returns the exit code. A closed pipe is no failure, since its reader has
+/// seen enough; a full disk is.
 pub fn print(result: impl fmt::Display) -> ExitCode {
     printed(writeln!(io::stdout(), "{result}"))
 }
 
-/// Tells whoever looks on, on stderr, why there is no result, and says how the program ends.
+/// Prints on stderr why there is no result, and returns the exit code.
 pub fn fail(why: impl fmt::Display) -> ExitCode {
     writeln!(io::stderr(), "{why}").ok();
     ExitCode::FAILURE
 }
 
-/// How a program ends whose result was written like this: a reader that is gone does not make the run a
-/// failure.
+/// The exit code after a result was written with this success. A closed pipe is no failure.
 fn printed(written: io::Result<()>) -> ExitCode {
     match written.and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
@@ -396,7 +396,7 @@ fn printed(written: io::Result<()>) -> ExitCode {
     }
 }
 
-/// Why a program does not run; without a kind it only gave its help.
+/// Why a program did not run; without a kind, it only printed its help.
 struct Failure {
     kind: Option<Kind>,
     message: String,

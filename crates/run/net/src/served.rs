@@ -1,4 +1,5 @@
-//! What a server of many cores serves, as flags and plans say it, and how many workers it is to the switch.
+//! The services of a server of many cores, as flags and plans name them, and how many workers the server
+//! appears as.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,43 +8,42 @@ use std::str::FromStr;
 use sluice_host::orchestrator::{Balancing, CORES_MAX, CoreBalancer, Lambda, Priority};
 use sluice_host::worker::QUOTA_MAX;
 
-/// The most cores that a server may have.
+/// The largest number of cores of a server.
 pub const LANE_CORES_MAX: usize = CORES_MAX;
-/// Requests of a priority that a core has room for, unless it is said otherwise (RingLeader §7.1).
+/// The default depth: how many requests of a priority a core has room for (RingLeader §7.1).
 pub const LANE_DEPTH: u32 = 4;
-/// The most that may be said.
+/// The largest depth.
 pub const LANE_DEPTH_MAX: u32 = 64;
-/// What a less important request counts when a core is chosen, unless it is said otherwise (RingLeader
-/// §7.1).
+/// The default λ: how much a less important request counts when a core is chosen (RingLeader §7.1).
 pub const LANE_LAMBDA: (u32, u32) = (1, 5);
 
-/// Lanes of each service of a server with so many cores, with room for `depth` of its requests each: as many
-/// as carry all tasks that they may hold.
+/// How many lanes each service needs on a server with this many cores of this depth: enough to carry all
+/// tasks that the cores may hold.
 pub const fn lanes_of_service(cores: usize, depth: u32) -> usize {
     (cores * depth as usize).div_ceil(QUOTA_MAX as usize)
 }
 
-/// Whether a server can choose among so many cores with this depth and λ; why not, in a line.
+/// Checks that a server can balance over this many cores with this depth and λ.
 ///
 /// # Errors
-/// What [`CoreBalancer::new`] says.
+/// The error of [`CoreBalancer::new`], in one line.
 pub fn check_balance(cores: usize, depth: u32, lambda: Lambda) -> Result<(), String> {
     let balancer = CoreBalancer::new(Balancing::Jbsrq(lambda), depth, cores);
     balancer.map(drop).map_err(|why| why.to_string())
 }
 
-/// A slice that a server of many cores serves, and how important its tasks are.
+/// A slice that a server of many cores serves, and the priority of its tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedSlice {
     pub slice: String,
-    /// 0 to 7, a larger number goes first.
+    /// 0 to 7; a larger number goes first.
     pub priority: u8,
-    /// Its share among the slices of its priority, when several have tasks waiting for a core.
+    /// The slice's share among slices of the same priority whose tasks wait for a core.
     pub weight: NonZeroU32,
 }
 
 impl ServedSlice {
-    /// With the weight that all have if nothing is said.
+    /// A slice with the default weight.
     pub const fn new(slice: String, priority: u8) -> Self {
         Self { slice, priority, weight: NonZeroU32::MIN }
     }

@@ -1,8 +1,8 @@
-//! What a worker serves: the one trait that an application writes.
+//! What a worker serves: the one trait that an application implements.
 //!
-//! A [`Service`] gets one task at a time on the worker's own thread and appends its answer to a buffer.
-//! Everything else (packets, tokens, retries, repeats) is the worker driver's. A service may panic or return
-//! an error: the client then gets a reply that says so, and the worker serves on.
+//! A [`Service`] gets one task at a time on the worker's thread and appends its answer to a buffer. The
+//! worker's driver handles everything else (packets, tokens, retries, repeats). A service may panic or
+//! return an error: the client then gets a reply that says so, and the worker serves the next task.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,18 +11,19 @@ use sluice_wire::{Nanos, TaskId, TaskType};
 
 /// The code that a worker runs for each task.
 pub trait Service: Send {
-    /// The kinds of task that this service understands.
+    /// The task types that this service understands.
     fn types(&self) -> Vec<TaskType>;
 
-    /// Runs one task and appends its answer to `reply`, which comes empty.
+    /// Runs one task and appends its answer to `reply`, which is empty.
     ///
-    /// An error is the client's to read ([`sluice_wire::ReplyStatus::Failed`]); it is never retried. An
-    /// answer longer than [`Task::reply_max`] is such an error too.
+    /// # Errors
+    /// The error goes to the client ([`sluice_wire::ReplyStatus::Failed`]) and is never retried. An answer
+    /// longer than [`Task::reply_max`] is such an error too.
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError>;
 
-    /// Does a piece of the work that a server of many cores has beside its tasks, which it runs where no task
-    /// waits (`--batch`); says whether there may be more. It calls `pause` as often as a task would. Most
-    /// services have no such work.
+    /// Does one piece of batch work, which a server of many cores (`--batch`) runs when no task waits.
+    /// Returns whether more work may be left. Like a task, it should call `pause` often. Most services have
+    /// no batch work.
     fn batch(&mut self, _pause: &dyn Fn()) -> bool {
         false
     }
@@ -42,7 +43,7 @@ impl<S: Service + ?Sized> Service for Box<S> {
     }
 }
 
-/// A service made of a function, for tasks of one type.
+/// A service from a function, for tasks of one type.
 pub fn service_fn<F>(task_type: TaskType, serve: F) -> impl Service
 where
     F: FnMut(Task<'_>, &mut Vec<u8>) -> Result<(), ServiceError> + Send,
@@ -68,26 +69,26 @@ where
     }
 }
 
-/// One task, as its service sees it.
+/// A task, as its service sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The client's bytes. They come from outside: nothing about them is certain.
+    /// The client's bytes. They come from outside, so they may be anything.
     pub bytes: &'a [u8],
-    /// What kind of work it is.
+    /// The task's type.
     pub task_type: TaskType,
-    /// The task's name; the same for a repeat.
+    /// The task's name; a repeat has the same name.
     pub id: TaskId,
     /// The longest answer, in bytes: 64 KiB.
     pub reply_max: usize,
-    /// The longest answer that fits one packet. The client asks for the rest of a longer one, which takes a
-    /// round trip more.
+    /// The longest answer that fits into one packet. The client fetches the rest of a longer one, which
+    /// takes another round trip.
     pub packet_max: usize,
     held: &'a Cell<Nanos>,
     listener: Listener<'a>,
     pauser: Pauser<'a>,
 }
 
-/// Who lets others run where a service may pause.
+/// A function that lets other tasks run when a service pauses.
 #[derive(Clone, Copy)]
 struct Pauser<'a>(Option<&'a dyn Fn()>);
 
@@ -97,7 +98,7 @@ impl fmt::Debug for Pauser<'_> {
     }
 }
 
-/// Who hears what a service says of its end.
+/// A function that gets a service's statements about its remaining time.
 #[derive(Clone, Copy)]
 struct Listener<'a>(Option<&'a dyn Fn(Nanos)>);
 
@@ -108,45 +109,45 @@ impl fmt::Debug for Listener<'_> {
 }
 
 impl<'a> Task<'a> {
-    /// A task over `bytes`; what the service asks of [`Task::hold`] lands in `held`.
+    /// A task with these bytes. `held` receives the span that the service passes to [`Task::hold`].
     pub const fn new(bytes: &'a [u8], task_type: TaskType, reply_max: usize, held: &'a Cell<Nanos>) -> Self {
         let id = TaskId { incarnation: sluice_wire::Incarnation(0), sequence: sluice_wire::Serial(0) };
         let (listener, pauser) = (Listener(None), Pauser(None));
         Self { bytes, task_type, id, reply_max, packet_max: reply_max, held, listener, pauser }
     }
 
-    /// The same task under its own name.
+    /// The same task with this name.
     #[must_use]
     pub const fn called(mut self, id: TaskId) -> Self {
         self.id = id;
         self
     }
 
-    /// The same task where a packet takes so many bytes.
+    /// The same task, where a packet holds `packet_max` bytes of answer.
     #[must_use]
     pub const fn in_packets_of(mut self, packet_max: usize) -> Self {
         self.packet_max = packet_max;
         self
     }
 
-    /// The same task for a service whose words of [`Task::left`] go to `listener`.
+    /// The same task; `listener` gets the spans that the service passes to [`Task::left`].
     #[must_use]
     pub const fn heard_by(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
         self.listener = Listener(Some(listener));
         self
     }
 
-    /// The same task on a core that `pauser` gives to others.
+    /// The same task; `pauser` runs at each [`Task::pause`].
     #[must_use]
     pub const fn paused_by(mut self, pauser: &'a dyn Fn()) -> Self {
         self.pauser = Pauser(Some(pauser));
         self
     }
 
-    /// A good place to let others run: on a server of many cores (`--cores`) the task yields here once it
-    /// has run for 5 µs, and goes on when its turn comes; elsewhere nothing happens. It costs a look at the
-    /// clock: say it every few hundred nanoseconds, such as for every key of a scan. What must not be
-    /// interrupted, such as what holds a lock, must not span it.
+    /// A point at which other tasks may run. On a server of many cores (`--cores`) the task yields here if
+    /// it has run for 5 µs, and continues when its turn comes; elsewhere nothing happens. It costs one read
+    /// of the clock: call it every few hundred nanoseconds, such as for every key of a scan. Do not call it
+    /// while holding a lock.
     #[inline]
     pub fn pause(&self) {
         if let Pauser(Some(pause)) = self.pauser {
@@ -154,34 +155,35 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Says that about this much is left of the task, before dilation: the hook for early tokens. A worker
-    /// that has them (`--early`) asks for its next task about a token's round trip before this one ends, so
-    /// that it comes in time.
+    /// States about how much time the task still needs, before dilation. This enables early tokens
+    /// (`--early`): the worker asks for its next task about a token's round trip before this one ends, so
+    /// that the next task comes in time.
     ///
-    /// Say it when the work begins and as it goes on, every few microseconds: it costs a look at the clock. A
-    /// service that never says it is expected to take what tasks of the same type took, if those were alike.
+    /// Call it at the start of the work and every few microseconds after; it costs one read of the clock.
+    /// For a service that never calls it, the worker expects the time that earlier tasks of the type took,
+    /// if those were alike.
     pub fn left(&self, left: Nanos) {
         if let Listener(Some(hear)) = self.listener {
             hear(left);
         }
     }
 
-    /// Keeps the worker busy for `span` after `serve` returns, while it still takes packets.
+    /// Keeps the worker busy for `span` after `serve` returns; it still receives packets.
     ///
-    /// For services that stand for work instead of doing it. Dilation stretches the span like any service
+    /// For services that emulate work instead of doing it. Dilation stretches the span like any service
     /// time.
     pub fn hold(&self, span: Nanos) {
         self.held.set(self.held.get() + span);
     }
 }
 
-/// Why a service could not answer a task. Its text goes to the client.
+/// Why a service could not answer a task. The text goes to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ServiceError(String);
 
 impl ServiceError {
-    /// An error that says `why`.
+    /// An error with the text `why`.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }

@@ -28,30 +28,31 @@ fn read_clock(clock: libc::clockid_t) -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Keeps the calling thread on `core`.
+/// Pins the calling thread to `core`.
 pub(crate) fn pin(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     // SAFETY: a cpu_set_t is a plain bit array, for which all zeroes is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `core` was checked against the set's size.
+    // SAFETY: `core` was checked against the size of the set.
     unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: `set` is valid for the size given; thread 0 is the caller.
+    // SAFETY: `set` is valid for the given size; thread 0 is the caller.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
 }
 
-/// Lets the calling thread's timers fire within a microsecond of their time, instead of the usual 50.
+/// Makes the calling thread's timers precise to a microsecond, instead of the usual 50.
 pub fn sharpen_timers() {
-    // SAFETY: PR_SET_TIMERSLACK takes one number and changes the calling thread only; failure is harmless.
+    // SAFETY: PR_SET_TIMERSLACK takes one number and changes only the calling thread; a failure is
+    // harmless.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
 }
 
-/// A counter in the kernel that a poll can wait for.
+/// An event counter in the kernel that a poll can wait for.
 pub(super) fn event_fd() -> io::Result<OwnedFd> {
     // SAFETY: eventfd takes no pointers.
     let fd = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-    // SAFETY: `fd` was just opened and nobody else owns it.
+    // SAFETY: `fd` was just opened, and no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -59,7 +60,8 @@ pub(super) fn check(answer: libc::c_int) -> io::Result<libc::c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Whether the network says this of one destination (as ICMP and ICMPv6 do); the socket itself still works.
+/// Whether the error is about one destination (as ICMP and ICMPv6 report it); the socket itself still
+/// works.
 pub(super) fn is_of_a_peer(why: &io::Error) -> bool {
     const OF_A_PEER: [libc::c_int; 10] = [
         libc::ECONNREFUSED,
@@ -76,21 +78,22 @@ pub(super) fn is_of_a_peer(why: &io::Error) -> bool {
     why.raw_os_error().is_some_and(|errno| OF_A_PEER.contains(&errno))
 }
 
-/// Adds to an event, which ends a poll for it.
+/// Increments an event counter, which ends a poll for it.
 pub(super) fn ring(event: BorrowedFd<'_>) {
     let one = 1_u64;
-    // SAFETY: the kernel reads the eight bytes of `one`. It fails only when the event is already pending.
+    // SAFETY: the kernel reads the eight bytes of `one`. The call fails only if the event is already
+    // pending.
     unsafe { libc::write(event.as_raw_fd(), (&raw const one).cast(), 8) };
 }
 
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Woken {
-    /// The socket has an error to tell.
+    /// Whether the socket has a pending error.
     pub(super) error: bool,
 }
 
-/// Waits until the socket can be read, the event rings (it is reset), or the time is over.
+/// Waits until the socket is readable, the event is signalled (the call resets it), or the time is over.
 pub(super) fn wait(
     socket: BorrowedFd<'_>,
     event: BorrowedFd<'_>,
@@ -117,15 +120,15 @@ pub(super) fn wait(
     Ok(Woken { error: fds[0].revents & libc::POLLERR != 0 })
 }
 
-/// A set of files of which the kernel says which can be read.
+/// An epoll set.
 pub(super) fn ready_set() -> io::Result<OwnedFd> {
     // SAFETY: epoll_create1 takes no pointers.
     let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    // SAFETY: `fd` was just opened and nobody else owns it.
+    // SAFETY: `fd` was just opened, and no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Adds a file to a set under the name `token`.
+/// Adds a file to a set, with this token.
 pub(super) fn watch(set: BorrowedFd<'_>, file: BorrowedFd<'_>, token: u64) -> io::Result<()> {
     let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
     // SAFETY: `event` is valid and is only read.
@@ -134,7 +137,7 @@ pub(super) fn watch(set: BorrowedFd<'_>, file: BorrowedFd<'_>, token: u64) -> io
     check(answer).map(drop)
 }
 
-/// Which files of a set can be read now, without waiting; says how many of `events` were filled in.
+/// Finds the readable files of a set, without waiting. Returns how many of `events` were filled in.
 pub(super) fn ready(set: BorrowedFd<'_>, events: &mut [libc::epoll_event]) -> io::Result<usize> {
     let most = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
     // SAFETY: the kernel writes at most `most` events, for which there is room.
@@ -158,9 +161,9 @@ pub(super) fn set_option(
         .map(drop)
 }
 
-/// Lets each datagram of a socket say when it is to leave, by the monotonic clock.
+/// Enables departure times for a socket's datagrams, by the monotonic clock.
 pub(super) fn take_departure_times(socket: BorrowedFd<'_>) -> io::Result<()> {
-    /// The kernel's number for it; `libc` has none.
+    /// The kernel's constant; `libc` does not have it.
     const SO_TXTIME: libc::c_int = 61;
     let how = libc::sock_txtime { clockid: libc::CLOCK_MONOTONIC, flags: 0 };
     let bytes = size_of_val(&how) as libc::socklen_t;
@@ -173,7 +176,7 @@ pub(super) fn take_departure_times(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Datagrams that the kernel dropped because the socket's buffer was full.
 pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
-    /// The kernel's number for it; `libc` has none.
+    /// The kernel's constant; `libc` does not have it.
     const SO_MEMINFO: libc::c_int = 55;
     let mut numbers = [0_u32; 16];
     let mut bytes = size_of_val(&numbers) as libc::socklen_t;
@@ -190,35 +193,35 @@ pub(super) fn kernel_drops(socket: BorrowedFd<'_>) -> u64 {
     if answer == 0 { u64::from(numbers[libc::SK_MEMINFO_DROPS as usize]) } else { 0 }
 }
 
-/// A socket that can forge ICMP messages; only the privileged get one.
+/// A socket that can forge ICMP messages; needs a privilege.
 #[cfg(test)]
 pub(super) fn raw_icmp() -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointers.
     let fd = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP) })?;
-    // SAFETY: `fd` was just opened and nobody else owns it.
+    // SAFETY: `fd` was just opened, and no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A socket that is given a copy of every frame that this network sends or receives; only the privileged get
-/// one. It does not wait.
+/// A non-blocking socket that receives a copy of every frame that this network namespace sends or receives;
+/// needs a privilege.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let all = libc::c_int::from((libc::ETH_P_ALL as u16).to_be());
     // SAFETY: socket takes no pointers.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, all) })?;
-    // SAFETY: `fd` was just opened and nobody else owns it.
+    // SAFETY: `fd` was just opened, and no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Puts the calling thread into a network of its own, with no way out; only the privileged may.
+/// Moves the calling thread into a new network namespace without links; needs a privilege.
 #[cfg(test)]
 pub(crate) fn leave_network() -> io::Result<()> {
-    // SAFETY: unshare takes no pointers, and this flag concerns the calling thread alone.
+    // SAFETY: unshare takes no pointers, and this flag affects only the calling thread.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Puts the calling thread into this network.
+/// Moves the calling thread into this network namespace.
 #[cfg(test)]
 pub(crate) fn enter_network(network: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: setns takes no pointers, and this flag concerns the calling thread alone.
+    // SAFETY: setns takes no pointers, and this flag affects only the calling thread.
     check(unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }

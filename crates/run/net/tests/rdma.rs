@@ -1,4 +1,4 @@
-//! A server's receiver over the loopback: writes land in memory that another mapping of the file sees.
+//! A server's receiver over the loopback: another mapping of the file sees the bytes that were written.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path as FilePath;
@@ -17,7 +17,7 @@ const ADDRESS: u64 = 1 << 40;
 const BYTES: usize = 4_096;
 const PATIENCE: Nanos = Nanos::from_millis(120_000);
 
-/// A switch's socket, a server behind it, and the memory as a worker has it.
+/// A switch's socket, a server, and the memory as a worker sees it.
 struct Rig {
     switch: Socket,
     server: Receiver,
@@ -126,8 +126,8 @@ fn a_capture_holds_what_came_and_what_went() {
     rig.answer();
     rig.server.capture(None);
     let written = std::fs::read(&file).expect("it was written");
-    // File header; record header and Ethernet, IPv4 and UDP headers before each; 40 bytes of WRITE, 20 of
-    // ACK.
+    // The file header; before each packet a record header and Ethernet, IPv4 and UDP headers; 40 bytes of
+    // WRITE, 20 of ACK.
     assert_eq!(written.len(), 24 + (16 + 42 + 40) + (16 + 42 + 20));
 }
 

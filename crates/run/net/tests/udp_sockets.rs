@@ -1,4 +1,4 @@
-//! Sockets, faults and holds over the loopback.
+//! Sockets with faults and held datagrams, over the loopback.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
@@ -28,7 +28,7 @@ fn at(socket: &Socket) -> Endpoint {
     socket.local().into()
 }
 
-/// Numbers that arrive until there are `count`, or none comes for this long.
+/// Receives numbers until there are `count`, or none comes for `patience`.
 fn numbers(socket: &mut Socket, count: usize, patience: Nanos) -> Vec<u32> {
     let mut out = Vec::new();
     let clock = Clock::start();
@@ -44,7 +44,7 @@ fn numbers(socket: &mut Socket, count: usize, patience: Nanos) -> Vec<u32> {
     out
 }
 
-/// Sends numbers slowly enough for the kernel's buffer and waits for what arrives.
+/// Sends numbers slowly enough for the kernel's buffer, and receives what arrives.
 fn exchange(from: &mut Socket, to: &mut Socket, count: u32) -> Vec<u32> {
     let peer = at(to);
     let mut out = Vec::new();

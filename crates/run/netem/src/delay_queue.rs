@@ -1,14 +1,15 @@
-//! Packets that wait until their time: a testbed's delays, faults that delay, and paced senders.
+//! A queue of packets that leave at a given time: for a testbed's delays, delaying faults, and paced
+//! senders.
 //!
-//! A heap of due times over a slab of buffers. Buffers keep their capacity, so that a queue in use does not
-//! allocate; what is due at the same time leaves in the order in which it came.
+//! A heap of due times over a slab of buffers. Buffers keep their capacity, so a queue in use does not
+//! allocate. Packets with the same due time leave in the order in which they came.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use sluice_wire::Nanos;
 
-/// What waits for its time, each with its bytes.
+/// Items that wait for their due time, each with its bytes.
 #[derive(Debug)]
 pub struct DelayQueue<T> {
     due: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
@@ -24,27 +25,28 @@ struct Cell<T> {
     bytes: Vec<u8>,
 }
 
-/// What left a [`DelayQueue`]. Its bytes stay until [`DelayQueue::release`].
+/// An item that left a [`DelayQueue`]. Its bytes stay until [`DelayQueue::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due<T> {
-    /// When it was due.
+    /// The due time.
     pub at: Nanos,
     pub item: T,
-    /// Where its bytes are.
+    /// The buffer with the item's bytes.
     pub cell: DelayedBytes,
 }
 
-/// Names the bytes of something that left a [`DelayQueue`].
+/// Names the bytes of an item that left a [`DelayQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedBytes(u32);
 
 impl<T> DelayQueue<T> {
-    /// A queue for at most `most` packets. Nothing is allocated before the first.
+    /// A queue for at most `most` packets. Allocates nothing before the first packet.
     pub const fn new(most: usize) -> Self {
         Self { due: BinaryHeap::new(), cells: Vec::new(), free: Vec::new(), arrivals: 0, most }
     }
 
-    /// Holds `item` and a copy of `bytes` until `due`. Says `false`, and holds nothing, when it is full.
+    /// Stores `item` and a copy of `bytes` until `due`. Returns false, and stores nothing, if the queue is
+    /// full.
     pub fn put(&mut self, due: Nanos, item: T, bytes: &[u8]) -> bool {
         let Some(cell) = self.vacant() else { return false };
         let place = &mut self.cells[cell as usize];
@@ -71,22 +73,22 @@ impl<T> DelayQueue<T> {
         Some(Due { at, item, cell: DelayedBytes(cell) })
     }
 
-    /// The bytes of a packet that left and was not released.
+    /// The bytes of an item that left and was not released.
     pub fn bytes(&self, cell: DelayedBytes) -> &[u8] {
         &self.cells[cell.0 as usize].bytes
     }
 
-    /// Takes those bytes out, for an owner that changes the queue while it reads them.
+    /// Moves the bytes out, for an owner that changes the queue while it reads them.
     pub fn take_bytes(&mut self, cell: DelayedBytes) -> Vec<u8> {
         std::mem::take(&mut self.cells[cell.0 as usize].bytes)
     }
 
-    /// Puts a buffer back that was taken out, to be used again.
+    /// Returns a buffer that [`Self::take_bytes`] moved out, for reuse.
     pub fn put_bytes(&mut self, cell: DelayedBytes, bytes: Vec<u8>) {
         self.cells[cell.0 as usize].bytes = bytes;
     }
 
-    /// Gives the place of a packet that left to the next one.
+    /// Frees the buffer of an item that left.
     pub fn release(&mut self, cell: DelayedBytes) {
         self.free.push(cell.0);
     }

@@ -1,10 +1,11 @@
-//! Seeded faults: a socket that loses, doubles and overtakes packets on purpose.
+//! A seeded fault injector: a socket loses, duplicates and reorders packets on purpose.
 //!
-//! Each direction of each socket has a ChaCha stream of its own and draws the same number of words for every
-//! packet, so that what happens to the n-th packet depends on the seed, the socket's name, the direction and
-//! n alone. A packet that is overtaken is held for a random part of [`Rates::delay`].
+//! Each direction of each socket has a ChaCha stream of its own and draws the same number of words for
+//! every packet. So the fate of the n-th packet depends only on the seed, the socket's name, the direction
+//! and n. To reorder a packet, the injector holds it for a random part of [`Rates::delay`], so that later
+//! packets overtake it.
 //!
-//! Left out: corruption, which the kernel's checksum would hide as loss.
+//! Left out: corruption, which the kernel's checksum would turn into loss.
 
 use std::str::FromStr;
 
@@ -13,19 +14,19 @@ use rand_core::{Rng, SeedableRng};
 use sluice_units::shown;
 use sluice_wire::Nanos;
 
-/// How long an overtaken packet is held at most, unless the plan says otherwise.
+/// The longest time for which a packet is held, unless the plan states one.
 const DELAY: Nanos = Nanos::from_millis(1);
 
-/// What to inject into one socket.
+/// The faults to inject into one socket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Seeds every stream.
     pub seed: u64,
-    /// Tells this socket's streams from those of other sockets under one seed.
+    /// The socket's name: sockets with different names have different random streams under one seed.
     pub socket: String,
-    /// What happens to packets that arrive.
+    /// Rates for packets that arrive.
     pub receive: Rates,
-    /// What happens to packets that leave.
+    /// Rates for packets that leave.
     pub send: Rates,
 }
 
@@ -35,22 +36,22 @@ impl FaultPlan {
         Self::default()
     }
 
-    /// The same rates in both directions of the socket that is called `socket`.
+    /// The same rates for both directions of the socket named `socket`.
     pub fn both(seed: u64, socket: &str, rates: Rates) -> Self {
         Self { seed, socket: socket.to_owned(), receive: rates, send: rates }
     }
 
-    /// Whether it injects nothing.
+    /// Whether the plan injects no faults.
     pub fn is_none(&self) -> bool {
         self.receive.is_none() && self.send.is_none()
     }
 
-    /// The faults of packets that arrive; `None` when there are none.
+    /// The injector for packets that arrive; `None` if all rates are zero.
     pub fn receiving(&self) -> Option<Faults> {
         self.faults(self.receive, 0)
     }
 
-    /// The faults of packets that leave; `None` when there are none.
+    /// The injector for packets that leave; `None` if all rates are zero.
     pub fn sending(&self) -> Option<Faults> {
         self.faults(self.send, 1)
     }
@@ -60,16 +61,16 @@ impl FaultPlan {
     }
 }
 
-/// How often packets of one direction meet which fault.
+/// The rates of faults in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// The share of packets lost, 0 to 1.
     pub loss: f64,
-    /// The share of packets that come twice, 0 to 1.
+    /// The share of packets duplicated, 0 to 1.
     pub dup: f64,
-    /// The share of packets held back, so that later ones overtake them, 0 to 1.
+    /// The share of packets held so that later ones overtake them, 0 to 1.
     pub reorder: f64,
-    /// How long such a packet is held at most.
+    /// The longest time for which a packet is held.
     pub delay: Nanos,
 }
 
@@ -80,13 +81,13 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Whether nothing ever happens.
+    /// Whether all rates are zero.
     pub fn is_none(&self) -> bool {
         self.loss <= 0.0 && self.dup <= 0.0 && self.reorder <= 0.0
     }
 }
 
-/// The text does not say which faults to inject: correct it.
+/// The text is not a list of rates: correct it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "faults `{}`: {}; write them as loss=0.01,dup=0.01,reorder=0.05,delay=2ms",
@@ -118,21 +119,21 @@ pub struct Faults {
     done: FaultCounts,
 }
 
-/// What happens to one packet.
+/// The fate of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketFate {
-    /// How many times it goes on: 0, 1 or 2.
+    /// How many copies go on: 0, 1 or 2.
     pub copies: u8,
-    /// How long it is held before it does.
+    /// For how long the packet is held first.
     pub held: Option<Nanos>,
 }
 
-/// What was done to packets so far.
+/// Counters of injected faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Packets lost.
     pub lost: u64,
-    /// Packets that came twice.
+    /// Packets duplicated.
     pub doubled: u64,
     /// Packets held back.
     pub held: u64,
@@ -159,7 +160,7 @@ impl Faults {
         PacketFate { copies: 1 + u8::from(doubled), held }
     }
 
-    /// What was done so far.
+    /// The counters so far.
     pub fn counts(&self) -> FaultCounts {
         self.done
     }

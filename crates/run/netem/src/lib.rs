@@ -1,7 +1,7 @@
-//! What a network does to packets on purpose, without I/O: a fault injector whose seed says what is lost,
-//! doubled or late, and a queue of packets that leave at their time.
+//! Network emulation without I/O: a seeded fault injector, which decides which packets are lost, duplicated
+//! or late, and a queue of packets that leave at their due time.
 //!
-//! A socket or link asks it where it was told to; without faults and delays it is not asked.
+//! Sockets and links call this crate only if faults or delays are configured.
 #![forbid(unsafe_code)]
 
 mod delay_queue;

@@ -1,9 +1,9 @@
-//! RocksDB behind Sluice: GET of k keys, SCAN of n keys, and how long they take ([`measure`]).
+//! RocksDB behind Sluice: GET of k keys, SCAN of n keys, and their measured durations ([`measure`]).
 //!
-//! The data is made up, the same on every machine ([`codec::value`]), and only read: every worker of a
-//! machine opens the same files. [`load::ensure`] makes them at the first start.
+//! The data is synthetic, the same on every machine ([`codec::value`]), and read-only: all workers of a
+//! machine open the same files. [`load::ensure`] creates them at the first start.
 //!
-//! Nothing else of Sluice needs librocksdb: `sluice` starts the program `sluice-rocksdb` where it needs a
+//! No other part of Sluice links librocksdb: `sluice` starts the program `sluice-rocksdb` if it needs a
 //! database.
 #![forbid(unsafe_code)]
 
@@ -29,21 +29,22 @@ use sluice_wire::TaskType;
 use pace::Pace;
 use progress::Progress;
 
-/// The RocksDB service. Its clones share the database.
+/// The RocksDB service. Clones share the database.
 #[derive(Clone, Debug)]
 pub struct Rocks {
     db: Arc<DB>,
     gets: Pace,
     scans: Pace,
-    /// From where its batch work goes on: behind this row.
+    /// Where the batch work continues: behind this row.
     read_to: Vec<u8>,
 }
 
-/// Rows that a piece of batch work reads.
+/// How many rows one piece of batch work reads.
 const BATCH_ROWS: usize = 1_000;
 
 impl Rocks {
-    /// Opens the database, loading it first if it is not there, and reads as much of it as its cache holds.
+    /// Opens the database, and loads it first if it does not exist. Then reads as much of it as its cache
+    /// holds.
     pub fn open(args: &RocksArgs, progress: &mut dyn Progress) -> Result<Self, RocksError> {
         load::ensure(args, progress)?;
         let cache_bytes = args.cache_mib as usize * 1024 * 1024;
@@ -106,7 +107,7 @@ impl Service for Rocks {
         }
     }
 
-    /// Reads all rows in their order, over and over, as an analytic query would: a thousand a piece.
+    /// Reads all rows in order, again and again, as an analytic query would: a thousand rows a piece.
     fn batch(&mut self, pause: &dyn Fn()) -> bool {
         let mut rows = self.db.raw_iterator_opt(ReadOptions::default());
         rows.seek(&self.read_to);
@@ -118,7 +119,7 @@ impl Service for Rocks {
             pause();
         }
         std::hint::black_box(digest.value());
-        // Past the last row it begins again at the first.
+        // After the last row, continues at the first.
         self.read_to = rows.key().unwrap_or_default().to_vec();
         rows.status().is_ok()
     }

@@ -1,8 +1,8 @@
-//! Puts the data where the service reads it: once, by whoever comes first.
+//! Creates the database at the first start.
 //!
-//! Workers of one machine share one database. Whoever holds the lock file beside it looks whether it is
-//! there, and loads it if not: into a folder of another name, which becomes the database by one rename. A
-//! loader that dies leaves nothing that could be taken for a database.
+//! Workers of one machine share one database. The worker that holds the lock file checks whether the
+//! database exists, and loads it if not. Loading fills a folder with another name and renames it at the
+//! end, so a loader that dies leaves nothing that looks like a database.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -16,9 +16,9 @@ use sluice_services::rocks::codec::{key, value};
 use crate::RocksError;
 use crate::progress::{Progress, Step};
 
-/// Makes sure that the database which `args` name is there, loading it if there is none.
+/// Makes sure that the database which `args` name exists; loads it if not.
 ///
-/// Only loading needs the right to write. See [`RocksError`] for what can go wrong.
+/// Only loading needs write permission. See [`RocksError`] for the errors.
 pub fn ensure(args: &RocksArgs, progress: &mut dyn Progress) -> Result<(), RocksError> {
     let (path, data) = (&args.db, Data { keys: args.keys, item_bytes: args.item_bytes });
     data.check()?;
@@ -32,7 +32,7 @@ pub fn ensure(args: &RocksArgs, progress: &mut dyn Progress) -> Result<(), Rocks
     load(path, data, progress)
 }
 
-/// How much data a database holds.
+/// The size of a database's data.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     keys: u64,
@@ -40,9 +40,9 @@ struct Data {
 }
 
 impl Data {
-    /// The bounds of `keys`.
+    /// The smallest and largest value of `keys`.
     const KEYS: (u64, u64) = (1, 1_000_000_000);
-    /// The bounds of `item_bytes`.
+    /// The smallest and largest value of `item_bytes`.
     const ITEM_BYTES: (u64, u64) = (1, 1 << 20);
 
     fn check(self) -> Result<(), RocksError> {
@@ -55,7 +55,7 @@ impl Data {
     }
 }
 
-/// The settings of a table's blocks, the same for whoever writes or reads them.
+/// The database's options, the same for reading and writing.
 pub(super) fn options(blocks: &BlockBasedOptions) -> Options {
     let mut options = Options::default();
     options.set_block_based_table_factory(blocks);
@@ -64,11 +64,11 @@ pub(super) fn options(blocks: &BlockBasedOptions) -> Options {
     options
 }
 
-/// Says in one file what the database holds; written before the folder gets its name.
+/// A file that states which data the database holds; written before the folder gets its final name.
 const LABEL: &str = "SLUICE";
-/// How many keys go into one file of the database.
+/// How many keys one file of the database holds.
 const KEYS_PER_FILE: u64 = 250_000;
-/// How often progress is told, in keys.
+/// How many keys are written between two progress reports.
 const KEYS_PER_STEP: u64 = 10_000;
 
 fn is_ready(path: &Path, data: Data) -> Result<bool, RocksError> {
@@ -89,7 +89,7 @@ fn is_empty_folder(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Held until dropped; the system lets go of it too if the process dies.
+/// Locks the database. Dropping the file releases the lock, and so does the process's death.
 fn lock(path: &Path, progress: &mut dyn Progress) -> Result<File, RocksError> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(not_writable(parent))?;
@@ -123,7 +123,7 @@ fn load(path: &Path, data: Data, progress: &mut dyn Progress) -> Result<(), Rock
     Ok(())
 }
 
-/// Writes the sorted files themselves and has the database take them over, which spares it all sorting.
+/// Writes the sorted files itself and lets the database adopt them, which saves sorting.
 fn fill(folder: &Path, data: Data, progress: &mut dyn Progress) -> Result<(), rocksdb::Error> {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_bloom_filter(10.0, false);

@@ -1,8 +1,8 @@
-//! RocksDB as a program: what `sluice worker rocksdb` becomes, and what `sluice` starts where data must be
-//! loaded or measured.
+//! RocksDB as a program: `sluice worker rocksdb` becomes this program, and `sluice` starts it to load or
+//! measure data.
 //!
-//! `load` and `measure` speak to a program: what came out, or why nothing did, is JSON on stdout, and stderr
-//! has nothing but progress.
+//! The caller of `load` and `measure` is a program: stdout has the result, or the error, as JSON; stderr
+//! has only progress.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ enum Program {
     },
 }
 
-/// This program's, and which RocksDB it runs with: the memory map knows.
+/// The version of this program and of RocksDB, as `--version` prints it.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let files = maps.lines().filter_map(|line| line.split('/').next_back());
@@ -79,7 +79,7 @@ fn progress(quiet: bool) -> Box<dyn Progress> {
     if quiet { Box::new(Quiet) } else { Box::new(Shown::new()) }
 }
 
-/// Says on stdout what came out, a line each, or why it failed.
+/// Prints the results to stdout, one a line, or the error.
 fn answer(done: Result<Vec<Value>, RocksError>) -> ExitCode {
     let (lines, code) = match done {
         Ok(lines) => (lines, ExitCode::SUCCESS),
@@ -92,7 +92,7 @@ fn answer(done: Result<Vec<Value>, RocksError>) -> ExitCode {
     let mut out = io::stdout().lock();
     match lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush()) {
         Ok(()) => code,
-        // Whoever asked is gone.
+        // The caller is gone.
         Err(_) => Kind::Broken.into(),
     }
 }

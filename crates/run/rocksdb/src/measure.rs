@@ -1,4 +1,4 @@
-//! Times single operations of the service, one after the other in one thread.
+//! Measures single operations of the service, one after the other in one thread.
 
 use std::cell::Cell;
 use std::fs;
@@ -16,17 +16,18 @@ use crate::points::points;
 use crate::progress::{Progress, Step};
 use crate::{Rocks, RocksError};
 
-/// A type runs this part of its samples before anything is measured, so that the processor has learnt it.
+/// One part in this many of a type's samples runs before the measurement, to warm up the processor.
 const WARM_UP_PART: u64 = 5;
-/// How often progress is told, in operations.
+/// How many operations are measured between two progress reports.
 const STEP: u64 = 500;
-/// How often the clock is read to learn what that costs.
+/// How many reads of the clock are made to measure the cost of one.
 const CLOCK_READS: usize = 10_001;
 
-/// Measures what `args` ask for so many times, each with a seed of its own: theirs, then the ones after it.
+/// Measures what `args` ask for, `replications` times, each with its own seed: the given one, then the
+/// numbers after it.
 ///
 /// # Errors
-/// What makes no sense, why the database cannot be opened, and which operation failed.
+/// The arguments are invalid, the database cannot be opened, or an operation failed.
 pub fn measure(
     args: &MeasureArgs,
     replications: u32,
@@ -64,9 +65,9 @@ struct Bench {
     rocks: Rocks,
     clock: Clock,
     clock_cost: Nanos,
-    /// Keys in the database.
+    /// How many keys the database has.
     keys: u64,
-    /// Measured operations of each type.
+    /// How many operations of each type are measured.
     samples: u64,
 }
 
@@ -114,7 +115,7 @@ impl Bench {
     }
 }
 
-/// The type's name in the profile.
+/// The operation's name in the profile.
 fn name(operation: Operation) -> String {
     let verb = match operation.verb {
         Verb::Get => "get",
@@ -165,7 +166,7 @@ const fn task_type(verb: Verb) -> TaskType {
     }
 }
 
-/// What `work` gave, and how long it took.
+/// The result of `work`, and how long it took.
 fn timed<T>(clock: Clock, work: impl FnOnce() -> T) -> (T, Nanos) {
     match clock {
         Clock::Wall => {
@@ -181,20 +182,20 @@ fn timed<T>(clock: Clock, work: impl FnOnce() -> T) -> (T, Nanos) {
     }
 }
 
-/// The time that this thread was on a processor.
+/// The time for which this thread has been on a processor.
 fn on_processor() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// What nothing takes, in the median.
+/// The median duration of an empty measurement.
 fn cost(clock: Clock) -> Nanos {
     let mut reads: Vec<Nanos> = (0..CLOCK_READS).map(|_| timed(clock, || ()).1).collect();
     reads.sort_unstable();
     reads[CLOCK_READS / 2]
 }
 
-/// How often this thread lost its processor to another.
+/// How often this thread was preempted.
 fn preemptions() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let count = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));

@@ -1,24 +1,24 @@
-//! How long a key takes, measured as tasks run: what a service needs to say how much of a task is left.
+//! The time per key, measured while tasks run: from it the service predicts a task's remaining time.
 
 use std::time::Instant;
 
 use sluice_net::service::Task;
 use sluice_wire::Nanos;
 
-/// Keys between two words.
+/// How many keys a task processes between two predictions.
 const KEYS_A_WORD: u32 = 16;
-/// Tasks that the measure remembers, about.
+/// About how many tasks the mean remembers.
 const MEMORY: f64 = 16.0;
 
-/// The measured time of a key, of one kind of task.
+/// The measured time per key of one kind of task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
-    /// Zero until a task was measured.
+    /// Zero before the first measured task.
     ns_per_key: f64,
 }
 
 impl Pace {
-    /// Begins a task of so many keys, and says how long it will take.
+    /// Starts a task of `keys` keys, and states its expected duration.
     pub(crate) fn begin<'t>(&'t mut self, task: Task<'t>, keys: u32) -> Walk<'t> {
         let walk = Walk { pace: self, task, keys, done: 0, began: Instant::now() };
         walk.say();
@@ -31,7 +31,7 @@ impl Pace {
     }
 }
 
-/// A task's way through its keys.
+/// A task's progress through its keys.
 pub(crate) struct Walk<'t> {
     pace: &'t mut Pace,
     task: Task<'t>,
@@ -41,7 +41,7 @@ pub(crate) struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    /// One more key is done: a good place for others to run.
+    /// Notes that a key is done, and lets others run.
     pub(crate) fn step(&mut self) {
         self.done += 1;
         self.task.pause();
@@ -50,7 +50,7 @@ impl Walk<'_> {
         }
     }
 
-    /// All are done, or there were no more.
+    /// Ends the task: all keys are done, or there were no more.
     pub(crate) fn end(self) {
         if self.done > 0 {
             self.pace.learn(self.began.elapsed().as_nanos() as f64 / f64::from(self.done));

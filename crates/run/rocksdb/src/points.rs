@@ -1,8 +1,8 @@
-//! Samples to points of their distribution: each hundredth, and closer and closer towards the largest.
+//! Turns samples into points of their distribution: one for each hundredth, and denser towards the largest.
 
 use sluice_wire::Nanos;
 
-/// `[nanoseconds, cumulative share]`, both growing, of samples in order; the last share is 1.
+/// Pairs `[nanoseconds, cumulative share]` of sorted samples, both rising; the last share is 1.
 pub(crate) fn points(sorted: &[Nanos]) -> Vec<(u64, f64)> {
     let count = sorted.len();
     let mut points: Vec<(u64, f64)> = Vec::new();
@@ -16,7 +16,7 @@ pub(crate) fn points(sorted: &[Nanos]) -> Vec<(u64, f64)> {
     points
 }
 
-/// Which samples become points, counted from 1.
+/// The ranks of the samples that become points, counted from 1.
 fn ranks(count: usize) -> Vec<usize> {
     let hundredths = (1..=99).map(|part| count * part / 100);
     let mut ranks: Vec<usize> = hundredths.collect();

@@ -1,23 +1,23 @@
-//! How loading and measuring a database is shown: a bar on a terminal, a line at the start and the end
-//! elsewhere.
+//! How progress is shown while a database is loaded or measured: a bar on a terminal, otherwise one line at
+//! the start and one at the end.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// What happens while a database is made ready, or measured.
+/// A progress report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another process is loading it: this one waits for it.
+    /// Another process loads the database; this one waits.
     Waiting,
-    /// So many of so many keys are written; the first step says 0, the last says all.
+    /// How many of all keys are written; from 0 to all.
     Loaded {
         /// Keys written.
         done: u64,
         /// Keys in all.
         total: u64,
     },
-    /// So many of so many operations are measured; the first step says 0, the last says all.
+    /// How many of all operations are measured; from 0 to all.
     Measured {
         /// Operations measured.
         done: u64,
@@ -26,9 +26,9 @@ pub enum Step {
     },
 }
 
-/// Who wants to know.
+/// A receiver of progress reports.
 pub trait Progress {
-    /// Is told each step.
+    /// Takes a report.
     fn step(&mut self, step: Step);
 }
 
@@ -40,7 +40,7 @@ impl Progress for Quiet {
     fn step(&mut self, _: Step) {}
 }
 
-/// Shows the steps on stderr.
+/// Shows progress on stderr.
 #[derive(Debug, Default)]
 pub struct Shown {
     bar: Option<ProgressBar>,
@@ -86,7 +86,7 @@ fn bar(verb: &'static str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style).with_prefix(verb)
 }
 
-/// A message that nobody can read any more is not worth failing for.
+/// Writes a message. Failure is ignored: if no one can read the message, that is no reason to stop.
 fn say(what: &str) {
     writeln!(io::stderr(), "{what}").ok();
 }

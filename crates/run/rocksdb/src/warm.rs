@@ -1,15 +1,15 @@
-//! Reads a database into the block cache before the first task, so that no task pays for a cold start.
+//! Reads a database into the block cache before the first task, so that no task pays for a cold cache.
 //!
-//! A block that is read for the first time costs a system call, a copy and fresh memory: tens of
-//! microseconds, which on some machines is ten times what a GET of the same keys costs later.
+//! The first read of a block costs a system call, a copy and fresh memory: tens of microseconds. On some
+//! machines that is ten times the cost of a later GET of the same keys.
 
 use rocksdb::{Cache, DB, ReadOptions};
 
-/// How often the cache's fill is looked at, in rows.
+/// How many rows are read between two checks of the cache's fill level.
 const ROWS_PER_LOOK: u64 = 1_000;
 
-/// Reads rows in order of their keys until there are no more, or until nine tenths of the cache are full:
-/// what lies beyond would push out what was just read.
+/// Reads rows in key order, until there are no more or nine tenths of the cache are full: further rows
+/// would evict the first ones.
 ///
 /// Returns how many rows were read.
 pub(crate) fn warm(db: &DB, cache: &Cache, cache_bytes: usize) -> Result<u64, rocksdb::Error> {

@@ -1,4 +1,4 @@
-//! The RocksDB service as a program, and what it says to the one that starts it.
+//! The RocksDB service as a program, and its answers to the program that starts it.
 
 use std::process::Command;
 

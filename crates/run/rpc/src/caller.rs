@@ -1,9 +1,9 @@
-//! Who calls, as its certificate says.
+//! The caller of a gRPC method, as its certificate describes it.
 //!
-//! A certificate says what its holder may do, and under which name, by URIs in its `subjectAltName`:
-//! `sluice:host/b` is a host that goes by the name `b`, or by one that begins with `b/`, and by no other. It
-//! may have several. Packets are sent to a host where it calls from, and at the addresses that its
-//! certificate holds (`IP:10.77.2.2`).
+//! A certificate states by URIs in its `subjectAltName` what its holder may do, and under which name.
+//! `sluice:host/b` is a host that may use the name `b` and names that begin with `b/`. A certificate may
+//! have several such URIs. Packets for a host may go to the address from which it calls, and to the
+//! addresses in its certificate (`IP:10.77.2.2`).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,19 +12,19 @@ use sluice_control::check_name;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use webpki::EndEntityCert;
 
-/// What its URIs begin with.
+/// The prefix of the URIs.
 const SCHEME: &str = "sluice:";
 
-/// What a certificate lets its holder do.
+/// A role that a certificate grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerRole {
-    /// Registers, renews, leaves and reports: workers, clients, servers.
+    /// Registers, renews, leaves and reports: workers, clients and servers.
     Host,
-    /// Sees all, and changes what the rack does.
+    /// Sees everything, and changes the rack's settings.
     Operator,
     /// Sees all.
     Reader,
-    /// Writes a switch's tables: a controller in a process of its own.
+    /// Writes a switch's tables: a controller in another process.
     Controller,
 }
 
@@ -32,7 +32,7 @@ impl CallerRole {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Host, Self::Operator, Self::Reader, Self::Controller];
 
-    /// As a certificate says it.
+    /// The role's name in a certificate.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -46,23 +46,23 @@ impl CallerRole {
 /// Who calls.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// Nobody that could do harm reaches what is served.
+    /// A caller that need not show a certificate: no stranger can reach the service.
     Trusted,
     /// The holder of a certificate.
     Known {
-        /// Its roles, with the name for each.
+        /// The granted roles, with a name for each.
         roles: Vec<(CallerRole, String)>,
-        /// Where it calls from.
+        /// The address from which it calls.
         from: Option<IpAddr>,
         certificate: Option<CertificateDer<'static>>,
     },
 }
 
 impl Caller {
-    /// Somebody of whom nothing is known, and who may do nothing.
+    /// A caller without a certificate, which may do nothing.
     pub const NOBODY: Self = Self::Known { roles: Vec::new(), from: None, certificate: None };
 
-    /// The holder of this certificate, who calls from there; `None` if it cannot be read.
+    /// The holder of this certificate, calling from this address; `None` if the certificate cannot be read.
     pub fn of_certificate(certificate: &CertificateDer<'_>, from: Option<IpAddr>) -> Option<Self> {
         let read = EndEntityCert::try_from(certificate).ok()?;
         let roles = read.valid_uri_names().filter_map(role_and_name).collect();
@@ -70,7 +70,7 @@ impl Caller {
         Some(Self::Known { roles, from, certificate: Some(certificate.clone().into_owned()) })
     }
 
-    /// The name that stands beside its roles, if there is any.
+    /// The name beside the roles, if there is one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Trusted => None,
@@ -78,7 +78,7 @@ impl Caller {
         }
     }
 
-    /// The roles that its certificate gives it.
+    /// The roles that the certificate grants.
     pub fn roles(&self) -> Vec<CallerRole> {
         match self {
             Self::Trusted => CallerRole::ALL.to_vec(),
@@ -86,7 +86,7 @@ impl Caller {
         }
     }
 
-    /// Whether it may go by this name as a host.
+    /// Whether the caller may use this name as a host.
     pub fn may_be(&self, asked: &str) -> bool {
         let goes_by = |(role, own): &(CallerRole, String)| {
             let below = asked.strip_prefix(own.as_str());
@@ -98,7 +98,7 @@ impl Caller {
         }
     }
 
-    /// Where it calls from, if it matters.
+    /// The address from which it calls; `None` if it does not matter.
     pub const fn from(&self) -> Option<IpAddr> {
         match self {
             Self::Trusted => None,
@@ -106,8 +106,8 @@ impl Caller {
         }
     }
 
-    /// Whether it may have packets sent there: to where it calls from, or to an address that its certificate
-    /// holds.
+    /// Whether packets for the caller may go to this address: the one from which it calls, or one in its
+    /// certificate.
     pub fn may_be_at(&self, asked: IpAddr) -> bool {
         let asked = asked.to_canonical();
         match self {

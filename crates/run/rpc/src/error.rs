@@ -1,4 +1,4 @@
-//! What can go wrong with a gRPC call, and what the caller can do about it.
+//! Errors of gRPC calls, each with what the caller can do about it.
 
 use std::io;
 
@@ -9,39 +9,39 @@ use sluice_units::shown;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
-    /// A certificate or key cannot be used: correct it.
+    /// A certificate or key is unusable: correct it.
     #[error("TLS: {what}: {why}")]
     Tls {
-        /// Which one, and where it came from.
+        /// What it is, and the file that it came from.
         what: String,
-        /// What is wrong with it.
+        /// What is wrong with the certificate or key.
         why: String,
     },
-    /// The text does not name a gRPC service that could be called: correct it.
+    /// The text is not the address of a gRPC service: correct it.
     #[error(
         "address `{}`: {}; write it as HOST:PORT, http://HOST:PORT or https://HOST:PORT",
         shown(.text), shown(.why)
     )]
     Address {
         text: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         why: String,
     },
-    /// The other side of a gRPC call cannot be reached, or said no: try again, or do as it says.
+    /// The service cannot be reached, or refused the call: try again, or follow the advice in the text.
     #[error("{what} at {url}: {why}")]
     Call {
         what: &'static str,
         url: String,
-        /// What came of it.
+        /// What happened.
         why: String,
     },
-    /// A thread or its runtime cannot be started: do as it says.
+    /// A thread or its runtime could not be started: follow the advice in the text.
     #[error("cannot start the thread {name}: {why}; {}", advice(Attempt::Thread, .why))]
     Thread { name: &'static str, why: io::Error },
 }
 
 impl RpcError {
-    /// Whether the caller can make it go away by asking for something else.
+    /// Whether the caller's input is at fault.
     pub const fn is_bad_input(&self) -> bool {
         matches!(self, Self::Tls { .. } | Self::Address { .. })
     }

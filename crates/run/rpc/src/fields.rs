@@ -1,4 +1,4 @@
-//! Reading the fields of messages that came from outside: nothing about them is certain.
+//! Reads the fields of messages from outside, which may hold anything.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use tonic::Status;
 
 use super::shown;
 
-/// As much of what should be an address is repeated to whoever sent it.
+/// How many characters of an invalid address an error repeats.
 const ADDRESS_LETTERS_TOLD: usize = 64;
 
-/// A field of a message that does not hold what it should.
+/// A field of a message with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     field: &'static str,
@@ -23,12 +23,12 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// A field that is wrong for this reason.
+    /// An error that names the field and the reason.
     pub fn new(field: &'static str, why: impl Into<String>) -> Self {
         Self { field, why: why.into(), is_of_name: false }
     }
 
-    /// Whether it should hold a name, and does not.
+    /// Whether the field should have held a name.
     pub const fn is_of_name(&self) -> bool {
         self.is_of_name
     }
@@ -46,17 +46,17 @@ impl From<Malformed> for Status {
     }
 }
 
-/// A number that has to fit a smaller type.
+/// A number that must fit into a smaller type.
 pub fn number<T: TryFrom<u32>>(field: &'static str, value: u32) -> Result<T, Malformed> {
     T::try_from(value).map_err(|_| Malformed::new(field, format!("{value} is too large")))
 }
 
-/// Something that has to be there.
+/// A submessage that must be present.
 pub fn present<T>(field: &'static str, value: Option<T>) -> Result<T, Malformed> {
     value.ok_or_else(|| Malformed::new(field, "is missing"))
 }
 
-/// A name of a host or slice.
+/// The name of a host or a slice.
 pub fn name(field: &'static str, name: String) -> Result<String, Malformed> {
     match check_name(&name) {
         Ok(()) => Ok(name),
@@ -64,7 +64,7 @@ pub fn name(field: &'static str, name: String) -> Result<String, Malformed> {
     }
 }
 
-/// The same, where none may be given.
+/// The name of a host or a slice; it may be empty.
 pub fn name_or_none(field: &'static str, text: String) -> Result<String, Malformed> {
     if text.is_empty() { Ok(text) } else { name(field, text) }
 }
@@ -76,7 +76,7 @@ pub fn endpoint(field: &'static str, text: &str) -> Result<Endpoint, Malformed> 
     text.parse::<SocketAddr>().map(Endpoint::from).map_err(wrong)
 }
 
-/// An address and port that others can send to.
+/// An address and port to which others can send packets.
 pub fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Malformed> {
     let at = endpoint(field, text)?;
     let address = SocketAddr::from(at);
@@ -89,7 +89,7 @@ pub fn reachable(field: &'static str, text: &str) -> Result<Endpoint, Malformed>
     Ok(at)
 }
 
-/// How many classes of tasks the sender tells apart; who does not say it has one.
+/// How many priority classes there are; a sender that states none has one.
 pub(super) fn classes(field: &'static str, count: u32) -> Result<u8, Malformed> {
     match number(field, count)? {
         0 => Ok(1),
@@ -98,7 +98,7 @@ pub(super) fn classes(field: &'static str, count: u32) -> Result<u8, Malformed> 
     }
 }
 
-/// How many tasks may come in one submission; an older sender says nothing of it.
+/// How many tasks may come in one submission; older senders do not state it.
 pub(super) fn jobs(field: &'static str, count: u32) -> Result<u8, Malformed> {
     match number(field, count)? {
         0 => Ok(1),
@@ -107,7 +107,7 @@ pub(super) fn jobs(field: &'static str, count: u32) -> Result<u8, Malformed> {
     }
 }
 
-/// The largest quota that a switch believes; an older one says nothing of it.
+/// The largest quota that a switch accepts; older switches do not state it.
 pub(super) fn quota_max(field: &'static str, said: u32) -> Result<u8, Malformed> {
     match u8::try_from(said) {
         Ok(0) => Ok(QUOTA_MAX),

@@ -1,4 +1,4 @@
-//! What workers, clients and the controller say to each other, as messages and back.
+//! The messages between hosts and the controller, converted from and to values.
 
 use std::borrow::Borrow;
 
@@ -99,12 +99,13 @@ impl TryFrom<v1::TypeName> for (TaskType, String) {
     type Error = Malformed;
 
     fn try_from(message: v1::TypeName) -> Result<Self, Malformed> {
-        // A plan may call a type anything; who shows a name escapes it.
+        // A plan may give a type any name; code that prints a name escapes it.
         Ok((TaskType(number("type_names.task_type", message.task_type)?), message.name))
     }
 }
 
-/// Labels of a worker or a plan: as many as can be told apart at most.
+/// The labels of a worker or a plan; their number is limited to the labels that the wire format can tell
+/// apart.
 fn labels(labels: Vec<String>) -> Result<Vec<String>, Malformed> {
     let count = labels.len();
     if count > Labels::MAX {
@@ -281,7 +282,7 @@ fn sizes(message: &v1::Sizes) -> Result<(SliceId, Sizes), Malformed> {
     Ok((SliceId(number("sizes.slice", message.slice)?), Sizes::new(&ends).ok_or_else(wrong)?))
 }
 
-/// What a host hears when it registers, renews or leaves, whichever kind of host it is.
+/// The controller's answer when a host of any kind registers, renews or leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewal<G> {
     Granted(G),
@@ -289,7 +290,7 @@ pub enum Renewal<G> {
     Refused { why: String },
 }
 
-/// What a host hears when it leaves: a worker's last `sent` number, if it is known.
+/// The controller's answer when a host leaves: a worker's last `sent` number, if it is known.
 pub(crate) type Departure = Renewal<Option<Serial>>;
 
 macro_rules! answers {
@@ -357,7 +358,7 @@ departures!(LeaveWorkerResponse, leave_worker_response);
 departures!(LeaveClientResponse, leave_client_response);
 departures!(LeaveServerResponse, leave_server_response);
 
-/// An answer that does not go with its call: a bug of the controller, not of the caller.
+/// The status for an answer that does not fit its call: a bug of the controller.
 pub fn misanswered(answer: &Answer) -> Status {
     tracing::error!("an answer that does not go with its call: {answer:?}");
     Status::internal("the controller's answer does not go with the call; please report this bug")

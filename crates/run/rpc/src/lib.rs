@@ -1,8 +1,8 @@
-//! gRPC as `proto/sluice/v1` declares it: the messages, what they mean, how the controller is called
-//! ([`Remote`]), what both ends show each other ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
+//! gRPC as `proto/sluice/v1` declares it: the messages and their meaning, calls to the controller
+//! ([`Remote`]), the certificates of both ends ([`ClientTls`], [`ServerTls`], [`Caller`]), and how a host
 //! stays registered ([`registrar`]).
 //!
-//! Nothing here touches a task's packets. Left out: who serves, which is `sluice-switchd`.
+//! No task's packet passes through this crate. Left out: the servers, which are in `sluice-switchd`.
 #![forbid(unsafe_code)]
 
 mod caller;

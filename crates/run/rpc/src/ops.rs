@@ -1,4 +1,4 @@
-//! Table operations and their answers, as messages and back.
+//! Table operations and their answers, converted from and to messages.
 
 use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{
@@ -258,7 +258,7 @@ impl TryFrom<v1::Shape> for Shape {
     }
 }
 
-/// A count for each ring that the sender has.
+/// One count for each of the sender's rings.
 fn ring_counts(field: &'static str, counts: &[u32]) -> Result<RingCounts, Malformed> {
     let mut all = RingCounts::default();
     if counts.len() > all.0.len() {

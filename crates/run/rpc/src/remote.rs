@@ -1,4 +1,4 @@
-//! Calling a service: where it is, and how soon a dead connection is noticed.
+//! The address of a gRPC service, and how soon a dead connection is noticed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::ToSocketAddrs;
@@ -14,17 +14,17 @@ use super::{ClientTls, shown};
 use crate::RpcError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// A call that is not answered by then is as good as lost; all of them may be repeated.
+/// The time limit of a call. Every call may be repeated, so a late answer counts as lost.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_millis(200);
 const PING_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// A gRPC service somewhere, checked but not called yet.
+/// The checked address of a gRPC service, not connected yet.
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
     endpoint: Arc<Renewed<Called>>,
-    /// The name in the client certificate that this service is shown, if one is.
+    /// The name in the client certificate that is shown to this service, if there is one.
     caller: Option<String>,
 }
 
@@ -66,8 +66,8 @@ impl Remote {
         &self.url
     }
 
-    /// A name that a host of this kind may have there if nobody gave it one. Its process number says whose it
-    /// is to people; processes of two machines or containers may share that, so that chance follows.
+    /// A default name for a host of this kind. It contains the process number, which tells operators whose
+    /// it is, and a random part, since processes of two machines or containers may share a number.
     pub fn own_name(&self, kind: &str) -> String {
         let process = std::process::id();
         let chance = RandomState::new().hash_one(process) as u16;
@@ -77,18 +77,19 @@ impl Remote {
         }
     }
 
-    /// A line that connects at its first call, again after each loss, and with what its certificates say when
-    /// it is called. Needs a tokio runtime.
+    /// A channel that connects at its first call and reconnects after each loss, always with the
+    /// certificates that are valid at the call. Must be called inside a tokio runtime.
     pub fn connect(&self) -> RenewedChannel {
         RenewedChannel::new(Arc::clone(&self.endpoint), false)
     }
 
-    /// A line for calls that take as long as they take, such as a stream of events. Needs a tokio runtime.
+    /// A channel for calls without a time limit, such as a stream of events. Must be called inside a tokio
+    /// runtime.
     pub fn connect_patiently(&self) -> RenewedChannel {
         RenewedChannel::new(Arc::clone(&self.endpoint), true)
     }
 
-    /// An error that says what came of a call.
+    /// The error for a call that ended with this status.
     pub fn failed(&self, what: &'static str, status: &Status) -> RpcError {
         RpcError::Call { what, url: self.url.clone(), why: reason(status) }
     }
@@ -108,8 +109,8 @@ pub fn reason(status: &Status) -> String {
     }
 }
 
-/// Whether a call failed without anybody having been there: whoever refuses, or a server whose certificate is
-/// not believed, was.
+/// Whether a call failed because no one answered. A peer that refuses, or whose certificate is not trusted,
+/// did answer.
 pub fn is_silence(status: &Status) -> bool {
     match std::error::Error::source(status) {
         Some(source) => why::told(source).is_none(),
@@ -117,7 +118,7 @@ pub fn is_silence(status: &Status) -> bool {
     }
 }
 
-/// The cause at the bottom: the layers above only say that something went wrong.
+/// The innermost cause: the outer layers only say that something went wrong.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

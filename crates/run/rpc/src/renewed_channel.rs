@@ -1,4 +1,4 @@
-//! A line to a service: a channel, and another one when what is shown there has changed on disk.
+//! A channel to a service that is replaced when the certificates for it change on disk.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -16,7 +16,7 @@ use super::ClientTls;
 use super::tls::{OfFiles, Pem, Renewed};
 use crate::RpcError;
 
-/// An endpoint, and what is shown there.
+/// An endpoint, and the certificates for it.
 #[derive(Clone)]
 pub(super) struct Called {
     pub(super) at: Endpoint,
@@ -35,18 +35,19 @@ impl OfFiles for Called {
     }
 }
 
-/// Calls a service with the certificates that hold when it is called. Calls under way end where they began.
+/// Calls a service with the certificates that are valid at the call. Calls under way finish on their old
+/// channel.
 #[derive(Clone)]
 pub struct RenewedChannel {
     to: Arc<Renewed<Called>>,
-    /// For calls that take as long as they take.
+    /// Whether calls have no time limit.
     patient: bool,
-    /// The channel, and for which version of the certificates it was made.
+    /// The channel, and the version of the certificates with which it was made.
     channel: Arc<Mutex<(u64, Channel)>>,
 }
 
 impl RenewedChannel {
-    /// Needs a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(super) fn new(to: Arc<Renewed<Called>>, patient: bool) -> Self {
         let made = connect(&to, patient);
         Self { to, patient, channel: Arc::new(Mutex::new(made)) }

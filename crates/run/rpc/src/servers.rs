@@ -1,4 +1,4 @@
-//! What servers and the controller say to each other, as messages and back.
+//! The messages between servers and the controller, converted from and to values.
 
 use sluice_control::{RingNeed, RingOffer, ServerGrant, ServerHello};
 use sluice_wire::tables::RingRow;
@@ -7,7 +7,7 @@ use sluice_wire::{Epoch, Nanos, Psn, Qpn, ServerId, SliceId};
 use super::fields::{Malformed, endpoint, name, number, present, reachable};
 use super::v1;
 
-/// Queue pairs and packets are numbered with so many bits.
+/// How many bits the numbers of queue pairs and packets have.
 const NUMBER_BITS: u32 = 24;
 
 impl From<&ServerHello> for v1::RenewServerRequest {

@@ -1,14 +1,14 @@
-//! Messages with all their text as it may be shown.
+//! Escapes all text in messages before it is printed.
 //!
-//! Names are checked where they come in ([`check_name`](sluice_control::check_name)); this is for sentences,
-//! and for names that somebody else should have checked.
+//! Names are checked when they come in ([`check_name`](sluice_control::check_name)). This module is for
+//! sentences, and for names that another process should have checked.
 
 pub use sluice_units::shown;
 
 use super::v1;
 
 impl v1::StatusResponse {
-    /// With all text as it may be shown.
+    /// The message with all its text escaped for printing.
     #[must_use]
     pub fn shown(mut self) -> Self {
         if let Some(switch) = &mut self.switch {
@@ -33,7 +33,7 @@ impl v1::StatusResponse {
 }
 
 impl v1::WatchResponse {
-    /// With all text as it may be shown.
+    /// The message with all its text escaped for printing.
     #[must_use]
     pub fn shown(mut self) -> Self {
         show_both(&mut self.kind, &mut self.text);

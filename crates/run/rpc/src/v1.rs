@@ -1,4 +1,4 @@
-//! The messages of `proto/sluice/v1`, and how its services are called.
+//! The messages of `proto/sluice/v1`, and callers of its services.
 #![allow(unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
 
 tonic::include_proto!("sluice.v1");

@@ -1,15 +1,15 @@
-//! Takes the worker for as long as the task says without using the processor.
+//! Occupies the worker for the time that the task states, without using the processor.
 //!
-//! For dilated runs on small machines: many workers can be busy at once on few cores, and each still takes
-//! packets. Request and reply: nanoseconds, 8 bytes, big-endian; the reply repeats them. A request may have 4
-//! bytes more: the length to which the reply is filled up.
+//! For dilated runs on small machines: many workers can be busy at once on few cores, and each still
+//! receives packets. Request and reply: nanoseconds, 8 bytes, big-endian; the reply repeats the request's
+//! time. A request may have 4 more bytes: the length to which the reply is padded.
 
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_wire::{Nanos, TaskType};
 
 use crate::span;
 
-/// The type number of a holding task.
+/// The task type of a holding task.
 pub const HOLD: TaskType = TaskType(4);
 
 /// The service that only takes time.
@@ -19,7 +19,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// One that holds tasks of these types.
+    /// A service for tasks of these types.
     pub const fn of(types: Vec<TaskType>) -> Self {
         Self { types }
     }
@@ -31,12 +31,12 @@ impl Default for Hold {
     }
 }
 
-/// A request to hold a worker for `time` (before dilation); the service refuses more than ten seconds.
+/// A request to occupy a worker for `time` (before dilation). The service refuses more than ten seconds.
 pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
-/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than
+/// As [`request`], with a reply that is padded with zeros to `reply_bytes`. The service refuses more than
 /// 64 KiB.
 pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
     span::encode_with_reply(time, reply_bytes)

@@ -1,9 +1,8 @@
-//! What Sluice's own workers serve: [`spin`] (a busy processor), [`hold`] (a worker that is only taken, for
-//! dilated runs), and what [`rocks`] (RocksDB point reads and scans) is asked and answers.
+//! The services of Sluice's own workers: [`spin`] (keeps a processor busy), [`hold`] (only occupies a
+//! worker, for dilated runs), and the messages of [`rocks`] (RocksDB point reads and scans).
 //!
-//! The encodings of requests and replies are in `docs/manual/services.md`. RocksDB itself is left out: the
-//! program
-//! `sluice-rocksdb` holds it, so that nothing but that program needs the library.
+//! The encodings of requests and replies are in `docs/manual/services.md`. RocksDB itself is left out: only
+//! the program `sluice-rocksdb` links the library.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -16,15 +15,16 @@ pub use error::AppError;
 
 use sluice_net::service::Service;
 
-/// The services' names, in the order in which they are listed.
+/// The services' names, in listing order.
 pub const SERVICES: [&str; 3] = [rocks::NAME, "spin", "hold"];
 
-/// The service called `name`; none for [`rocks::NAME`], which is a program of its own, and for unknown names.
+/// The service called `name`. `None` for [`rocks::NAME`], which is a program of its own, and for unknown
+/// names.
 pub fn open(name: &str) -> Option<Box<dyn Service>> {
     opener(name).map(|make| make())
 }
 
-/// What makes instances of the service called `name`, as many as one likes; none as for [`open`].
+/// A function that creates instances of the service called `name`; `None` as for [`open`].
 pub fn opener(name: &str) -> Option<fn() -> Box<dyn Service>> {
     match name {
         "spin" => Some(|| Box::new(spin::Spin)),

@@ -1,7 +1,7 @@
-//! Keeps the processor busy for as long as the task says.
+//! Keeps the processor busy for the time that the task states.
 //!
-//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply holds the time that was really spent. A
-//! request may have 4 bytes more: the length to which the reply is filled up.
+//! Request and reply: nanoseconds, 8 bytes, big-endian; the reply contains the time that was really spent.
+//! A request may have 4 more bytes: the length to which the reply is padded.
 
 use std::hint;
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use sluice_wire::{Nanos, TaskType};
 
 use crate::span;
 
-/// The type number of a spinning task.
+/// The task type of a spinning task.
 pub const SPIN: TaskType = TaskType(3);
 
-/// A pause takes no longer if nobody else ran.
+/// A pause takes at most this long if no other request ran in it.
 const GLANCE: Duration = Duration::from_nanos(500);
 
 /// The busy service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 
-/// A request to spin for `time`; the service refuses more than ten seconds.
+/// A request to spin for `time`. The service refuses more than ten seconds.
 pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
-/// As [`request`], with a reply that is filled up with zeros to `reply_bytes`; the service refuses more than
+/// As [`request`], with a reply that is padded with zeros to `reply_bytes`. The service refuses more than
 /// 64 KiB.
 pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
     span::encode_with_reply(time, reply_bytes)
@@ -40,7 +40,7 @@ impl Service for Spin {
     fn serve(&mut self, task: Task<'_>, reply: &mut Vec<u8>) -> Result<(), ServiceError> {
         let request = span::decode(task.bytes, task.reply_max)?;
         let span = Duration::from_nanos(request.span.0);
-        // What others run meanwhile is not this task's time.
+        // The time in which others run does not count for this task.
         let mut start = Instant::now();
         let spent = loop {
             let spent = start.elapsed();

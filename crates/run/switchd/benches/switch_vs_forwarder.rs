@@ -1,11 +1,12 @@
-//! Tasks per core-second of the UDP switch, beside a bare forwarder on the same sockets.
+//! Tasks per core-second of the UDP switch, compared with a bare forwarder on the same sockets.
 //!
-//! A task is two datagrams in (SUBMIT, TOKEN) and one out (DISPATCH). The forwarder copies each SUBMIT to the
-//! worker and drops each TOKEN: the same number and sizes in and out, in the same batches. Where half of the
-//! tasks park, the switch writes those ahead to a server; the forwarder sends the server as many bytes, and a
-//! bare header for each token that comes late. Hosts and switch take turns on one thread, so that batches are
-//! always full and waiting costs nothing; only the switch's turns are on its clock (CPU time of the thread).
-//! Blocks of both alternate, and the median of their ratios counts.
+//! A task is two datagrams in (SUBMIT, TOKEN) and one out (DISPATCH). The forwarder copies each SUBMIT to
+//! the worker and drops each TOKEN, so both sides send and receive the same number and sizes of datagrams,
+//! in the same batches. In the case where half of the tasks park, the switch writes those tasks ahead to a
+//! server; the forwarder sends the server as many bytes, and a bare header for each late token. Hosts and
+//! switch take turns on one thread, so that batches are always full and waiting costs nothing. Only the
+//! switch's turns are measured (CPU time of the thread). Blocks of both sides alternate; the result is the
+//! median of their ratios.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -24,19 +25,19 @@ use sluice_wire::{
     Token, WorkerId, encode, large_descriptor,
 };
 
-/// Tasks that the hosts send before the switch has its turn, one per worker.
+/// Tasks that the hosts send before the switch's turn, one for each worker.
 const ROUND: u16 = 64;
 const ROUNDS_A_BLOCK: u32 = 150;
 const BLOCKS: usize = 15;
-/// The switch must reach this share of the forwarder's rate,
+/// The switch must reach this share of the forwarder's rate.
 const TARGET: f64 = 0.85;
-/// and this where half of the tasks park and are written ahead.
+/// The share that the switch must reach when half of the tasks park and are written ahead.
 const TARGET_HALF_PARKED: f64 = 0.75;
 
 const EPOCH: Epoch = Epoch(1);
 const KEY: Key = Key(0x5eed);
 
-/// What a run of tasks looks like.
+/// The kind of tasks in a run.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -44,12 +45,13 @@ struct Case {
     order: Order,
 }
 
-/// What comes first in a round.
+/// Which packets come first in a round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TokensFirst,
     TasksFirst,
-    /// Half of the tokens: then half of the tasks find one, and the others park, written ahead.
+    /// Half of the tokens come first: so half of the tasks find a token, and the others park and are
+    /// written ahead.
     HalfParked,
 }
 
@@ -67,9 +69,9 @@ const CASES: [Case; 5] = [
     Case { name: "640 B, half written ahead", payload: 640, order: Order::HalfParked },
 ];
 
-/// What stands between the hosts.
+/// A switch or a forwarder between the hosts.
 trait Middle {
-    /// One batch; says how many datagrams it had.
+    /// Handles one batch. Returns how many datagrams it had.
     fn step(&mut self) -> Result<usize, NetError>;
 }
 
@@ -79,8 +81,8 @@ impl Middle for SwitchDriver {
     }
 }
 
-/// Sends each SUBMIT on as it is, and nothing else; or, if there is a server, what a switch would send,
-/// without a look at it.
+/// Forwards each SUBMIT unchanged and nothing else. With a server, sends what a switch would send, without
+/// looking at it.
 struct Forwarder {
     socket: Socket,
     to: Endpoint,
@@ -123,7 +125,7 @@ struct Hosts {
     middle: Endpoint,
     client: Socket,
     worker: Socket,
-    /// Where tasks are written ahead.
+    /// The server to which tasks are written ahead.
     server: Socket,
     body: Vec<u8>,
     payload: Payload,
@@ -200,7 +202,7 @@ impl Hosts {
         self.client.flush();
     }
 
-    /// Takes what came out, all of which must be there.
+    /// Receives the datagrams that came out, and checks that none is missing.
     fn collect(&mut self, order: Order) -> Result<(), NetError> {
         take(&mut self.worker, ROUND, "tasks")?;
         if order == Order::HalfParked { take(&mut self.server, ROUND / 2, "WRITEs") } else { Ok(()) }
@@ -217,7 +219,7 @@ fn take(from: &mut Socket, count: u16, what: &str) -> Result<(), NetError> {
     Ok(())
 }
 
-/// A middle with its hosts, and the CPU time that it took.
+/// A switch or forwarder with its hosts, and the CPU time that it used.
 struct Side<M> {
     middle: M,
     hosts: Hosts,
@@ -242,7 +244,7 @@ impl<M: Middle> Side<M> {
     }
 }
 
-/// What one case came to.
+/// The result of one case.
 struct Outcome {
     case: Case,
     switch_ns: f64,

@@ -1,17 +1,17 @@
-//! How packets reach a leaf that runs on a server of its rack, and leave it (Horus §3.5): through the rack's
-//! switch, which only forwards. On the way between the two the address of who sent a packet, or of who is to
-//! get it, lies before its bytes.
+//! Packets of a leaf that runs on a server of its rack (Horus §3.5). All of them pass the rack's switch,
+//! which only forwards them. Between the two, the address of a packet's sender or receiver stands before
+//! the packet's bytes.
 //!
-//! Nothing but that switch's address tells its packets from others: what lies before them is no more secret
+//! Packets of the rack's switch are recognised by its address alone. The address in front is no more secret
 //! than the rest of a rack's packets.
 
 use sluice_wire::Endpoint;
 
-/// What lies before a packet's bytes.
+/// The length of the address before a packet, in bytes.
 pub const HEAD_BYTES: usize = 18;
 
-/// Puts an address before the bytes that `write` writes, and says how many there are then: 0 if there are
-/// none, or no room.
+/// Writes an address, followed by the bytes that `write` writes. Returns the total length: 0 if `write`
+/// wrote nothing or there is no room.
 pub fn put(peer: Endpoint, out: &mut [u8], write: impl FnOnce(&mut [u8]) -> usize) -> usize {
     let Some((head, rest)) = out.split_at_mut_checked(HEAD_BYTES) else { return 0 };
     let (ip, port) = head.split_at_mut(peer.ip.len());
@@ -23,7 +23,7 @@ pub fn put(peer: Endpoint, out: &mut [u8], write: impl FnOnce(&mut [u8]) -> usiz
     }
 }
 
-/// The address before a packet's bytes, and these.
+/// Splits a packet into the address before it and its bytes; `None` if it is too short.
 pub fn take(bytes: &[u8]) -> Option<(Endpoint, &[u8])> {
     let (ip, rest) = bytes.split_first_chunk()?;
     let (port, rest) = rest.split_first_chunk()?;

@@ -1,7 +1,6 @@
-//! What stands in the middle of a rack: the switch on a socket, the controller, and the gRPC services of
-//! both.
+//! The middle of a rack: the switch on a socket, the controller, and the gRPC services of both.
 //!
-//! Hosts reach it through `sluice-net` and need nothing of it. Everything that decides lives in crates
+//! Hosts talk to it through `sluice-net` and do not link this crate. All decisions are made in crates
 //! without I/O.
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,12 @@
-//! The switch's lives, counted across restarts, and the controller that it obeys.
+//! The switch's epoch, which counts its lives across restarts, and the controller that it obeys.
 //!
-//! An [`Epoch`] names one life of the switch's registers. Two lives must never share one, or a packet of the
-//! old life would pass in the new one. So each start takes max(last + 1, Unix seconds) and has it on disk,
-//! synced, before the first packet is let in. The seconds help when the folder was lost or restored from an
-//! old copy.
+//! An [`Epoch`] names one life of the switch's registers. Two lives must never share an epoch, or a packet
+//! of the old life would be accepted in the new one. So each start takes max(last + 1, Unix seconds) and
+//! syncs it to disk before the first packet is accepted. The seconds help when the folder was lost or
+//! restored from an old copy.
 //!
-//! A [`Term`] names the controller that took the switch over last. It is kept beside the epoch before that
-//! controller hears that it was granted, so that one which was superseded does not come back through a
-//! restart of the switch.
+//! A [`Term`] names the controller that last took the switch over. It is stored before that controller is
+//! granted the switch, so a restart of the switch cannot bring a superseded controller back.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -22,20 +21,20 @@ const LOCK_FILE: &str = "lock";
 const EPOCH_FILE: &str = "epoch";
 const TERM_FILE: &str = "term";
 
-/// A switch's state folder, held for as long as this lives: no second switch can open it meanwhile.
+/// A switch's state folder. As long as this value lives, no second switch can open the folder.
 #[derive(Debug)]
 pub struct StateFolder {
     path: PathBuf,
-    /// Locked; the kernel lets go when the process ends, however it ends.
+    /// The locked file. The kernel releases the lock when the process ends in any way.
     _lock: File,
 }
 
 impl StateFolder {
-    /// Takes hold of the folder, which is made if it is not there.
+    /// Locks the folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`SwitchdError::StateFolder`] if it cannot be made or written, [`SwitchdError::StateFolderTaken`] if another
-    /// switch holds it.
+    /// [`SwitchdError::StateFolder`] if it cannot be created or written, [`SwitchdError::StateFolderTaken`]
+    /// if another switch holds it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, SwitchdError> {
         let path = path.into();
         fs::create_dir_all(&path).map_err(|why| unusable(&path, "make it", why))?;
@@ -48,11 +47,11 @@ impl StateFolder {
         }
     }
 
-    /// The epoch of a new life, larger than every one that this folder has given out; synced to disk on
-    /// return.
+    /// The epoch of a new life, larger than any that this folder has returned; synced to disk before it is
+    /// returned.
     ///
     /// # Errors
-    /// [`SwitchdError::StateFolder`] if the last epoch cannot be read or the new one not be kept.
+    /// [`SwitchdError::StateFolder`] if the last epoch cannot be read or the new one cannot be stored.
     pub fn next_epoch(&mut self) -> Result<Epoch, SwitchdError> {
         self.next_epoch_at(SystemTime::now())
     }
@@ -66,7 +65,7 @@ impl StateFolder {
             }
             None => 1,
         };
-        // A clock before 1970, or after 2106, has nothing to say.
+        // A clock before 1970 or after 2106 is ignored.
         let seconds =
             now.duration_since(UNIX_EPOCH).map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0));
         let epoch = Epoch(after_last.max(seconds));
@@ -74,7 +73,7 @@ impl StateFolder {
         Ok(epoch)
     }
 
-    /// The controller that took the switch over last; 0 before the first.
+    /// The controller that last took the switch over; 0 before the first.
     ///
     /// # Errors
     /// [`SwitchdError::StateFolder`] if it cannot be read.
@@ -82,11 +81,11 @@ impl StateFolder {
         Ok(Term(self.last(TERM_FILE)?.unwrap_or(0)))
     }
 
-    /// Keeps it, unless a later one is kept already: claims that come close behind each other may be kept in
-    /// any order. Synced to disk on return.
+    /// Stores a term, unless a later one is stored already: claims that arrive close together may be stored
+    /// in any order. Synced to disk on return.
     ///
     /// # Errors
-    /// [`SwitchdError::StateFolder`] if it cannot be read or kept.
+    /// [`SwitchdError::StateFolder`] if it cannot be read or written.
     pub fn keep_term(&self, term: Term) -> Result<(), SwitchdError> {
         if term <= self.term()? {
             return Ok(());

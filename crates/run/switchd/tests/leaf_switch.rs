@@ -1,4 +1,4 @@
-//! A leaf's switch with real packets: what it learns of clients, and from whom.
+//! A leaf's switch with real packets: from which packets it learns clients' addresses.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ impl Leaf {
         self.ops(vec![TableOp::ReadShape]);
     }
 
-    /// What its spine hands down: the client's task, which has to wait.
+    /// The spine's DISPATCH of the client's task, which has to wait at the leaf.
     fn handed_down(&self) -> Dispatch {
         Dispatch {
             epoch: SPINE_EPOCH,
@@ -129,7 +129,7 @@ impl Leaf {
         }
     }
 
-    /// Where the worker that takes the task is told that its client is.
+    /// The client's address in the DISPATCH that the worker gets.
     fn client_as_told(&self) -> SocketAddr {
         let token = Token {
             epoch: EPOCH,
@@ -164,7 +164,7 @@ fn a_worker_is_told_where_the_client_of_a_task_is_that_was_handed_down() {
     assert_eq!(leaf.client_as_told(), leaf.client.local_addr().unwrap());
 }
 
-/// The spine's own number 1 comes again behind its number 2, before which the client has moved.
+/// The spine's DISPATCH number 1 comes again after its number 2; the client moved between them.
 #[test]
 fn an_old_copy_of_the_spine_s_own_does_not_say_where_a_client_is() {
     let leaf = Leaf::start();
@@ -182,8 +182,8 @@ fn an_old_copy_of_the_spine_s_own_does_not_say_where_a_client_is() {
     );
 }
 
-/// A DISPATCH from nobody's address, of no life and no generation, is refused as `unknown_source`: it must
-/// change nothing.
+/// A DISPATCH from an unknown address, without a valid life and generation, is refused as `unknown_source`.
+/// It must change nothing.
 #[test]
 fn a_strangers_dispatch_does_not_say_where_a_client_is() {
     let leaf = Leaf::start();
@@ -206,8 +206,8 @@ fn a_strangers_dispatch_does_not_say_where_a_client_is() {
     );
 }
 
-/// The same without knowing the client's start: four datagrams for each of 4,096 sets are enough to make a
-/// leaf forget every client.
+/// Needs no knowledge of a client's incarnation: four datagrams for each of 4,096 sets would be enough to
+/// make a leaf forget every client.
 #[test]
 fn a_strangers_dispatches_do_not_make_a_leaf_forget_its_clients() {
     let leaf = Leaf::start();

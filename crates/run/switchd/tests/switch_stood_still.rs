@@ -1,5 +1,5 @@
-//! A switch whose process stands still (a paused machine, SIGSTOP) with a SUBMIT in its socket: the task is
-//! older for it, once, else a worker could run it again after it has forgotten it.
+//! A switch whose process stands still (a paused machine, SIGSTOP) while a SUBMIT lies in its socket. The
+//! time adds to the task's age, once; otherwise a worker that has forgotten the task could run it again.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::thread;
@@ -18,10 +18,10 @@ const GENERATION: Generation = Generation(5);
 const SLICE: SliceId = SliceId(0);
 const STILL: Duration = Duration::from_millis(300);
 const BEFORE: Nanos = Nanos::from_millis(50);
-/// What an age above 0.13 s is rounded up to while its task waits, and twice what packets round it to.
+/// The rounding of an age above 0.13 s: once while the task waits, and twice that in packets.
 const ROUNDED: Duration = Duration::from_micros(34_400);
 
-/// A switch that takes a step when it is told to, a worker and a client.
+/// A switch that the test steps, a worker and a client.
 struct Rack {
     driver: SwitchDriver,
     worker: UdpSocket,
@@ -78,7 +78,7 @@ impl Rack {
             ])
         });
         while !asks.is_finished() {
-            // So that no step waits for ever.
+            // The datagram keeps the step from waiting for ever.
             self.client.send_to(&[0], self.driver.local()).unwrap();
             self.driver.step().unwrap();
         }
@@ -91,7 +91,7 @@ impl Rack {
         from.send_to(&bytes[..length], self.driver.local()).unwrap();
     }
 
-    /// The worker's task, once the switch goes on.
+    /// The DISPATCH that the worker gets once the switch continues.
     fn dispatched(&mut self) -> Dispatch {
         let token = Token {
             epoch: EPOCH,
@@ -104,7 +104,7 @@ impl Rack {
         };
         let mut bytes = [0; 2_048];
         loop {
-            // Something for each step.
+            // The token gives each step a datagram.
             self.send(&self.worker, &Packet::Token(token));
             self.driver.step().unwrap();
             if let Ok(length) = self.worker.recv(&mut bytes)
@@ -116,10 +116,10 @@ impl Rack {
     }
 }
 
-/// How old the task was when it left, and how old it can be at most.
+/// The task's age when it left the switch, and the largest age that it can have.
 fn age_after_standing_still(delays: Delays) -> [Duration; 2] {
     let mut rack = Rack::new(delays);
-    // The second try of a task; its first one ran, and its reply was lost.
+    // The second attempt of a task whose first attempt ran and whose reply was lost.
     let submit = Submit {
         epoch: EPOCH,
         key: Key(2),

@@ -1,4 +1,4 @@
-//! The switch's thread allocates nothing per packet: an allocator that counts watches it.
+//! The switch's thread allocates nothing per packet: a counting allocator checks this.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,7 +17,7 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every call goes on to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -71,7 +71,7 @@ fn thousands_of_tasks_pass_without_an_allocation() {
     let switch = driver.local().into();
     let mut before = 0;
     for sequence in 0..4_000_u32 {
-        // Odd tasks wait for their token, even ones find it.
+        // Odd tasks wait for their token, even ones find a parked token.
         let task = TaskId { incarnation: Incarnation(1), sequence: Serial(sequence) };
         let (epoch, key, attempt) = (EPOCH, KEY, Attempt(1));
         let submit = Packet::Submit(Submit { epoch, key, task, attempt, payload, ..Submit::default() });

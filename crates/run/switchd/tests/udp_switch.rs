@@ -1,4 +1,4 @@
-//! The switch's thread with real packets: hosts are plain sockets, tables are written directly.
+//! The switch's thread with real packets. The hosts are plain sockets, and the tables are written directly.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use sluice_wire::{
     large_descriptor, parse, read_slot,
 };
 
-/// For what comes within a moment; a busy machine may stop for seconds.
+/// A time limit for events that usually come within a moment: a busy machine may stand still for seconds.
 const PATIENCE: Duration = Duration::from_mins(2);
 const EPOCH: Epoch = Epoch(77);
 const WORKER_KEY: Key = Key(0x1111);
@@ -132,7 +132,7 @@ impl Rack {
         self.send(&self.worker, &Packet::Token(token(issued)), &[]);
     }
 
-    /// Waits until the switch has received so many datagrams, and one batch more.
+    /// Waits until the switch has received this many datagrams, and then handles one batch more.
     fn settle(&self, received: u64) {
         eventually(|| self.count(Count::Received) >= received);
         self.slice();
@@ -372,7 +372,7 @@ fn a_task_that_goes_round_passes_behind_what_arrived_meanwhile() {
     ]);
     let mut send_and_step = |packet: &Packet, body: &[u8], from: &UdpSocket, ops: Vec<TableOp>| {
         rack.send(from, packet, body);
-        // The loopback needs no time to speak of; a loaded machine may.
+        // The loopback is fast, but a loaded machine may need some time.
         std::thread::sleep(Duration::from_millis(10));
         step(ops);
     };
@@ -408,7 +408,7 @@ fn a_sweep_of_tokens_drops_the_stale_ones_and_parks_the_live_ones_again() {
     eventually(|| rack.slice().tokens_out == RingCounts::of_one(Serial(8)) && rack.slice().balance == 0);
 }
 
-/// What must not change, whatever garbage arrives.
+/// The state that must not change, whatever garbage arrives.
 fn state(rack: &Rack) -> Vec<TableAnswer> {
     rack.ops(vec![
         TableOp::ReadSlice(SLICE),
@@ -420,7 +420,7 @@ fn state(rack: &Rack) -> Vec<TableAnswer> {
     ])
 }
 
-/// The bytes of a legal TOKEN, changed.
+/// The bytes of a valid TOKEN after a change.
 fn bent(bend: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = vec![0; 2_048];
     let length = encode(&Packet::Token(token(1)), &[], &mut bytes).expect("a legal packet");
@@ -523,7 +523,7 @@ fn a_switch_with_faults_loses_and_doubles_but_never_grants_or_takes_twice() {
     for sequence in 0..20 {
         rack.submit(sequence, b"x");
     }
-    // Also what was held back.
+    // Includes delayed packets.
     let came = || rack.count(Count::Submits) + rack.count(Count::FaultLost);
     eventually(|| rack.count(Count::Received) == 20 && came() == 20 + rack.count(Count::FaultDoubled));
     let waiting = -rack.slice().balance;
@@ -541,7 +541,7 @@ fn a_stopped_switch_says_so_to_its_controller() {
     assert!(matches!(tables.call(vec![TableOp::ReadShape]), Err(SwitchdError::SwitchStopped)));
 }
 
-/// A server with one ring of eight slots for the slice, and its memory as a worker sees it.
+/// A server with one ring of eight slots for the slice, and the server's memory as a worker sees it.
 fn with_a_server(rack: &Rack, folder: &std::path::Path, transport: Transport) -> (Receiver, SharedMemory) {
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut server = Receiver::bind(at, &SocketOptions::default()).expect("free ports");
@@ -628,7 +628,7 @@ fn a_reliable_server_that_missed_a_write_takes_the_number_back() {
     };
     rack.submit(0, &large(0, 100));
     assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
-    // As if the next had been lost: the server expects 10, the switch sends 11 after it.
+    // Simulates the loss of one WRITE: the server expects number 10, and the switch sends 11.
     rack.submit(1, &large(1, 100));
     assert_eq!(server.step(Wait::Forever).expect("the socket works"), 1);
     server.connect(pair(Psn::new(10)));

@@ -1,8 +1,8 @@
-//! What to do about an error of the operating system: one table, by what was attempted and by its number
+//! Advice for errors of the operating system: one table, by the attempted action and the error number
 //! (errno).
 //!
-//! Advice names a cause, so it must fit the number: a port is free or not, but an address that is not here
-//! has no free port either. What no row fits gets advice that supposes no cause.
+//! Advice names a cause, so it must fit the number: a busy port needs other advice than an address that
+//! this machine does not have. An error that no row fits gets advice that assumes no cause.
 
 use std::io::{Error, ErrorKind};
 
@@ -11,43 +11,43 @@ use std::io::{Error, ErrorKind};
 pub enum Attempt {
     /// To listen on an address.
     Listen,
-    /// To start a thread, or the runtime in it.
+    /// To start a thread or its runtime.
     Thread,
     /// To start another program.
     Program,
     /// To read a file.
     Read,
-    /// To write or make a file or a folder.
+    /// To create or write a file or a folder.
     Write,
-    /// To write to what stdout is.
+    /// To print to stdout.
     Print,
-    /// To make or map memory that several processes share.
+    /// To create or map memory that processes share.
     Share,
-    /// To find a way to a receiver.
+    /// To find a route to a receiver.
     Route,
     /// To look at the packets of this network's links.
     Tap,
-    /// To keep a thread on a core.
+    /// To pin a thread to a core.
     Pin,
-    /// To divide the machine's network into namespaces.
+    /// To create network namespaces on this machine.
     Divide,
-    /// To have a descriptor of the kernel's, such as one that signals come through.
+    /// To get a file descriptor from the kernel, such as one for signals.
     Descriptor,
 }
 
 use Attempt::{Descriptor, Divide, Listen, Pin, Print, Program, Read, Route, Share, Tap, Thread, Write};
 
-/// Any attempt that needs a descriptor.
+/// All attempts that need a file descriptor.
 const WITH_DESCRIPTOR: &[Attempt] =
     &[Listen, Thread, Program, Read, Write, Share, Route, Tap, Divide, Descriptor];
-/// Any attempt at a path.
+/// All attempts that name a path.
 const AT_PATH: &[Attempt] = &[Program, Read, Write, Share];
-/// Any attempt that makes a file longer.
+/// All attempts that may lengthen a file.
 const LENGTHENING: &[Attempt] = &[Write, Print, Share];
 
 const DESCRIPTORS: &str = "raise this process's limit of open files (ulimit -n)";
 
-/// Attempts, an error's number, and what to do about it.
+/// Rows of the table: attempts, an error number, and the advice.
 const ROWS: &[(&[Attempt], i32, &str)] = &[
     (
         &[Listen],
@@ -174,14 +174,14 @@ const ROWS: &[(&[Attempt], i32, &str)] = &[
     (&[Descriptor], libc::ENOSPC, "raise fs.epoll.max_user_watches (sysctl), or end other programs"),
 ];
 
-/// What to do about `why`, which `attempt` came to: the rest of a sentence behind a semicolon.
+/// Advice for `why`, the error of an `attempt`: the rest of a sentence, after a semicolon.
 pub fn advice(attempt: Attempt, why: &Error) -> &'static str {
     let number = why.raw_os_error().or_else(|| number_of(why.kind()));
     let row = ROWS.iter().find(|(attempts, of, _)| attempts.contains(&attempt) && Some(*of) == number);
     row.map_or_else(|| supposing_nothing(attempt), |(.., advice)| advice)
 }
 
-/// The number of an error that a library made without one.
+/// The error number that stands for an error without one, as libraries make them.
 fn number_of(kind: ErrorKind) -> Option<i32> {
     Some(match kind {
         ErrorKind::NotFound => libc::ENOENT,
@@ -202,7 +202,7 @@ fn number_of(kind: ErrorKind) -> Option<i32> {
     })
 }
 
-/// What helps whatever the cause is.
+/// Advice that helps whatever the cause is.
 const fn supposing_nothing(attempt: Attempt) -> &'static str {
     match attempt {
         Listen => "give another address",
@@ -226,7 +226,7 @@ mod tests {
     const ALL: [Attempt; 12] =
         [Listen, Thread, Program, Read, Write, Print, Share, Route, Tap, Pin, Divide, Descriptor];
 
-    /// Words that suppose a cause, and the numbers that mean that cause.
+    /// Words that assume a cause, and the error numbers that mean this cause.
     const SUPPOSING: &[(&str, &[i32])] = &[
         ("another port", &[libc::EADDRINUSE]),
         ("from 1024 on", &[libc::EACCES]),
@@ -249,7 +249,7 @@ mod tests {
     fn advice_supposes_a_cause_only_where_the_number_means_it() {
         let mut fitting = 0;
         for attempt in ALL {
-            // 133 is the last number of Linux.
+            // 133 is the largest error number of Linux.
             for number in 1..=133 {
                 let advice = advice(attempt, &Error::from_raw_os_error(number));
                 assert!(!advice.is_empty() && !advice.ends_with('.'), "{attempt:?} {number}: {advice}");

@@ -1,4 +1,4 @@
-//! What the operating system refuses and what to do about it, and text files as people write them.
+//! Advice for errors of the operating system, and text files as people write them.
 #![forbid(unsafe_code)]
 
 pub mod advice;

@@ -1,13 +1,13 @@
 //! The bytes that a driver keeps for its machine. Each handle is given out once and given back once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::{Handle, Payload};
 
 /// Payloads by the handles that the machine knows.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
-    kept: HashMap<Handle, Payload>,
+    kept: BTreeMap<Handle, Payload>,
     given: u32,
 }
 

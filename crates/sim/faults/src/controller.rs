@@ -2,7 +2,7 @@
 
 mod calls;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
 use sluice_events::dice::Dice;
@@ -68,7 +68,7 @@ pub(super) struct Brain {
     plan: Plan,
     seeds: Dice,
     lines: u32,
-    calls: HashMap<CallId, (Host, Life)>,
+    calls: BTreeMap<CallId, (Host, Life)>,
     next_call: u64,
 }
 
@@ -85,7 +85,7 @@ impl Brain {
             plan,
             seeds,
             lines: 1,
-            calls: HashMap::new(),
+            calls: BTreeMap::new(),
             next_call: 0,
         }
     }
@@ -131,7 +131,7 @@ fn plan(scenario: &Scenario) -> Plan {
         serving: scenario.hands.serving,
     };
     Plan {
-        labels: if scenario.program.kinds() > 1 { labels::names() } else { Vec::new() },
+        labels: if scenario.program.traits().kinds > 1 { labels::names() } else { Vec::new() },
         needs: scenario.hands.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,

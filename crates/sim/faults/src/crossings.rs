@@ -31,7 +31,7 @@ pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
 
 /// Gives every worker the largest quota, and the rings just enough room.
 fn fill_rings(scenario: &mut Scenario) {
-    if scenario.program.hosts_choose_depth() {
+    if scenario.program.traits().hosts_choose_depth {
         scenario.quotas.fill(8);
     }
     scenario.token_cells = just_room_for(&scenario.program, scenario.workers);

@@ -62,9 +62,9 @@ impl Scenario {
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, just_room_for(program, workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
-            early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth() && !kind.has_cores),
-            writes_ahead: rings.chance(700) && program.writes_ahead(),
-            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
+            early: EarlyScenario::of(seed).filter(|_| program.traits().hosts_choose_depth && !kind.has_cores),
+            writes_ahead: rings.chance(700) && program.traits().writes_ahead,
+            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.traits().classes),
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             long: LongTimes::default(),
@@ -88,14 +88,14 @@ impl Scenario {
             (scenario.process_failures, scenario.gray_failures) =
                 (Vec::new(), twice_long(gray_failures, stall));
         }
-        if program.kinds() > 1 {
+        if program.traits().kinds > 1 {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
         // Other programs promise no order, so they need no slow overload that shows it.
         let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
-        if scenario.long.trickles && is_few && matches!(program.feed(), Feed::Tokens { .. }) {
+        if scenario.long.trickles && is_few && matches!(program.traits().feed, Feed::Tokens { .. }) {
             scenario.trickle();
         }
         scenario
@@ -191,8 +191,8 @@ fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> 
 fn quotas_of(kind: &RackKind, drawn: Vec<u8>) -> Vec<u8> {
     match &kind.program {
         _ if kind.has_cores => vec![QUOTA_MAX; drawn.len()],
-        program if program.hosts_choose_depth() => drawn,
-        program => vec![program.quota().max(1); drawn.len()],
+        program if program.traits().hosts_choose_depth => drawn,
+        program => vec![program.traits().quota.max(1); drawn.len()],
     }
 }
 

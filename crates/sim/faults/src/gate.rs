@@ -5,7 +5,7 @@
 //! token of the worker is admitted, not even one that a sweep carries, and the counters that the worker is
 //! told are not final. All later steps rely on that.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, WorkerId};
@@ -15,7 +15,7 @@ pub(super) type Bearer = (WorkerId, Generation);
 /// The generation of each worker whose tokens are admitted.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    open: HashMap<WorkerId, Generation>,
+    open: BTreeMap<WorkerId, Generation>,
 }
 
 impl Gate {

@@ -1,7 +1,7 @@
 //! Checks from outside, while a run goes on and when it rests: the tokens in the switch against the tasks
 //! at workers.
 
-use sluice_host::worker::Worker;
+use sluice_host::worker::{Worker, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{Feed, RingCounts, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
@@ -23,24 +23,27 @@ pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Resu
 impl Rack<'_> {
     /// Promise 3: checks what the switch holds, the tasks that the worker holds, and the told end of its
     /// running task.
+    ///
+    /// Each is checked again only after something has come to the worker or the switch. Time alone breaks
+    /// none of them.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
-        let quota = u32::from(self.workers[worker].quota_highest);
-        let (Some(machine), Some(grant)) = (self.workers[worker].machine(), self.workers[worker].grant)
-        else {
-            return Ok(());
+        let held = match self.workers[worker].held_when_seen {
+            Some(_) if !self.switch.is_unseen => return Ok(()),
+            Some(held) => held,
+            None => match self.look_at_worker(worker)? {
+                Some(held) => held,
+                None => return Ok(()),
+            },
         };
-        let stats = machine.stats();
-        if stats.held > quota + self.scenario.held_max as u32 {
-            return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
-        }
-        self.inspect_silence(worker)?;
-        if let Feed::Pushed { .. } = self.scenario.program.feed() {
+        let Some(grant) = self.workers[worker].grant else { return Ok(()) };
+        if let Feed::Pushed { .. } = self.scenario.program.traits().feed {
             // Only the worker's own room bounds pushed tasks.
             return Ok(());
         }
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
-        let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
-        let quota = quota + self.workers[worker].early.beyond_quota(self.world.now);
+        let at_hand = held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
+        let quota = u32::from(self.workers[worker].quota_highest)
+            + self.workers[worker].early.beyond_quota(self.world.now);
         if parked + at_hand > quota {
             return Err(format!(
                 "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"
@@ -49,13 +52,29 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
-    fn inspect_silence(&self, worker: usize) -> Result<(), String> {
+    /// What a worker's machine says itself, and the bytes that it keeps (promises 4 to 6): gives how many
+    /// tasks it holds, if it lives.
+    fn look_at_worker(&mut self, worker: usize) -> Result<Option<u32>, String> {
         let node = &self.workers[worker];
-        let Some(machine) = node.machine().filter(|_| !self.stands_still(worker)) else {
-            return Ok(());
-        };
-        let stats = machine.stats();
+        let Some(stats) = node.machine().map(Worker::stats) else { return Ok(None) };
+        let most = u32::from(node.quota_highest) + self.scenario.held_max as u32;
+        if node.grant.is_some() && stats.held > most {
+            return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
+        }
+        if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
+            return Err(format!("promise 6: worker {worker} keeps other bytes than its tasks' and replies'"));
+        }
+        if self.stands_still(worker) {
+            return Ok(Some(stats.held));
+        }
+        self.inspect_silence(worker, &stats)?;
+        self.workers[worker].held_when_seen = Some(stats.held);
+        Ok(Some(stats.held))
+    }
+
+    /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
+    fn inspect_silence(&self, worker: usize, stats: &WorkerStats) -> Result<(), String> {
+        let Some(machine) = self.workers[worker].machine() else { return Ok(()) };
         let longest = PROBE_LONGEST.max(stats.rtt.times(2));
         let due = machine.deadline(&self.worker_settings);
         let asks = due.is_some_and(|due| due <= self.world.now + longest);
@@ -69,9 +88,9 @@ impl Rack<'_> {
     /// whose poll may carry one. If classes have rings of their own, this holds for each class.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
-            let carried = if self.scenario.program.carries_waiting() { self.workers.len() } else { 0 };
+            let carried = if self.scenario.program.traits().carries_waiting { self.workers.len() } else { 0 };
             let limit = self.switch.limits[slice] as i32 + carried as i32;
-            let waiting = if self.scenario.program.limits_each_class() {
+            let waiting = if self.scenario.program.traits().limits_each_class {
                 self.longest(slice)
             } else {
                 -self.balance(slice)
@@ -90,7 +109,7 @@ impl Rack<'_> {
     /// Promise 6: a pointer that idle polls advance stays near the tasks that were added.
     fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
         let program = &self.scenario.program;
-        if !matches!(program.feed(), Feed::Polls { .. }) || program.kinds() > 1 {
+        if !matches!(program.traits().feed, Feed::Polls { .. }) || program.traits().kinds > 1 {
             return Ok(());
         }
         let most = self.switch.reckoning.tasks + AHEAD_MAX;
@@ -102,16 +121,8 @@ impl Rack<'_> {
         }
     }
 
-    /// Promises 5 and 6: bytes are kept only for tasks that are held, and no queue outgrows its ring.
-    pub(super) fn inspect_bytes(&mut self) -> Result<(), String> {
-        for (worker, node) in self.workers.iter().enumerate() {
-            let Some(stats) = node.machine().map(Worker::stats) else { continue };
-            if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
-                return Err(format!(
-                    "promise 6: worker {worker} keeps other bytes than its tasks' and replies'"
-                ));
-            }
-        }
+    /// Promises 5 and 6: clients keep bytes for outstanding tasks, and for nothing else.
+    pub(super) fn inspect_clients(&self) -> Result<(), String> {
         for (client, node) in self.clients.iter().enumerate() {
             if node.tasks.len() != node.node.machine.outstanding() || node.replies.len() > node.tasks.len() {
                 return Err(format!("promise 6: client {client} keeps other bytes than its tasks'"));
@@ -131,7 +142,7 @@ impl Rack<'_> {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
         }
         self.inspect_servers()?;
-        match self.scenario.program.feed() {
+        match self.scenario.program.traits().feed {
             Feed::Tokens { .. } => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {
                 (0..self.workers.len()).try_for_each(|worker| self.inspect_registration(worker))
@@ -173,7 +184,7 @@ impl Rack<'_> {
         let quota = u32::from(self.scenario.quotas[worker]);
         match self.scenario.cores {
             Some(_) => 0,
-            None if self.scenario.program.patience() > 0 => quota.min(1),
+            None if self.scenario.program.traits().patience > 0 => quota.min(1),
             None => quota,
         }
     }

@@ -32,7 +32,8 @@ impl RackKind {
     /// [`NotForServers`]: lanes need a program that leaves depths to hosts. They exclude adaptive depths,
     /// early tokens and patience, because the room of the cores decides when tokens leave.
     pub fn of_servers(program: Choice) -> Result<Self, NotForServers> {
-        let pushes = (!program.hosts_choose_depth()).then_some("other ways of giving tasks to workers");
+        let pushes =
+            (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
             None => Ok(Self { program, has_cores: true }),

@@ -48,12 +48,8 @@ impl Hands {
     /// The names of a worker's labels.
     pub(super) fn names_of(&self, worker: usize) -> Vec<String> {
         let has = self.has.get(worker).copied().unwrap_or_default();
-        names()
-            .into_iter()
-            .enumerate()
-            .filter(|(bit, _)| has.have(Labels(1 << bit)))
-            .map(|(_, name)| name)
-            .collect()
+        let own = NAMES.iter().enumerate().filter(|(bit, _)| has.have(Labels(1 << bit)));
+        own.map(|(_, name)| (*name).to_owned()).collect()
     }
 
     /// The labels that a task needs: its own and those of its type.
@@ -87,8 +83,10 @@ impl Hands {
 }
 
 /// The names of the labels in all runs.
+const NAMES: [&str; 2] = ["gpu", "ssd"];
+
 pub(super) fn names() -> Vec<String> {
-    vec!["gpu".to_owned(), "ssd".to_owned()]
+    NAMES.map(str::to_owned).to_vec()
 }
 
 /// The state of the checks that are made beside each pass.

@@ -165,7 +165,8 @@ impl Rack<'_> {
     fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
         let process = &self.workers[lane];
         let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
-        let held = machine.stats().held.saturating_sub(process.late_in_hand.len() as u32);
+        let held = process.held_when_seen.unwrap_or_else(|| machine.stats().held);
+        let held = held.saturating_sub(process.late_in_hand.len() as u32);
         Some(self.parked(grant.worker, grant)? + held)
     }
 
@@ -204,6 +205,7 @@ impl Rack<'_> {
     fn swap_machines(&mut self, server: usize, process: Range<usize>) {
         let lanes = &mut self.servers_of_cores[server].lanes;
         for (lane, worker) in self.workers[process].iter_mut().enumerate() {
+            worker.held_when_seen = None;
             if let Some(node) = &mut worker.node {
                 mem::swap(lanes.lane(lane), &mut node.machine);
             }

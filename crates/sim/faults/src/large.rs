@@ -86,7 +86,7 @@ impl Rack<'_> {
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
         let is_quiet =
             self.world.now >= SETTLED && received == self.world.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
-        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.classes());
+        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.traits().classes);
         let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
         let is_written = is_ample && maps && self.servers.takes(worker);
         if found.is_none() && is_quiet && is_written {

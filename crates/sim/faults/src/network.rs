@@ -1,8 +1,6 @@
 //! The network: delays, and while faults last also losses, repeats and overtaking, with rates of its own
 //! for each kind of packet; hosts that are cut off, and partitions.
 
-use std::collections::HashMap;
-
 use sluice_events::dice::Dice;
 use sluice_events::{Copies, FaultInjector, Transit};
 use sluice_wire::{Nanos, Packet};
@@ -67,27 +65,26 @@ pub(super) struct Network {
     rates: Vec<Rates>,
     pub(super) partitions: Partitions,
     /// Until this time no packet reaches these hosts' processes or leaves them.
-    cut_until: HashMap<Host, Nanos>,
+    cut_until: Vec<(Host, Nanos)>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
-        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: HashMap::new() }
+        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: Vec::new() }
     }
 
     /// Cuts a host's process off, until this time at least.
     pub(super) fn cut(&mut self, host: Host, until: Nanos) {
-        let cut = self.cut_until.entry(host).or_default();
-        *cut = until.max(*cut);
+        self.cut_until.push((host, until));
     }
 
     /// Another process takes a host's place: ends the cut.
     pub(super) fn mend(&mut self, host: Host) {
-        self.cut_until.remove(&host);
+        self.cut_until.retain(|(cut, _)| *cut != host);
     }
 
     pub(super) fn is_cut(&self, host: Host, now: Nanos) -> bool {
-        self.cut_until.get(&host).is_some_and(|until| now < *until)
+        self.cut_until.iter().any(|(cut, until)| *cut == host && now < *until)
     }
 
     /// When the copies of a packet that is sent now arrive, if no partition stops it.

@@ -6,12 +6,14 @@
 //! `labels` (8), and in `workers::side`, at the start of a service, whether a worker serves what it runs
 //! (7).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use sluice_host::client::UnknownWhy;
 use sluice_wire::tables::Feed;
-use sluice_wire::{Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Submit, TaskId};
+use sluice_wire::{
+    Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Serial, Submit, TaskId,
+};
 
 use super::kind::RackKind;
 use super::limits::{DEADLINE, SETTLED};
@@ -20,6 +22,13 @@ use super::scenario::Scenario;
 
 /// One start of a worker process.
 pub(super) type Life = u64;
+
+/// A task's place in a book.
+pub(super) type TaskKey = (Incarnation, u32);
+
+pub(super) const fn key(task: TaskId) -> TaskKey {
+    (task.incarnation, task.sequence.0)
+}
 
 /// How a task ended at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +117,10 @@ impl Tally {
     #[must_use]
     pub fn is_explained(&self, kind: &RackKind) -> bool {
         let program = &kind.program;
-        let most = match program.feed() {
+        let most = match program.traits().feed {
             _ if kind.has_cores => UNKNOWN_OF_SERVERS_PER_MILLE_MAX,
             Feed::Pushed { reports: true } => UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX,
-            _ if program.kinds() > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
+            _ if program.traits().kinds > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
             _ => UNKNOWN_PER_MILLE_MAX,
         };
         self.unknown * 1_000 <= self.submitted * most
@@ -143,17 +152,17 @@ const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 pub(super) struct Oracle {
     /// Whether workers have room for all tasks that arrive.
     has_room: bool,
-    fates: HashMap<TaskId, Fate>,
+    fates: BTreeMap<TaskKey, Fate>,
     /// Repeats that have already explained a refusal for lack of room.
-    charged: HashSet<(TaskId, Attempt)>,
+    charged: BTreeSet<(TaskKey, Attempt)>,
 }
 
 impl Oracle {
     pub(super) fn new(scenario: &Scenario) -> Self {
         Self {
             has_room: scenario.has_room_for_what_is_pushed(),
-            fates: HashMap::new(),
-            charged: HashSet::new(),
+            fates: BTreeMap::new(),
+            charged: BTreeSet::new(),
         }
     }
 
@@ -168,7 +177,7 @@ impl Oracle {
             abandoned: false,
             is_crowded_out: false,
         };
-        match self.fates.insert(task, fate) {
+        match self.fates.insert(key(task), fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),
         }
@@ -281,15 +290,15 @@ impl Oracle {
     /// client's open tasks or of a task that has ended, explains one refusal.
     pub(super) fn rejected(&mut self, reject: &Reject, waiting: &[Submit]) -> Result<(), String> {
         let task = reject.task;
-        let is_open = |task| self.fates.get(task).is_some_and(|fate| fate.ending.is_none());
-        let mut tasks = HashSet::new();
+        let is_open = |task| self.fates.get(&key(task)).is_some_and(|fate| fate.ending.is_none());
+        let mut tasks = BTreeSet::new();
         let of_client = waiting.iter().filter(|of| of.task.incarnation == task.incarnation);
-        let repeats = of_client.filter(|of| !is_open(&of.task) || !tasks.insert(of.task));
-        let repeats: Vec<_> = repeats.map(|of| (of.task, of.attempt)).collect();
+        let repeats = of_client.filter(|of| !is_open(of.task) || !tasks.insert(key(of.task)));
+        let repeats: Vec<_> = repeats.map(|of| (key(of.task), of.attempt)).collect();
         let mut uncharged = repeats.into_iter().filter(|repeat| self.charged.insert(*repeat));
         for at in 0..=reject.behind.into() {
             let task = TaskId { sequence: task.sequence.plus(at), ..task };
-            let fate = self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))?;
+            let fate = self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))?;
             fate.is_crowded_out |= !fate.only_once && !fate.is_crowded_out && uncharged.next().is_some();
         }
         Ok(())
@@ -297,8 +306,8 @@ impl Oracle {
 
     /// A client was restarted: no submitter waits for its old tasks.
     pub(super) fn abandoned(&mut self, incarnation: Incarnation) {
-        for (task, fate) in &mut self.fates {
-            fate.abandoned |= task.incarnation == incarnation && fate.ending.is_none();
+        for (_, fate) in self.fates.range_mut((incarnation, 0)..=(incarnation, u32::MAX)) {
+            fate.abandoned |= fate.ending.is_none();
         }
     }
 
@@ -310,7 +319,7 @@ impl Oracle {
     /// The final check: each task has ended. Returns the counts.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        for (task, fate) in &self.fates {
+        for ((incarnation, sequence), fate) in &self.fates {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
@@ -321,14 +330,17 @@ impl Oracle {
                 }
                 Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
-                None => return Err(format!("promise 1: task {task} never ended")),
+                None => {
+                    let task = TaskId { incarnation: *incarnation, sequence: Serial(*sequence) };
+                    return Err(format!("promise 1: task {task} never ended"));
+                }
             }
         }
         Ok(tally)
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
-        self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))
+        self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))
     }
 }
 

@@ -18,19 +18,21 @@ impl Rack<'_> {
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
-        let queues = order::queues(&**program);
+        let queues = self.switch.queues.take().unwrap_or_else(|| order::queues(&**program));
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
+        self.switch.is_unseen = true;
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
         }
-        if self.scenario.program.kinds() > 1 {
+        if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
             self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
         } else {
-            self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+            self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
+        self.switch.queues = Some(left);
         if let Some((worker, _)) =
             kept_out.filter(|bearer| Some(self.let_in(*bearer)) != before || dispatched(&verdict).is_some())
         {

@@ -3,7 +3,7 @@
 //! No bytes are stored. A piece of a task has a number as its content, which follows from the task, and a
 //! piece is right if its number is the one of its task.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_host::PART_BYTES;
 use sluice_wire::{Handle, INLINE_BYTES, Payload};
@@ -12,7 +12,7 @@ use sluice_wire::{Handle, INLINE_BYTES, Payload};
 pub(super) const FIRST_BYTES: u16 = 1_400;
 
 /// The pieces of each task in a worker's memory.
-pub(super) type Pieces = HashMap<Handle, Vec<Handle>>;
+pub(super) type Pieces = BTreeMap<Handle, Vec<Handle>>;
 
 /// The content of a task with this descriptor.
 pub(super) const fn content(descriptor: [u8; INLINE_BYTES]) -> Handle {

@@ -138,7 +138,7 @@ impl Rack<'_> {
 
     /// Changes a worker's quota from its next renewal on, if hosts choose depths.
     pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.hosts_choose_depth() && self.scenario.cores.is_none() {
+        if self.scenario.program.traits().hosts_choose_depth && self.scenario.cores.is_none() {
             self.scenario.quotas[worker] = quota;
         }
     }

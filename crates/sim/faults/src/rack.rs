@@ -1,7 +1,9 @@
 //! The rack: all machines, the packets under way between them, and the clock.
 
+use std::mem;
+
 use sluice_events::dice::Dice;
-use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
+use sluice_events::{Address, ClockId, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
@@ -14,7 +16,7 @@ use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
 use super::kind::RackKind;
-use super::limits::{END, FAULTS_END, REST, SUBMIT_END};
+use super::limits::{END, FAULTS_END, LEASE, REST, SUBMIT_END};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
@@ -26,6 +28,13 @@ use super::workers::{WorkerProcess, worker_settings};
 
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
+
+/// The time between two checks of the promises that hold at every moment.
+const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
+
+/// How long three of four runs go on once everything rests: three leases, and six of the longest intervals
+/// between probes.
+const CALM: Nanos = Nanos(3 * LEASE.0);
 
 /// Receives the lines of a replay.
 pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
@@ -56,6 +65,8 @@ pub(super) struct Rack<'t> {
     pub(super) oracle: Oracle,
     /// The names of tasks in the replay.
     pub(super) names: Names,
+    /// The clock that strikes when promises are to be checked.
+    inspections: ClockId,
     /// Before this time the run cannot rest, as far as is known.
     rests_from: Nanos,
     trace: Trace<'t>,
@@ -82,9 +93,11 @@ impl Scene for Rack<'_> {
 impl<'t> Rack<'t> {
     pub(super) fn new(kind: &RackKind, seed: u64, trace: Trace<'t>) -> Self {
         let scenario = Scenario::of(kind, seed);
+        let mut world = World::new(Network::new(seed, scenario.rates.clone()));
         let mut rack = Self {
             seed,
-            world: World::new(Network::new(seed, scenario.rates.clone())),
+            inspections: world.engine.clock(SCENE),
+            world,
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
@@ -188,7 +201,7 @@ impl<'t> Rack<'t> {
             self.remind(at, Event::Order(order));
         }
         self.remind(FAULTS_END, Event::FaultsEnd);
-        self.remind(Nanos(20_000), Event::Inspect);
+        self.world.engine.set(self.inspections, INSPECT_EVERY);
         self.remind(REST, Event::Rest);
         self.remind(END, Event::Close);
     }
@@ -198,7 +211,8 @@ impl<'t> Rack<'t> {
             let event = match what {
                 WorldEvent::Mail(mail) => Event::Mail(at, mail),
                 WorldEvent::Scheduled(event) => event,
-                WorldEvent::Timer | WorldEvent::Clock => continue,
+                WorldEvent::Clock => Event::Inspect,
+                WorldEvent::Timer => continue,
             };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
@@ -328,16 +342,26 @@ impl<'t> Rack<'t> {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }
-        self.inspect_at_rest()
+        self.inspect_at_rest()?;
+        if !self.seed.is_multiple_of(4) {
+            self.after(CALM, Event::Close);
+        }
+        Ok(())
     }
 
     /// The periodic check of what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
-        (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
-        self.inspect_room()?;
-        self.inspect_bytes()?;
-        self.inspect_queues()?;
-        self.after(Nanos(20_000), Event::Inspect);
+        let is_unseen = |worker: &WorkerProcess| worker.held_when_seen.is_none();
+        let happened = self.switch.is_unseen || self.workers.iter().any(is_unseen);
+        if happened {
+            (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+            self.inspect_room()?;
+        }
+        self.inspect_clients()?;
+        if mem::take(&mut self.switch.is_unseen) {
+            self.inspect_queues()?;
+        }
+        self.world.engine.set(self.inspections, self.world.now + INSPECT_EVERY);
         Ok(())
     }
 }

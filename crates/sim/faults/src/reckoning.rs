@@ -1,12 +1,13 @@
 //! Counts beside the switch's passes: the age of each task that leaves (promise 2), the number of
 //! recirculating packets, and how far a pointer runs ahead of the tasks that came (promise 6).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
-use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskId, TaskJob};
+use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskJob};
 
 use super::limits::SLICES;
+use super::oracle::{TaskKey, key};
 
 /// Times in the switch are cut to whole ticks, and spans rounded up, so an age may differ by this.
 const SLACK: u32 = 2;
@@ -19,7 +20,7 @@ const ROUNDS_OF_WORKER: u32 = 16;
 #[derive(Debug, Default)]
 pub(super) struct SwitchLife {
     /// The tries that may be in the switch, with their times of arrival and ages.
-    came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
+    came: BTreeMap<(TaskKey, Attempt), (Nanos, Age)>,
     /// How many tasks ever came.
     pub(super) tasks: u32,
     going_round: u32,
@@ -81,13 +82,13 @@ impl SwitchLife {
     fn enters(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
         self.tasks += 1;
         if !is_refused {
-            self.came.insert((task.task, task.attempt), (now, task.age));
+            self.came.insert((key(task.task), task.attempt), (now, task.age));
         }
     }
 
     /// Promise 2: the worker that gets a task is told its whole age.
     fn leaves(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
-        let Some((at, age)) = self.came.remove(&(task.task, task.attempt)) else { return Ok(()) };
+        let Some((at, age)) = self.came.remove(&(key(task.task), task.attempt)) else { return Ok(()) };
         let least = age.plus(now.since(at));
         if task.age.0.saturating_add(SLACK) >= least.0 {
             return Ok(());

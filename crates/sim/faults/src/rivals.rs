@@ -17,8 +17,8 @@ use super::replay_log::Who;
 const CALLS_TO_FORMER: u64 = 200;
 
 impl Seat {
-    fn is_superseded(&self, now: Nanos) -> bool {
-        self.controller.as_ref().is_some_and(|c| c.view(now).link == LinkState::Superseded)
+    fn is_superseded(&self) -> bool {
+        self.controller.as_ref().is_some_and(|of| of.link_state() == LinkState::Superseded)
     }
 }
 
@@ -64,7 +64,7 @@ impl Rack<'_> {
     /// The former controller looks which controller the switch obeys. It repeats this until one of the two
     /// knows that it is superseded.
     pub(super) fn former_looks(&mut self) {
-        if self.brain.seat.is_superseded(self.world.now)
+        if self.brain.seat.is_superseded()
             && let Some(former) = &mut self.brain.former
         {
             std::mem::swap(&mut self.brain.seat, former);
@@ -86,6 +86,6 @@ impl Rack<'_> {
 
     /// Whether there is a former controller that does not know that the switch obeys another one.
     fn former_believes(&self) -> bool {
-        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.world.now))
+        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded())
     }
 }

@@ -132,7 +132,7 @@ pub(super) struct Scenario {
 impl Scenario {
     /// Whether the switch keeps no bytes of waiting tasks: servers or clients have them.
     pub(super) fn keeps_no_bytes(&self) -> bool {
-        self.writes_ahead || self.program.fetches()
+        self.writes_ahead || self.program.traits().fetches
     }
 
     /// Whether some worker cannot serve every slice.
@@ -143,7 +143,7 @@ impl Scenario {
     /// Whether workers have room for all tasks that arrive. A worker that is pushed more than it may hold
     /// drops the task, and the task's client tries again.
     pub(super) fn has_room_for_what_is_pushed(&self) -> bool {
-        !matches!(self.program.feed(), Feed::Pushed { .. }) || self.held_max >= AMPLE
+        !matches!(self.program.traits().feed, Feed::Pushed { .. }) || self.held_max >= AMPLE
     }
 
     /// How many workers share one server's memory.
@@ -153,7 +153,8 @@ impl Scenario {
 
     /// The workers in the process of this worker: itself, or all lanes of its server.
     pub(super) fn process_of(&self, worker: usize) -> Range<usize> {
-        let lanes = self.cores.map_or(1, |cores| cores.lanes_of_server(self.slices));
+        let Some(cores) = self.cores else { return worker..worker + 1 };
+        let lanes = cores.lanes_of_server(self.slices);
         let first = worker - worker % lanes;
         first..(first + lanes).min(self.workers)
     }
@@ -169,7 +170,7 @@ impl Scenario {
     pub(super) fn gap_at(&self, now: Nanos) -> Nanos {
         // If not every worker serves every task, one worker may have to serve the whole load of a slice.
         let cores = self.cores.map_or(self.workers, |of| of.servers * of.cores);
-        let shared = if self.program.kinds() > 1 { 1 } else { (cores / self.slices).max(1) };
+        let shared = if self.program.traits().kinds > 1 { 1 } else { (cores / self.slices).max(1) };
         let workers_per_slice = shared as u64;
         let bearable = Nanos(self.clients as u64 * self.twice_a_task().0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
@@ -178,7 +179,7 @@ impl Scenario {
     /// Twice the time of a worker that a task takes. The mean service is half of the longest, and before it
     /// the worker waits while its poll recirculates to the last queue.
     fn twice_a_task(&self) -> Nanos {
-        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
+        let rounds = self.round.times(u64::from(self.program.traits().queues_per_poll) - 1);
         self.service_max + rounds.times(2)
     }
 }

@@ -3,7 +3,7 @@
 mod side;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Config, Program};
+use sluice_switch::{Config, Parked, Program};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};
 
 use super::bytes::Bytes;
@@ -28,6 +28,10 @@ pub(super) struct SwitchNode {
     pub(super) limits: [u32; SLICES],
     /// Which workers' tokens may be admitted.
     pub(super) gate: Gate,
+    /// The tasks and tokens in the queues after the last pass; none if the queues may have changed since.
+    pub(super) queues: Option<Vec<Parked>>,
+    /// Something has come to the switch since its last check.
+    pub(super) is_unseen: bool,
     /// The check of the order of tasks and tokens.
     pub(super) order: Precedence,
     /// The same check for programs with labels.
@@ -51,6 +55,8 @@ impl SwitchNode {
             stalled_until: Nanos(0),
             limits: [0; SLICES],
             gate: Gate::default(),
+            queues: None,
+            is_unseen: true,
             order: Precedence::default(),
             fairness: Fairness::default(),
             reckoning: SwitchLife::default(),
@@ -70,6 +76,7 @@ impl SwitchNode {
     pub(super) fn start(&mut self) {
         self.slab = Bytes::default();
         self.gate = Gate::default();
+        (self.queues, self.is_unseen) = (None, true);
         self.order = Precedence::default();
         self.fairness = Fairness::default();
         self.reckoning = SwitchLife::default();

@@ -43,6 +43,8 @@ pub(super) struct WorkerProcess {
     /// How many tasks had arrived late before the present packet.
     late: u64,
     pub(super) early: EarlyBook,
+    /// How many tasks it held when it was last looked at; none if something has come to it since.
+    pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
 }
@@ -66,6 +68,7 @@ impl WorkerProcess {
             core: Core::default(),
             late: 0,
             early: EarlyBook::default(),
+            held_when_seen: None,
             rejoins: 0,
         }
     }
@@ -73,6 +76,7 @@ impl WorkerProcess {
     /// Ends the process, which loses its memory.
     pub(super) fn stop(&mut self) {
         self.node = None;
+        self.held_when_seen = None;
         self.life = 0;
         self.core = Core::default();
     }
@@ -113,7 +117,7 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         replies_max: scenario.replies_max,
         reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
-        patience: scenario.program.patience(),
+        patience: scenario.program.traits().patience,
         at_once: if scenario.cores.is_some() { scenario.held_max } else { 1 },
         ..WorkerSettings::default()
     }

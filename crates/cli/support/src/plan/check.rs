@@ -31,7 +31,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
 
 /// Depths are found by an agent in each server.
 pub(super) fn adaptive(plan: &Plan) -> Result<(), String> {
-    if plan.program().adaptive().is_none() || !plan.servers().is_empty() {
+    if plan.program().traits().adaptive.is_none() || !plan.servers().is_empty() {
         return Ok(());
     }
     let policy = &plan.policy;
@@ -81,7 +81,7 @@ fn workers(plan: &Plan) -> Result<(), String> {
 /// Sizes tell no more classes apart than the policy does. A policy without classes leaves them aside, so
 /// that one plan runs with any.
 fn classes(plan: &Plan) -> Result<(), String> {
-    let classes = plan.program().classes();
+    let classes = plan.program().traits().classes;
     let too_many = |slice: &&SlicePlan| classes > 1 && slice.sizes.ends().len() >= usize::from(classes);
     let Some(slice) = plan.slices.iter().find(too_many) else { return Ok(()) };
     Err(format!(
@@ -108,13 +108,13 @@ fn quotas(plan: &Plan) -> Result<(), String> {
 
 /// A server has the kernel's sockets only.
 fn software(plan: &Plan) -> Result<(), String> {
-    let bypasses = plan.program().software().is_some_and(|software| software.bypasses);
+    let bypasses = plan.program().traits().software.is_some_and(|software| software.bypasses);
     if bypasses { Err(format!("`{}` {SIMULATED_ONLY}", plan.policy)) } else { Ok(()) }
 }
 
 fn rings(plan: &Plan) -> Result<(), String> {
-    let classes = u32::from(plan.program().classes());
-    let kinds = u32::from(plan.program().kinds());
+    let classes = u32::from(plan.program().traits().classes);
+    let kinds = u32::from(plan.program().traits().kinds);
     let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice * kinds];
     for ((key, most), size) in RINGS.into_iter().zip(sizes) {
         let slices = plan.slices.len();

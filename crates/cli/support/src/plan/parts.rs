@@ -313,7 +313,7 @@ impl Plan {
 
     /// How many tasks a worker may have granted or held: as the plan says, or as the scheduler has it.
     pub fn quota(&self, worker: &WorkerPlan) -> u8 {
-        worker.quota.unwrap_or_else(|| self.program().quota().max(1))
+        worker.quota.unwrap_or_else(|| self.program().traits().quota.max(1))
     }
 
     /// What sockets do to their packets; nothing around a switch in the kernel, where links do it.
@@ -323,7 +323,7 @@ impl Plan {
 
     /// The names of its servers: none under a scheduler that writes nothing ahead, and none below spines.
     pub fn servers(&self) -> Vec<String> {
-        let writes_ahead = self.racks.is_none() && self.program().writes_ahead();
+        let writes_ahead = self.racks.is_none() && self.program().traits().writes_ahead;
         let count = if writes_ahead { self.rdma.servers } else { 0 };
         (1..=count).map(|number| format!("server-{number}")).collect()
     }

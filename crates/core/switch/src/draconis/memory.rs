@@ -98,8 +98,9 @@ impl Draconis {
         let (columns, sent): (&[Column], u8) =
             if settings.labels { (&SWAPPED_COLUMNS, 10) } else { (&COLUMNS, 7) };
         let back = BackStages { gen_out: 2, sent };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
-        (front.classes, front.kinds, front.jobs) = (settings.classes(), settings.kinds(), settings.jobs());
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
+        (front.classes, front.kinds, front.jobs) =
+            (settings.traits().classes, settings.traits().kinds, settings.traits().jobs);
         let layout = &mut front.layout;
         assert!(config.slices <= CARRIED_SLICES, "draconis: a memo names one of {CARRIED_SLICES} slices");
         let (slices, start) = (config.slices as usize, config.counters_start.0);

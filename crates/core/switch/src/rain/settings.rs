@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, Published};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Published};
 
 /// The default number of tokens of each worker.
 const DEPTH: u8 = 2;
@@ -181,53 +181,23 @@ impl ProgramSettings for Settings {
         (!self.labels || !self.ranked && self.classes == 1).then_some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.tokens
-    }
-
-    fn adaptive(&self) -> Option<Adaptive> {
-        self.adaptive
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Tokens { ranked: self.ranked }
-    }
-
-    fn writes_ahead(&self) -> bool {
-        true
-    }
-
-    fn hosts_choose_depth(&self) -> bool {
-        true
-    }
-
-    fn runs_in_kernel(&self) -> bool {
-        !self.ranked && self.classes == 1 && !self.labels
-    }
-
-    fn classes(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { self.classes }
-    }
-
-    fn kinds(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { 1 }
-    }
-
-    fn size_error(&self) -> u8 {
-        self.size_error
-    }
-
-    fn patience(&self) -> u8 {
-        self.patience
-    }
-
-    fn early(&self) -> Option<Early> {
-        self.early
-    }
-
-    /// Rain §4. No other paper gives figures for this program.
-    fn published(&self) -> Option<Published> {
-        Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
+    fn traits(&self) -> ProgramTraits {
+        let classes = if self.labels { KINDS_MAX as u8 } else { self.classes };
+        ProgramTraits {
+            adaptive: self.adaptive,
+            writes_ahead: true,
+            hosts_choose_depth: true,
+            runs_in_kernel: !self.ranked && classes == 1,
+            classes,
+            kinds: if self.labels { classes } else { 1 },
+            limits_each_class: self.labels,
+            size_error: self.size_error,
+            patience: self.patience,
+            early: self.early,
+            // Rain §4. No other paper gives figures for this program.
+            published: Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 }),
+            ..ProgramTraits::new(self.tokens, Feed::Tokens { ranked: self.ranked })
+        }
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -78,7 +78,7 @@ impl Model {
             going: VecDeque::new(),
             inside: BTreeMap::new(),
             generations: [1; WORKERS as usize],
-            jobs: Choice::parse(choice).unwrap().jobs(),
+            jobs: Choice::parse(choice).unwrap().traits().jobs,
             pushes: ["racksched", "pallas", "horus"].iter().any(|name| choice.starts_with(name)),
         }
     }

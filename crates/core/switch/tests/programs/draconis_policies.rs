@@ -68,7 +68,7 @@ fn the_first_class_goes_first_and_each_further_one_costs_a_round() {
 #[test]
 fn a_poll_goes_round_as_often_as_its_settings_say_and_no_longer() {
     for asked in ["draconis", "draconis:classes=2", "draconis:classes=4"] {
-        let queues = Choice::parse(asked).unwrap().queues_per_poll();
+        let queues = Choice::parse(asked).unwrap().traits().queues_per_poll;
         let mut rack = Rack::of(asked, 4, 16);
         assert_eq!(of_class(&mut rack, 0, queues - 1), Verdict::Parked);
         let (verdict, rounds) = polled(&mut rack, 0);
@@ -99,8 +99,8 @@ fn a_task_and_the_poll_that_takes_it_take_as_many_passes_as_the_table_of_costs_s
         ("draconis:as-published", 8),
     ] {
         let choice = Choice::parse(asked).unwrap();
-        let (jobs, every) = (choice.jobs(), usize::from(choice.jobs()));
-        let mut rack = if choice.kinds() > 1 {
+        let (jobs, every) = (choice.traits().jobs, usize::from(choice.traits().jobs));
+        let mut rack = if choice.traits().kinds > 1 {
             swapping(asked, &[ANY, GPU], &[ANY, GPU, ANY, GPU], false)
         } else {
             Rack::of(asked, 4, 16)

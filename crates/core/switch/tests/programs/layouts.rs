@@ -8,7 +8,10 @@ use sluice_wire::{Epoch, Nanos};
 
 fn full(program: &str) -> Box<dyn Program> {
     let choice = Choice::parse(program).unwrap();
-    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
+    choice.build(Config {
+        servers: 64,
+        ..Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds)
+    })
 }
 
 /// The stage of the array or table with this name.
@@ -119,10 +122,14 @@ fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
         "pallas",
     ] {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
-        assert_eq!(shape.feed, choice.feed(), "{program}");
-        assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");
-        assert_eq!(shape.jobs, choice.jobs(), "{program}");
-        assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
+        assert_eq!(shape.feed, choice.traits().feed, "{program}");
+        assert_eq!(
+            (shape.classes, shape.kinds),
+            (choice.traits().classes, choice.traits().kinds),
+            "{program}"
+        );
+        assert_eq!(shape.jobs, choice.traits().jobs, "{program}");
+        assert_eq!(shape.servers, if choice.traits().writes_ahead { 64 } else { 0 }, "{program}");
     }
 }
 

@@ -1,8 +1,8 @@
-//! How long tasks are on their way, as the sink at their worker's link counts it (`targets/ebpf/load.bpf.c`).
+//! The delays of tasks, as counted at the worker's link (`targets/ebpf/load.bpf.c`).
 //!
-//! Tasks leave by chance, in spells of a few milliseconds, each of which begins with nothing on its way.
-//! Where a thread of ours waited for its core, somebody else had it, and the spell says more of that than of
-//! a switch: it is left out, and told of.
+//! Tasks leave at random times, in spells of a few milliseconds; each spell begins with no packet under
+//! way. If another process had the core of one of our threads during a spell, the spell says more about
+//! that process than about a switch: it is left out, and the share of such spells is reported.
 
 use std::error::Error;
 use std::fs;
@@ -13,23 +13,23 @@ use rustix::thread::Pid;
 use sluice_net::clock::monotonic;
 use sluice_wire::Nanos;
 
-/// As many tasks make a 99th percentile.
+/// How many tasks are enough for a 99th percentile.
 const ENOUGH: u64 = 20_000;
-/// How long tasks leave in one go.
+/// How long a spell lasts.
 const SPELL: Nanos = Nanos::from_millis(2);
-/// A wait for a core that short is the kernel's own work, which is part of what is measured.
+/// Shorter waits for a core, in nanoseconds, are the kernel's own work, which belongs to the measurement.
 const INTERRUPTED: u64 = 20_000;
 
-/// The buckets of the sink: by the nanosecond first, then so many for each doubling.
+/// The sink's histogram: buckets of one nanosecond up to this value, then a fixed number for each doubling.
 const EXACT: usize = 64;
 const STEPS: usize = 32;
 const BUCKETS: usize = EXACT + STEPS * 32;
 
-/// What the sink counts.
+/// The sink's counts by bucket.
 pub(crate) type Counts = [u64; BUCKETS];
 pub(crate) const NONE: Counts = [0; BUCKETS];
 
-/// Those of all spells that count.
+/// The delays of all spells that count.
 pub(crate) struct Delays {
     counts: Counts,
     kept: u32,
@@ -41,7 +41,7 @@ impl Delays {
         Self { counts: NONE, kept: 0, left_out: 0 }
     }
 
-    /// A spell, in which threads waited so long for their cores.
+    /// Adds a spell, in which threads waited `waited_ns` for their cores.
     pub(crate) fn add(&mut self, spell: &Counts, waited_ns: u64) {
         if waited_ns > INTERRUPTED {
             self.left_out += 1;
@@ -64,7 +64,7 @@ impl Delays {
         f64::from(self.left_out) / f64::from((self.kept + self.left_out).max(1))
     }
 
-    /// The delay that this share of tasks does not exceed, µs: the upper end of its bucket.
+    /// The delay in µs that this share of tasks does not exceed: the upper end of its bucket.
     pub(crate) fn quantile_us(&self, share: f64) -> f64 {
         let due = (self.tasks() as f64 * share).ceil() as u64;
         let mut so_far = 0;
@@ -76,7 +76,7 @@ impl Delays {
     }
 }
 
-/// Where a bucket ends, ns.
+/// The upper end of a bucket, in nanoseconds.
 const fn end_of(bucket: usize) -> u64 {
     if bucket < EXACT {
         return bucket as u64;
@@ -85,7 +85,7 @@ const fn end_of(bucket: usize) -> u64 {
     ((bucket - doublings * STEPS + 1) as u64) << doublings
 }
 
-/// Tasks that leave by chance.
+/// Random departure times of tasks.
 pub(crate) struct Arrivals {
     dice: ChaCha8Rng,
     apart_ns: f64,
@@ -96,7 +96,7 @@ impl Arrivals {
         Self { dice: ChaCha8Rng::seed_from_u64(20), apart_ns: 1e9 / per_s }
     }
 
-    /// Sends what is due in one spell, each with its time; how many that were.
+    /// Sends the tasks of one spell, each with its departure time. Returns how many.
     pub(crate) fn spell(&mut self, mut send: impl FnMut(Nanos)) -> u32 {
         let began = monotonic();
         let (mut sent, mut due) = (0, self.gap_ns());
@@ -113,13 +113,13 @@ impl Arrivals {
     }
 
     fn gap_ns(&mut self) -> f64 {
-        // Between 0 and 1, and neither.
+        // Strictly between 0 and 1.
         let drawn = (f64::from(self.dice.next_u32()) + 0.5) / 4_294_967_296.0;
         -self.apart_ns * drawn.ln()
     }
 }
 
-/// How long this thread, and another, have waited for a core, ns.
+/// For how many nanoseconds this thread and another one have waited for a core.
 pub(crate) fn waited_ns(other: Option<Pid>) -> Result<u64, Box<dyn Error>> {
     let mut files = vec!["/proc/thread-self/schedstat".to_owned()];
     files.extend(other.map(|thread| format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero())));

@@ -1,4 +1,4 @@
-//! A rack in namespaces with something where the switch stands, and the load on it.
+//! A rack in namespaces with one of several programs in the switch's place, and the load on it.
 
 use std::error::Error;
 use std::fs;
@@ -31,25 +31,25 @@ use sluice_wire::{
 use crate::delays::{Arrivals, Counts, Delays, NONE, waited_ns};
 use crate::object::object;
 
-/// Frames that a socket holds at least: each takes a page.
+/// How many frames a socket's buffer must hold; each takes a page.
 const SOCKET: u32 = 2_048;
-/// How many of a call's frames the kernel makes before links do their work.
+/// How many frames the kernel generates before the links process them.
 const BATCH: u32 = 64;
-/// Frames of a kind before the other comes.
+/// How many frames of one kind come before the other kind.
 const SPELL: u32 = BATCH / 2;
-/// How often a paced load is given.
+/// How often a paced load is generated.
 const TICK: Duration = Duration::from_millis(1);
-/// Pairs that a paced load gives at a time at most.
+/// How many pairs a paced load generates at once, at most.
 const LATE_MAX: u32 = 512;
-/// How long what is on its way may take.
+/// How long packets may be under way.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The load's value in its map: two templates, two words, two counts.
+/// The size of the load's value in its map: two templates, two words, two counts.
 const LOAD_BYTES: usize = 2 * TEMPLATE_BYTES + 24;
 const TEMPLATE_BYTES: usize = 136;
 const FRAME_BYTES: usize = 130;
-/// What stands before ours in it.
+/// The size of the headers before our own in a template.
 const HEADERS_BYTES: usize = 42;
-/// Of a UDP checksum in an IPv4 frame.
+/// The position of the UDP checksum in an IPv4 frame.
 const CHECK: std::ops::Range<usize> = 40..42;
 
 const EPOCH: Epoch = Epoch(1);
@@ -57,22 +57,22 @@ const KEY: Key = Key(0x5eed);
 const PORT: u16 = 7_000;
 const HOST_PORT: u16 = 200;
 
-/// What stands where the switch stands.
+/// What runs in the switch's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The XDP program.
     Rain,
-    /// Each frame goes out of the other link.
+    /// Each frame leaves by the other link.
     Hop,
-    /// Each SUBMIT does, each TOKEN ends: as many frames in and out as with Rain.
+    /// Each SUBMIT leaves by the other link, each TOKEN is dropped: as many frames in and out as with Rain.
     Half,
-    /// The UDP switch, behind the kernel's stack.
+    /// The UDP switch, behind the kernel's network stack.
     Udp,
-    /// A socket server: one queue, a system call for each datagram that comes or goes.
+    /// A socket server: one queue, and a system call for each datagram received or sent.
     Server,
-    /// Each frame ends as it comes in.
+    /// Each frame is dropped on arrival.
     Door,
-    /// The XDP program, carried by the kernel's stack.
+    /// The XDP program in generic mode, run by the kernel's network stack.
     Stack,
 }
 
@@ -81,12 +81,12 @@ impl Kind {
         [Self::Rain, Self::Hop, Self::Half, Self::Udp, Self::Server, Self::Door, Self::Stack];
 }
 
-/// A rack, its load, and its middle.
+/// A rack, its load, and the program in its middle.
 pub(crate) struct Side {
     kind: Kind,
     rack: RackSpaces,
     load: Ebpf,
-    /// Programs that stay as long as these do.
+    /// Programs that stay attached as long as these values live.
     held: Vec<Ebpf>,
     udp: Option<SwitchDriver>,
     core: String,
@@ -94,7 +94,7 @@ pub(crate) struct Side {
 
 /// Shares of a core under a paced load.
 pub(crate) struct Shares {
-    /// Making the load, the links, and what XDP does.
+    /// Generating the load, the links' work, and XDP.
     pub(crate) kernel: f64,
     /// The thread of a switch in user space.
     pub(crate) thread: f64,
@@ -129,15 +129,15 @@ impl Side {
         }
     }
 
-    /// Whether it is a process behind the kernel's stack.
+    /// Whether the side is a process behind the kernel's network stack.
     pub(crate) const fn is_process(&self) -> bool {
         matches!(self.kind, Kind::Udp | Kind::Server)
     }
 
-    /// CPU time of a pair, ns. Nothing may be lost on the way.
+    /// Runs a block; returns the CPU time of a pair in ns. No packet may be lost.
     pub(crate) fn block(&mut self, pairs: u32) -> Result<f64, Box<dyn Error>> {
         let (before, began) = (self.taken()?, self.cpu()?);
-        // The kernel waits for other CPUs in each call.
+        // Large calls, since in each call the kernel waits for other CPUs.
         let call = if self.udp.is_some() { SOCKET } else { 2 * pairs };
         for _ in 0..2 * pairs / call {
             self.frames(call)?;
@@ -147,7 +147,7 @@ impl Side {
         Ok((self.cpu()? - began) as f64 / f64::from(pairs))
     }
 
-    /// The same of pairs that hosts send from sockets.
+    /// Runs a block of pairs that hosts send from sockets; returns the CPU time of a pair in ns.
     pub(crate) fn sockets(&mut self, pairs: u32) -> Result<f64, Box<dyn Error>> {
         let (mut hosts, before) = (self.hosts()?, self.taken()?);
         let began = self.cpu()?;
@@ -161,7 +161,7 @@ impl Side {
         Ok(ns)
     }
 
-    /// What so many pairs a second use of a core.
+    /// The share of a core that a load of `pairs_per_s` uses.
     pub(crate) fn paced(&mut self, pairs_per_s: f64, lasts: Duration) -> Result<Shares, Box<dyn Error>> {
         let Some(mut driver) = self.udp.take() else {
             let kernel = self.pace(pairs_per_s, lasts)?;
@@ -180,8 +180,8 @@ impl Side {
         shares
     }
 
-    /// How long tasks are on their way to their workers, from when they were to leave, where so many pairs a
-    /// second come by chance.
+    /// The delays of tasks from their scheduled departure to their workers, at `pairs_per_s` pairs a second
+    /// with random departures.
     pub(crate) fn delays(&mut self, pairs_per_s: f64) -> Result<Delays, Box<dyn Error>> {
         let mut arrivals = Arrivals::new(pairs_per_s);
         let Some(mut driver) = self.udp.take() else { return self.spells(&mut arrivals, None) };
@@ -205,8 +205,8 @@ impl Side {
         delays
     }
 
-    /// Spells of tasks, each of which begins with nothing on its way, until there are enough in which nobody
-    /// else had either thread's core.
+    /// Runs spells of tasks, each of which begins with no packet under way, until enough spells passed in
+    /// which no other process had either thread's core.
     fn spells(
         &mut self,
         arrivals: &mut Arrivals,
@@ -242,7 +242,8 @@ impl Side {
         let (mut seen, mut made) = (0, 0);
         while began.elapsed() < lasts {
             let due = (began.elapsed().as_secs_f64() * pairs_per_s) as u32;
-            // What came due while somebody else had this core would overflow the switch's socket.
+            // Limited: pairs that came due while another process had this core would overflow the switch's
+            // socket.
             let now = (due - seen).min(LATE_MAX);
             hosts.send(now);
             (seen, made) = (due, made + now);
@@ -254,7 +255,7 @@ impl Side {
         Ok(share)
     }
 
-    /// Puts so many frames on the links.
+    /// Puts `count` frames on the links.
     fn frames(&mut self, count: u32) -> Result<(), Box<dyn Error>> {
         let frame = [0; FRAME_BYTES];
         let mut options = TestRunOptions::new();
@@ -265,7 +266,7 @@ impl Side {
         Ok(())
     }
 
-    /// Lets the switch in user space take them.
+    /// Lets the switch in user space handle `count` frames.
     fn serve(&mut self, count: u32) -> Result<(), Box<dyn Error>> {
         let Some(driver) = &mut self.udp else { return Ok(()) };
         let (clock, began) = (Clock::start(), Instant::now());
@@ -290,13 +291,13 @@ impl Side {
         Ok(())
     }
 
-    /// How many frames so many pairs become.
+    /// How many frames come out for `pairs` pairs.
     fn leaves(&self, pairs: u32) -> u64 {
         let each = if matches!(self.kind, Kind::Hop | Kind::Door) { 2 } else { 1 };
         each * u64::from(pairs)
     }
 
-    /// Frames that came to their end.
+    /// How many frames reached the sinks.
     fn taken(&self) -> Result<u64, Box<dyn Error>> {
         let load = self.value()?;
         let at = LOAD_BYTES - if self.kind == Kind::Door { 8 } else { 16 };
@@ -308,7 +309,7 @@ impl Side {
         Ok(Array::try_from(loads)?.get(&0, 0)?)
     }
 
-    /// CPU time, ns, that this core spent on us.
+    /// The CPU time in ns that this core spent on the rack.
     fn cpu(&self) -> Result<u64, Box<dyn Error>> {
         let softirqs = fs::read_to_string(&self.core)?;
         let softirqs: u64 = softirqs.split_whitespace().next().ok_or("no time")?.parse()?;
@@ -367,7 +368,7 @@ impl Side {
         Ok(())
     }
 
-    /// The two hosts as sockets, which go on where the kernel's load is.
+    /// The two hosts as sockets; their packet numbers continue those of the kernel's load.
     fn hosts(&self) -> Result<Hosts, Box<dyn Error>> {
         let load = self.value()?;
         let packet = |host: usize| parse(&load[host * TEMPLATE_BYTES + HEADERS_BYTES..][..HEADER_BYTES]);
@@ -382,13 +383,13 @@ impl Side {
         Ok(Hosts { switch: self.at().into(), worker: socket(0)?, client: socket(1)?, token, submit })
     }
 
-    /// The kernel's load goes on where sockets were.
+    /// Lets the kernel's load continue with the packet numbers of the sockets.
     fn go_on(&mut self, hosts: &Hosts) -> Result<(), Box<dyn Error>> {
         let task = Submit { payload: Payload::EMPTY, ..hosts.submit };
         self.set_templates(&[Packet::Token(hosts.token), Packet::Submit(task)])
     }
 
-    /// As it leaves a host's link. Its numbers will change, and so it has no checksum.
+    /// A packet as the frame that leaves a host's link. It has no checksum, since its numbers will change.
     fn framed(&self, host: usize, packet: &Packet) -> Result<Vec<u8>, Box<dyn Error>> {
         let mut bytes = vec![0; encoded_len(packet)];
         encode(packet, &[], &mut bytes)?;
@@ -431,7 +432,7 @@ impl Side {
     }
 }
 
-/// The hosts of a rack, as sockets.
+/// The hosts of a rack as sockets.
 struct Hosts {
     switch: Endpoint,
     worker: Socket,
@@ -441,7 +442,7 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// So many pairs, a batch of either kind at a time.
+    /// Sends `pairs` pairs, a batch of each kind at a time.
     fn send(&mut self, mut pairs: u32) {
         self.submit.payload = Payload::EMPTY;
         while pairs > 0 {
@@ -454,7 +455,7 @@ impl Hosts {
         }
     }
 
-    /// A token, and the task for it, which says when it was to leave.
+    /// Sends a token and its task; the task carries its scheduled departure time.
     fn send_one(&mut self, due: Nanos) {
         self.submit.payload = Payload { len: 8, inline: due.0.to_ne_bytes(), handle: Handle::NONE };
         self.next_token();
@@ -476,7 +477,7 @@ impl Hosts {
     }
 }
 
-/// The first packets of both hosts, before their numbers are counted up.
+/// The first packets of both hosts; later ones have higher numbers.
 fn first() -> [Packet; 2] {
     let token = Packet::Token(Token {
         epoch: EPOCH,
@@ -510,7 +511,7 @@ fn attach_host(load: &mut Ebpf, end: u32, host: &HostSpace) -> Result<(), Box<dy
     Ok(())
 }
 
-/// Rain, on all links.
+/// Attaches Rain to all links.
 fn rain(interfaces: Vec<String>, generic: bool, ops: Vec<TableOp>) -> Result<(), Box<dyn Error>> {
     let at = SocketAddr::from(([10, 77, 0, 1], PORT));
     let pins = format!("{BPF_FOLDER}/bench-{generic}").into();
@@ -536,7 +537,7 @@ fn udp(policy: &str, at: SocketAddr, ops: Vec<TableOp>) -> Result<SwitchDriver, 
     Ok(driver)
 }
 
-/// `hop.bpf.c` on these links, each of which leads to the other.
+/// Attaches `hop.bpf.c` to these links; each leads to the other.
 fn hop(rack: &RackSpaces, on: &[usize]) -> Result<Ebpf, Box<dyn Error>> {
     let mut ebpf = EbpfLoader::new().load_file(object("hop.bpf.o"))?;
     let hosts = rack.hosts();
@@ -559,8 +560,8 @@ fn hop(rack: &RackSpaces, on: &[usize]) -> Result<Ebpf, Box<dyn Error>> {
     Ok(ebpf)
 }
 
-/// The UDP switch on the other core until it is over; the share of the core that it had, or would have had
-/// alone there.
+/// Runs the UDP switch on the other core until `over`. Returns the share of that core that it used, or
+/// would have used without other processes there.
 fn spin(driver: &mut SwitchDriver, over: &AtomicBool) -> Result<f64, &'static str> {
     pin_thread(1).map_err(|_| "there is no second core")?;
     let (wanted, began) = (runnable_ns()?, Instant::now());
@@ -570,13 +571,13 @@ fn spin(driver: &mut SwitchDriver, over: &AtomicBool) -> Result<f64, &'static st
     Ok((runnable_ns()? - wanted) as f64 / began.elapsed().as_nanos() as f64)
 }
 
-/// How long this thread ran, or waited for a core.
+/// For how many ns this thread ran or waited for a core.
 fn runnable_ns() -> Result<u64, &'static str> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").map_err(|_| "the kernel keeps no times")?;
     Ok(text.split_whitespace().take(2).filter_map(|ns| ns.parse::<u64>().ok()).sum())
 }
 
-/// Where the kernel tells the time of a core's own thread for what came from links.
+/// The file in which the kernel reports the time of a core's ksoftirqd thread.
 fn ksoftirqd(core: u32) -> Result<String, Box<dyn Error>> {
     let name = format!("ksoftirqd/{core}\n");
     for entry in fs::read_dir("/proc")? {

@@ -1,4 +1,4 @@
-//! Faults on the links of a rack: `faults.bpf.c`, loaded and attached.
+//! Fault injection on the links of a rack: loads and attaches `faults.bpf.c`.
 
 use aya::maps::Array;
 use aya::programs::tc::{SchedClassifier, TcAttachType, qdisc_add_clsact};
@@ -8,19 +8,19 @@ use sluice_netem::{FaultCounts, Rates};
 use super::HostSpace;
 use crate::KernelError;
 
-/// Built by `build.rs`; nothing if there was no compiler.
+/// The program, built by `build.rs`; empty if there was no compiler.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/faults.bpf.o"));
 
-/// The lanes of a link: each direction in each family.
+/// The lanes of a link: one for each direction and address family.
 const LANES: u32 = 4;
-/// A lane as the program has it, as words: what came, was lost, doubled and reordered, and the frame that is
-/// kept.
+/// The size of a lane in the program, in words: four counts, and the frame that is held.
 const LANE_WORDS: usize = 5 + 4096 / 8;
 
-/// Seeded loss, doubling and reordering of the UDP of one host's link, both ways, for as long as this lives.
+/// Seeded loss, duplication and reordering of the UDP packets on one host's link, in both directions, as
+/// long as this value lives.
 ///
-/// A frame that is overtaken is held until the next of its direction and family comes, however long that
-/// takes; [`Rates::delay`] means nothing here.
+/// A frame that is to be overtaken is held until the next frame of its direction and family comes, however
+/// long that takes; [`Rates::delay`] is ignored.
 #[derive(Debug)]
 pub struct LinkFaults {
     ebpf: Ebpf,
@@ -45,10 +45,10 @@ impl LinkFaults {
         Ok(Self { ebpf })
     }
 
-    /// What was done to frames so far.
+    /// The counters of injected faults.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn counts(&self) -> Result<FaultCounts, KernelError> {
         let map = self.ebpf.map("lanes").ok_or_else(|| failed("find the map", &"lanes"))?;
         let lanes =
@@ -62,7 +62,7 @@ impl LinkFaults {
 }
 
 fn attach(ebpf: &mut Ebpf, link: &str) -> Result<(), KernelError> {
-    // Newer kernels need none, and say so when the programs are attached.
+    // An error is ignored: newer kernels need no clsact, and attaching the programs reports a real one.
     qdisc_add_clsact(link).ok();
     for (name, direction) in [("leaves", TcAttachType::Egress), ("comes", TcAttachType::Ingress)] {
         let program = ebpf.program_mut(name).ok_or_else(|| failed("find the program", &name))?;

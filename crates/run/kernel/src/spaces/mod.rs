@@ -1,13 +1,12 @@
-//! A rack's network on one machine: network namespaces without names, joined by veth pairs.
+//! A rack's network on one machine: anonymous network namespaces joined by veth pairs.
 //!
-//! A [`Space`] is a network namespace that lives as long as somebody holds it: this value, a thread that
-//! moved in, a socket that was opened there. Nothing has a name that others could find, so nothing is left
-//! behind when its holders are gone, also after kill -9: the kernel takes spaces, links and addresses away
-//! with them. The same goes for the mounts of [`mounts_of_its_own`], where a BPF file system keeps a switch's
-//! pins.
+//! A [`Space`] is a network namespace that exists as long as something holds it: this value, a thread that
+//! moved in, or a socket opened inside. It has no name that other processes could find, so the kernel
+//! removes it with its links and addresses when its holders are gone, even after kill -9. The same holds
+//! for the mounts of [`mounts_of_its_own`], where a BPF file system holds a switch's pins.
 //!
-//! [`RackSpaces`] is one space for the switch and one for each host, each joined to the switch's by a link on
-//! which native XDP works. Left out: anything that leaves the machine.
+//! [`RackSpaces`] consists of a space for the switch and one for each host. A link on which native XDP
+//! works joins each host's space to the switch's. Left out: traffic that leaves the machine.
 
 mod ends;
 mod faults;
@@ -35,22 +34,22 @@ pub use faults::LinkFaults;
 use netlink::Netlink;
 pub(crate) use sys::driver_of;
 
-/// The most hosts of a rack: each has a number in the third byte of its link's addresses.
+/// The largest number of hosts in a rack: the third byte of a link's addresses is the host's number.
 pub const HOSTS_MAX: usize = 250;
-/// What a host calls its link to the switch.
+/// The name of each host's link to the switch.
 pub const HOST_LINK: &str = "rack";
 /// Where a BPF file system is mounted.
 pub const BPF_FOLDER: &str = "/sys/fs/bpf";
 
-/// Where the kernel's IPv6 is adjusted; it is not there if the kernel has none.
+/// The settings of the kernel's IPv6; the folder does not exist if the kernel has none.
 const IPV6: &str = "/proc/sys/net/ipv6/conf/all";
-/// How long the kernel may take until what it was told is so.
+/// How long the kernel may take until a change is in effect.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// `RTF_LOCAL`.
 const ROUTE_IS_LOCAL: u32 = 0x8000_0000;
 const LOOPBACK: u32 = 1;
-/// The first link's index. A new namespace may have some of the kernel's own.
+/// The index of the first link. Indices below may belong to the kernel's own links in a new namespace.
 const FIRST_LINK: u32 = 100;
 
 /// A network namespace without a name.
@@ -59,12 +58,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// A new one, with its loopback up.
+    /// Creates a namespace, with its loopback up.
     ///
     /// # Errors
-    /// [`KernelError::Space`] with the kernel's reason; it takes root.
+    /// [`KernelError::Space`] with the kernel's reason; needs root.
     pub fn new() -> Result<Self, KernelError> {
-        // A thread that leaves its namespace may be unable to return to it.
+        // On a thread of its own, since a thread that leaves its namespace may be unable to return.
         thread::scope(|scope| {
             let made = scope.spawn(|| {
                 sys::leave_network().map_err(failed("make a network namespace"))?;
@@ -76,7 +75,7 @@ impl Space {
         })
     }
 
-    /// The one that the calling thread is in.
+    /// The calling thread's namespace.
     ///
     /// # Errors
     /// [`KernelError::Space`] with the kernel's reason.
@@ -85,7 +84,8 @@ impl Space {
         Ok(Self { net })
     }
 
-    /// Moves the calling thread in; threads and processes that it starts from now on begin there.
+    /// Moves the calling thread into this namespace. Threads and processes that it starts later begin there
+    /// too.
     ///
     /// # Errors
     /// [`KernelError::Space`] with the kernel's reason.
@@ -94,33 +94,33 @@ impl Space {
         moved.map_err(|why| failed("move into a network namespace")(why.into()))
     }
 
-    /// Runs `work` in it, on the calling thread, which returns to where it was.
+    /// Runs `work` in this namespace on the calling thread, which then returns to its old one.
     ///
     /// # Errors
-    /// [`KernelError::Space`] with the kernel's reason, if the thread cannot move there.
+    /// [`KernelError::Space`] with the kernel's reason, if the thread cannot move.
     ///
     /// # Panics
-    /// If the thread cannot return: it must not go on in a network that it does not expect.
+    /// If the thread cannot return: it must not continue in an unexpected network.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, KernelError> {
         let _back = Back(Self::current()?);
         self.enter()?;
         Ok(work())
     }
 
-    /// Gives its loopback one more address, at which sockets in it can be.
+    /// Adds an address to the loopback, so that sockets can bind it.
     ///
     /// # Errors
-    /// [`KernelError::Space`] with the kernel's reason: it has that address.
+    /// [`KernelError::Space`] with the kernel's reason, for example if the address exists already.
     pub fn add_address(&self, ip: IpAddr) -> Result<(), KernelError> {
         let added = self.netlink()?.add_address(LOOPBACK, ip, all_bits(ip));
         added.map_err(failed("give a loopback an address"))?;
         self.within(|| wait_until_routed(ip))?
     }
 
-    /// Joins it to another by a veth pair, whose ends are down.
+    /// Joins this namespace to another by a veth pair, whose ends are down at first.
     ///
     /// # Errors
-    /// [`KernelError::Space`] with the kernel's reason: a name or an index is taken.
+    /// [`KernelError::Space`] with the kernel's reason, for example if a name or an index is taken.
     pub fn join(&self, here: &LinkEnd, other: &Self, there: &LinkEnd) -> Result<(), KernelError> {
         let joined = self.netlink()?.add_veth(here, there, other.net.as_fd());
         joined.map_err(failed("join two namespaces by a veth pair"))
@@ -137,17 +137,17 @@ impl fmt::Debug for Space {
     }
 }
 
-/// Returns the calling thread to a space when it is dropped.
+/// Returns the calling thread to a namespace when dropped.
 struct Back(Space);
 
 impl Drop for Back {
     fn drop(&mut self) {
-        // It was here before, and the right to move is not lost by moving.
+        // The thread was there before, and moving does not take the permission to move away.
         self.0.enter().expect("a thread can return to where it was");
     }
 }
 
-/// The spaces of a rack: the switch's, and a host's for each link.
+/// The namespaces of a rack: one for the switch, and one for each host.
 #[derive(Debug)]
 pub struct RackSpaces {
     switch: Space,
@@ -155,7 +155,7 @@ pub struct RackSpaces {
     has_ipv6: bool,
 }
 
-/// A host, and its link to the switch.
+/// A host's namespace, and its link to the switch.
 #[derive(Debug)]
 pub struct HostSpace {
     pub space: Space,
@@ -165,18 +165,20 @@ pub struct HostSpace {
     pub at_host: LinkEnd,
     number: u8,
     has_ipv6: bool,
-    /// What makes it take frames that the switch sends back.
+    /// A program without which the host's end would not accept frames that the switch's XDP program sends
+    /// back.
     pass: Option<Ebpf>,
 }
 
 impl RackSpaces {
-    /// Builds the spaces of a switch and so many hosts.
+    /// Creates the namespaces of a switch and `hosts` hosts.
     ///
-    /// The switch forwards what is not for it. Frames carry whole checksums, since XDP sees them before any
-    /// hardware would make them, and hosts take frames that XDP redirects or sends back.
+    /// The switch forwards packets that are not for it. Senders complete the checksums of their frames,
+    /// since XDP sees frames before any hardware would complete them. Hosts accept frames that XDP
+    /// redirects or sends back.
     ///
     /// # Errors
-    /// [`KernelError::Space`] with what failed and the kernel's reason; it takes root.
+    /// [`KernelError::Space`] with what failed and the kernel's reason; needs root.
     pub fn new(hosts: usize) -> Result<Self, KernelError> {
         let switch = Space::new()?;
         let has_ipv6 = Path::new(IPV6).exists();
@@ -193,7 +195,7 @@ impl RackSpaces {
         Ok(rack)
     }
 
-    /// Where the switch lives.
+    /// The switch's namespace.
     pub fn switch(&self) -> &Space {
         &self.switch
     }
@@ -203,7 +205,7 @@ impl RackSpaces {
         &self.hosts
     }
 
-    /// Takes the programs off the hosts' ends of their links, for others that take their places.
+    /// Detaches the programs from the hosts' ends of the links, to make room for other programs.
     pub fn bare_ends(&mut self) {
         for host in &mut self.hosts {
             drop(host.pass.take());
@@ -215,7 +217,7 @@ impl RackSpaces {
         self.hosts.iter().map(|host| host.at_switch.name.as_str())
     }
 
-    /// The switch's addresses, which all hosts reach: IPv4, and IPv6 where the kernel has it.
+    /// The switch's addresses, which all hosts can reach: IPv4, and IPv6 if the kernel has it.
     pub fn switch_addresses(&self) -> Vec<IpAddr> {
         of_families(self.has_ipv6, Ipv4Addr::new(10, 77, 0, 1), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1))
     }
@@ -225,7 +227,7 @@ impl RackSpaces {
         if self.has_ipv6 {
             write(&format!("{IPV6}/forwarding"), "1")?;
         }
-        // What the switch's stack sends goes out whole too: it may be redirected once more.
+        // Frames from the switch's own stack need complete checksums too: XDP may redirect them.
         self.links().try_for_each(sys::send_whole_checksums).map_err(failed("adjust a link"))?;
         self.links().try_for_each(wait_until_running)?;
         let at_links = self.hosts.iter().flat_map(|host| host.at_link(1));
@@ -258,12 +260,12 @@ impl HostSpace {
         Ok(Self { pass, ..host })
     }
 
-    /// The host's addresses: IPv4, and IPv6 where the kernel has it.
+    /// The host's addresses: IPv4, and IPv6 if the kernel has it.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.at_link(2)
     }
 
-    /// The addresses of the link's ends: 1 is the switch's, 2 the host's.
+    /// The addresses of a link's end: end 1 is the switch's, end 2 the host's.
     fn at_link(&self, end: u8) -> Vec<IpAddr> {
         let (number, last) = (self.number, end.into());
         of_families(
@@ -286,7 +288,8 @@ impl HostSpace {
 
     fn prepare(&self) -> Result<(), KernelError> {
         if self.has_ipv6 {
-            // Nobody announces routes here, and a host that asks for them sends frames that no test expects.
+            // No router announces routes here, and router solicitations would be frames that no test
+            // expects.
             write(&format!("/proc/sys/net/ipv6/conf/{HOST_LINK}/accept_ra"), "0")?;
         }
         sys::send_whole_checksums(&self.at_host.name)
@@ -297,12 +300,12 @@ impl HostSpace {
     }
 }
 
-/// Gives the calling thread, and what it starts from now on, mounts of its own, with an empty BPF file system
-/// in [`BPF_FOLDER`]. What others mount later is seen too; what is mounted here nobody else sees, and it goes
-/// with the last process that sees it.
+/// Gives the calling thread, and what it starts later, mounts of its own with an empty BPF file system in
+/// [`BPF_FOLDER`]. Later mounts of other processes are visible too. The new mounts are invisible to others,
+/// and disappear with the last process that sees them.
 ///
 /// # Errors
-/// [`KernelError::Space`] with the kernel's reason; it takes root.
+/// [`KernelError::Space`] with the kernel's reason; needs root.
 pub fn mounts_of_its_own() -> Result<(), KernelError> {
     let doing = "make mounts of its own";
     sys::leave_mounts().map_err(failed(doing))?;
@@ -318,14 +321,13 @@ pub fn mounts_of_its_own() -> Result<(), KernelError> {
     mounted.map_err(|why| failed("mount a BPF file system")(why.into()))
 }
 
-/// The kernel notices a while after the second end is up that a link carries frames, and drops them until
-/// then.
+/// Waits until the kernel has noticed that both ends of a link are up: it drops frames until then.
 fn wait_until_running(link: &str) -> Result<(), KernelError> {
     wait_until("wait for a link", || sys::is_running(link))
 }
 
-/// The kernel adds an IPv6 address' own route later than the address, and answers that there is none until
-/// then.
+/// Waits until the kernel has added the route of an IPv6 address, which it does some time after adding the
+/// address.
 fn wait_until_routed(ip: IpAddr) -> Result<(), KernelError> {
     let IpAddr::V6(ip) = ip else { return Ok(()) };
     let to = format!("{:032x} 80 ", ip.to_bits());

@@ -1,4 +1,4 @@
-//! Links, addresses and routes of one namespace, by rtnetlink: what a rack needs and no more.
+//! Links, addresses and routes of one namespace, by rtnetlink: only what a rack needs.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,20 +20,20 @@ use netlink_sys::{Socket, SocketAddr};
 
 use super::ends::{LinkEnd, MTU_BYTES};
 
-/// A line to one namespace, from wherever its holder moves later.
+/// A netlink socket of one namespace; it stays there even if its owner moves.
 pub(super) struct Netlink {
     socket: Socket,
 }
 
 impl Netlink {
-    /// One to the namespace of the calling thread.
+    /// Opens a socket in the calling thread's namespace.
     pub(super) fn open() -> io::Result<Self> {
         let socket = Socket::new(NETLINK_ROUTE)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Self { socket })
     }
 
-    /// Joins this namespace, where one end is, to another by a veth pair. Both ends are down.
+    /// Joins this namespace, with one end, to another by a veth pair. Both ends are down.
     pub(super) fn add_veth(&self, here: &LinkEnd, there: &LinkEnd, other: BorrowedFd<'_>) -> io::Result<()> {
         let mut peer = link_message(there);
         peer.attributes.push(LinkAttribute::NetNsFd(other.as_raw_fd()));
@@ -54,7 +54,8 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives a link an address, which is there at once: nobody else can have it.
+    /// Adds an address to a link. The address works at once: no other link can have it, so duplicate
+    /// detection is off.
     pub(super) fn add_address(&self, index: u32, ip: IpAddr, prefix_bits: u8) -> io::Result<()> {
         let mut address = AddressMessage::default();
         address.header.family = family(ip);
@@ -67,7 +68,7 @@ impl Netlink {
         self.make(RouteNetlinkMessage::NewAddress(address))
     }
 
-    /// Sends everything that is for no link of this namespace to `gateway`.
+    /// Adds a default route to `gateway`.
     pub(super) fn add_default_route(&self, gateway: IpAddr) -> io::Result<()> {
         let mut route = RouteMessage::default();
         route.header.address_family = family(gateway);
@@ -83,7 +84,7 @@ impl Netlink {
         self.ask(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Asks for something, and waits for the kernel's yes or no.
+    /// Sends a request and waits for the kernel's acknowledgement.
     fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;

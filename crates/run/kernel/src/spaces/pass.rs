@@ -1,5 +1,5 @@
-//! `pass.bpf.c` at a host's end of its link: the kernel tells a veth's end of frames that a program at the
-//! other end sent back only if it carries a program too.
+//! `pass.bpf.c` on a host's end of its link. A veth end receives frames that an XDP program at the other
+//! end sends back only if it has an XDP program too.
 
 use aya::Ebpf;
 use aya::programs::Xdp;
@@ -7,10 +7,11 @@ use aya::programs::xdp::XdpMode;
 
 use crate::KernelError;
 
-/// Built by `build.rs`; nothing if there was no compiler, and then no program at the other end either.
+/// The program, built by `build.rs`; empty if there was no compiler. Then the other end has no program
+/// either.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/pass.bpf.o"));
 
-/// Attaches it to a link of the namespace that the thread is in, for as long as what is given lives.
+/// Attaches the program to a link of the calling thread's namespace, as long as the returned value lives.
 pub(super) fn attach(link: &str) -> Result<Option<Ebpf>, KernelError> {
     if OBJECT.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The system calls that no crate of ours has safely.
+//! System calls that no crate in use offers safely.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -6,38 +6,38 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// `ETHTOOL_GDRVINFO`: whose link it is.
+/// `ETHTOOL_GDRVINFO`: reads a link's driver.
 const GET_DRIVER: u32 = 0x3;
-/// `ETHTOOL_STXCSUM`: whether checksums are left to the hardware.
+/// `ETHTOOL_STXCSUM`: sets whether the hardware completes checksums.
 const SET_TRANSMIT_CHECKSUM: u32 = 0x17;
-/// `ETHTOOL_SGRO`: whether packets of a flow are joined as they come.
+/// `ETHTOOL_SGRO`: sets whether received packets of a flow are merged (GRO).
 const SET_RECEIVE_JOINED: u32 = 0x2c;
 
 /// Moves the calling thread into a new network namespace.
 pub(super) fn leave_network() -> io::Result<()> {
-    // SAFETY: only the table of file descriptors must not be left, and is not.
+    // SAFETY: only unsharing the table of file descriptors would be unsafe; this does not.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
 /// Gives the calling thread a copy of its mounts, and a working folder and file mask of its own.
 pub(super) fn leave_mounts() -> io::Result<()> {
-    // SAFETY: only the table of file descriptors must not be left, and is not.
+    // SAFETY: only unsharing the table of file descriptors would be unsafe; this does not.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
 }
 
-/// Makes the kernel compute the checksums of what it sends on a link of this namespace. A veth pair passes
-/// them on unfinished otherwise, and XDP would forward them so.
+/// Makes the kernel complete the checksums of frames that it sends on a link of this namespace. A veth pair
+/// would pass frames on with incomplete checksums, and XDP would forward them.
 pub(super) fn send_whole_checksums(link: &str) -> io::Result<()> {
     set(link, SET_TRANSMIT_CHECKSUM, 0)
 }
 
-/// Makes a veth end of this namespace take the frames that XDP redirects to it: they come through the receive
-/// queue that joining packets needs.
+/// Makes a veth end of this namespace accept frames that XDP redirects to it: they come through the receive
+/// queue that exists only with GRO.
 pub(super) fn take_redirected_frames(link: &str) -> io::Result<()> {
     set(link, SET_RECEIVE_JOINED, 1)
 }
 
-/// As the kernel lays it out.
+/// The layout of the kernel's `ethtool_value`.
 #[repr(C)]
 struct EthtoolValue {
     command: u32,
@@ -48,17 +48,17 @@ fn set(link: &str, command: u32, value: u32) -> io::Result<()> {
     let mut value = EthtoolValue { command, value };
     let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() };
     let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
-    // SAFETY: both commands read the value that the request points to, and it outlives the call.
+    // SAFETY: both commands read the value behind the pointer, which outlives the call.
     unsafe { control(libc::SIOCETHTOOL, &mut request) }
 }
 
-/// Whether a link of this namespace carries frames: its other end is up too, and the kernel has noticed.
+/// Whether a link of this namespace carries frames: its other end is up, and the kernel has noticed.
 pub(super) fn is_running(link: &str) -> io::Result<bool> {
     let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_flags: 0 };
     let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
-    // SAFETY: the command reads nothing but the name, and writes the flags.
+    // SAFETY: the command reads only the name and writes the flags.
     unsafe { control(libc::SIOCGIFFLAGS, &mut request)? };
-    // SAFETY: the command has written them.
+    // SAFETY: the command has written the flags.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     Ok(i32::from(flags) & libc::IFF_RUNNING != 0)
 }
@@ -68,13 +68,13 @@ pub(crate) fn driver_of(link: &str) -> io::Result<String> {
     let mut asked = EthtoolDriver { command: GET_DRIVER, driver: [0; 32], others: [0; 160] };
     let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut asked).cast() };
     let mut request = libc::ifreq { ifr_name: name(link)?, ifr_ifru };
-    // SAFETY: the command writes no more than the value that the request points to, and it outlives the call.
+    // SAFETY: the command writes no more than the value behind the pointer, which outlives the call.
     unsafe { control(libc::SIOCETHTOOL, &mut request)? };
     let name = asked.driver.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// As the kernel lays it out.
+/// The layout of the kernel's `ethtool_drvinfo`.
 #[repr(C)]
 struct EthtoolDriver {
     command: u32,
@@ -83,15 +83,15 @@ struct EthtoolDriver {
 }
 
 /// # Safety
-/// The request must be what the command takes, and what it points to must be valid.
+/// The request must be what the command expects, and its pointer must be valid.
 unsafe fn control(command: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    // SAFETY: the caller's promise; the socket is open during the call.
+    // SAFETY: as the caller promises; the socket is open during the call.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut *request) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A link's name as the kernel takes it: with a zero at its end.
+/// A link's name as the kernel expects it, with a zero byte at its end.
 fn name(link: &str) -> io::Result<[libc::c_char; libc::IFNAMSIZ]> {
     let mut name = [0; libc::IFNAMSIZ];
     if link.len() >= name.len() {

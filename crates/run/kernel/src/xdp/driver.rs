@@ -1,12 +1,13 @@
-//! The switch on links: its program in the kernel, and the thread that speaks for it.
+//! The switch on links: its program in the kernel, and the thread that manages it.
 //!
-//! Packets never come here. The thread takes the controller's steps, sends what a SWEEP made, and shows the
-//! program's counts. It holds a bound socket on the switch's port, so that what the program leaves to the
-//! kernel's stack is not answered with "port unreachable", on which hosts would register anew.
+//! Packets never reach this process. The thread carries out the controller's steps, sends the packets that
+//! a SWEEP produces, and publishes the program's counters. It holds a socket bound to the switch's port.
+//! Without it, the kernel would answer packets that the program passes on with "port unreachable", which
+//! would make hosts register anew.
 //!
-//! Maps and links are pinned: when the thread or its process ends, the program goes on. The next one finds
-//! the pins, keeps the epoch, and replaces the program in one step, with no frame between. [`detach`] takes
-//! all of it away.
+//! Maps and links are pinned: when the thread or its process ends, the program continues. The next process
+//! finds the pins, keeps the epoch, and replaces the program in one step, without losing a frame.
+//! [`detach`] removes everything.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,42 +30,42 @@ use super::pins::Pins;
 use super::{Fate, OWN, XdpConfig, XdpSwitch, embedded};
 use crate::KernelError;
 
-/// How often counts are shown.
+/// How often counters are published.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 
-/// How a switch on links is set up.
+/// The settings of a switch on links.
 #[derive(Clone, Debug)]
 pub struct XdpOptions {
-    /// The program's size. Its epoch is that of the pinned maps, if there are any.
+    /// The sizes of the program's tables. If maps are pinned, their epoch is used.
     pub size: Config,
-    /// The address and port of the switch, which must be this machine's. Port 0 is that of the pinned maps,
-    /// or one that the kernel chooses.
+    /// The switch's address and port; the address must be this machine's. Port 0 means the port of the
+    /// pinned maps, or else one that the kernel chooses.
     pub at: SocketAddr,
-    /// The interfaces that carry the program.
+    /// The interfaces to which the program is attached.
     pub interfaces: Vec<String>,
-    /// Whether the kernel's stack carries the program even where a driver could.
+    /// Whether to use generic XDP even if a driver supports native XDP.
     pub generic: bool,
     /// The folder of its pins.
     pub pins: PathBuf,
 }
 
-/// A switch that is on its links, to be run on a thread of its own.
+/// A switch attached to its links, to be run on a thread of its own.
 pub struct XdpDriver {
     switch: XdpSwitch,
     socket: Socket,
     mailbox: Mailbox,
     handle: SwitchHandle,
     carried: Vec<(String, Carried)>,
-    /// Held for as long as the driver lives.
+    /// Locked as long as the driver lives.
     _pins: Pins,
 }
 
 impl XdpDriver {
-    /// Puts the program on its links: with the pinned maps of an earlier one, or empty and with the epoch
-    /// that `next_epoch` says. If anything fails, what was there before is there again.
+    /// Attaches the program to its links: with the pinned maps of an earlier process, or with empty maps
+    /// and the epoch that `next_epoch` returns. If anything fails, the earlier state is restored.
     ///
     /// # Errors
-    /// Those of [`KernelError`] that say what this machine lacks for it, and those of `next_epoch`.
+    /// The variants of [`KernelError`] that say what this machine lacks, and the errors of `next_epoch`.
     pub fn new(
         options: &XdpOptions,
         next_epoch: impl FnOnce() -> Result<Epoch, SwitchdError>,
@@ -106,20 +107,20 @@ impl XdpDriver {
         self.handle.clone()
     }
 
-    /// The life of its registers.
+    /// The epoch of the switch's registers.
     pub fn epoch(&self) -> Epoch {
         self.switch.config.size.epoch
     }
 
-    /// Its interfaces, and how each carries the program.
+    /// The interfaces, and how each runs the program.
     pub fn carried(&self) -> &[(String, Carried)] {
         &self.carried
     }
 
-    /// Runs it on a new thread, until it is told to stop. The program stays on its links.
+    /// Runs the driver on a new thread until it is stopped. The program stays on its links.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`NetError::Thread`] if the system has no thread left.
     pub fn spawn(self) -> Result<JoinHandle<Result<(), KernelError>>, KernelError> {
         let builder = thread::Builder::new().name("xdp".to_owned());
         builder.spawn(|| self.run()).map_err(|why| NetError::Thread { name: "xdp", why }.into())
@@ -156,16 +157,19 @@ impl XdpDriver {
     }
 }
 
-/// Takes a switch off its links and its pins away, whoever put them there; `false` if there was none.
+/// Detaches a switch from its links and removes its pins, whoever made them. Returns false if there was
+/// none.
 ///
 /// # Errors
-/// [`KernelError::PinsTaken`] while a process drives it, [`KernelError::Pins`] with what the kernel said.
+/// [`KernelError::PinsTaken`] while a process drives the switch, [`KernelError::Pins`] with the kernel's
+/// message.
 pub fn detach(pins: &Path) -> Result<bool, KernelError> {
     check_permission()?;
     Pins::detach(pins)
 }
 
-/// One step of the controller's. What a SWEEP makes is sent by our own socket.
+/// Carries out one of the controller's steps. Packets that a SWEEP produces are sent by this process's
+/// socket.
 fn step(switch: &mut XdpSwitch, op: TableOp, outbox: &mut Outbox) -> Result<TableAnswer, KernelError> {
     let answer = switch.table(op)?;
     if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
@@ -181,7 +185,7 @@ fn step(switch: &mut XdpSwitch, op: TableOp, outbox: &mut Outbox) -> Result<Tabl
     Ok(answer)
 }
 
-/// The address of pinned maps, if it is the one that was asked for: hosts know it.
+/// The address of the pinned maps, if it matches the requested one: hosts know it already.
 fn same_place(pins: &Pins, asked: SocketAddr, held: SocketAddr) -> Result<SocketAddr, KernelError> {
     if asked.ip() == held.ip() && [0, held.port()].contains(&asked.port()) {
         return Ok(held);

@@ -1,4 +1,4 @@
-//! What the kernel and the loader say where something fails.
+//! Reads error messages of the kernel and the loader.
 
 use crate::KernelError;
 
@@ -6,13 +6,13 @@ pub(super) fn failed(doing: &'static str, why: &(impl ToString + ?Sized)) -> Ker
     KernelError::Xdp { doing, why: why.to_string() }
 }
 
-/// An error with all that caused it, on one line.
+/// An error and all its causes, on one line.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     std::iter::once(error.to_string()).chain(causes.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
 }
 
-/// The kernel's reason behind an error.
+/// The errno behind an error.
 pub(super) fn errno(why: &(dyn std::error::Error + 'static)) -> Option<i32> {
     std::iter::successors(Some(why), |why| why.source())
         .find_map(|why| why.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error))

@@ -1,15 +1,16 @@
-//! Frames around datagrams: for what the loader itself sends into the program, and to read what leaves it.
+//! Frames around datagrams: to build frames that the loader itself sends into the program, and to read
+//! frames that leave it.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Ethernet, then IPv6 or IPv4, then UDP.
+/// Header sizes: Ethernet, IPv6 and IPv4, UDP.
 const ETHERNET: usize = 14;
 const UDP: usize = 8;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const PROTOCOL_UDP: u8 = 17;
 
-/// The Ethernet addresses of a frame: where to, and where from.
+/// The Ethernet addresses of a built frame: destination, source.
 pub const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 
 /// A datagram as a frame; `None` if the two addresses are of different families.
@@ -59,8 +60,8 @@ pub struct Unwrapped<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a frame holds, or what is wrong with it: an IP or UDP length or checksum, a hop count or flag that is
-/// not what the switch sends.
+/// Reads the datagram in a frame. An error if an IP or UDP length or checksum, a hop count or a flag is not
+/// what the switch sends.
 pub fn unwrap(frame: &[u8]) -> Result<Unwrapped<'_>, &'static str> {
     let (ethernet, rest) = frame.split_at_checked(ETHERNET).ok_or("no Ethernet header")?;
     let (addresses, ips, udp) = match [ethernet[12], ethernet[13]] {
@@ -73,7 +74,7 @@ pub fn unwrap(frame: &[u8]) -> Result<Unwrapped<'_>, &'static str> {
     if usize::from(length) != udp.len() {
         return Err("another UDP length");
     }
-    // Nothing is right over IPv6 only.
+    // Over IPv6 the checksum must not be absent.
     let may_lack = addresses.len() == 8;
     if !(check == 0 && may_lack || check != 0 && folded(covered(addresses, udp)) == 0xffff) {
         return Err("a wrong UDP checksum");
@@ -107,7 +108,7 @@ fn unwrap6(rest: &[u8]) -> Result<Opened<'_>, &'static str> {
     Ok((&rest[8..40], [part(8), part(24)], udp))
 }
 
-/// What a UDP checksum covers.
+/// The sum over the bytes that a UDP checksum covers.
 fn covered(addresses: &[u8], udp: &[u8]) -> u64 {
     sum(addresses) + u64::from(PROTOCOL_UDP) + udp.len() as u64 + sum(udp)
 }

@@ -1,4 +1,4 @@
-//! The values of the program's maps, as `targets/ebpf/tables.h` lays them out.
+//! The values in the program's maps, laid out as in `targets/ebpf/tables.h`.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use sluice_wire::{
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// An address and port, in network order.
+/// An address and port, in network byte order.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct At {
@@ -28,7 +28,7 @@ impl From<At> for Endpoint {
     }
 }
 
-/// What the maps have to hold for a program to use them: this layout, for this shape.
+/// The layout of the maps for a shape: a program can use pinned maps only if their layout is equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Layout {
@@ -36,7 +36,7 @@ pub(super) struct Layout {
     pub(super) shape: MapShape,
 }
 
-/// What the program knows of its maps: the constant `shape` of `tables.h`.
+/// The sizes of the maps, as the program knows them: the constant `shape` of `tables.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct MapShape {
@@ -46,14 +46,14 @@ pub(super) struct MapShape {
     pub(super) types: u32,
     pub(super) tokens_per_slice: u32,
     pub(super) replay_cells: u32,
-    /// Two to this power: cells in a slice's ring.
+    /// The binary logarithm of the number of cells in a slice's ring.
     pub(super) ring_bits: u32,
-    /// How far ahead a ring must be free.
+    /// How many cells ahead of the newest entry must be free in a ring.
     pub(super) ahead: u32,
-    /// Whether time comes from [`Life`] instead of the kernel.
+    /// Whether the time comes from [`Life`] instead of the kernel's clock.
     pub(super) test_mode: u32,
     pub(super) servers: u32,
-    /// The first ticket of a task that waits.
+    /// The first ticket of a waiting task.
     pub(super) tickets_start: u32,
 }
 
@@ -146,8 +146,8 @@ impl From<Slice> for SliceRow {
     }
 }
 
-/// A row in two copies, and which of them holds; of a worker, also the generation that popped tokens must
-/// have.
+/// Two copies of a row, and which of them is valid; for a worker, also the generation that popped tokens
+/// must have.
 #[derive(Clone, Copy, Debug, Default, FromBytes)]
 #[repr(C)]
 pub(super) struct Rows<R> {
@@ -157,17 +157,17 @@ pub(super) struct Rows<R> {
 }
 
 impl<R: Copy> Rows<R> {
-    /// Where the copies begin.
+    /// The size of the part before the copies.
     pub(super) const HEAD: usize = 8;
 
-    /// The row that holds.
+    /// The valid copy.
     pub(super) const fn holds(&self) -> R {
         self.copies[(self.current & 1) as usize]
     }
 }
 
-/// Tokens granted to a worker, and tasks sent to it; the way to it, which stands behind them, is the
-/// program's alone.
+/// How many tokens were granted to a worker, and how many tasks were sent to it. The worker's path follows
+/// in the map; only the program uses it.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct WorkerCounters {
@@ -184,22 +184,22 @@ impl WorkerCounters {
     }
 }
 
-/// A slice's queue: how many tokens and tasks came into it, how many cells of each quarter of its ring were
-/// used up, and how many tasks waited.
+/// A slice's queue: how many tokens and tasks have come, how many cells of each quarter of its ring were
+/// used up, and how many tasks had to wait.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Queue {
     tokens: u32,
     unused: u32,
     tasks: u32,
-    /// Of the tasks, behind one bit that takes what a wrap of theirs carries.
+    /// How many tasks waited, above a bit that absorbs the carry of the field below.
     waits: u32,
     released: [u32; 4],
     unused_too: [u32; 8],
 }
 
 impl Queue {
-    /// An empty queue with a ring of two to the power of `bits` cells, whose numbers start here.
+    /// An empty queue whose ring has 2^`bits` cells and whose numbers start at `at`.
     pub(super) fn starting(at: u32, bits: u32) -> Self {
         let quarter = 1 << (bits - 2);
         let (laps, within) = (at >> bits, at & ((1 << bits) - 1));
@@ -207,22 +207,22 @@ impl Queue {
         Self { tokens: at, tasks: at, released: [0, 1, 2, 3].map(released), ..Self::default() }
     }
 
-    /// Tokens parked if positive, tasks waiting if negative.
+    /// Parked tokens if positive, waiting tasks if negative.
     pub(super) const fn balance(&self) -> i32 {
         self.tokens.wrapping_sub(self.tasks) as i32
     }
 
-    /// How many tokens came, and how many of them have met a task: a token that waits is between.
+    /// How many tokens came, and how many of them met a task; parked tokens lie between the two numbers.
     pub(super) const fn tokens(&self) -> [u32; 2] {
         [self.tokens, if self.balance() > 0 { self.tasks } else { self.tokens }]
     }
 
-    /// How many tasks have met a token: one that waits has not.
+    /// How many tasks have met a token.
     pub(super) const fn tasks_out(&self) -> u32 {
         if self.balance() < 0 { self.tokens } else { self.tasks }
     }
 
-    /// The numbers of the tasks that wait, and of the tokens that are parked, oldest first.
+    /// The numbers of waiting tasks and of parked tokens, oldest first.
     pub(super) fn waiting(&self) -> [Vec<u32>; 2] {
         let numbers = |from: u32, count: i32| {
             (0..count.max(0) as u32).map(move |step| from.wrapping_add(step)).collect()
@@ -231,7 +231,7 @@ impl Queue {
     }
 }
 
-/// A ring's cell, as far as a reader wants to know it.
+/// A ring's cell, with the fields that a reader needs.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Cell {
@@ -250,7 +250,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// The task in it.
+    /// The task in the cell.
     pub(super) const fn task(&self) -> TaskInRing {
         TaskInRing {
             client: ClientId(u16::from_be_bytes(self.client)),
@@ -262,39 +262,39 @@ impl Cell {
         }
     }
 
-    /// The token in it.
+    /// The token in the cell.
     pub(super) const fn token(&self) -> TokenInRing {
         TokenInRing { worker: WorkerId((self.word >> 32) as u16), generation: Generation(self.word as u32) }
     }
 }
 
-/// A task that waits in the program's ring.
+/// A task that waits in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskInRing {
     pub client: ClientId,
     pub task: TaskId,
-    /// Which try of it.
+    /// The attempt number.
     pub attempt: u16,
 }
 
-/// A token that no task has met yet.
+/// A parked token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenInRing {
     pub worker: WorkerId,
-    /// The generation in which it was granted.
+    /// The generation in which the token was granted.
     pub generation: Generation,
 }
 
-/// What stands in a slice's queue, oldest first; one of the two is empty.
+/// The contents of a slice's queue, oldest first. One of the two lists is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceQueue {
     /// Tasks that wait.
     pub tasks: Vec<TaskInRing>,
-    /// Tokens that no task has met yet.
+    /// Parked tokens.
     pub tokens: Vec<TokenInRing>,
 }
 
-/// The life of the registers, and where the switch is.
+/// The epoch of the registers, and the switch's address.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Life {
@@ -303,13 +303,13 @@ pub(super) struct Life {
     pub(super) unused: u16,
     pub(super) at4: [u8; 4],
     pub(super) at6: [u8; 16],
-    /// The controller that the switch obeys; the program does not look at it.
+    /// The term of the controller that the switch obeys; the program does not read it.
     pub(super) term: u32,
     pub(super) now_ns: u64,
 }
 
 impl Life {
-    /// Where the switch is: it has one address on links.
+    /// The switch's address; it is the same on all links.
     pub(super) fn at(&self) -> SocketAddr {
         let port = u16::from_be_bytes(self.port);
         match self.at4 {

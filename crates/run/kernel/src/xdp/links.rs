@@ -1,4 +1,5 @@
-//! The program on links: attached natively where the driver can, else in the kernel's stack, and pinned.
+//! Attaches the program to links, natively if the driver can, otherwise in generic mode, and pins the
+//! attachment.
 
 use std::error::Error;
 use std::path::Path;
@@ -14,25 +15,27 @@ use super::machine::Interface;
 use super::pins::Pins;
 use crate::KernelError;
 
-/// The program on links.
+/// The name of the program that runs on links.
 pub(super) const PROGRAM: &str = "rain";
 
-/// How the program came to be on an interface.
+/// How an interface runs the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// By the driver, before the kernel makes a packet of a frame.
+    /// In the driver, before the kernel builds a packet from a frame.
     Native,
-    /// In the kernel's stack, which costs: the driver cannot.
+    /// In the kernel's network stack, which is slower: the driver has no support.
     Generic,
-    /// As an earlier process left it, with the program replaced.
+    /// Attached by an earlier process; the program was replaced.
     Kept,
 }
 
-/// Puts the program on the interfaces: where a link is pinned, in place of the program before, with no frame
-/// between; else by a new link, `generic` or as the driver can. Links of other interfaces are taken away.
+/// Attaches the program to the interfaces. On a pinned link it replaces the earlier program in one step,
+/// without losing a frame; otherwise it makes a new link, `generic` or native if the driver can. Links of
+/// other interfaces are removed.
 ///
 /// # Errors
-/// [`KernelError::InterfaceTaken`], [`KernelError::Pins`], or [`KernelError::Xdp`] with what the kernel said.
+/// [`KernelError::InterfaceTaken`], [`KernelError::Pins`], or [`KernelError::Xdp`] with the kernel's
+/// message.
 pub(super) fn attach(
     ebpf: &mut Ebpf,
     (interfaces, generic): (&[Interface], bool),
@@ -48,9 +51,9 @@ pub(super) fn attach(
     interfaces.iter().map(|interface| attach_one(program, interface, generic, pins)).collect()
 }
 
-/// The program may send frames out of these interfaces, and no others. The kernel takes an entry out before
-/// it puts its next one in, so each interface has a second one, by which frames leave meanwhile; its key is
-/// the first one's complement, as in `send.h`.
+/// Allows the program to redirect frames to these interfaces only. To change an entry, the kernel first
+/// removes the old one. So each interface has two entries: frames leave by the second while the first is
+/// being changed. The second key is the complement of the first, as in `send.h`.
 fn redirects(ebpf: &mut Ebpf, interfaces: &[Interface]) -> Result<(), KernelError> {
     let copies = copies(ebpf)?;
     let map = ebpf.map_mut("links").ok_or_else(|| failed("find the map", "links"))?;
@@ -71,7 +74,8 @@ fn redirects(ebpf: &mut Ebpf, interfaces: &[Interface]) -> Result<(), KernelErro
     Ok(())
 }
 
-/// The program of every entry of every map of links: the kernel runs one for all frames of a batch.
+/// The program for the entries of all maps of links. It must be the same for all, since the kernel runs one
+/// program for all frames of a batch.
 pub(super) fn copies(ebpf: &Ebpf) -> Result<ProgramFd, KernelError> {
     let program = ebpf.program("copies").ok_or_else(|| failed("find the program", "copies"))?;
     let program: &Xdp = program.try_into().map_err(|why| failed("open a program", &chain(&why)))?;
@@ -90,7 +94,7 @@ fn attach_one(
         if replace(program, &pin).is_ok() {
             return Ok(Carried::Kept);
         }
-        // Its interface went away, and another has the number now.
+        // The interface was removed, and another one has its index now.
         pins.remove_link(interface.index)?;
     }
     let (id, carried) = if generic {
@@ -104,7 +108,7 @@ fn attach_one(
     Ok(carried)
 }
 
-/// By the driver, or if it cannot, by the kernel's stack.
+/// Attaches natively, or in generic mode if the driver cannot.
 fn attach_native(program: &mut Xdp, interface: &Interface) -> Result<(XdpLinkId, Carried), KernelError> {
     match program.attach_to_if_index(interface.index, XdpMode::Driver) {
         Ok(id) => Ok((id, Carried::Native)),
@@ -126,7 +130,7 @@ fn attach_generic(program: &mut Xdp, interface: &Interface) -> Result<XdpLinkId,
     program.attach_to_if_index(interface.index, XdpMode::Skb).map_err(|why| refused(interface, &why))
 }
 
-/// Replaces the program of a pinned link, which stays.
+/// Replaces the program of a pinned link; the link stays.
 fn replace(program: &mut Xdp, pin: &Path) -> Result<(), Box<dyn Error>> {
     let link = XdpLink::try_from(FdLink::from(PinnedLink::from_pin(pin)?))?;
     let id = program.attach_to_link(link)?;
@@ -134,7 +138,7 @@ fn replace(program: &mut Xdp, pin: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whether the kernel's stack would say the same as the driver.
+/// Whether generic mode would fail for the same reason.
 fn is_final(why: &ProgramError) -> bool {
     let no = [libc::EPERM, libc::EBUSY, libc::EEXIST, libc::ENODEV];
     errno(why).is_some_and(|errno| no.contains(&errno))

@@ -1,4 +1,4 @@
-//! What a machine must have before the program is put on its links.
+//! Checks what a machine needs to run the program on its links.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::KernelError;
 use crate::spaces::driver_of;
 
-/// The oldest kernel that has all that the program calls: `bpf_loop`.
+/// The oldest kernel with all functions that the program calls: it needs `bpf_loop`.
 pub const KERNEL_MIN: &str = "5.17";
 
 /// Where BPF file systems are mounted.
 pub const BPF_FS: &str = "/sys/fs/bpf";
 
-/// What `statfs` says of a BPF file system.
+/// The number by which `statfs` identifies a BPF file system.
 const BPF_FS_MAGIC: u32 = 0xcafe_4a11;
 
-/// What loading, attaching and the verifier's patience take.
+/// The capabilities for loading, for attaching, and for a program of this size.
 const NEEDED: [(&str, CapabilitySet); 3] = [
     ("CAP_BPF", CapabilitySet::BPF),
     ("CAP_NET_ADMIN", CapabilitySet::NET_ADMIN),
@@ -31,14 +31,14 @@ const NEEDED: [(&str, CapabilitySet); 3] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     pub name: String,
-    /// The kernel's number of it.
+    /// The interface's index in the kernel.
     pub index: u32,
-    /// Whether its driver is that of veth pairs.
+    /// Whether the interface's driver is veth.
     pub is_veth: bool,
 }
 
 impl Interface {
-    /// Finds it.
+    /// Looks an interface up.
     ///
     /// # Errors
     /// [`KernelError::NoInterface`] if there is none of this name.
@@ -54,7 +54,7 @@ impl Interface {
     }
 }
 
-/// Whether the kernel is new enough.
+/// Checks that the kernel is new enough.
 ///
 /// # Errors
 /// [`KernelError::XdpKernel`] if not.
@@ -66,7 +66,7 @@ pub fn check_kernel() -> Result<(), KernelError> {
     Err(KernelError::XdpKernel { needed: KERNEL_MIN, found })
 }
 
-/// Whether this process may load programs and put them on links.
+/// Checks that this process may load programs and attach them to links.
 ///
 /// # Errors
 /// [`KernelError::XdpNotPermitted`] if not.
@@ -74,7 +74,7 @@ pub fn check_permission() -> Result<(), KernelError> {
     let held = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
     let lacks = NEEDED.into_iter().filter(|(_, needed)| !held.contains(*needed)).map(|(name, _)| name);
     let lacks = lacks.collect::<Vec<_>>().join(", ");
-    // What the younger ones were taken out of.
+    // The newer capabilities were split off these two.
     if lacks.is_empty() || held.contains(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ pub fn check_permission() -> Result<(), KernelError> {
     Err(KernelError::XdpNotPermitted { lacks, program })
 }
 
-/// Whether a folder that may not be there yet would be on a BPF file system.
+/// Checks that a folder, which need not exist yet, would be on a BPF file system.
 ///
 /// # Errors
 /// [`KernelError::NoBpfFs`] if not.

@@ -1,9 +1,10 @@
-//! The program's maps as memory: tables and registers, read and written by whole words while packets pass.
+//! The program's maps as shared memory: tables and registers, read and written in whole words while packets
+//! pass.
 //!
-//! A row of a table is two copies and a word that says which holds. The other copy is written, then the word,
-//! so that a pass sees one row or the other and never half of each. Before the same row is written again, all
-//! passes that may still look at the copy must have ended: that is waited for here, unless a drain has done
-//! so meanwhile.
+//! A table's row consists of two copies and a word that says which one is valid. A change writes the
+//! invalid copy and then the word, so a pass sees the old row or the new one, never a mixture. Before the
+//! same row is changed again, all passes that may still read the old copy must have ended. This module
+//! waits for them, unless a drain has done so meanwhile.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd as _;
@@ -21,10 +22,10 @@ use super::layout::{Client, Queue, Rows, Slice, Worker, WorkerCounters};
 use super::server_rows::{Group, Ring, Server};
 use crate::KernelError;
 
-/// The map that only the kernel's answer to its change is wanted of.
+/// A map without useful contents: changing it makes the kernel wait for running passes.
 const DRAINS: &str = "drains";
 
-/// An array of the kernel's, mapped.
+/// An array map of the kernel, mapped into memory.
 #[derive(Debug)]
 pub(super) struct Values {
     memory: SharedMemory,
@@ -32,7 +33,7 @@ pub(super) struct Values {
     count: u32,
 }
 
-/// One of the tables whose rows have two copies.
+/// The tables whose rows have two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Table {
     Slices,
@@ -58,7 +59,7 @@ pub(super) struct Maps {
     rings: Values,
     pub(super) groups: Values,
     pub(super) psns: Values,
-    /// Rows whose other copy may still be looked at.
+    /// Rows whose invalid copy may still be read by a pass.
     changed: HashSet<(Table, u32)>,
     drains: ArrayOfMaps<MapData, Array<MapData, u32>>,
     drained: Array<MapData, u32>,
@@ -66,14 +67,14 @@ pub(super) struct Maps {
 }
 
 impl Values {
-    /// What lies at an index.
+    /// The value at an index.
     pub(super) fn get<V: FromBytes>(&self, index: u32) -> V {
         let mut bytes = vec![0; size_of::<V>()];
         self.memory.read(index as usize * self.stride, &mut bytes);
         V::read_from_bytes(&bytes).expect("as many bytes as it has")
     }
 
-    /// Replaces it, word by word.
+    /// Replaces a value, word by word.
     pub(super) fn set<V: IntoBytes + Immutable + Copy>(&self, index: u32, value: V) {
         self.memory.write(index as usize * self.stride, value.as_bytes());
     }
@@ -89,13 +90,13 @@ impl Values {
         Self::of(map)
     }
 
-    /// The array pinned there.
+    /// The array that is pinned at this path.
     pub(super) fn pinned(path: &Path) -> Result<Self, KernelError> {
         let map = MapData::from_pin(path).map_err(|why| failed("open a pinned map", &chain(&why)))?;
         Self::of(&map)
     }
 
-    /// How many bytes it has.
+    /// The array's size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.memory.bytes()
     }
@@ -111,8 +112,8 @@ impl Values {
 }
 
 impl Maps {
-    /// Takes hold of a loaded program's maps. In test mode nobody waits for passes: a test run has ended by
-    /// then.
+    /// Opens the maps of a loaded program. In test mode (`waits` false), changes do not wait for passes: a
+    /// test run has ended by then.
     pub(super) fn open(ebpf: &mut Ebpf, waits: bool) -> Result<Self, KernelError> {
         let drains = ebpf.take_map(DRAINS).ok_or_else(|| failed("find the map", DRAINS))?;
         let drains = ArrayOfMaps::try_from(drains).map_err(|why| failed("open a map", &chain(&why)))?;
@@ -143,7 +144,7 @@ impl Maps {
     /// Waits until every pass that had begun has ended.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub(super) fn drain(&mut self) -> Result<(), KernelError> {
         self.changed.clear();
         if !self.waits {
@@ -163,7 +164,7 @@ impl Maps {
     /// Changes a row.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub(super) fn change<R>(&mut self, table: Table, index: u32, row: R) -> Result<(), KernelError>
     where
         R: IntoBytes + Immutable + Copy,
@@ -187,13 +188,13 @@ impl Maps {
         self.workers.memory.write(at, generation.as_bytes());
     }
 
-    /// Empties the tables, with counters and queues at their start. Not while packets pass.
+    /// Empties the tables and resets counters and queues. Must not be called while packets pass.
     pub(super) fn clear(&self, counters: WorkerCounters, queue: Queue) {
         self.types.fill(0u32);
         self.slices.fill([0u8; size_of::<Rows<Slice>>()]);
         self.workers.fill([0u8; size_of::<Rows<Worker>>()]);
         self.clients.fill([0u8; size_of::<Rows<Client>>()]);
-        // What has been learned goes too.
+        // Also forgets the learned addresses.
         self.worker_counters.fill([0u64; 4]);
         self.worker_counters.fill(counters);
         self.replay.fill(0u64);
@@ -216,13 +217,13 @@ impl Maps {
     }
 }
 
-/// How long a value of each map is, in the order of [`entries`].
+/// The size of each map's values in bytes, in the order of [`entries`].
 const VALUE_BYTES: [u64; 12] = [8, 40, 104, 32, 88, 8, 64, 64, 104, 72, 8, 64];
 
 /// How many values each map has.
 pub(super) fn entries(size: &Config, ring_bits: u32) -> [(&'static str, u32); 12] {
     let (workers, clients, slices) = (size.workers.into(), size.clients.into(), size.slices.into());
-    // No map is empty.
+    // The kernel allows no empty map.
     let servers = size.servers.max(1).into();
     [
         ("types", size.types.into()),
@@ -240,7 +241,7 @@ pub(super) fn entries(size: &Config, ring_bits: u32) -> [(&'static str, u32); 12
     ]
 }
 
-/// How many bytes they take together.
+/// The size of all maps together, in bytes.
 pub(super) fn bytes(size: &Config, ring_bits: u32) -> u64 {
     let counts = entries(size, ring_bits).map(|(_, count)| u64::from(count));
     counts.iter().zip(VALUE_BYTES).map(|(count, bytes)| count * bytes).sum()

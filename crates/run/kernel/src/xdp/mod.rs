@@ -1,9 +1,9 @@
-//! Rain in the kernel: the XDP program of `targets/ebpf`, loaded and fed.
+//! Rain in the kernel: loads the XDP program of `targets/ebpf` and manages its tables.
 //!
-//! [`XdpSwitch`] loads the program with maps as large as the switch, takes the controller's steps while
-//! packets pass, and reads its state. [`XdpDriver`] puts it on links and speaks for it. Packets can also go
-//! through it by hand ([`XdpSwitch::frame`], the kernel's test run), which is how vectors hold it to the
-//! model.
+//! [`XdpSwitch`] loads the program with maps of the switch's size, carries out the controller's steps while
+//! packets pass, and reads the program's state. [`XdpDriver`] attaches it to links and manages it. Packets
+//! can also be passed through it one by one ([`XdpSwitch::frame`], the kernel's test run), which is how
+//! vectors compare it with the model.
 
 mod driver;
 mod failing;
@@ -42,13 +42,13 @@ use pins::Pins;
 use server_rows::Servers;
 pub use server_rows::Way;
 
-/// The program that walks with the controller's sweep.
+/// The program that performs the controller's sweep.
 const SWEEP: &str = "sweep";
 
-/// Built by `build.rs`; nothing if there was no compiler.
+/// The object file, built by `build.rs`; empty if there was no compiler.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/rain.bpf.o"));
 
-/// The counts of the program's own, in their order.
+/// The program's own counters, in order.
 const OWN: [Count; 14] = [
     Count::Received,
     Count::Sent,
@@ -67,47 +67,47 @@ const OWN: [Count; 14] = [
 ];
 const COUNTS: usize = OWN.len() + ParseError::ALL.len() + Refusal::ALL.len();
 
-/// The longest frame that a test run takes and gives.
+/// The longest frame in a test run.
 const FRAME_MAX: usize = 4096;
 
-/// The kernel's `enum xdp_action`; what is none of these went wrong.
+/// Values of the kernel's `enum xdp_action`. Any other value means that the program failed.
 const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
 const XDP_TX: u32 = 3;
 const XDP_REDIRECT: u32 = 4;
 
-/// How an XDP switch is set up.
+/// The settings of an XDP switch.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpConfig {
-    /// The program's size, and the life of its registers. It keeps no payloads.
+    /// The sizes of the tables, and the epoch of the registers. The program stores no payloads.
     pub size: Config,
-    /// Its addresses, of either family or both, with one port.
+    /// The switch's addresses, of either family or both, with the same port.
     pub at: [Option<SocketAddr>; 2],
-    /// Whether its time is what [`XdpSwitch::set_now`] said last.
+    /// Whether the time is the one last set by [`XdpSwitch::set_now`].
     pub test_mode: bool,
 }
 
-/// What becomes of a frame.
+/// What the program did with a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It ended in the switch.
+    /// The frame was dropped.
     Dropped,
-    /// It goes to the kernel's stack.
+    /// The frame goes to the kernel's network stack.
     Passed,
-    /// This leaves, by the link that it came from.
+    /// This frame leaves by the link that the original came from.
     Sent(Vec<u8>),
-    /// This leaves by another link.
+    /// This frame leaves by another link.
     Redirected(Vec<u8>),
-    /// The program went wrong.
+    /// The program failed.
     Aborted,
 }
 
-/// What came of a test run.
+/// The result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRan {
-    /// What became of the frame, the last time.
+    /// What the program did with the frame in the last repetition.
     pub fate: Fate,
-    /// How long it took on average, each time.
+    /// The mean time of a repetition.
     pub mean_time: Duration,
 }
 
@@ -116,23 +116,23 @@ pub struct XdpSwitch {
     ebpf: Ebpf,
     maps: Maps,
     config: XdpConfig,
-    /// Two to this power: cells in a slice's ring.
+    /// The binary logarithm of the number of cells in a slice's ring.
     ring_bits: u32,
     servers: Servers,
 }
 
 impl XdpSwitch {
-    /// Loads the program from its object file's bytes, with an empty switch.
+    /// Loads the program from the bytes of its object file, with an empty switch.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel or the loader said.
+    /// [`KernelError::Xdp`] with the message of the kernel or the loader.
     pub fn load(object: &[u8], config: XdpConfig) -> Result<Self, KernelError> {
         let mut switch = Self::with_maps(object, config, None, false)?;
         switch.clear()?;
         Ok(switch)
     }
 
-    /// The same, with the maps that are pinned, or with new ones, which it pins.
+    /// Loads the program with the pinned maps, or with new maps, which it pins.
     fn pinned(
         object: &[u8],
         config: XdpConfig,
@@ -141,7 +141,7 @@ impl XdpSwitch {
     ) -> Result<Self, KernelError> {
         let mut switch = Self::with_maps(object, config, pins.is_whole().then_some(pins), redirects_back)?;
         if pins.is_whole() {
-            // What the process before changed last may still be looked at.
+            // Passes may still read what the previous process changed last.
             switch.maps.drain()?;
             switch.regroup()?;
             return Ok(switch);
@@ -186,11 +186,11 @@ impl XdpSwitch {
         Ok(Self { ebpf, maps, config, ring_bits, servers: Servers::default() })
     }
 
-    /// Makes the switch empty again: no sources, no slices open, all counters at their start. Not while it is
-    /// in use.
+    /// Empties the switch: no sources, no open slices, all counters reset. Must not be called while packets
+    /// pass.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn clear(&mut self) -> Result<(), KernelError> {
         let start = self.config.size.counters_start.0;
         self.maps.clear(WorkerCounters::starting(start), Queue::starting(start, self.ring_bits));
@@ -225,28 +225,30 @@ impl XdpSwitch {
         self.maps.lives.set(0, life);
     }
 
-    /// One frame through the program, without any link.
+    /// Passes one frame through the program, without any link.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn frame(&self, frame: &[u8]) -> Result<Fate, KernelError> {
         Ok(self.run(PROGRAM, frame, 1)?.fate)
     }
 
-    /// What leaves over a link of a WRITE that [`XdpSwitch::frame`] sent: as its server wants to see it.
+    /// The copy of a WRITE from [`XdpSwitch::frame`] that leaves over a link, adapted to that link's
+    /// server.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn copy(&self, link: u32, write: &[u8]) -> Result<Fate, KernelError> {
         let mut frame = write.to_vec();
         frame[..4].copy_from_slice(&link.to_ne_bytes());
         Ok(self.run("copy", &frame, 1)?.fate)
     }
 
-    /// A frame through one of the object's programs so often, each time as the time before left it.
+    /// Passes a frame through one of the object's programs `repeat` times; each repetition gets the frame
+    /// as the one before left it.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<TestRan, KernelError> {
         let mut out = [0; FRAME_MAX];
         let mut options = TestRunOptions::new();
@@ -267,7 +269,7 @@ impl XdpSwitch {
         Ok(TestRan { fate, mean_time: ran.duration })
     }
 
-    /// Puts a template for the programs that measure; see `targets/ebpf/pair.bpf.c`.
+    /// Sets the templates of the measuring programs; see `targets/ebpf/pair.bpf.c`.
     ///
     /// # Errors
     /// [`KernelError::Xdp`] if the object has no such programs.
@@ -277,10 +279,11 @@ impl XdpSwitch {
         array.set(0, templates, 0).map_err(|why| failed("write a map", &chain(&why)))
     }
 
-    /// Walks with the controller's sweep to its end, as a frame for the host that it has to tell something.
+    /// Performs the controller's sweep to its end. Returns the frame for the host that must be told
+    /// something, if there is one.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn sweep(&self, sweep: Sweep) -> Result<Fate, KernelError> {
         let at = self
             .config
@@ -297,10 +300,10 @@ impl XdpSwitch {
         Ok(self.run(SWEEP, &frame, 1)?.fate)
     }
 
-    /// Every count under its name: those that the UDP switch has too have the same.
+    /// All counters by name. Counters that the UDP switch has too have the same names.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn counts(&self) -> Result<Vec<(&'static str, u64)>, KernelError> {
         let malformed = ParseError::ALL.iter().map(|why| why.name());
         let names = OWN.into_iter().map(Count::name).chain(malformed);
@@ -316,7 +319,7 @@ impl XdpSwitch {
         Ok(std::array::from_fn(|at| each.iter().map(|counts| counts[at]).sum()))
     }
 
-    /// What stands in a slice's queue.
+    /// The contents of a slice's queue.
     pub fn parked(&self, slice: SliceId) -> SliceQueue {
         let cell = |number: u32| -> Cell {
             let index = (u32::from(slice.0) << self.ring_bits) + (number & ((1 << self.ring_bits) - 1));
@@ -330,7 +333,7 @@ impl XdpSwitch {
     }
 }
 
-/// The program that was built with this crate.
+/// The object file that was built with this crate.
 ///
 /// # Errors
 /// [`KernelError::XdpNotBuilt`] if there was no compiler for it.
@@ -338,13 +341,13 @@ pub fn embedded() -> Result<&'static [u8], KernelError> {
     if OBJECT.is_empty() { Err(KernelError::XdpNotBuilt) } else { Ok(OBJECT) }
 }
 
-/// How many bytes the maps of a switch of this size take in the kernel.
+/// The size in bytes of a switch's maps in the kernel.
 pub fn map_bytes(size: &Config) -> u64 {
-    // Without CPUs nothing could ask.
+    // The layout fails only on a machine without CPUs.
     layout_of(size, false).map_or(0, |layout| maps::bytes(size, layout.shape.ring_bits))
 }
 
-/// Where the switch of pinned maps is, and the life of its registers; `None` if no maps are pinned.
+/// The switch's address in the pinned maps, and the epoch of its registers; `None` if no maps are pinned.
 fn kept(pins: &Pins, size: &Config) -> Result<Option<(SocketAddr, Epoch)>, KernelError> {
     if !pins.is_whole() {
         return Ok(None);
@@ -366,7 +369,7 @@ fn kept(pins: &Pins, size: &Config) -> Result<Option<(SocketAddr, Epoch)>, Kerne
     Ok(Some((life.at(), Epoch(life.epoch))))
 }
 
-/// What the maps of such a switch have to hold.
+/// The layout that the maps of such a switch must have.
 fn layout_of(size: &Config, test_mode: bool) -> Result<Layout, KernelError> {
     let cpus = aya::util::nr_cpus().map_err(|(_, why)| failed("count CPUs", &why))?;
     let ahead = 2 * (cpus as u32 + 1);
@@ -388,7 +391,8 @@ fn layout_of(size: &Config, test_mode: bool) -> Result<Layout, KernelError> {
     Ok(Layout { version: LAYOUT_VERSION, shape })
 }
 
-/// Why a program with its maps could not be loaded: with too little memory, how much it takes.
+/// Why a program could not be loaded with its maps. If memory was short, the error tells how much the maps
+/// need.
 fn load_failed(size: &Config, ring_bits: u32, why: &(dyn std::error::Error + 'static)) -> KernelError {
     let no_room = [libc::ENOMEM, libc::E2BIG, libc::ENOSPC];
     if errno(why).is_some_and(|errno| no_room.contains(&errno)) {

@@ -1,8 +1,8 @@
 //! Pins: names in a BPF file system by which maps and links outlive the process that made them.
 //!
-//! The folder holds every map under its name, and each link as `link-INDEX`. `layout` comes last: a folder
-//! without it was left half made by a process that ended, and what is in it is taken away. The folder is
-//! locked for as long as somebody drives what is in it.
+//! The folder contains every map by name, and each link as `link-INDEX`. `layout` is written last: a folder
+//! without it was left incomplete by a process that ended, and its contents are removed. A process that
+//! drives the switch locks the folder.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::machine::check_bpf_fs;
 use super::sys;
 use crate::KernelError;
 
-/// The map that says what the others hold.
+/// The map that describes the layout of the others.
 pub(super) const LAYOUT: &str = "layout";
 const LINK: &str = "link-";
 
@@ -19,18 +19,19 @@ const LINK: &str = "link-";
 #[derive(Debug)]
 pub(super) struct Pins {
     path: PathBuf,
-    /// Whether maps of an earlier process are in it.
+    /// Whether the folder contains the complete maps of an earlier process.
     whole: bool,
-    /// Whether what is in it stays when this is dropped.
+    /// Whether the folder's contents stay when this value is dropped.
     kept: bool,
     _lock: File,
 }
 
 impl Pins {
-    /// Takes hold of the folder, which is made if it is not there.
+    /// Locks the folder, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`KernelError::NoBpfFs`], [`KernelError::PinsTaken`], or [`KernelError::Pins`] with what the kernel said.
+    /// [`KernelError::NoBpfFs`], [`KernelError::PinsTaken`], or [`KernelError::Pins`] with the kernel's
+    /// message.
     pub(super) fn open(path: &Path) -> Result<Self, KernelError> {
         check_bpf_fs(path)?;
         fs::create_dir_all(path).map_err(|why| unusable(path, "make the folder", &why))?;
@@ -43,11 +44,12 @@ impl Pins {
         Ok(pins)
     }
 
-    /// Takes everything away: links, so that nothing is attached any more, then maps. Says whether there was
+    /// Removes everything: first links, which detaches the program, then maps. Returns whether there was
     /// anything.
     ///
     /// # Errors
-    /// [`KernelError::PinsTaken`] if somebody drives it, [`KernelError::Pins`] with what the kernel said.
+    /// [`KernelError::PinsTaken`] while a process drives the switch, [`KernelError::Pins`] with the
+    /// kernel's message.
     pub(super) fn detach(path: &Path) -> Result<bool, KernelError> {
         if !path.exists() {
             return Ok(false);
@@ -57,12 +59,12 @@ impl Pins {
         Ok(pins.whole)
     }
 
-    /// Whether maps of an earlier process are in it.
+    /// Whether the folder contains the complete maps of an earlier process.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// From now on what is in it stays.
+    /// Keeps the folder's contents when this value is dropped.
     pub(super) fn keep(&mut self) {
         self.kept = true;
     }
@@ -72,22 +74,22 @@ impl Pins {
         &self.path
     }
 
-    /// Where an interface's link is pinned.
+    /// The path at which an interface's link is pinned.
     pub(super) fn link(&self, index: u32) -> PathBuf {
         self.path.join(format!("{LINK}{index}"))
     }
 
-    /// The interfaces that have links in it.
+    /// The interfaces whose links are pinned.
     pub(super) fn links(&self) -> Result<Vec<u32>, KernelError> {
         Ok(self.names()?.iter().filter_map(|name| name.strip_prefix(LINK)?.parse().ok()).collect())
     }
 
-    /// The maps in it.
+    /// The names of the pinned maps.
     pub(super) fn maps(&self) -> Result<Vec<String>, KernelError> {
         Ok(self.names()?.into_iter().filter(|name| !name.starts_with(LINK)).collect())
     }
 
-    /// Takes a link's program off its interface, and its name away.
+    /// Detaches a link's program from its interface, and removes the pin.
     pub(super) fn remove_link(&self, index: u32) -> Result<(), KernelError> {
         let name = self.link(index);
         sys::detach(&name).map_err(|why| self.failed("end a link", &why))?;
@@ -107,7 +109,8 @@ impl Pins {
         Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
     }
 
-    /// Links first: a program on a link whose maps nobody can find would be there for ever.
+    /// Links go first: otherwise a program could stay on a link for ever with maps that no process can
+    /// find.
     fn clear(&self) -> Result<(), KernelError> {
         self.links()?.into_iter().try_for_each(|index| self.remove_link(index))?;
         let mut names = self.names()?;
@@ -127,7 +130,7 @@ impl Drop for Pins {
         if let Err(why) = emptied {
             tracing::warn!("{why}");
         }
-        // The folder of all switches goes with the last of them.
+        // Removes the folder of all switches if this was the last one.
         let _ = self.path.parent().map(fs::remove_dir);
     }
 }

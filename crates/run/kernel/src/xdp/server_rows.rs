@@ -1,4 +1,4 @@
-//! The values of the servers' maps, as `targets/ebpf/servers.h` lays them out.
+//! The values in the servers' maps, laid out as in `targets/ebpf/servers.h`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,27 +8,27 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::layout::{At, WorkerCounters};
 
-/// The way to a host: out of which link, between which Ethernet addresses; link 0: none is known.
+/// The path to a host: the outgoing link and the Ethernet addresses. Link 0 means that no path is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Way {
     pub link: u32,
-    /// The next hop's address on it.
+    /// The Ethernet address of the next hop.
     pub to: [u8; 6],
     /// Our own.
     pub from: [u8; 6],
 }
 
-/// What the loader remembers of servers. All else stands in the maps.
+/// What the loader remembers about servers. Everything else is in the maps.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    /// Which server is behind each link, as the program finds it.
+    /// The server behind each link, as the program finds it.
     pub(super) behind: BTreeMap<u32, u16>,
-    /// Servers of which was said that they share a link.
+    /// Servers for which a warning about a shared link was logged.
     pub(super) told: BTreeSet<u16>,
 }
 
-/// A worker's counters, and the way that its packets came last.
+/// A worker's counters, and the path by which its last packet came.
 #[derive(Clone, Copy, Debug, FromBytes)]
 #[repr(C)]
 pub(super) struct WorkerLine {
@@ -59,7 +59,7 @@ impl Server {
         (self.there != 0).then(|| self.at.into())
     }
 
-    /// Its pair is unreliable and without an iCRC, as all here.
+    /// The row as tables describe it. All pairs here are unreliable and without iCRC.
     pub(super) fn row(&self) -> Option<ServerRow> {
         self.at().map(|at| ServerRow { at, qpn: Qpn(self.qpn), reliable: false, icrc: false })
     }
@@ -73,7 +73,7 @@ pub(super) struct Ring {
     address: u64,
     slots: u32,
     slot_bytes: u32,
-    /// How many members of the slice's group have a lower index.
+    /// How many servers in the slice's group have a lower index.
     pub(super) rank: u32,
     unused: u32,
 }
@@ -96,7 +96,7 @@ impl Ring {
     }
 }
 
-/// The servers that a slice's tasks are written to.
+/// The servers to which a slice's tasks are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Group {

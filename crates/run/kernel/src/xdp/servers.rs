@@ -1,13 +1,13 @@
-//! Servers: whose memory large tasks that wait are written into, and the ways to them.
+//! Servers, into whose memory large waiting tasks are written, and the paths to them.
 //!
-//! The controller says where a server is. The way there is that of a worker with the same address: workers
-//! share their server's memory, so they are on its machine, and the program knows where their packets come
-//! from. So nobody has to ask the kernel for neighbours, a server that moves is found again, and one without
-//! workers, for which nobody would read anything, is not written to.
+//! The controller names a server's address. The path to it is that of a worker with the same address:
+//! workers share their server's memory, so they run on its machine, and the program knows where their
+//! packets come from. So the switch need not ask the kernel for neighbours, and finds a server that moves.
+//! A server without workers is not written to: no worker would read the memory.
 //!
-//! The kernel gives a WRITE's copy to a link, and the program finds its server by the link. So there is one
-//! server a link. Where a slice has a server that shares its link with another, nothing is written ahead: its
-//! workers ask the clients.
+//! The kernel hands each copy of a WRITE to a link, and the program finds the server by the link. So there
+//! can be one server per link. If a server shares its link with another, nothing is written ahead for its
+//! slices: the workers ask the clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,11 +27,11 @@ use super::server_rows::{Group, Ring, Server, Way, WorkerLine};
 use crate::KernelError;
 
 impl XdpSwitch {
-    /// Looks where the servers' workers are, and writes tasks there from then on. To be called now and then:
-    /// a worker's way is known once it has sent something.
+    /// Finds the paths to the servers from their workers' packets, and writes tasks to these servers from
+    /// then on. Call this regularly: a worker's path is known once it has sent a packet.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn find_servers(&mut self) -> Result<(), KernelError> {
         let size = self.config.size;
         let found: Vec<(ServerId, Way)> = (0..size.servers)
@@ -44,18 +44,18 @@ impl XdpSwitch {
         found.into_iter().try_for_each(|(server, way)| self.set_server_way(server, way))
     }
 
-    /// Says by which way a server is reached.
+    /// Sets the path to a server.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn set_server_way(&mut self, server: ServerId, way: Way) -> Result<(), KernelError> {
         let held: Server = self.maps.rows(Table::Servers, server.0.into()).holds();
         self.maps.change(Table::Servers, server.0.into(), held.by(way))?;
         self.regroup()
     }
 
-    /// A step that is about servers. What it says of indices and values is what the model says, but that a
-    /// pair can be unreliable only, and without an iCRC.
+    /// Carries out a step on servers. Indices and values are checked as in the model, except that a pair
+    /// must be unreliable and without iCRC.
     pub(super) fn server_step(&mut self, op: TableOp) -> Result<TableAnswer, KernelError> {
         let size = self.config.size;
         let known = |slice: SliceId, server: ServerId| slice.0 < size.slices && server.0 < size.servers;
@@ -107,7 +107,7 @@ impl XdpSwitch {
         self.regroup()
     }
 
-    /// What follows from the servers' rows: who is behind each link, and in each slice's group.
+    /// Recomputes what follows from the servers' rows: the server behind each link, and each slice's group.
     pub(super) fn regroup(&mut self) -> Result<(), KernelError> {
         let size = self.config.size;
         let servers: Vec<Server> =
@@ -159,7 +159,7 @@ impl XdpSwitch {
         Ok(())
     }
 
-    /// Says once of servers that share a link what it costs.
+    /// Logs once for servers that share a link what this costs.
     fn tell(&mut self, sharing: &BTreeSet<u16>, servers: &[Server]) {
         for server in sharing.difference(&self.servers.told) {
             let row = &servers[usize::from(*server)];
@@ -174,14 +174,14 @@ impl XdpSwitch {
         self.servers.told.clone_from(sharing);
     }
 
-    /// Lets the program find the servers, and broadcasts go to their links.
+    /// Writes the map from links to servers, and adds these links to the broadcast map.
     fn link(&mut self, behind: BTreeMap<u32, u16>) -> Result<(), KernelError> {
         if behind == self.servers.behind {
             return Ok(());
         }
         let map = self.ebpf.map("link_servers").ok_or_else(|| failed("find the map", "link_servers"))?;
         let map = HashMap::<_, u32, u32>::try_from(map).map_err(|why| failed("open a map", &why))?;
-        // Also those of a process before this one.
+        // Includes entries of an earlier process.
         let gone: Vec<u32> = map.keys().flatten().filter(|link| !behind.contains_key(link)).collect();
         if !self.config.test_mode {
             broadcast_to(&mut self.ebpf, behind.keys().copied(), &gone)?;
@@ -200,17 +200,18 @@ impl XdpSwitch {
     }
 }
 
-/// Puts links into the map that WRITEs are broadcast over, with the program that makes a copy at each.
+/// Adds links to the map over which WRITEs are broadcast, with the program that makes the copy for each.
 fn broadcast_to(ebpf: &mut Ebpf, links: impl Iterator<Item = u32>, gone: &[u32]) -> Result<(), KernelError> {
     let program = copies(ebpf)?;
     let map = ebpf.map_mut("server_links").ok_or_else(|| failed("find the map", "server_links"))?;
     let mut map = DevMapHash::try_from(map).map_err(|why| failed("open a map", &why))?;
     for link in gone {
-        // A link that was deleted has left the map by itself.
+        // The kernel has already removed a deleted link from the map.
         map.remove(*link).ok();
     }
     for link in links {
-        // One that went away while nobody drove the switch: its server's workers ask the clients.
+        // The link disappeared while no process drove the switch: the workers of its server ask the
+        // clients.
         if let Err(why) = map.insert(link, link, Some(&program), 0) {
             tracing::warn!("nothing is written ahead over link {link}: {}", chain(&why));
         }
@@ -218,7 +219,7 @@ fn broadcast_to(ebpf: &mut Ebpf, links: impl Iterator<Item = u32>, gone: &[u32])
     Ok(())
 }
 
-/// The way that a worker of this address came by.
+/// The path by which packets of a worker with this address came.
 fn way_to(maps: &Maps, workers: u16, at: Endpoint) -> Option<Way> {
     (0..u32::from(workers)).find_map(|worker| {
         let row = maps.rows::<Worker>(Table::Workers, worker).holds().row()?;
@@ -227,7 +228,7 @@ fn way_to(maps: &Maps, workers: u16, at: Endpoint) -> Option<Way> {
     })
 }
 
-/// The servers whose links are those of others too.
+/// The servers that share a link with another server.
 fn sharing(servers: &[Server]) -> BTreeSet<u16> {
     let links = |server: &Server| server.at().map(|_| server.way.link).filter(|link| *link != 0);
     let is_shared = |link: u32| servers.iter().filter(|other| links(other) == Some(link)).nth(1).is_some();
@@ -235,7 +236,7 @@ fn sharing(servers: &[Server]) -> BTreeSet<u16> {
     shared.map(|(index, _)| index as u16).collect()
 }
 
-/// A row of servers for each slice.
+/// The index of a server's ring for a slice: a row of servers for each slice.
 fn ring_index(servers: u16, slice: SliceId, server: u16) -> u32 {
     u32::from(slice.0) * u32::from(servers) + u32::from(server)
 }
@@ -244,7 +245,7 @@ fn is_ring(row: RingRow) -> bool {
     row.slots.is_power_of_two() && usize::from(longest(&row)) > INLINE_BYTES
 }
 
-/// The longest payload that fits a ring's slot and a WRITE.
+/// The longest payload that fits into a ring's slot and a WRITE.
 fn longest(row: &RingRow) -> u16 {
     let bytes = row.slot_bytes.min(MAX_WRITE_BYTES as u32);
     bytes.saturating_sub(SLOT_HEAD_BYTES as u32) as u16

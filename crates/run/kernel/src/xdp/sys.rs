@@ -1,4 +1,4 @@
-//! The system calls that no crate of ours has.
+//! System calls that no crate in use offers.
 
 use std::ffi::CString;
 use std::io;
@@ -6,12 +6,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// `BPF_OBJ_GET`: opens what is pinned under a name.
+/// `BPF_OBJ_GET`: opens a pinned object.
 const OPEN_PINNED: libc::c_int = 7;
-/// `BPF_LINK_DETACH`: ends a link whoever holds it.
+/// `BPF_LINK_DETACH`: ends a link even if others hold it.
 const DETACH: libc::c_int = 34;
 
-/// What the call takes for opening, as the kernel lays it out.
+/// The kernel's layout of the argument for opening.
 #[repr(C)]
 struct Open {
     path: u64,
@@ -19,19 +19,19 @@ struct Open {
     flags: u32,
 }
 
-/// What the call takes for detaching.
+/// The kernel's layout of the argument for detaching.
 #[repr(C)]
 struct Link {
     fd: u32,
 }
 
-/// Takes the program of a pinned link off its interface. It has ended there when this returns; without it,
-/// the kernel gets to it some time after the link's last name went away. A link whose interface went away is
-/// left as it is.
+/// Detaches the program of a pinned link from its interface. When this returns, the program no longer runs
+/// there; without this call, the kernel would detach it some time after the link's last name is gone. A
+/// link whose interface is gone is left alone.
 pub(super) fn detach(pin: &Path) -> io::Result<()> {
     let link = open(pin)?;
     let mut asked = Link { fd: link.as_raw_fd().cast_unsigned() };
-    // SAFETY: the command reads a link's descriptor and nothing else, and the link is open during the call.
+    // SAFETY: the command only reads a link's descriptor, and the link is open during the call.
     match unsafe { bpf(DETACH, &mut asked) } {
         Err(why) if why.raw_os_error() == Some(libc::ENOLINK) => Ok(()),
         detached => detached.map(drop),
@@ -41,16 +41,17 @@ pub(super) fn detach(pin: &Path) -> io::Result<()> {
 fn open(pin: &Path) -> io::Result<OwnedFd> {
     let path = CString::new(pin.as_os_str().as_bytes())?;
     let mut asked = Open { path: path.as_ptr() as u64, fd: 0, flags: 0 };
-    // SAFETY: the command reads the path, which ends with a zero and outlives the call.
+    // SAFETY: the command reads the path, which is zero-terminated and outlives the call.
     let fd = unsafe { bpf(OPEN_PINNED, &mut asked)? };
-    // SAFETY: the kernel has just made it, with close-on-exec, and nobody else has it.
+    // SAFETY: the kernel has just created the descriptor, with close-on-exec, and this process owns it
+    // alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// # Safety
-/// What is asked must be what the command takes, and what it points to must be valid.
+/// The argument must be what the command expects, and its pointers must be valid.
 unsafe fn bpf<T>(command: libc::c_int, asked: &mut T) -> io::Result<i32> {
-    // SAFETY: the caller's promise; the kernel reads no more than the size says.
+    // SAFETY: as the caller promises; the kernel reads no more bytes than the size says.
     let answer = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *asked, size_of::<T>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as i32) }
 }

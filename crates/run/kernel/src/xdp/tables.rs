@@ -1,4 +1,4 @@
-//! The controller's steps on the program's maps.
+//! Carries out the controller's steps on the program's maps.
 
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::{
@@ -12,11 +12,11 @@ use super::maps::{Maps, Table};
 use crate::KernelError;
 
 impl XdpSwitch {
-    /// Takes one step of the controller's; SWEEPs go through [`XdpSwitch::sweep`]. What it says of indices
-    /// and values is what the model says.
+    /// Carries out one of the controller's steps; SWEEPs go through [`XdpSwitch::sweep`]. Indices and
+    /// values are checked as in the model.
     ///
     /// # Errors
-    /// [`KernelError::Xdp`] with what the kernel said.
+    /// [`KernelError::Xdp`] with the kernel's message.
     pub fn table(&mut self, op: TableOp) -> Result<TableAnswer, KernelError> {
         let size = self.config.size;
         let out_of_range = match op {
@@ -86,7 +86,7 @@ fn step(switch: &mut XdpSwitch, op: TableOp) -> Result<TableAnswer, KernelError>
             return Ok(TableAnswer::Client(rows.holds().row()));
         }
         TableOp::Drain => maps.drain()?,
-        // SWEEPs have a call of their own; servers have their own steps.
+        // SWEEPs have a call of their own; steps on servers are handled elsewhere.
         _ => {}
     }
     Ok(TableAnswer::Done)
@@ -114,7 +114,7 @@ fn shape(switch: &XdpSwitch) -> Shape {
     }
 }
 
-/// A new row starts its replay cells one try before the first that may come.
+/// Sets a client's row. The replay cells of a new row start one attempt before the first that may come.
 fn set_client(
     maps: &mut Maps,
     cells: u32,

@@ -1,4 +1,4 @@
-//! A program at each host's end of its link, which counts what comes there.
+//! A program at each host's end of its link that counts arriving frames.
 
 use aya::Ebpf;
 use aya::maps::PerCpuArray;
@@ -12,7 +12,7 @@ use crate::object::object;
 pub(crate) struct Ends([Ebpf; 2]);
 
 impl Ends {
-    /// Attaches it to bare ends.
+    /// Attaches the program to ends without one.
     pub(crate) fn attach(hosts: &[HostSpace]) -> Self {
         Self([0, 1].map(|place| {
             let host = &hosts[place];
@@ -26,7 +26,7 @@ impl Ends {
         }))
     }
 
-    /// How many frames with UDP came to each.
+    /// How many UDP frames reached each end.
     pub(crate) fn came(&self) -> [u64; 2] {
         self.0.each_ref().map(|ebpf| {
             let map = ebpf.map("came").expect("it is there");

@@ -1,7 +1,7 @@
-//! The XDP program on real links: veth pairs between namespaces of the test's own, and a BPF file system that
-//! goes with it.
+//! The XDP program on real links: veth pairs between namespaces that the test made, and a BPF file system
+//! that disappears with them.
 //!
-//! They take root, and a build with the program inside; without, these tests say so and do nothing.
+//! Needs root and a build with the program inside; otherwise these tests print so and do nothing.
 
 mod ends;
 #[path = "../object/mod.rs"]

@@ -1,4 +1,4 @@
-//! What cannot be: each says in one line what it is and what mends it, and leaves nothing behind.
+//! Impossible setups: each error names the cause and the remedy in one line, and nothing is left behind.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use sluice_switch::Config;
 use crate::rig::{EPOCH, Rig};
 
 impl Rig {
-    /// Tries with options that are bent, and says why it did not work.
+    /// Starts a switch with changed options; returns the error.
     fn refuses(&self, bend: impl FnOnce(&mut XdpOptions)) -> String {
         let mut options = self.options();
         bend(&mut options);
@@ -130,7 +130,7 @@ fn a_user_without_the_capabilities() {
     let held = capabilities(None).expect("root has some");
     let mut fewer = held;
     fewer.effective -= CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
-    // Within the switch's space already: to get there takes them too.
+    // Dropped inside the switch's namespace, since entering it needs them too.
     let options = rig.options();
     let tried = rig.spaces.switch().within(|| {
         set_capabilities(None, fewer).expect("fewer is always allowed");

@@ -1,4 +1,4 @@
-//! A switch between two hosts that are sockets: what they send is written here, packet by packet.
+//! A switch between two hosts. The hosts are sockets, and tests write each of their packets.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -23,26 +23,26 @@ use sluice_switch::Config;
 use crate::ends::Ends;
 use crate::object::is_root;
 
-/// The life that a switch gets if it finds none.
+/// The epoch of a switch that finds no earlier one.
 pub(crate) const EPOCH: Epoch = Epoch(7);
-/// Nothing here takes so long, unless it was lost or lies somewhere.
+/// A time limit that only lost or stuck packets exceed.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// What usually takes no time at all has not come by then.
+/// After this time without a packet, none will come: usually packets take no noticeable time.
 const SILENCE: Duration = Duration::from_secs(1);
 const WORKER_KEY: u32 = 5;
 const CLIENT_KEY: u32 = 6;
 
-/// Two hosts with a link each to a switch, which may carry the program.
+/// Two hosts, each with a link to a switch that may run the program.
 pub(crate) struct Rig {
     pub(crate) spaces: RackSpaces,
     pub(crate) at: IpAddr,
-    /// Whether all is on the switch's own machine.
+    /// Whether everything runs on the switch's own machine.
     is_alone: bool,
     ends: Arc<Ends>,
     running: Option<(SwitchHandle, JoinHandle<Result<(), KernelError>>)>,
 }
 
-/// A worker's and a client's sockets, and how far they have come.
+/// A worker's and a client's sockets, and their packet numbers.
 pub(crate) struct Hosts {
     worker: UdpSocket,
     client: UdpSocket,
@@ -50,14 +50,15 @@ pub(crate) struct Hosts {
     issued: Serial,
     sequence: Serial,
     ends: Arc<Ends>,
-    /// What the switch counted.
+    /// The switch's counters.
     counters: SwitchCounters,
-    /// Packets that the worker's socket got.
+    /// How many packets the worker's socket received.
     got: Cell<u64>,
 }
 
 impl Rig {
-    /// With the first or second of the switch's addresses. `None` for who may not load programs, or has none.
+    /// A rig with the first or second of the switch's addresses. `None` if the user may not load programs
+    /// or the address does not exist.
     pub(crate) fn new(family: usize) -> Option<Self> {
         if !is_root() {
             eprintln!("skipped: putting a program on links takes root");
@@ -75,7 +76,7 @@ impl Rig {
         Some(Self { spaces, at, is_alone: false, ends, running: None })
     }
 
-    /// On the switch's loopback, whose driver carries no programs.
+    /// A rig on the switch's loopback, whose driver cannot run programs.
     pub(crate) fn alone() -> Option<Self> {
         let mut rig = Self::new(0)?;
         (rig.at, rig.is_alone) = (Ipv4Addr::LOCALHOST.into(), true);
@@ -93,7 +94,7 @@ impl Rig {
         }
     }
 
-    /// Puts the program on the links; says its epoch, and how they carry it.
+    /// Attaches the program to the links. Returns its epoch, and how each link runs it.
     pub(crate) fn start(&mut self) -> Result<(Epoch, Vec<Carried>), KernelError> {
         let options = self.options();
         let driver = self.spaces.switch().within(|| XdpDriver::new(&options, || Ok(EPOCH)))??;
@@ -103,7 +104,7 @@ impl Rig {
         Ok((epoch, carried))
     }
 
-    /// Ends the thread that speaks for it.
+    /// Stops the driver's thread.
     pub(crate) fn end(&mut self) {
         let (handle, thread) = self.running.take().expect("it runs");
         handle.stop();
@@ -155,7 +156,7 @@ impl Rig {
         }
     }
 
-    /// The names in the folder of pins; none if it is not there.
+    /// The names in the folder of pins; empty if the folder does not exist.
     pub(crate) fn pins(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.options().pins).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -168,7 +169,7 @@ impl Drop for Rig {
             handle.stop();
             drop(thread.join());
         }
-        // It would go with the mounts too.
+        // The mounts would disappear anyway.
         drop(detach(&self.options().pins));
     }
 }
@@ -196,13 +197,13 @@ impl Hosts {
         send(&self.client, self.switch, &Packet::Submit(submit));
     }
 
-    /// The next task that the worker gets. It does not ask for it: on these links nothing is lost, and
-    /// nothing lies still.
+    /// The next task that the worker receives. The worker does not ask again: on these links no packet is
+    /// lost or stuck.
     pub(crate) fn dispatched(&self) -> Dispatch {
         self.awaited(PATIENCE).unwrap_or_else(|| panic!("{}", self.whereabouts()))
     }
 
-    /// Whether the switch answers a token at all, with a task that it gets first.
+    /// Whether the switch answers a token with a task that it gets first.
     pub(crate) fn is_heard(&mut self) -> bool {
         let is_heard = self.is_heard_within(PATIENCE);
         if !is_heard {
@@ -211,7 +212,7 @@ impl Hosts {
         is_heard
     }
 
-    /// Whether it does not, for as long as an answer usually takes, and a good while more.
+    /// Whether the switch gives no answer within a time that is much longer than usual.
     pub(crate) fn is_silent(&mut self) -> bool {
         !self.is_heard_within(SILENCE)
     }
@@ -223,7 +224,7 @@ impl Hosts {
         self.awaited(span).is_some_and(|dispatch| dispatch.task.sequence == sequence)
     }
 
-    /// The next task, if it comes within this time.
+    /// The next task, if it comes within `span`.
     fn awaited(&self, span: Duration) -> Option<Dispatch> {
         match self.received(span)? {
             Packet::Dispatch(dispatch) => Some(dispatch),
@@ -231,8 +232,8 @@ impl Hosts {
         }
     }
 
-    /// Where what did not come may be: whether it came to the worker's end of its link, and whether it lies
-    /// so that the next frame there brings it along.
+    /// Where a missing packet may be: whether it reached the worker's end of the link, and whether it is
+    /// stuck until the next frame arrives.
     fn whereabouts(&self) -> String {
         let [at_worker, at_client] = self.ends.came();
         let (got, unsent) = (self.got.get(), self.counters.of(Count::SendFailed));
@@ -253,7 +254,7 @@ impl Hosts {
         )
     }
 
-    /// The next packet to the worker, if one comes within this time.
+    /// The next packet to the worker, if it comes within `span`.
     fn received(&self, span: Duration) -> Option<Packet> {
         self.worker.set_read_timeout(Some(span)).expect("a span");
         let mut bytes = [0; HEADER_BYTES];

@@ -1,4 +1,4 @@
-//! What the program does on links, and what becomes of it when its process ends.
+//! The program on links, and what happens to it when its process ends.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use sluice_wire::{Serial, SliceId, Sweep, SweepOf, WorkerId};
 
 use crate::rig::{EPOCH, Hosts, Rig};
 
-/// How often the switch's process ends and comes back while tasks pass.
+/// How often the switch's process is restarted while tasks pass.
 const RESTARTS: u32 = 5;
 
-/// How often the map of links is written while tasks pass. With one entry a link, some of these lost a task.
+/// How often the map of links is written while tasks pass. With one entry per link, some of these writes
+/// lost a task.
 const CHANGES: u32 = 200_000;
 
 #[test]
@@ -58,7 +59,7 @@ fn its_counts_are_shown_as_those_of_the_other_switch() {
     hosts.token();
     hosts.dispatched();
     let handle = rig.handle().clone();
-    // The thread shows them when it ends, at the latest.
+    // The thread publishes its counters at its end, at the latest.
     rig.end();
     let counts = [Count::Submits, Count::Tokens, Count::Dispatched, Count::OffLink];
     assert_eq!(counts.map(|count| handle.counters().of(count)), [1, 1, 1, 0]);
@@ -103,7 +104,7 @@ fn a_process_that_dies_under_load_loses_nothing_and_the_next_keeps_the_epoch() {
     assert!(tasks.0 > RESTARTS, "{tasks} tasks are no load");
 }
 
-/// Tasks that pass meanwhile.
+/// Tasks that pass in the background.
 struct Load {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Serial>,
@@ -119,14 +120,14 @@ impl Load {
         Self { over, thread }
     }
 
-    /// How many they were, if none was missed.
+    /// Stops the load. Returns how many tasks passed, and fails if one was lost.
     fn end(self) -> thread::Result<Serial> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join()
     }
 }
 
-/// Tasks and tokens in turn, each dispatched before the next; says how many they were.
+/// Sends tasks and tokens in turn, each dispatched before the next. Returns how many tasks passed.
 fn pump(mut hosts: Hosts, over: &AtomicBool) -> Serial {
     let mut sent = Serial(0);
     while !over.load(Ordering::Relaxed) {
@@ -144,8 +145,8 @@ fn pump(mut hosts: Hosts, over: &AtomicBool) -> Serial {
     sent
 }
 
-/// The kernel replaces an entry of a map of links by taking it out first, and a switch that is started
-/// replaces them all.
+/// To replace an entry of a map of links, the kernel removes it first; a starting switch replaces all
+/// entries.
 #[test]
 fn a_frame_finds_its_link_while_the_entry_is_being_replaced() {
     let Some(mut rig) = Rig::new(0) else { return };
@@ -167,7 +168,7 @@ fn a_frame_finds_its_link_while_the_entry_is_being_replaced() {
     assert!(rig.handle().counters().of(Count::SendFailed) > 0, "a frame that finds no link is counted");
 }
 
-/// The same, as often as it takes until a frame comes between.
+/// Repeats the replacement until a frame comes in between.
 #[test]
 fn no_task_is_lost_while_the_entries_of_the_links_are_written_again_and_again() {
     let Some(mut rig) = Rig::new(0) else { return };
@@ -182,7 +183,7 @@ fn no_task_is_lost_while_the_entries_of_the_links_are_written_again_and_again() 
     assert!(load.end().expect("no task is lost").0 > 0);
 }
 
-/// The map of links of a switch that runs, and its keys with the links that they lead to, in their order.
+/// The map of links of a running switch, and its entries as sorted pairs of key and link.
 fn links(rig: &Rig) -> (DevMapHash<MapData>, Vec<(u32, u32)>) {
     let pinned = MapData::from_pin(rig.options().pins.join("links")).expect("it is pinned");
     let links = DevMapHash::try_from(Map::DevMapHash(pinned)).expect("of its type");

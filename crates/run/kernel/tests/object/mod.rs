@@ -1,10 +1,11 @@
-//! The programs of `targets/ebpf`, for tests that load them.
+//! Object files of the programs in `targets/ebpf`, for tests that load them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Builds the programs once, unless somebody has and says where.
+/// The path of an object file. Builds the programs once, unless an environment variable names a folder with
+/// them.
 pub(crate) fn object(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -25,7 +26,7 @@ pub(crate) fn object(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Whether this process may load them at all.
+/// Whether this process may load programs.
 pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| std::os::unix::fs::MetadataExt::uid(&process) == 0)
 }

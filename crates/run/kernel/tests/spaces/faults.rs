@@ -1,4 +1,4 @@
-//! Faults on links: they are as many as the program says, and of the kinds that were asked for.
+//! Fault injection on links: the counters are right, and the faults are of the requested kinds.
 
 use std::collections::HashSet;
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use sluice_netem::FaultCounts;
 use crate::rack;
 use crate::reach::socket;
 
-/// Frames that can be kept back between two hosts: one as it leaves, one as it comes.
+/// How many frames can be held between two hosts: one in each of the two directions' lanes.
 const KEPT_MAX: u64 = 2;
 
 #[test]
@@ -23,7 +23,7 @@ fn links_lose_double_and_reorder_what_they_say() {
         to.set_nonblocking(true).expect("a socket");
         let mut seen = Seen::default();
         let mut sent = 0;
-        // The last frame waits for another one, if it is to be overtaken.
+        // If the last frame is to be overtaken, it is held until another one comes.
         while sent < 4_000 || seen.came < expected(&links, sent) {
             from.send_to(&u64::to_be_bytes(sent), to.local_addr().unwrap()).expect("it leaves");
             sent += 1;
@@ -35,7 +35,7 @@ fn links_lose_double_and_reorder_what_they_say() {
         }
         let said = counts(&links);
         assert_eq!(seen.came, sent - said.lost + said.doubled);
-        // One of two copies may be lost; who overtook may be lost, or overtaken on the next link.
+        // One of two copies may be lost; the overtaking frame may be lost, or overtaken on the next link.
         let twice = seen.came - seen.numbers.len() as u64;
         assert!(twice > said.doubled * 8 / 10, "{twice} of {}", said.doubled);
         assert!(seen.overtaken > said.held / 2, "{} of {}", seen.overtaken, said.held);
@@ -44,7 +44,7 @@ fn links_lose_double_and_reorder_what_they_say() {
     }
 }
 
-/// What came at the other end.
+/// What arrived at the other end.
 #[derive(Default)]
 struct Seen {
     numbers: HashSet<u64>,
@@ -54,7 +54,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes all that is there.
+    /// Receives all datagrams that have arrived.
     fn receive(&mut self, to: &UdpSocket) {
         let mut bytes = [0; 8];
         while to.recv(&mut bytes).is_ok() {
@@ -67,7 +67,7 @@ impl Seen {
     }
 }
 
-/// How many come of so many that were sent, if none is kept.
+/// How many of `sent` datagrams arrive if none is held.
 fn expected(links: &[LinkFaults], sent: u64) -> u64 {
     let said = counts(links);
     sent - said.lost + said.doubled

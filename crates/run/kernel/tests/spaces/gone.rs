@@ -1,4 +1,4 @@
-//! What is left when the holders of spaces and mounts are gone.
+//! What remains when the holders of namespaces and mounts are gone.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -11,9 +11,10 @@ use sluice_kernel::spaces::{BPF_FOLDER, LinkEnd, Space, mounts_of_its_own};
 use crate::hop::Hop;
 use crate::{object, rack};
 
-/// Tells the test below that it is the holder.
+/// An environment variable that tells the test below that it is the holder's process.
 const HOLDER: &str = "SLUICE_TEST_HOLDS";
-/// The link into its namespaces that a holder makes where it was started, and its folder of pins.
+/// The name of the link that a holder makes from its original namespace into its own, and of its folder of
+/// pins.
 const PROBE: &str = "probe";
 
 #[test]
@@ -44,14 +45,14 @@ fn a_holder_that_is_killed_leaves_no_namespace_link_pin_or_mount() {
     let outside = Space::new().expect("root may make one");
     let mut holder = outside.within(start_holder).expect("root may move");
     let said = BufReader::new(holder.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
-    // Before it stands what the test harness says.
+    // Skips the lines of the test harness.
     let id = said.filter_map(|line| Some(line.split_once("holds map ")?.1.parse::<u32>().expect("a number")));
     let id = id.take(1).last().expect("it holds something");
     assert!(links(&outside).contains(PROBE) && is_loaded(id), "the holder's");
 
     holder.kill().expect("it is ours");
     holder.wait().expect("it ends");
-    // The kernel cleans up behind it, and says nothing when it is done.
+    // The kernel cleans up in the background, without telling when it is done.
     while links(&outside).contains(PROBE) || is_loaded(id) {
         thread::sleep(Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! `hop.bpf.c` where the switch stands: what comes from one link goes out of another.
+//! `hop.bpf.c` in the switch's place: a frame from one link leaves by another.
 
 use aya::maps::xdp::DevMapHash;
 use aya::maps::{HashMap, Map};
@@ -9,20 +9,20 @@ use sluice_kernel::spaces::{HostSpace, LinkEnd, RackSpaces};
 
 use crate::object::object;
 
-/// The program on all links of a rack's switch, for as long as this lives.
+/// The program on all links of a rack's switch, as long as this value lives.
 pub(crate) struct Hop {
     ebpf: Ebpf,
 }
 
 impl Hop {
-    /// Attaches it, natively. It leads nowhere yet: everything goes to the stack.
+    /// Attaches the program natively. Without routes, every frame goes to the network stack.
     pub(crate) fn attach(rack: &RackSpaces) -> Self {
         let mut ebpf = EbpfLoader::new().load_file(object("hop.bpf.o")).expect("it loads");
         rack.switch().within(|| attach(&mut ebpf, rack)).expect("root may move");
         Self { ebpf }
     }
 
-    /// Sends what comes from `link` to `host`.
+    /// Routes frames from `link` to `host`.
     pub(crate) fn lead(&mut self, link: &LinkEnd, host: &HostSpace) {
         let mut hop = [0; 24];
         hop[..4].copy_from_slice(&host.at_switch.index.to_ne_bytes());
@@ -33,7 +33,7 @@ impl Hop {
         hops.insert(link.index, hop, 0).expect("there is room");
     }
 
-    /// How many frames of `link` it led on.
+    /// How many frames from `link` the program has redirected.
     pub(crate) fn frames(&self, link: &LinkEnd) -> u64 {
         let hops = self.ebpf.map("hops").expect("it is there");
         let hops: HashMap<_, u32, [u8; 24]> = hops.try_into().expect("of its type");
@@ -41,12 +41,12 @@ impl Hop {
         u64::from_ne_bytes(hop[16..].try_into().expect("eight bytes"))
     }
 
-    /// Pins its map to this path.
+    /// Pins the program's map at this path.
     pub(crate) fn pin(&self, path: &str) {
         self.ebpf.map("hops").expect("it is there").pin(path).expect("a BPF file system");
     }
 
-    /// Its map's number in the kernel.
+    /// The id of the program's map in the kernel.
     pub(crate) fn id(&self) -> u32 {
         let Some(Map::HashMap(hops)) = self.ebpf.map("hops") else { panic!("it is there") };
         hops.info().expect("it is loaded").id()

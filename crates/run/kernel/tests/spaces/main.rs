@@ -1,5 +1,5 @@
-//! Network namespaces of a rack: who reaches whom and how, and what is left of them. They take root; without
-//! it these tests say so and do nothing.
+//! Network namespaces of a rack: which hosts reach each other and how, and what remains of them. Needs
+//! root; without root these tests print so and do nothing.
 
 mod faults;
 mod gone;
@@ -10,7 +10,7 @@ mod reach;
 
 use sluice_kernel::spaces::RackSpaces;
 
-/// The spaces of so many hosts; `None` for who may not make any.
+/// The namespaces of `hosts` hosts; `None` if the user may not create any.
 fn rack(hosts: usize) -> Option<RackSpaces> {
     if !object::is_root() {
         eprintln!("skipped: network namespaces take root");

@@ -1,4 +1,4 @@
-//! Datagrams between hosts, by the switch's stack and by native redirect.
+//! Datagrams between hosts, forwarded by the switch's network stack and by native redirect.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -9,7 +9,7 @@ use sluice_kernel::spaces::{MTU_BYTES, Space};
 use crate::hop::Hop;
 use crate::rack;
 
-/// How long a datagram may take. None of these is lost, so it is waited for at a fault only.
+/// A time limit that only a fault can exceed, since no datagram here is lost.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The largest payload of a packet over IPv6.
 const PAYLOAD_MAX: usize = MTU_BYTES as usize - 40 - 8;
@@ -35,7 +35,7 @@ fn frames_go_from_host_to_host_by_native_redirect() {
     let [first, second] = rack.hosts() else { panic!("two hosts") };
     hop.lead(&first.at_switch, second);
     hop.lead(&second.at_switch, first);
-    // The stack would do it too otherwise.
+    // Otherwise the network stack would forward them too.
     rack.switch().within(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "0")).unwrap().unwrap();
     rack.switch().within(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "0")).unwrap().unwrap();
     for (from, to) in first.addresses().into_iter().zip(second.addresses()) {
@@ -53,7 +53,7 @@ pub(crate) fn socket(space: &Space, at: IpAddr) -> UdpSocket {
     socket
 }
 
-/// Sends a datagram and gets it back; where it seemed to come from.
+/// Sends a datagram there and back. Returns the address that it seemed to come from.
 fn exchange(from: &UdpSocket, to: &UdpSocket, bytes: usize) -> io::Result<SocketAddr> {
     let sent: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
     let mut buffer = vec![0; MTU_BYTES as usize];

@@ -1,15 +1,15 @@
-//! A pass looks at the clock once, before it comes to its cell: what it finds there may have looked later.
-//! (Real clocks: the crowd.)
+//! A pass reads the clock once, before it reaches its cell. The entry in the cell may come from a pass that
+//! read the clock later. (Real clocks: `crowd.rs`.)
 
 use sluice_wire::{Age, Dispatch, Nanos};
 
 use crate::crowd::{Pair, SHAPE, set_up};
 use crate::plane::Xdp;
 
-/// When the task came that the tests with a clock of their own are about.
+/// When the task of these tests came.
 const CAME: Nanos = Nanos::from_millis(1_000);
 
-/// A waiting task's DISPATCH, if the token that takes it looked at the clock at this time.
+/// The DISPATCH of a waiting task if the pass of the token that takes it read this time.
 fn taken_at(now: Nanos) -> Option<Dispatch> {
     let mut xdp = Xdp::new(SHAPE)?;
     set_up(&mut xdp);

@@ -1,5 +1,5 @@
-//! Many packets in the program at once: whatever their order, each task leaves once, and each token is spent
-//! once.
+//! Many packets in the program at once: whatever their order, each task leaves once, and each token is
+//! spent once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -17,13 +17,13 @@ use crate::plane::Xdp;
 
 const HOSTS: u16 = 4;
 
-/// No task here is so old, however slow the machine: an hour.
+/// An age that no task here reaches, however slow the machine is: an hour.
 const OLD: Age = Age::of(Nanos::from_millis(3_600_000));
 
 /// More pairs than any of the rings has cells.
 const LAPS: usize = 1_000;
 
-/// A small ring: its laps are short, so that cells are used again while others still look at them.
+/// A small ring: its laps are short, so cells are reused while other passes still read them.
 pub(crate) const SHAPE: Shape = Shape {
     epoch: 7,
     workers: HOSTS,
@@ -66,7 +66,7 @@ pub(crate) fn set_up(xdp: &mut Xdp) {
     }
 }
 
-/// What one pair of a worker and a client did and heard.
+/// What one worker and its client sent and received.
 pub(crate) struct Pair<'a> {
     switch: &'a XdpSwitch,
     index: u16,
@@ -103,7 +103,7 @@ impl<'a> Pair<'a> {
         };
         let answered = self.answered;
         self.send(at(true, self.index), &Packet::Token(token));
-        // One that was not granted is sent again.
+        // A token that was not granted is sent again.
         self.issued = self.issued.plus(u32::from(self.answered == answered));
     }
 
@@ -139,7 +139,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Tasks and tokens in turn, in spells that fill the queue and empty it.
+    /// Sends tasks and tokens in turn, in spells that fill the queue and empty it.
     fn work(mut self, rounds: u32) -> Self {
         for round in 0..rounds {
             let leans = (round / 37 + u32::from(self.index)) % 3;
@@ -164,7 +164,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// `XDP_CROWD` makes it longer.
+/// `XDP_CROWD` sets a longer run.
 #[test]
 fn many_at_once_lose_and_double_nothing() {
     let Some(mut xdp) = Xdp::on_time(SHAPE) else { return };
@@ -176,7 +176,7 @@ fn many_at_once_lose_and_double_nothing() {
         let threads: Vec<_> = (0..HOSTS).map(work).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     });
-    // What is left over meets what it waits for.
+    // The remaining tasks and tokens meet their counterparts.
     let SliceQueue { tasks, tokens } = switch.parked(SliceId(0));
     for _ in tasks {
         pairs[0].token();
@@ -186,7 +186,7 @@ fn many_at_once_lose_and_double_nothing() {
     }
     assert_eq!(switch.parked(SliceId(0)), SliceQueue::default());
 
-    // And every cell has been given back: the ring goes on for laps.
+    // Every cell was freed: the ring works for many more laps.
     let before = pairs[0].dispatched.len();
     for _ in 0..LAPS {
         pairs[0].token();

@@ -1,4 +1,4 @@
-//! What the program does with frames that hold no datagram to it, or not all of one.
+//! How the program handles frames without a datagram for it, or with an incomplete one.
 
 use sluice_conformance::explore::{SHAPE, explore};
 use sluice_conformance::{Plane as _, Step};
@@ -14,7 +14,7 @@ use crate::plane::Xdp;
 
 const ETHERNET: usize = 14;
 
-/// A switch behind the walks' set-up, and the frame of a PROBE that it answers.
+/// A switch with the setup of the random walks, and the frame of a PROBE that it answers.
 fn xdp(from_v4: bool) -> Option<(Xdp, Vec<u8>)> {
     let mut xdp = Xdp::new(SHAPE)?;
     let steps = explore(0, 0).steps;
@@ -125,7 +125,7 @@ fn a_sweep_of_another_life_or_for_no_slice_sweeps_nothing() {
     assert_eq!(count(&xdp, "sweep_done"), 0);
 }
 
-/// A worker's first TOKEN, a PROBE of its that is out of date, and a client's task: all with good keys.
+/// A worker's first TOKEN, an outdated PROBE of the worker, and a client's task, all with valid keys.
 fn token_old_probe_and_task() -> [Vec<u8>; 3] {
     let steps = explore(0, 0).steps;
     let epoch = Epoch(SHAPE.epoch);
@@ -157,7 +157,7 @@ fn token_old_probe_and_task() -> [Vec<u8>; 3] {
     [token, probe, task.expect("a client")]
 }
 
-/// The frame, as if it came by another way.
+/// The frame with other Ethernet addresses: as if it came by another path.
 fn by(way: &[u8], frame: &[u8]) -> Vec<u8> {
     [way, &frame[12..]].concat()
 }

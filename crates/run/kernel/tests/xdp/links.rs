@@ -1,4 +1,4 @@
-//! The program on links of a rack: WRITEs and DISPATCHes in one batch, each as it should be.
+//! The program on links of a rack: WRITEs and DISPATCHes in one batch, each with the right contents.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -24,14 +24,14 @@ use sluice_wire::{
 use crate::object::is_root;
 
 const SHAPE: Shape = Shape { counters_start: 0, tasks_per_slice: 64, replay_cells: 256, ..SERVERS_SHAPE };
-/// How long a datagram may take. None of these is lost, so it is waited for at a fault only.
+/// A time limit that only a fault can exceed, since no datagram here is lost.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Tasks of each batch; as many as the kernel lets one call make of a buffer.
+/// Tasks in each batch: as many datagrams as the kernel makes of one buffer in a call.
 const BATCH: usize = 60;
 const TASK_BYTES: usize = 301;
 
-/// A client and three machines with a server and a worker each, around a switch; and what the model makes of
-/// the same.
+/// A client and three machines with a server and a worker each, around a switch; and the model of the same
+/// rack.
 struct Rack {
     switch: SwitchHandle,
     model: Model,
@@ -68,7 +68,7 @@ impl Rack {
             steps.push(Step::SetWorker { worker, key: 6, at, slice, generation: 1, open: true });
         }
         rack.take(&steps);
-        // The switch learns the ways to them.
+        // The switch learns the paths to the workers from these packets.
         for worker in 0..3 {
             let probe = Probe {
                 epoch: epoch(),
@@ -112,7 +112,7 @@ impl Rack {
         }
     }
 
-    /// Parks so many of the first worker's tokens.
+    /// Parks `count` of the first worker's tokens.
     fn park(&mut self, from: u32, count: u32) {
         for issued in from + 1..=from + count {
             let token = Token {
@@ -128,7 +128,7 @@ impl Rack {
             let Ok(sent) = self.model.packet(Nanos(0), local(&self.workers[0]), &bytes);
             assert_eq!(sent, None);
         }
-        // What it sends behind them has come behind them.
+        // The answer to the PROBE shows that the tokens sent before it have arrived.
         let probe = Probe { epoch: epoch(), key: Key(6), generation: Generation(1), ..Probe::default() };
         self.workers[0].send_to(&encoded(&Packet::Probe(probe), &[]), self.switch.local()).expect("a way");
         let answer = parse(&received(&self.workers[0])).expect("a packet").0;
@@ -136,8 +136,8 @@ impl Rack {
         assert_eq!(counters.seen, Serial(from + count));
     }
 
-    /// Sends tasks of these types in one call, and gives what the model sends for them, each task's copies
-    /// alone.
+    /// Sends tasks of these types in one call. Returns what the model sends for them, with each task's
+    /// copies apart.
     fn submit(&mut self, types: &[u16]) -> Vec<Vec<Sent>> {
         let tasks: Vec<Vec<u8>> = types.iter().map(|of| self.task(*of)).collect();
         self.client.send_to(&tasks.concat(), self.switch.local()).expect("a way");
@@ -166,7 +166,7 @@ impl Rack {
         encoded(&Packet::Submit(submit), &bytes)
     }
 
-    /// What a server gets next is this.
+    /// Checks that the next packet at a server is this one.
     fn written(&self, sent: &Sent) {
         let server = self.servers.iter().find(|server| local(server) == sent.to).expect("a server");
         let mut bytes = vec![0; 2_048];
@@ -175,7 +175,7 @@ impl Rack {
     }
 }
 
-/// Runs a rack of four hosts over addresses of this family.
+/// Runs `work` in a rack of four hosts with addresses of this family.
 fn with_rack(family: usize, work: impl FnOnce(Rack) + Send) {
     if !is_root() {
         eprintln!("skipped: network namespaces and programs take root");
@@ -197,8 +197,8 @@ fn socket(space: &Space, at: IpAddr, port: u16) -> UdpSocket {
     socket
 }
 
-/// Puts the program on the switch's links, with pins that nobody else sees, and starts the thread that speaks
-/// for it.
+/// Attaches the program to the switch's links, with pins that no other process sees, and starts the
+/// driver's thread.
 fn drive(spaces: &RackSpaces, at: IpAddr) -> (SwitchHandle, JoinHandle<Result<(), KernelError>>) {
     mounts_of_its_own().expect("root may mount");
     spaces.switch().enter().expect("root may move");
@@ -218,7 +218,7 @@ fn drive(spaces: &RackSpaces, at: IpAddr) -> (SwitchHandle, JoinHandle<Result<()
     (driver.handle(), driver.spawn().expect("a thread"))
 }
 
-/// Lets one call send datagrams of this length, which the kernel hands to the link together.
+/// Lets one call send several datagrams of this length, which the kernel hands to the link together.
 #[expect(unsafe_code, reason = "a system call")]
 fn segment(socket: &UdpSocket, bytes: usize) {
     let bytes = bytes as libc::c_int;
@@ -280,7 +280,7 @@ fn writes_and_dispatches_of_one_batch_leave_over_the_same_links_over_ipv6() {
 }
 
 fn writes_and_dispatches(mut rack: Rack) {
-    // The kernel runs the program of whoever comes first for all of a batch: either kind is first once.
+    // The kernel runs the first frame's program for a whole batch, so each kind comes first once.
     for first in 0..2 {
         let (tokens, tasks) = (BATCH as u32 / 2, u32::from(first) * BATCH as u32);
         rack.park(u32::from(first) * tokens, tokens);
@@ -301,7 +301,7 @@ fn writes_and_dispatches(mut rack: Rack) {
         }
     }
 
-    // The other slice's tasks wait now that its tokens are spent, and go to its own servers.
+    // The tokens are spent, so tasks of the other slice wait, and go to that slice's servers.
     for copy in rack.submit(&[1; 20]).iter().flatten() {
         rack.written(copy);
     }

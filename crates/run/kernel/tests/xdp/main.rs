@@ -1,7 +1,7 @@
-//! The XDP program, through the kernel's test run: held to the model, and to what the headers below UDP
-//! should be.
+//! The XDP program in the kernel's test run, compared with the model; the headers below UDP are checked
+//! too.
 //!
-//! It takes root, clang-14 and libbpf's headers; without root these tests say so and do nothing.
+//! Needs root, clang-14 and libbpf's headers; without root these tests print so and do nothing.
 
 mod clocks;
 mod crowd;

@@ -15,7 +15,7 @@ use crate::object::{is_root, object};
 pub(crate) const AT4: &str = "10.0.0.254:7000";
 pub(crate) const AT6: &str = "[fd00::fe]:7000";
 
-/// The program in the kernel, with what is needed to give it frames. `None` for who may not load it.
+/// The program in the kernel, and what is needed to give it frames. `None` if the user may not load it.
 pub(crate) struct Xdp {
     pub(crate) switch: XdpSwitch,
     shape: Shape,
@@ -24,12 +24,12 @@ pub(crate) struct Xdp {
 }
 
 impl Xdp {
-    /// One whose time is what the test says.
+    /// A plane whose time the test sets.
     pub(crate) fn new(shape: Shape) -> Option<Self> {
         Self::load(shape, true)
     }
 
-    /// One whose time is the kernel's.
+    /// A plane with the kernel's time.
     pub(crate) fn on_time(shape: Shape) -> Option<Self> {
         Self::load(shape, false)
     }
@@ -49,7 +49,7 @@ impl Xdp {
         })
     }
 
-    /// The switch's address in a host's family.
+    /// The switch's address of the same family as a host's.
     pub(crate) fn at(host: SocketAddr) -> SocketAddr {
         if host.is_ipv4() { AT4 } else { AT6 }.parse().expect("an address")
     }
@@ -91,7 +91,7 @@ impl Xdp {
         })
     }
 
-    /// What leaves of the last WRITE over a server's link.
+    /// The copy of the last WRITE that leaves over a server's link.
     fn copy(&self, server: u16, write: &[u8]) -> Result<Option<Sent>, KernelError> {
         let broken = |why: String| KernelError::Xdp { doing: "read a copy", why };
         let way = way_to(server);
@@ -128,7 +128,7 @@ impl Plane for Xdp {
 
     fn table(&mut self, op: TableOp) -> Result<(), KernelError> {
         self.switch.table(op)?;
-        // In a rack its workers show it.
+        // In a rack, workers' packets would show the path.
         match op {
             TableOp::SetServer(server, Some(_)) if server.0 < self.shape.servers => {
                 self.switch.set_server_way(server, way_to(server.0))

@@ -1,11 +1,11 @@
-//! Vectors through the program.
+//! Passes vectors through the program.
 
 use sluice_conformance::explore::{SERVERS_SHAPE, SHAPE, explore, explore_servers};
 use sluice_conformance::{Shape, Vector, play};
 
 use crate::plane::Xdp;
 
-/// `XDP_SEEDS` and `XDP_STEPS` make it longer.
+/// `XDP_SEEDS` and `XDP_STEPS` set a longer run.
 #[test]
 fn what_the_model_does_on_random_walks_the_program_does_too() {
     let Some(mut xdp) = Xdp::new(SHAPE) else { return };
@@ -41,7 +41,7 @@ fn asked(name: &str, default: u64) -> u64 {
 fn the_program_does_what_the_vectors_say() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../targets/vectors");
     let files = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
-    // Those of one shape have names that begin alike.
+    // Sorted: the names of vectors of one shape begin alike, so the program is loaded once for each shape.
     let files: std::collections::BTreeSet<_> = files.collect();
     let mut loaded: Option<(Shape, Xdp)> = None;
     for path in files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"))

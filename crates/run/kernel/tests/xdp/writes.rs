@@ -1,4 +1,4 @@
-//! Tasks that are written ahead: what of it no vector shows.
+//! Tasks that are written ahead: cases that no vector covers.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::plane::Xdp;
 
 const SHAPE: Shape = Shape { counters_start: 0, ..SERVERS_SHAPE };
 const ETHERNET: usize = 14;
-/// Where a UDP checksum stands in a frame of IPv4.
+/// The position of the UDP checksum in an IPv4 frame.
 const CHECK4: usize = ETHERNET + 20 + 6;
 
 fn at(text: &str) -> SocketAddr {
@@ -28,7 +28,7 @@ fn client_at() -> SocketAddr {
     at("10.0.2.1:200")
 }
 
-/// The worker has the port of RDMA writes, and the first server's address.
+/// The worker's address: the first server's, with the port of RDMA writes.
 fn worker_at() -> SocketAddr {
     at("10.0.3.1:4791")
 }
@@ -37,7 +37,7 @@ fn link(server: u16) -> Way {
     Way { link: 100 + u32::from(server), to: [100 + server as u8, 0, 0, 0, 0, 0], from: [8; 6] }
 }
 
-/// A client, a worker, and two slices: types 0 and 1.
+/// A plane with a client, a worker, and two slices for types 0 and 1.
 fn rack() -> Option<Xdp> {
     let mut xdp = Xdp::new(SHAPE)?;
     let mut steps = vec![
@@ -53,7 +53,7 @@ fn rack() -> Option<Xdp> {
     Some(xdp)
 }
 
-/// A server with a ring for each of these slices.
+/// Adds a server with a ring for each of these slices.
 fn serve(xdp: &mut Xdp, server: u16, at: SocketAddr, slices: &[u16]) {
     let mut steps = vec![Step::SetServer { server, at, qpn: 17, psn: 0 }];
     steps.extend(slices.iter().map(|slice| Step::SetRing {
@@ -109,7 +109,7 @@ fn write_of(xdp: &Xdp, frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Where a task's bytes are, for the worker that comes for it.
+/// The place of a task's bytes in the DISPATCH that answers the worker's next token.
 fn place(xdp: &Xdp, issued: u32) -> Place {
     let Fate::Sent(frame) = xdp.switch.frame(&token(issued)).expect("root") else { panic!("a DISPATCH") };
     match parse(unwrap(&frame).expect("right").bytes).expect("a packet").0 {
@@ -144,7 +144,7 @@ fn a_server_is_found_where_its_workers_packets_come_from() {
     );
     assert_eq!(place(&xdp, 1), Place::AtClient);
 
-    // The TOKEN has shown it.
+    // The TOKEN has shown the path.
     xdp.switch.find_servers().expect("root");
     let write = write_of(&xdp, &task(2, 0, &[1; 100]));
     let loopback = 1;
@@ -155,7 +155,7 @@ fn a_server_is_found_where_its_workers_packets_come_from() {
     let Place::Ahead { slice, ticket } = place(&xdp, 2) else { panic!("it is there") };
     assert_eq!((slice.0, ticket), (0, 1), "the second that waited");
 
-    // Another server at its place has another way.
+    // A server at another address needs another path.
     serve(&mut xdp, 0, at("10.0.3.2:5000"), &[]);
     assert_eq!(xdp.switch.frame(&task(3, 0, &[1; 100])).expect("root"), Fate::Dropped);
 }
@@ -178,7 +178,7 @@ fn servers_behind_one_link_are_not_written_to_and_other_slices_are() {
         "0 is in this slice too"
     );
 
-    // It moves to a link of its own.
+    // The server moves to a link of its own.
     xdp.switch.set_server_way(ServerId(1), link(1)).expect("root");
     for (of, servers) in [(0, [true, true, false]), (1, [true, false, true])] {
         let write = write_of(&xdp, &task(3 + u32::from(of), of, &[1; 100]));
@@ -273,7 +273,8 @@ fn many_at_once_never_share_a_packet_number() {
     let Some(mut xdp) = rack() else { return };
     serve(&mut xdp, 0, at("10.0.3.1:4791"), &[0]);
     xdp.switch.set_server_way(ServerId(0), link(0)).expect("root");
-    // A copy of the first slot's is taken for a WRITE of the first ticket again, and begins with its link.
+    // The copy for the first slot is taken for a WRITE of the first ticket again, and starts with that
+    // link's address.
     let mut write = write_of(&xdp, &task(1, 0, &[1; 64]));
     write[..6].copy_from_slice(&link(0).to);
     let both = std::sync::Barrier::new(2);
@@ -290,7 +291,7 @@ fn many_at_once_never_share_a_packet_number() {
     assert_eq!(state.next.get(), 2 * ROUNDS * COPIES);
 }
 
-/// By each of two threads, which meet before each round.
+/// Copies made by each of two threads, which synchronise before each round.
 const COPIES: u32 = 500_000;
 const ROUNDS: u32 = 16;
 

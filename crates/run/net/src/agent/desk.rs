@@ -1,4 +1,5 @@
-//! The agent at its desk: reads the lines, lets intervals end, and writes down which depths it wants.
+//! The driver of the agent's state machine: it reads the workers' lines, ends intervals, and writes the
+//! depths that the agent wants.
 
 use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
@@ -7,17 +8,17 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 use super::lines::{Lines, Reader, Seat};
 use super::slowdowns::Slowdowns;
 
-/// What an agent found in an interval.
+/// The findings of an interval.
 #[derive(Clone, Debug)]
 pub struct Interval {
     pub ended: Nanos,
-    /// Every judgement that says more than that all is well.
+    /// All decisions but those that find everything in order.
     pub decisions: Vec<Decision>,
-    /// What the controller needs for its step; depths as they are from now on.
+    /// The numbers for the controller's slice step; the depths are the new ones.
     pub tallies: Vec<SliceTally>,
-    /// Slowdowns of the tasks that ended, by slice.
+    /// The slowdowns of the tasks that ended, by slice.
     pub slowdowns: Vec<(SliceId, Slowdowns)>,
-    /// Tasks that ended unseen.
+    /// Tasks whose samples were overwritten before the agent read them.
     pub unseen: u64,
 }
 
@@ -31,16 +32,16 @@ pub struct Desk {
     unseen: u64,
 }
 
-/// A line, and who the agent believes to sit there.
+/// A line, and the worker that the agent last saw there.
 #[derive(Debug)]
 struct Row {
     reader: Reader,
-    /// With the depth that the agent wants.
+    /// The worker's seat, with the depth that the agent wants.
     seat: Option<Seat>,
 }
 
 impl Desk {
-    /// Its first interval begins at `begins`.
+    /// An agent whose first interval begins at `begins`.
     ///
     /// # Errors
     /// [`AgentError`] if a setting is out of its range.
@@ -55,7 +56,7 @@ impl Desk {
         self.agent.deadline()
     }
 
-    /// Takes what workers said until now, or until the interval's end if that was before.
+    /// Reads what workers have written until now, or until the interval's end if that is earlier.
     pub fn look(&mut self, now: Nanos) {
         let until = now.min(self.agent.deadline());
         for place in 0..self.rows.len() {
@@ -88,7 +89,7 @@ impl Desk {
             return None;
         }
         let (mut decisions, mut tallies) = (Vec::new(), Vec::new());
-        // What is read ended before; a driver that comes late makes no interval longer.
+        // Only tasks that ended within the interval were read: a late driver makes no interval longer.
         self.agent.tick(ended, &mut decisions, &mut tallies);
         if self.settings.mode == Mode::On {
             for decision in decisions.iter().filter(|decision| decision.from != decision.to) {
@@ -100,7 +101,7 @@ impl Desk {
         Some(Interval { ended, decisions, tallies, slowdowns, unseen: std::mem::take(&mut self.unseen) })
     }
 
-    /// The controller wants these depths.
+    /// Takes the depths that the controller wants.
     pub fn told(&mut self, now: Nanos, depths: &[(WorkerId, u8)]) {
         for (worker, depth) in depths {
             if let Some(seat) = self.want(*worker, *depth) {
@@ -109,12 +110,12 @@ impl Desk {
         }
     }
 
-    /// What other servers' workers did in the interval that ended then.
+    /// Takes what other servers' workers did in the interval that ended at `ended`.
     pub fn told_of_others(&mut self, ended: Nanos, others: &[SliceOthers]) {
         self.agent.told(ended, others);
     }
 
-    /// Who sits at a line now.
+    /// Reads which worker uses a line now.
     fn seat(&mut self, now: Nanos, place: usize) {
         let row = &mut self.rows[place];
         let (known, found) = (row.seat, row.reader.seat(now));
@@ -186,7 +187,7 @@ mod tests {
             line
         }
 
-        /// Ten milliseconds in which a task ends every 20 µs.
+        /// An interval of ten milliseconds in which a task ends every 20 µs.
         fn interval(&mut self, line: &mut Line, sample: Sample) -> Interval {
             for _ in 0..500 {
                 self.now = self.now + Nanos::from_micros(20);
@@ -202,7 +203,7 @@ mod tests {
         Seat { worker, slice, epoch: Epoch(1), generation, depth: 2 }
     }
 
-    /// A task that waited in the switch, so that its worker wants one token more.
+    /// A task that waited in the switch, after which its worker should get one token more.
     fn waited_there() -> Sample {
         let (switch_wait, service) = (Nanos::from_micros(200), Nanos::from_micros(10));
         Sample { switch_wait, service, occupancy: 3, worker_wait: Nanos(0) }

@@ -1,14 +1,14 @@
-//! What workers and their server's agent tell each other: a file that they share, with cache lines of its own
-//! for each worker (Rain §3.3).
+//! The shared file of a server's agent and its workers, in which each worker has cache lines of its own
+//! (Rain §3.3).
 //!
-//! A worker's line says where it serves, how long it was idle, and how many tasks it ended; behind it lie
-//! samples of the last [`RING`] of them. The worker writes these, the agent one line with the depth that it
-//! wants: each word has one writer, and all are atomic.
+//! A worker's line says which slice it serves, how long it was idle, and how many tasks it ended; samples
+//! of the last [`RING`] tasks follow. The worker writes these words. The agent writes one line with the
+//! depth that it wants. Each word has one writer, and all words are atomic.
 //!
-//! The samples are under a seqlock, so that nobody waits for anybody: the worker marks its count, writes the
-//! sample and then raises the count. The agent copies samples, looks at the count again, and drops what may
-//! have been written over meanwhile. An agent that was away for more than [`RING`] tasks misses the oldest
-//! and can tell how many.
+//! A seqlock protects the samples, so that no side waits for the other: the worker marks its count, writes
+//! the sample, and then raises the count. The agent copies samples, reads the count again, and drops
+//! samples that may have been overwritten meanwhile. An agent that was away for more than [`RING`] tasks
+//! misses the oldest ones and knows how many.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,53 +20,53 @@ use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 use crate::NetError;
 use crate::rdma::SharedMemory;
 
-/// The file's name in the folder of its server's memory.
+/// The file's name in the folder of the server's memory.
 pub const LINES_FILE: &str = "agent";
-/// Tasks that are kept of each worker.
+/// How many samples are kept of each worker.
 pub const RING: usize = 2_048;
-/// Workers that one file has lines for, unless it is said otherwise.
+/// How many workers one file has lines for by default.
 pub const LINES: usize = 64;
 
-/// Words of a cache line.
+/// The number of words in a cache line.
 const LINE: usize = 8;
-/// Words of one sample; two share a line.
+/// The number of words in a sample; two samples share a cache line.
 const SAMPLE: usize = 4;
 const BLOCK: usize = 2 * LINE + RING * SAMPLE;
-/// Samples that an agent copies before it makes sure that they were not overwritten meanwhile.
+/// How many samples an agent copies before it checks that they were not overwritten.
 const COPIED: usize = 16;
-/// The file's first word: what it is, and its version.
+/// The file's first word: its format and version.
 const MAGIC: u64 = u64::from_le_bytes(*b"sluice.1");
 
-/// The words of a worker's own line.
+/// Indices of the words in a worker's own line.
 mod own {
-    /// Whose line it is: a hash of its name; 0 for nobody's.
+    /// The owner: a hash of the worker's name; 0 if the line is free.
     pub(super) const OWNER: usize = 0;
     /// Index, slice and depth.
     pub(super) const SEAT: usize = 1;
-    /// The switch's life and the worker's generation of that, and when it began.
+    /// The switch's epoch, the worker's generation, and when that generation began.
     pub(super) const LIFE: usize = 2;
     pub(super) const SEATED_AT: usize = 3;
-    /// Until when the registration stands unless it is renewed.
+    /// When the registration ends unless it is renewed.
     pub(super) const VALID_UNTIL: usize = 4;
-    /// Tasks that it ended.
+    /// How many tasks the worker has ended.
     pub(super) const ENDED: usize = 5;
-    /// How long it was blocked, as of the last time that it got something to do.
+    /// How long the worker has been blocked, up to when it last got a task.
     pub(super) const BLOCKED: usize = 6;
-    /// Since when it is blocked; 0 if it is not.
+    /// Since when the worker has been blocked; 0 if it is busy.
     pub(super) const FREE_SINCE: usize = 7;
 }
 
-/// The word of the line that the agent writes: a depth, and in which life it is meant.
+/// The index of the word that the agent writes: a depth, and the life for which it is meant.
 const ORDER: usize = LINE;
 
-/// Where a worker serves.
+/// A worker's registration, as the agent sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     pub worker: WorkerId,
     pub slice: SliceId,
     pub epoch: Epoch,
     pub generation: Generation,
-    /// How many tasks it may have granted or held.
+    /// How many tasks the worker may have granted or held.
     pub depth: u8,
 }
 
@@ -93,7 +93,7 @@ impl Seat {
         })
     }
 
-    /// The order that it gets this depth; no other life takes it for its own.
+    /// The order to use this depth; it is void in any other life of the worker.
     const fn order(&self, depth: u8) -> u64 {
         (self.epoch.0 as u64) << 40 | (self.generation.0 as u64) << 8 | depth as u64
     }
@@ -106,11 +106,11 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The file at `path`, with lines for so many workers: the one that is there, if it is such a file, so
-    /// that workers that outlived their server keep their lines, or a new one.
+    /// Opens the file at `path` if it is such a file, or creates one with lines for `workers` workers. So
+    /// workers that outlived their server keep their lines.
     ///
     /// # Errors
-    /// [`NetError::Memory`] if it cannot be made.
+    /// [`NetError::Memory`] if the file cannot be created.
     pub fn make(path: &Path, workers: usize) -> Result<Self, NetError> {
         let bytes = (LINE + workers.max(1) * BLOCK) * size_of::<u64>();
         if let Ok(known) = Self::open(path)
@@ -123,10 +123,10 @@ impl Lines {
         Ok(Self { memory })
     }
 
-    /// The file that a server made.
+    /// Opens the file that a server created.
     ///
     /// # Errors
-    /// [`NetError::Memory`] if it is not there or something else.
+    /// [`NetError::Memory`] if it does not exist or has another format.
     pub fn open(path: &Path) -> Result<Self, NetError> {
         let memory = SharedMemory::open(path)?;
         let is_ours = memory.bytes() / size_of::<u64>() >= LINE + BLOCK
@@ -138,12 +138,12 @@ impl Lines {
         Err(NetError::Memory { path, doing: "read an agent's lines in it", why })
     }
 
-    /// How many workers have room.
+    /// How many workers the file has lines for.
     pub fn len(&self) -> usize {
         (self.memory.words().len() - LINE) / BLOCK
     }
 
-    /// Whether none has, which no file is.
+    /// Whether the file has no lines, which never happens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,8 +153,8 @@ impl Lines {
         &self.memory.words()[start..start + BLOCK]
     }
 
-    /// The line of this name: the one that it had, a free one, or one whose owner's registration ended long
-    /// ago.
+    /// Claims a line for a worker of this name: its earlier line, a free one, or one whose owner's
+    /// registration ended long ago.
     fn claim(&self, name: &str, now: Nanos) -> Option<usize> {
         let name = hash(name);
         let owner = |line: &usize| &self.block(*line)[own::OWNER];
@@ -173,7 +173,7 @@ impl Lines {
     }
 }
 
-/// A worker's line, as the worker writes it.
+/// A worker's line, for the worker to write.
 #[derive(Debug)]
 pub struct Line {
     lines: Lines,
@@ -184,7 +184,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of the worker with this name.
+    /// Claims a line for the worker with this name.
     ///
     /// # Errors
     /// [`NetError::Memory`] if there is no such file, or no line is left.
@@ -195,7 +195,7 @@ impl Line {
             NetError::Memory { path, doing: "find a free line in it", why }
         })?;
         let word = |at: usize| lines.block(place)[at].load(Ordering::Acquire);
-        // The agent goes on where it was.
+        // The counts continue, since the agent has read up to them.
         let (ended, blocked) = (word(own::ENDED) & !WRITING, Nanos(word(own::BLOCKED)));
         let line = Self { lines, place, ended, blocked, seat: None };
         line.set(own::SEAT, 0);
@@ -204,12 +204,13 @@ impl Line {
         Ok(line)
     }
 
-    /// It serves there, as was heard at `now`, and until `valid` if nothing more is heard.
+    /// Notes the registration that the worker heard of at `now`; without further news it is valid until
+    /// `valid`.
     pub fn serves(&mut self, now: Nanos, seat: Seat, valid: Nanos) {
         self.set(own::VALID_UNTIL, valid.0);
         let (word, life) = seat.words();
         if self.seat.is_none_or(|before| before.life() != seat.life()) {
-            // Nobody takes the new place for the old one's.
+            // Clears the seat first, so that the agent never sees the new life with the old seat.
             self.set(own::SEAT, 0);
             self.set(own::LIFE, life);
             self.set(own::SEATED_AT, now.0);
@@ -223,7 +224,8 @@ impl Line {
         let start = 2 * LINE + (self.ended as usize % RING) * SAMPLE;
         let waits =
             u64::from(sample.switch_wait.saturated()) << 32 | u64::from(sample.worker_wait.saturated());
-        // The seqlock: who reads one of the new words also sees the mark, and drops the old sample.
+        // The seqlock: a reader that sees one of the new words also sees the mark, and drops the old
+        // sample.
         self.set(own::ENDED, self.ended | WRITING);
         fence(Ordering::Release);
         let block = self.lines.block(self.place);
@@ -236,19 +238,19 @@ impl Line {
         self.set(own::ENDED, self.ended);
     }
 
-    /// It has nothing to do.
+    /// Notes that the worker has had nothing to do since `since`.
     pub fn is_free(&self, since: Nanos) {
         self.set(own::FREE_SINCE, since.0.max(1));
     }
 
-    /// It had been blocked for so long, and has something to do.
+    /// Notes that the worker got a task after it had been blocked for `blocked`.
     pub fn is_taken(&mut self, blocked: Nanos) {
         self.blocked = self.blocked + blocked;
         self.set(own::FREE_SINCE, 0);
         self.set(own::BLOCKED, self.blocked.0);
     }
 
-    /// The depth that the agent wants, if it is another than the present one.
+    /// The depth that the agent wants; `None` if the worker has it already.
     pub fn wanted(&self) -> Option<u8> {
         let seat = self.seat?;
         let order = self.lines.block(self.place)[ORDER].load(Ordering::Relaxed);
@@ -256,7 +258,7 @@ impl Line {
         (order == seat.order(depth) && depth != 0 && depth != seat.depth).then_some(depth)
     }
 
-    /// It has this depth from now on.
+    /// Notes that the worker has this depth from now on.
     pub fn holds(&mut self, depth: u8) {
         if let Some(seat) = &mut self.seat {
             seat.depth = depth;
@@ -265,7 +267,7 @@ impl Line {
         }
     }
 
-    /// Where it serves, as it said last.
+    /// The registration that was last noted.
     pub fn seat(&self) -> Option<Seat> {
         self.seat
     }
@@ -285,7 +287,7 @@ impl Drop for Line {
 /// The seqlock's mark in a line's count: the next sample is being written.
 const WRITING: u64 = 1 << 63;
 
-/// One of the lines, as the agent reads it.
+/// A line, for the agent to read.
 #[derive(Debug)]
 pub struct Reader {
     lines: Lines,
@@ -295,7 +297,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Readers of all lines; what ended before is not told.
+    /// Readers of all lines; they skip tasks that ended before.
     pub fn all(lines: &Lines) -> Vec<Self> {
         let reader = |place| {
             let mut reader = Self { lines: lines.clone(), place, read: 0, blocked: 0 };
@@ -305,16 +307,17 @@ impl Reader {
         (0..lines.len()).map(reader).collect()
     }
 
-    /// Where the worker serves and since when, if its registration stands.
+    /// The worker's registration and when it began; `None` if it is not valid.
     pub fn seat(&self, now: Nanos) -> Option<(Seat, Nanos)> {
         let word = self.word(own::SEAT);
         let (life, since) = (self.word(own::LIFE), self.word(own::SEATED_AT));
-        // The seat is taken away before either of the others changes.
+        // The writer clears the seat before it changes either of the other words.
         let is_whole = word == self.word(own::SEAT) && self.word(own::VALID_UNTIL) >= now.0;
         Seat::of(word, life).filter(|_| is_whole).map(|seat| (seat, Nanos(since)))
     }
 
-    /// Calls `each` with every task that ended since the last time, up to `until`; says how many were missed.
+    /// Calls `each` with every task that ended since the last call, up to `until`. Returns how many were
+    /// missed.
     pub fn read(&mut self, until: Nanos, mut each: impl FnMut(Nanos, Sample)) -> u64 {
         let block = self.lines.block(self.place);
         let (count, mut missed, mut copy) = (self.count(), 0, [[0; SAMPLE]; COPIED]);
@@ -328,7 +331,7 @@ impl Reader {
             }
             fence(Ordering::Acquire);
             let now = block[own::ENDED].load(Ordering::Relaxed);
-            // One that is being written takes the oldest one's place.
+            // A sample that is being written replaces the oldest one.
             let begun = (now & !WRITING) + u64::from(now & WRITING != 0);
             let gone = begun.saturating_sub(RING as u64).saturating_sub(self.read);
             missed += gone;
@@ -345,7 +348,7 @@ impl Reader {
         missed
     }
 
-    /// How long the worker was blocked since the last time.
+    /// How long the worker was blocked since the last call.
     pub fn idled(&mut self, now: Nanos) -> Nanos {
         let blocked = self.blocked_at(now);
         let since = Nanos(blocked.saturating_sub(self.blocked));
@@ -353,12 +356,12 @@ impl Reader {
         since
     }
 
-    /// Wants this depth of the worker, as long as it has this seat.
+    /// Orders the worker to use this depth, as long as it has this registration.
     pub fn want(&self, seat: &Seat, depth: u8) {
         self.lines.block(self.place)[ORDER].store(seat.order(depth), Ordering::Release);
     }
 
-    /// The sum is read first: one that is new already comes with the news that the worker is taken.
+    /// Reads the sum first: a new sum comes together with the cleared `FREE_SINCE`.
     fn blocked_at(&self, now: Nanos) -> u64 {
         let sum = self.word(own::BLOCKED);
         match self.word(own::FREE_SINCE) {

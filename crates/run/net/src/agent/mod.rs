@@ -1,14 +1,15 @@
-//! The adaptive agent of a server, in real time (Rain §3.3): reads what its workers say of their tasks,
-//! judges them at the end of each interval, tells them their depths and the controller what it found.
+//! The adaptive agent of a server, in real time (Rain §3.3). It reads what its workers measured of their
+//! tasks, judges each worker at the end of every interval, gives the workers their depths, and reports to
+//! the controller.
 //!
-//! Workers write into a file that they share with the agent ([`Lines`]); a depth goes back the same way and
-//! holds from the worker's next step on. What concerns several servers, evening out depths and moving
-//! workers, the controller decides on all agents' reports. While it cannot be reached, the agent goes on
-//! alone.
+//! Workers write into a file that they share with the agent ([`Lines`]). Depths go back the same way and
+//! hold from the worker's next step on. The controller decides about several servers, that is evening out
+//! depths and moving workers, from all agents' reports. If the controller cannot be reached, the agent
+//! continues alone.
 //!
-//! The agent has a thread that sleeps most of the time: samples are taken from what workers noted of each
-//! task, not by looking every [`AgentSettings::sample_every`]. Intervals of all agents end together, at
-//! multiples of their length since 1970, unless it is said otherwise.
+//! The agent's thread sleeps most of the time: it computes samples from what workers wrote about each task,
+//! instead of looking every [`AgentSettings::sample_every`]. Intervals of all agents end together, at
+//! multiples of their length since 1970, unless an option says otherwise.
 
 mod desk;
 mod lines;
@@ -26,21 +27,21 @@ pub use said::lines as judgement_lines;
 pub use slowdowns::Slowdowns;
 pub use thread::{RunningAgent, start_agent};
 
-/// How a server's agent is set up.
+/// The settings of a server's agent.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
-    /// Who hears what it found.
+    /// The controller that gets the reports.
     pub controller: Remote,
     pub server: String,
-    /// Where its workers write.
+    /// The file into which the workers write.
     pub lines: Lines,
-    /// Its settings; times dilated already.
+    /// The settings of the state machine, with dilated times.
     pub settings: AgentSettings,
-    /// When its first interval begins, if that is not to be at a multiple of its length.
+    /// When the first interval begins; `None` for a multiple of its length.
     pub begins: Option<Nanos>,
 }
 
-/// Settings whose times are so many times as long.
+/// The settings with all times multiplied by `factor`.
 pub fn dilated(settings: AgentSettings, factor: u32) -> AgentSettings {
     let factor = u64::from(factor.max(1));
     AgentSettings {

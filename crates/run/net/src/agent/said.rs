@@ -1,4 +1,4 @@
-//! An interval as a message, and as lines for people.
+//! Turns an interval into a message, and into lines of text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use sluice_wire::{SliceId, WorkerId};
 use super::AgentOptions;
 use super::desk::Interval;
 
-/// Workers that a line names one by one.
+/// How many workers a line names one by one.
 const NAMED_MAX: usize = 8;
 
-/// A whole worker, in the unit of idle shares.
+/// A whole worker, in the unit of idle shares (thousandths).
 const WORKER_MILLI: u32 = 1_000;
 
 /// The interval as a message.
@@ -52,7 +52,7 @@ pub fn depth_of(worker: WorkerId, depth: u8) -> v1::WorkerDepth {
     v1::WorkerDepth { worker: worker.0.into(), depth: depth.into() }
 }
 
-/// What other servers' workers of a slice did.
+/// The message about what other servers' workers of a slice did.
 pub fn others_of(others: &SliceOthers) -> v1::SliceOthers {
     let SliceOthers { slice, workers, heard, tasks } = *others;
     v1::SliceOthers { slice: slice.0.into(), workers, heard, tasks }
@@ -80,7 +80,7 @@ fn judgement(decision: &Decision) -> v1::Judgement {
     }
 }
 
-/// What the controller's step needs of an interval: each slice and each worker once.
+/// The tallies of an interval, for the controller's step. An error if a slice or a worker appears twice.
 pub fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malformed> {
     let tallies: Vec<SliceTally> = interval.slices.iter().map(tally).collect::<Result<_, _>>()?;
     let (mut slices, mut workers) = (BTreeSet::new(), BTreeSet::new());
@@ -95,7 +95,7 @@ pub fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malforme
     Ok(tallies)
 }
 
-/// The workers that an interval tells of, by their numbers.
+/// The indices of the workers in an interval.
 pub fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
     let of_slice = |slice: &v1::SliceInterval| {
         let depths = slice.workers.iter().map(|depth| depth.worker);
@@ -104,7 +104,8 @@ pub fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
     interval.slices.iter().flat_map(of_slice)
 }
 
-/// What a host may say of workers: which are its own, and no more than they can be overloaded or idle.
+/// Limits a host's report to its own workers, and counts of overloaded and idle workers to how many these
+/// are.
 pub fn hold_to(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
     for tally in tallies {
         tally.depths.retain(|(worker, _)| is_own(*worker));
@@ -124,18 +125,18 @@ fn tally(slice: &v1::SliceInterval) -> Result<SliceTally, Malformed> {
     })
 }
 
-/// What other servers' workers did, as it was sent.
+/// Reads what other servers' workers did from its message.
 pub(super) fn others(of: v1::SliceOthers) -> Result<SliceOthers, Malformed> {
     let v1::SliceOthers { slice, workers, heard, tasks } = of;
     Ok(SliceOthers { slice: SliceId(number("others.slice", slice)?), workers, heard, tasks })
 }
 
-/// A worker's depth as it was sent.
+/// Reads a worker's depth from its message.
 pub fn worker_depth(of: v1::WorkerDepth) -> Result<(WorkerId, u8), Malformed> {
     Ok((WorkerId(number("workers.worker", of.worker)?), number("workers.depth", of.depth)?))
 }
 
-/// An interval's judgements as lines, one for all workers of a slice that are judged alike.
+/// An interval's decisions as lines of text; workers of a slice with the same decision share a line.
 pub fn lines(interval: &v1::AgentInterval, slice_name: impl Fn(u32) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     for slice in &interval.slices {

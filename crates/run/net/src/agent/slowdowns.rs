@@ -1,9 +1,8 @@
-//! How many tasks had which slowdown: counts that can be added up over servers, with a resolution of one in
-//! 32.
+//! A histogram of slowdowns that can be added up over servers, with a resolution of one in 32.
 
-/// Values of one size that are told apart, in powers of two.
+/// The binary logarithm of the number of buckets in each power of two.
 const RESOLUTION_BITS: u32 = 5;
-/// Up to here each value has a bucket.
+/// Up to this value each value has a bucket of its own.
 const SMALL: u32 = (1 << (RESOLUTION_BITS + 1)) - 1;
 const BUCKETS: usize = ((32 - RESOLUTION_BITS as usize) << RESOLUTION_BITS) + (1 << RESOLUTION_BITS);
 
@@ -34,13 +33,13 @@ impl Slowdowns {
         self.tasks
     }
 
-    /// The slowdowns that occurred, each with its tasks.
+    /// The slowdowns that occurred, each with its number of tasks.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(|(bucket, count)| (at_least(bucket), *count))
     }
 
-    /// The 99th percentile in thousandths; 0 if there are none.
+    /// The 99th percentile in thousandths; 0 if there are no tasks.
     pub fn p99_milli(&self) -> u32 {
         let mut left = self.tasks / 100;
         for (bucket, count) in self.counts.iter().enumerate().rev().filter(|(_, count)| **count > 0) {
@@ -60,8 +59,8 @@ impl Slowdowns {
 }
 
 const fn bucket(milli: u32) -> usize {
-    // Small ones have buckets of their own. With their bits all set none is zero, which a count of leading
-    // zeros would have to look for.
+    // Small values have buckets of their own. Setting all their bits also avoids zero, which would need a
+    // branch to count leading zeros.
     let bits = u32::BITS - (milli | SMALL).leading_zeros();
     let shift = bits - (RESOLUTION_BITS + 1);
     ((shift << RESOLUTION_BITS) + (milli >> shift)) as usize

@@ -1,4 +1,4 @@
-//! The agent's own thread: looks at the lines a few times an interval, and reports.
+//! The agent's thread: it reads the lines several times in an interval, and reports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,13 +20,14 @@ use crate::NetError;
 use crate::clock::Clock;
 use crate::sys;
 
-/// How many looks an interval has: workers that end a task each sample must not fill their rings between two.
+/// How often an interval's lines are read: a worker that ends a task with each sample must not fill its
+/// ring in between.
 const LOOKS: u64 = 8;
 const LOOK_MIN: Nanos = Nanos::from_millis(1);
-/// How long a report may take, at least.
+/// The shortest time limit of a report.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// An agent at work; it ends when this is dropped.
+/// A running agent; dropping it stops the agent.
 #[derive(Debug)]
 pub struct RunningAgent {
     over: Arc<StopSignal>,
@@ -42,7 +43,8 @@ struct StopSignal {
 /// Starts an agent on a thread of its own.
 ///
 /// # Errors
-/// [`NetError::Agent`] if a setting is out of its range, [`NetError::Thread`].
+/// [`NetError::Agent`] if a setting is out of its range, [`NetError::Thread`] if the system has no thread
+/// left.
 pub fn start_agent(options: AgentOptions) -> Result<RunningAgent, NetError> {
     options.settings.check()?;
     let failed = |why| NetError::Thread { name: "agent", why };
@@ -80,17 +82,17 @@ impl Drop for RunningAgent {
     }
 }
 
-/// What a report is answered with.
+/// The controller's answer to a report.
 type ReportAnswer = Result<ReportReply, String>;
 
 struct ReportReply {
-    /// The interval of the report ended then.
+    /// When the reported interval ended.
     ended: Nanos,
     depths: Vec<(WorkerId, u8)>,
     others: Vec<SliceOthers>,
 }
 
-/// The desk, and the line to the controller.
+/// The agent's driver, and its connection to the controller.
 struct AgentLoop {
     options: AgentOptions,
     clock: Clock,
@@ -130,20 +132,21 @@ impl AgentLoop {
                 let ago = now.since(interval.ended);
                 let message = said::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
                 self.report(interval.ended, message);
-                // What ended after that belongs to the next one.
+                // Tasks that ended later belong to the next interval.
                 desk.look(now);
             }
         }
     }
 
-    /// The last multiple of the interval's length, or as it was asked for.
+    /// The start of the first interval: the last multiple of its length, or as the options say.
     fn begins(&self) -> Nanos {
         let (now, wall) = (self.clock.now(), sys::realtime());
         let into = wall % self.options.settings.interval.0;
         self.options.begins.unwrap_or(Nanos(now.0.saturating_sub(into)))
     }
 
-    /// One report at a time: what comes while the controller does not answer is not reported.
+    /// Sends one report at a time. An interval that ends while the controller does not answer is not
+    /// reported.
     fn report(&mut self, ended: Nanos, interval: v1::AgentInterval) {
         if self.is_reporting {
             return;
@@ -160,7 +163,7 @@ impl AgentLoop {
                 Ok(Err(status)) => Err(reason(&status)),
                 Err(_) => Err(format!("no answer within {patience:?}")),
             };
-            // Nobody hears it when the agent has ended.
+            // The agent may have ended.
             answers.send(answer).await.ok();
         });
     }

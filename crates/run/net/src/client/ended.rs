@@ -1,4 +1,4 @@
-//! How a task's one outcome reaches whoever submitted it.
+//! How a task's outcome reaches its submitter.
 
 use std::fmt;
 use std::future::Future;
@@ -16,38 +16,39 @@ pub use sluice_host::client::{RefusedWhy, UnknownWhy};
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The task, if it was ever sent.
+    /// The task's name, if it was sent.
     pub task: Option<TaskId>,
     /// How many attempts were sent.
     pub attempts: u16,
-    /// When it ended, on the clock of [`crate::clock::Clock`]: a reply's arrival as the kernel stamped it.
+    /// When the task ended, on the clock of [`crate::clock::Clock`]. For a reply, the kernel's timestamp of
+    /// its arrival.
     pub at: Nanos,
     /// What came of it.
     pub outcome: Outcome,
 }
 
-/// What came of a task: exactly one of three.
+/// The outcome of a task: exactly one of three.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A worker ran it and answered.
+    /// A worker ran the task and answered.
     Reply(Answer),
-    /// No attempt can have run.
+    /// The task did not run: no attempt can have run.
     Refused(RefusedWhy),
-    /// It may have run.
+    /// The task may have run.
     Unknown(UnknownWhy),
 }
 
 /// A worker's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What the service wrote, or said of its failure.
+    /// The service's answer, or its error text.
     pub bytes: Vec<u8>,
     /// Whether the service failed or panicked.
     pub failed: bool,
     pub worker: WorkerId,
-    /// Time in the switch's queue.
+    /// How long the task waited in the switch's queue.
     pub switch_wait: Nanos,
-    /// Time from arrival at the worker to the start of service.
+    /// How long the task waited at the worker before its service began.
     pub worker_wait: Nanos,
     /// Service time.
     pub service: Nanos,
@@ -67,7 +68,7 @@ impl Answer {
 }
 
 impl Outcome {
-    /// The library's outcome of a state machine's; `bytes` are the reply's, if it is one.
+    /// Converts the state machine's outcome; `bytes` are the bytes of the reply, if there is one.
     pub(super) fn new(outcome: &host::Outcome, bytes: &[u8]) -> Self {
         match outcome {
             host::Outcome::Reply(reply) => Self::Reply(Answer::new(reply, bytes)),
@@ -76,7 +77,7 @@ impl Outcome {
         }
     }
 
-    /// A successful reply's bytes.
+    /// The reply's bytes; `None` unless the service succeeded.
     pub fn done(&self) -> Option<&[u8]> {
         match self {
             Self::Reply(answer) if !answer.failed => Some(&answer.bytes),
@@ -98,16 +99,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A task that was submitted. Wait for it as a thread ([`Pending::wait`]) or as a future.
+/// A submitted task. Wait for its outcome in a thread ([`Pending::wait`]) or as a future.
 ///
-/// Dropping it does not take the task back.
+/// Dropping this value does not cancel the task.
 #[derive(Debug)]
 #[must_use = "the outcome is lost otherwise"]
 pub struct Pending(oneshot::Receiver<Ended>);
 
 impl Pending {
-    /// Blocks until the task ends; that is at its deadline at the latest. Not for use inside an async
-    /// runtime.
+    /// Blocks until the task ends, which is at its deadline at the latest. Must not be called inside an
+    /// async runtime.
     pub fn wait(self) -> Ended {
         self.0.blocking_recv().unwrap_or_else(|_| never_sent())
     }
@@ -121,10 +122,10 @@ impl Future for Pending {
     }
 }
 
-/// What a callback is.
+/// A function that is called with the outcome.
 pub(super) type Callback = Box<dyn FnOnce(Ended) + Send>;
 
-/// Tells a submitter the outcome of one task, exactly once: a completion that is dropped tells that too.
+/// Reports the outcome of one task to its submitter, exactly once. Dropping it reports an outcome too.
 pub(super) struct Completion {
     to: Option<To>,
     sent: bool,
@@ -145,7 +146,7 @@ impl Completion {
         Self { to: Some(To::Callback(callback)), sent: false }
     }
 
-    /// From now on the task may run.
+    /// Notes that the task was sent, so it may run from now on.
     pub(super) const fn sent(&mut self) {
         self.sent = true;
     }
@@ -156,7 +157,7 @@ impl Completion {
 
     fn say(&mut self, ended: Ended) {
         match self.to.take() {
-            // Whoever dropped the `Pending` does not want to know.
+            // The submitter may have dropped the `Pending`.
             Some(To::Pending(sender)) => drop(sender.send(ended)),
             Some(To::Callback(callback)) => call(callback, ended),
             None => {}
@@ -164,7 +165,7 @@ impl Completion {
     }
 }
 
-/// A callback that panics must not take the packet thread along.
+/// Calls a callback; its panic must not end the packet thread.
 fn call(callback: Callback, ended: Ended) {
     if catch_unwind(AssertUnwindSafe(|| callback(ended))).is_err() {
         tracing::error!("a task's callback panicked");

@@ -22,11 +22,11 @@ use crate::parts::parts;
 use crate::payloads::{Payloads, received};
 use crate::udp::{Outbox, Socket, Wait};
 
-/// How often tasks that wait to be sent are looked through for deadlines that passed.
+/// How often waiting tasks are searched for passed deadlines.
 const EXPIRE_EVERY: Nanos = Nanos::from_millis(20);
-/// How often the controller is told the oldest outstanding task.
+/// How often the controller is told the oldest outstanding sequence number.
 const FLOOR_EVERY: Nanos = Nanos::from_millis(50);
-/// How long a client that ends waits for the controller to let it go.
+/// How long a client that ends waits for the controller to end its registration.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// The thread's state.
@@ -46,9 +46,9 @@ pub(super) struct Engine {
     expire_at: Nanos,
     actions: Vec<Action>,
     effects: Effects,
-    /// The labels that the rack knows, in the order of their bits.
+    /// The rack's labels, in the order of their bits.
     labels: Vec<String>,
-    /// Switches that it was registered with before.
+    /// Switches of earlier registrations.
     behind: Vec<Endpoint>,
     closing: bool,
     aborted: bool,
@@ -57,15 +57,15 @@ pub(super) struct Engine {
 #[derive(Default)]
 struct Lane {
     tasks: VecDeque<Task>,
-    /// Nothing has changed since its first task was pushed back.
+    /// Whether the lane's first task was refused and nothing has changed since.
     stuck: bool,
 }
 
-/// What the engine is made of.
+/// The parts of the engine.
 pub(super) struct Parts {
     pub(super) socket: Socket,
     pub(super) settings: ClientSettings,
-    /// As many bytes of a task as go in one packet.
+    /// How many bytes of a task fit into one packet.
     pub(super) first_max: usize,
     pub(super) registrar: ClientRegistrar,
     pub(super) hello: ClientHello,
@@ -98,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// Works until it is closed, or the socket fails.
+    /// Runs until the client is closed or the socket fails.
     pub(super) fn run(mut self) -> Result<ClientReport, NetError> {
         let worked = self.work();
         self.shared.room.close();
@@ -202,10 +202,11 @@ impl Engine {
         }
     }
 
-    /// Says how registration goes: to whoever waits for it, else to the log, once.
+    /// Reports the state of the registration to the thread that waits for it; later, to the log, without
+    /// repetitions.
     fn tell(&mut self, joining: Joining) {
         match (&self.joining, joining) {
-            // Whoever gave up waiting drops the client, which ends this thread.
+            // A thread that gives up waiting drops the client, which ends this thread.
             (Some(waiter), joining) => drop(waiter.send(joining)),
             (None, Joining::Joined) => self.said.clear(),
             (None, Joining::Waiting(why)) => {
@@ -214,7 +215,7 @@ impl Engine {
                     self.said = why;
                 }
             }
-            // The registrar's own thread has said so, and asks again.
+            // The registrar's thread logs the refusal and asks again.
             (None, Joining::Refused(_)) => {}
         }
     }
@@ -233,7 +234,8 @@ impl Engine {
         }
     }
 
-    /// Sends what the state machine takes, lane by lane, and ends what waited past its deadline.
+    /// Sends the waiting tasks that the state machine accepts, lane by lane, and ends those whose deadline
+    /// has passed.
     fn send_waiting(&mut self) {
         if self.waiting == 0 {
             return;
@@ -258,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// Gives a task to the state machine, or back.
+    /// Hands a task to the state machine; returns it if it was not accepted.
     fn submit(&mut self, now: Nanos, mut task: Task) -> Option<Task> {
         let Some(payload) = self.effects.payloads.keep_first(&task.bytes, self.effects.first_bytes()) else {
             return Some(task);
@@ -289,7 +291,7 @@ impl Engine {
     fn expire(&mut self, now: Nanos) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let before = lane.tasks.len();
-            // A completion that is dropped unsent says just that.
+            // Dropping an unsent completion reports that the task was never sent.
             lane.tasks.retain(|task| task.deadline > now);
             let gone = before - lane.tasks.len();
             self.waiting -= gone;
@@ -302,7 +304,7 @@ impl Engine {
         self.effects.close(self.client.switch(), self.socket.outbox());
     }
 
-    /// The same, where more may follow that leaves in the same packet.
+    /// Carries out actions after which more may leave in the same packet.
     fn perform_first(&mut self, at: Nanos, bytes: &[u8]) {
         self.effects.bundle.allow(self.client.jobs());
         let to = self.client.switch();
@@ -331,7 +333,8 @@ impl Engine {
         }
     }
 
-    /// Looking for the oldest task takes time in proportion to their number: not each time round.
+    /// Tells the controller the oldest outstanding sequence number. The search for it takes time in
+    /// proportion to the tasks, so it does not run in each round.
     fn tell_floor(&mut self, now: Nanos) {
         if now >= self.floor_at {
             self.floor_at = now + FLOOR_EVERY;
@@ -356,19 +359,19 @@ impl Lane {
     }
 }
 
-/// What the state machine's actions do to the world.
+/// Carries out the state machine's actions.
 struct Effects {
     payloads: Payloads,
-    /// As many bytes of a task as go in one packet.
+    /// How many bytes of a task fit into one packet.
     first_max: usize,
-    /// As many as the rack lets a task's first packet bring.
+    /// How many bytes of a task the rack allows in its first packet.
     first_granted: usize,
-    /// Where this client is, for those who send it bytes.
+    /// This client's address, for workers that send it bytes.
     at: Endpoint,
     completions: Completions,
     /// The bytes of replies that come in parts.
     replies: HashMap<Handle, Vec<u8>>,
-    /// Replies whose bytes have all come, and whether they are right.
+    /// Replies whose bytes have all come, and whether they match the descriptor.
     checked: Vec<(TaskId, bool)>,
     unreadable: u64,
     renew: bool,
@@ -394,19 +397,19 @@ impl Effects {
         }
     }
 
-    /// As many bytes of a task as its first packet brings: it must be large if there are more.
+    /// How many bytes of a task its first packet brings; a task with more is a large one.
     fn first_bytes(&self) -> usize {
         self.first_max.min(self.first_granted.max(INLINE_BYTES + 1))
     }
 
-    /// What was put together so far leaves.
+    /// Sends the tasks that were bundled so far.
     fn close(&mut self, switch: Option<Endpoint>, outbox: &mut Outbox) {
         if let (Some(packet), Some(switch)) = (self.bundle.close(), switch) {
             outbox.send_with(switch, |out| encode(&packet, &[], out).unwrap_or(0));
         }
     }
 
-    /// Does all of `actions`. `bytes` are those of the reply or part that caused them, which arrived at `at`.
+    /// Carries out `actions`. `bytes` are those of the reply or part that caused them; it arrived at `at`.
     fn perform(
         &mut self,
         actions: &mut Vec<Action>,
@@ -490,8 +493,7 @@ impl Effects {
     }
 }
 
-/// The bytes that a packet brings; `None` if they are not those that it describes, as far as it describes
-/// them.
+/// The bytes in a packet; `None` if they contradict the packet's descriptor.
 fn bytes<'a>(packet: &'a Packet, body: &'a [u8]) -> Option<&'a [u8]> {
     match packet {
         Packet::Reply(reply) if reply.payload.has_more() => Some(body),

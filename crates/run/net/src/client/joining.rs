@@ -1,25 +1,25 @@
-//! How a client's registration goes, told to whoever waits for the first.
+//! The progress of a client's first registration.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::NetError;
 
-/// What is new of it.
+/// A change of that progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// It is registered.
     Joined,
-    /// Not yet, and why.
+    /// Not registered yet, and why.
     Waiting(String),
-    /// It never will be, and why.
+    /// Refused, and why.
     Refused(String),
 }
 
 /// Waits until the client is registered with this controller.
 ///
 /// # Errors
-/// [`NetError::NotRegistered`] when that takes longer than `patience`, [`NetError::Refused`].
+/// [`NetError::NotRegistered`] if it takes longer than `patience`; [`NetError::Refused`].
 pub fn wait_until_joined(
     joining: &Receiver<Joining>,
     controller: &str,

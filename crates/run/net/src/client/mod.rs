@@ -1,8 +1,8 @@
 //! The client library: `connect`, `submit`, and each task ends in exactly one of three outcomes.
 //!
-//! A [`Client`] owns a thread that does nothing but move its packets; any number of threads and async tasks
-//! may submit through one client. When the switch or the client's share of a slice is full, `submit` waits:
-//! that is how the application is pushed back. No async runtime is needed, and any may be used.
+//! A [`Client`] owns a thread that only handles packets; any number of threads and async tasks may submit
+//! through one client. If the switch or the client's share of a slice is full, `submit` waits: this is how
+//! an application is pushed back. The library needs no async runtime, and works with any.
 
 mod ended;
 mod engine;
@@ -49,44 +49,43 @@ use sluice_rpc::Remote;
 use sluice_rpc::registrar::{ClientRegistrar, Controllers};
 use submit_gate::{GateAnswer, lane};
 
-/// How a client is set up. [`ClientOptions::new`] gives the defaults.
+/// The settings of a client. [`ClientOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Where the controller is.
+    /// The address of the controller.
     pub controller: Remote,
-    /// The client's name: unique among those that live.
+    /// The client's name: unique among running clients.
     pub name: String,
-    /// The address by which switch and workers reach this client; port 0 lets the kernel choose.
+    /// The address at which switch and workers reach this client; port 0 lets the kernel choose.
     pub listen: SocketAddr,
     /// How long to wait for the first registration.
     pub patience: Duration,
-    /// Whether a task may be tried again. Without, its first REJECT is final, and so is silence: for work
-    /// that must not run twice.
+    /// Whether a task may be retried. If not, the first REJECT or timeout is final: for work that must not
+    /// run twice.
     pub retry: bool,
-    /// Times of the network, multiplied: for dilated runs.
+    /// A factor for all network times, for dilated runs.
     pub dilation: u32,
-    /// The longest packet that is taken, in bytes of UDP payload: what the rack's links pass. What is sent is
-    /// as short as the rack says.
+    /// The longest packet that is received, in bytes of UDP payload: what the rack's links can carry. The
+    /// rack limits the packets that are sent.
     pub datagram_max: usize,
     /// How the packet thread waits.
     pub waiting: Waiting,
-    /// The core of the packet thread.
+    /// The core to which the packet thread is pinned.
     pub pin: Option<usize>,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     pub faults: FaultPlan,
 }
 
 impl ClientOptions {
-    /// A client on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a
-    /// URL).
+    /// A client on this machine with a unique name. `controller` is `HOST:PORT` or a URL.
     ///
     /// # Errors
-    /// [`NetError::Rpc`] if that is no address.
+    /// [`NetError::Rpc`] if `controller` is not an address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }
 
-    /// The same, for a controller that may need TLS.
+    /// As [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote) -> Self {
         Self {
             name: controller.own_name("client"),
@@ -102,10 +101,10 @@ impl ClientOptions {
         }
     }
 
-    /// The client's socket, and what it says of itself to the controller: for a driver of one's own.
+    /// The client's socket, and its description for the controller: for callers with a driver of their own.
     ///
     /// # Errors
-    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    /// The socket's errors, and [`NetError::Unreachable`] for an address to which no one could send.
     pub fn open(&self) -> Result<(Socket, ClientHello), NetError> {
         let options = SocketOptions {
             datagram_max: self.datagram_max,
@@ -125,7 +124,7 @@ impl ClientOptions {
     }
 }
 
-/// How long a task may take when its submitter does not say, in a rack of this dilation.
+/// The time from submission to deadline if the submitter states none, in a rack with this dilation.
 pub fn deadline_default(dilation: u32) -> Duration {
     Duration::from_nanos(ClientSettings::dilated(dilation.into()).deadline_default.0)
 }
@@ -133,12 +132,12 @@ pub fn deadline_default(dilation: u32) -> Duration {
 /// Why a task was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The share or the switch is full: hold back, and try again later or wait in a blocking submit.
+    /// The share or the switch is full: hold back, and try again later or use a blocking submit.
     #[error(
         "there is no room for another task of this type now: try again after an outcome, or wait with `submit`"
     )]
     Busy,
-    /// No task may be so long: send less.
+    /// The task is longer than any task may be: send less.
     #[error(
         "a task of {bytes} bytes is longer than the {most} that one may have: send less, or in several tasks"
     )]
@@ -159,16 +158,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// Registers with the controller and waits until that is done.
+    /// Registers with the controller, and waits for the registration.
     ///
     /// # Errors
-    /// [`NetError::NotRegistered`] after [`ClientOptions::patience`], [`NetError::Refused`] when the controller
-    /// will not have this client, and what the socket says.
+    /// [`NetError::NotRegistered`] after [`ClientOptions::patience`], [`NetError::Refused`] if the
+    /// controller refuses this client, and the socket's errors.
     pub fn connect(options: &ClientOptions) -> Result<Self, NetError> {
         Self::connect_at(options, options.controller.clone().into())
     }
 
-    /// The same, where these controllers stand for the options' one.
+    /// Registers with these controllers instead of the one in the options.
     fn connect_at(options: &ClientOptions, controllers: Controllers) -> Result<Self, NetError> {
         let home = controllers.here().url().to_owned();
         let (socket, hello) = options.open()?;
@@ -226,7 +225,7 @@ impl Client {
         self.offer(spec, bytes, deadline, |_| Ok(()), Completion::pending)
     }
 
-    /// As [`Client::submit`], but says [`SubmitError::Busy`] instead of waiting.
+    /// As [`Client::submit`], but returns [`SubmitError::Busy`] instead of waiting.
     pub fn try_submit(
         &self,
         spec: impl Into<TaskSpec>,
@@ -236,8 +235,8 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), Completion::pending)
     }
 
-    /// Submits a task whose outcome goes to `callback`, on the packet thread: it must be brief and must not
-    /// wait for anything. Blocks while there is no room; called from a callback, it says
+    /// Submits a task whose outcome goes to `callback`. The callback runs on the packet thread, so it must
+    /// be brief and must not block. This call blocks while there is no room; inside a callback it returns
     /// [`SubmitError::Busy`] instead.
     pub fn submit_with(
         &self,
@@ -250,8 +249,8 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
     }
 
-    /// As [`Client::submit_with`], but says [`SubmitError::Busy`] instead of waiting. The callback is then
-    /// dropped.
+    /// As [`Client::submit_with`], but returns [`SubmitError::Busy`] instead of waiting. The callback is
+    /// then dropped.
     pub fn try_submit_with(
         &self,
         spec: impl Into<TaskSpec>,
@@ -263,30 +262,30 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), completion)
     }
 
-    /// How many workers serve a type where this client is registered, as far as it has heard.
+    /// How many workers serve a type at the switch where this client is registered, as last reported.
     fn workers_of(&self, task_type: TaskType) -> u32 {
         self.shared.weights.of(task_type)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     ///
     /// # Errors
-    /// [`SubmitError::Closed`] when the packet thread has ended.
+    /// [`SubmitError::Closed`] if the packet thread has ended.
     pub fn report(&self) -> Result<ClientReport, SubmitError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         self.command(Command::Report(sender));
         receiver.blocking_recv().map_err(|_| SubmitError::Closed)
     }
 
-    /// What people call types, as far as the rack's plan says so.
+    /// The names of task types in the rack's plan.
     pub fn type_names(&self) -> Vec<(TaskType, String)> {
         self.shared.type_names()
     }
 
-    /// Takes no more tasks, waits until each has its outcome, and leaves the controller.
+    /// Accepts no more tasks, waits until each has its outcome, and ends the registration.
     ///
     /// # Errors
-    /// What ended the packet thread early, if anything did.
+    /// The error that ended the packet thread early, if any.
     pub fn close(mut self) -> Result<ClientReport, NetError> {
         self.shared.room.close();
         self.command(Command::Close);
@@ -331,8 +330,8 @@ impl Client {
         block_on(here, poll_fn(|context| self.poll_place(task_type, context)))
     }
 
-    /// Hands a task to the packet thread, once it is no longer than it may be and `place` has found room for
-    /// it. Who is to be told of its end is asked then: a completion that is dropped tells, too.
+    /// Hands a task to the packet thread, after checking its length and reserving room with `place`. The
+    /// completion is created only then, since dropping one would report an outcome.
     fn offer<T>(
         &self,
         spec: TaskSpec,
@@ -364,7 +363,7 @@ impl Drop for Client {
         if self.thread.is_some() {
             self.shared.room.close();
             self.command(Command::Abort);
-            // Nobody is left to hear how the thread ended.
+            // The error of the thread is ignored: no caller is left to report it to.
             self.join().ok();
         }
     }
@@ -379,7 +378,7 @@ impl fmt::Debug for Client {
 fn start(pin: Option<usize>, parts: Parts) -> Result<JoinHandle<Result<ClientReport, NetError>>, NetError> {
     let (pinned, is_pinned) = mpsc::channel();
     let work = move || {
-        // The starter waits for this message; the thread ends with it if the core is not to be had.
+        // The starting thread waits for this message. If the thread could not be pinned, it ends.
         let answer = pin.map_or(Ok(()), pin_thread);
         let failed = answer.is_err();
         pinned.send(answer).ok();
@@ -395,7 +394,7 @@ fn start(pin: Option<usize>, parts: Parts) -> Result<JoinHandle<Result<ClientRep
     }
 }
 
-/// Runs a future on this thread, which sleeps in between.
+/// Runs a future on this thread, which sleeps while the future waits.
 fn block_on<T>(here: Thread, future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {

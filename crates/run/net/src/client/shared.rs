@@ -1,4 +1,4 @@
-//! What goes between the application's threads and the packet thread.
+//! State shared by the application's threads and the packet thread.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -13,16 +13,16 @@ use super::task_spec::TaskSpec;
 use super::weights::SpineWeights;
 use crate::udp::{SocketCounts, Waker};
 
-/// What both sides see.
+/// State that both sides see.
 pub(super) struct ClientShared {
     pub(super) commands: SegQueue<Command>,
     pub(super) room: SubmitGate,
     pub(super) waker: Waker,
     /// How many workers serve each type.
     pub(super) weights: SpineWeights,
-    /// What people call types, as the controller says.
+    /// The names of task types, as the controller reported them.
     type_names: Mutex<Vec<(TaskType, String)>>,
-    /// The packet thread has looked for commands for the last time.
+    /// Whether the packet thread has read its last command.
     pub(super) over: AtomicBool,
 }
 
@@ -38,23 +38,23 @@ impl ClientShared {
         }
     }
 
-    /// People call types so, as the controller says.
+    /// Stores the names of task types that the controller reported.
     pub(super) fn name_types(&self, names: Vec<(TaskType, String)>) {
         *self.type_names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// What people call types.
+    /// The names of task types.
     pub(super) fn type_names(&self) -> Vec<(TaskType, String)> {
         self.type_names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Drops the commands that nobody will take: their tasks were never sent, and say so.
+    /// Drops commands that will not be read: their tasks end as never sent.
     pub(super) fn drain(&self) {
         while self.commands.pop().is_some() {}
     }
 }
 
-/// What the application's threads ask of the packet thread.
+/// A request of the application's threads to the packet thread.
 pub(super) enum Command {
     Task(Task),
     Report(tokio::sync::oneshot::Sender<ClientReport>),
@@ -64,7 +64,7 @@ pub(super) enum Command {
     Abort,
 }
 
-/// A task that holds a place in its lane.
+/// A task that has a place in its lane.
 pub(super) struct Task {
     pub(super) spec: TaskSpec,
     pub(super) bytes: Vec<u8>,
@@ -73,7 +73,7 @@ pub(super) struct Task {
     pub(super) completion: Completion,
 }
 
-/// What a client counted.
+/// A client's counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientReport {
     /// Tasks, attempts and outcomes.
@@ -82,7 +82,7 @@ pub struct ClientReport {
     pub outstanding: usize,
     /// Tasks that wait to be sent.
     pub waiting: usize,
-    /// Packets that could not be read, or whose payload was not the one they described.
+    /// Packets that could not be parsed, or whose payload did not match its descriptor.
     pub unreadable: u64,
     pub socket: SocketCounts,
 }

@@ -1,9 +1,10 @@
-//! A client of several spines (Horus §3.2): a registration at each, and each task goes to one that is drawn
-//! by the workers that serve its type below it.
+//! A client of several spines (Horus §3.2). It has a registration at each spine. Each task goes to a
+//! randomly drawn spine, weighted by how many workers below the spine serve the task's type.
 //!
-//! A task is tried again where it was let in, for there a try is let in once. While a spine is gone, its
-//! registration moves to another one after a lease, and its outstanding tasks with it: under the names that
-//! they have, so that a worker that ran one answers its next try. Until then it is drawn as before.
+//! A task is retried at the spine that accepted it, since only that spine can recognise the retry. If a
+//! spine is gone, its registration moves to another spine after a lease, and its outstanding tasks with it.
+//! The tasks keep their names, so a worker that ran one answers its retry. Until then the lost spine is
+//! drawn as before.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +31,8 @@ impl From<Client> for SpineClients {
 }
 
 impl SpineClients {
-    /// Registers with each of these controllers, under the name that `options` give and the spine's number.
-    /// Their draws follow from `seed`. With one controller that is its client, under its own name.
+    /// Registers with each of these controllers, under the name in `options` followed by the spine's
+    /// number. `seed` seeds the draws. With a single controller the client uses its plain name.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -50,7 +51,7 @@ impl SpineClients {
         Self { clients, dice: Mutex::new(ChaCha8Rng::seed_from_u64(seed)) }
     }
 
-    /// The client through which the next task of a type goes.
+    /// Draws the client for the next task of a type.
     pub fn draw(&self, task_type: TaskType) -> &Client {
         if let [only] = &self.clients[..] {
             return only;
@@ -61,21 +62,21 @@ impl SpineClients {
         &self.clients[drawn(weights, word)]
     }
 
-    /// What people call types, as far as the plan says so: spines have one plan.
+    /// The names of task types in the plan; all spines have the same plan.
     pub fn type_names(&self) -> Vec<(TaskType, String)> {
         self.clients.first().map(Client::type_names).unwrap_or_default()
     }
 
-    /// Closes all of them, and says what they counted.
+    /// Closes all clients, and returns their counters.
     ///
     /// # Errors
-    /// What ended a packet thread early, if anything did.
+    /// The error that ended a packet thread early, if any.
     pub fn close(self) -> Result<Vec<ClientReport>, NetError> {
         self.clients.into_iter().map(Client::close).collect()
     }
 }
 
-/// Which of these a random word draws, each as often as it weighs; any if none weighs anything.
+/// Which of the weights a random word draws, in proportion to them; any one if all are zero.
 fn drawn(mut weights: impl ExactSizeIterator<Item = u64> + Clone, word: u64) -> usize {
     let all: u64 = weights.clone().sum();
     if all == 0 {

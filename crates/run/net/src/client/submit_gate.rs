@@ -1,10 +1,10 @@
-//! How the application is pushed back: each task type has a lane with room for so many tasks that wait to be
+//! Pushes the application back: each task type has a lane with room for a number of tasks that wait to be
 //! sent.
 //!
-//! A task takes a place in its lane when it is submitted and gives it back when the packet thread sends it.
-//! Whoever finds the lane full registers and sleeps; the packet thread wakes all of them once half of the
-//! lane is free, and pays nothing while nobody sleeps. A slice that is full thereby never holds up tasks for
-//! another.
+//! A task takes a place in its lane when it is submitted, and frees it when the packet thread sends the
+//! task. A submitter that finds the lane full registers and sleeps. The packet thread wakes all sleepers
+//! once half of the lane is free; without sleepers this costs nothing. So a full slice never holds up tasks
+//! for another slice.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::task::Waker;
@@ -12,9 +12,9 @@ use std::task::Waker;
 use crossbeam_queue::SegQueue;
 use sluice_wire::TaskType;
 
-/// Lanes; types that are equal modulo this share one.
+/// The number of lanes; types that are equal modulo this number share one.
 pub(super) const LANES: usize = 64;
-/// Tasks that may wait in one lane.
+/// How many tasks may wait in one lane.
 const LANE_TASKS: usize = 256;
 
 /// The lane of a type.
@@ -22,7 +22,7 @@ pub(super) const fn lane(task_type: TaskType) -> usize {
     task_type.0 as usize % LANES
 }
 
-/// Who may submit now, shared by the application's threads and the packet thread.
+/// The lanes, shared by the application's threads and the packet thread.
 #[derive(Debug)]
 pub(super) struct SubmitGate {
     lanes: [Lane; LANES],
@@ -35,14 +35,14 @@ struct Lane {
     sleepers: SegQueue<Waker>,
 }
 
-/// The answer to a wish for a place.
+/// The answer to a request for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateAnswer {
-    /// It is the caller's, to be given back by [`SubmitGate::give`].
+    /// The caller has a place, and must free it with [`SubmitGate::give`].
     Taken,
-    /// There is none now.
+    /// The lane is full now.
     Full,
-    /// There will be none any more.
+    /// The client is closed, so there will be no place.
     Closed,
 }
 
@@ -51,7 +51,7 @@ impl SubmitGate {
         Self { lanes: std::array::from_fn(|_| Lane::default()), closed: AtomicBool::new(false) }
     }
 
-    /// Takes a place, if there is one.
+    /// Takes a place if there is one.
     pub(super) fn take(&self, lane: usize) -> GateAnswer {
         if self.is_closed() {
             return GateAnswer::Closed;
@@ -61,20 +61,19 @@ impl SubmitGate {
         if taken.is_ok() { GateAnswer::Taken } else { GateAnswer::Full }
     }
 
-    /// Takes a place, or has `waker` called when it is worth trying again.
+    /// Takes a place, or registers `waker`, which is called when a new attempt may succeed.
     pub(super) fn take_or_sleep(&self, lane: usize, waker: &Waker) -> GateAnswer {
         match self.take(lane) {
             GateAnswer::Full => {}
             answer => return answer,
         }
         self.lanes[lane].sleepers.push(waker.clone());
-        // Either this look sees the place that was just given back, or whoever gives it back sees the
-        // sleeper.
+        // Either this check sees a place that was just freed, or the thread that freed it sees the sleeper.
         fence(Ordering::SeqCst);
         self.take(lane)
     }
 
-    /// Gives a place back.
+    /// Frees a place.
     pub(super) fn give(&self, lane: usize) {
         let lane = &self.lanes[lane];
         let waiting = lane.waiting.fetch_sub(1, Ordering::AcqRel) - 1;
@@ -84,7 +83,7 @@ impl SubmitGate {
         }
     }
 
-    /// Refuses everyone from now on.
+    /// Refuses all requests from now on.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! What is wanted of a rack.
+//! What an application asks of a rack: a task's type, urgency and labels.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,32 +7,31 @@ use sluice_host::client::Urgency;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
-/// What is wanted: a task of this type, how soon, and of which workers. A type alone says nothing of the
-/// other two.
+/// A task's type, its urgency, and the labels that it needs. A type alone implies no urgency and no labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSpec {
-    /// What kind of work it is.
+    /// The type of the task, which selects its slice.
     pub of: TaskType,
-    /// How soon it should run, where the rack has classes of tasks.
+    /// The task's urgency, for racks with priority classes.
     pub urgency: Urgency,
-    /// What its worker must have beside what its type needs; what it should have, where the slice's labels
-    /// are wishes.
+    /// Labels that the worker must have in addition to those of the type. If the slice treats labels as
+    /// wishes, it should have them.
     pub needs: Needs,
 }
 
 impl TaskSpec {
-    /// A task that is expected to be so much work.
+    /// A task with this expected service time.
     pub fn sized(of: TaskType, work: Duration) -> Self {
         let work = Nanos(u64::try_from(work.as_nanos()).unwrap_or(u64::MAX));
         Self { urgency: Urgency::Work(work), ..of.into() }
     }
 
-    /// A task of this class; 0 goes first.
+    /// A task of this class; class 0 goes first.
     pub fn of_class(of: TaskType, class: u8) -> Self {
         Self { urgency: Urgency::Priority(class), ..of.into() }
     }
 
-    /// The same, for workers that have these labels only.
+    /// The same task for workers with these labels only.
     #[must_use]
     pub fn needing(self, needs: &Needs) -> Self {
         Self { needs: needs.clone(), ..self }
@@ -45,20 +44,20 @@ impl From<TaskType> for TaskSpec {
     }
 }
 
-/// Labels that a worker must have, by their names in the rack's plan. Made once and cloned for each task,
-/// which costs no allocation.
+/// Labels that a worker must have, by their names in the rack's plan. Created once and cloned for each
+/// task, which does not allocate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs(Option<Arc<[String]>>);
 
 impl Needs {
-    /// These labels, such as `gpu`. Whether the rack knows them shows when a task is sent: one that it does
-    /// not know refuses the task at once, as [`UnknownLabel`](sluice_host::client::RefusedWhy::UnknownLabel).
+    /// These labels, such as `gpu`. They are checked when a task is sent: a label that the rack does not
+    /// know refuses the task at once, as [`UnknownLabel`](sluice_host::client::RefusedWhy::UnknownLabel).
     pub fn of(labels: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let labels: Arc<[String]> = labels.into_iter().map(Into::into).collect();
         Self((!labels.is_empty()).then_some(labels))
     }
 
-    /// Their bits among the labels that a rack knows; `None` if it does not know all of them.
+    /// The labels' bits in a rack's list of labels; `None` if one of them is not in it.
     pub(super) fn among(&self, known: &[String]) -> Option<Labels> {
         let bit = |label| known.iter().position(|name| name == label).map(|place| Labels(1 << place));
         let mut each = self.0.iter().flat_map(|labels| labels.iter());

@@ -1,17 +1,17 @@
-//! How many workers serve each type where a client is registered: what it draws spines by.
+//! How many workers serve each type at a client's spine: the weights by which spines are drawn.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use sluice_wire::{SliceId, TaskType};
 
-/// Workers by type, as the controller said with the last renewal.
+/// Workers by type, as reported with the last renewal.
 #[derive(Debug, Default)]
 pub(super) struct SpineWeights(RwLock<BTreeMap<TaskType, u32>>);
 
 impl SpineWeights {
-    /// So many workers serve each slice, and so each of its types. A type that is not named any more is
-    /// served by nobody.
+    /// Stores how many workers serve each slice, and thereby each of its types. A type that is missing has
+    /// no workers.
     pub(super) fn weigh(&self, types: &[(TaskType, SliceId)], workers: &[(SliceId, u32)]) {
         let serving = |of| workers.iter().find(|(slice, _)| *slice == of).map_or(0, |(_, count)| *count);
         let weights = types.iter().map(|(task_type, slice)| (*task_type, serving(*slice))).collect();
@@ -19,7 +19,7 @@ impl SpineWeights {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = weights;
     }
 
-    /// How many serve a type.
+    /// How many workers serve a type.
     pub(super) fn of(&self, task_type: TaskType) -> u32 {
         let weights = self.0.read().unwrap_or_else(PoisonError::into_inner);
         weights.get(&task_type).copied().unwrap_or_default()
@@ -35,7 +35,7 @@ mod tests {
         weights.weigh(&types, &[(SliceId(0), workers[0]), (SliceId(1), workers[1])]);
     }
 
-    /// Types that share a lane of the client share no weight.
+    /// Types that share a lane of the client have separate weights.
     #[test]
     fn each_type_weighs_what_serves_it_whatever_other_types_there_are() {
         let weights = SpineWeights::default();

@@ -8,7 +8,7 @@ use sluice_rpc::{ClientTls, Remote};
 use crate::NetError;
 use crate::client::{ClientOptions, SpineClients};
 
-/// Where a controller is, if nobody says otherwise.
+/// The controller's default address.
 pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 
 /// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it
@@ -27,7 +27,7 @@ impl ControllerArgs {
     /// The controller that these flags name.
     ///
     /// # Errors
-    /// [`NetError::Rpc`] for an address that is none, and for a file that does not hold what it should.
+    /// [`NetError::Rpc`] for an invalid address, and for a file that does not contain a certificate or key.
     pub fn remote(&self) -> Result<Remote, NetError> {
         self.tls.remote(&self.controller)
     }
@@ -48,7 +48,7 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// The client that these flags ask for; of the first spine, if they name several.
+    /// The options of the client that these flags describe; if they name several spines, of the first one.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`].
@@ -56,8 +56,8 @@ impl ClientArgs {
         Ok(self.options_at(self.controllers()?.swap_remove(0)))
     }
 
-    /// Registers the client that these flags ask for with the controller, or with those of several spines
-    /// (`--controller A,B`). Which of them tasks go to is drawn from `seed`.
+    /// Registers the client with its controller, or with the controllers of several spines (`--controller
+    /// A,B`). `seed` seeds the draw of a spine for each task.
     ///
     /// # Errors
     /// As [`ControllerArgs::remote`] and [`Client::connect`](crate::Client::connect).
@@ -90,8 +90,7 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// The services at these addresses, which have commas between them, called as these flags say: one at
-    /// least.
+    /// The services at these addresses, which are separated by commas; there must be at least one.
     ///
     /// # Errors
     /// As [`TlsArgs::remote`].
@@ -99,10 +98,10 @@ impl TlsArgs {
         addresses.split(',').map(|address| self.remote(address)).collect()
     }
 
-    /// The service at `address`, called as these flags say.
+    /// The service at `address`, with the certificates that these flags name.
     ///
     /// # Errors
-    /// [`NetError::Rpc`] for an address that is none, and for a file that does not hold what it should.
+    /// [`NetError::Rpc`] for an invalid address, and for a file that does not contain a certificate or key.
     pub fn remote(&self, address: &str) -> Result<Remote, NetError> {
         let identity = match self.identity.as_deref() {
             Some([certificate, key]) => Some((certificate.as_path(), key.as_path())),

@@ -1,5 +1,5 @@
-//! What a server received and sent, as a file for tshark: frames as the kernel makes them, whose Ethernet
-//! addresses are not known here and are zero.
+//! Writes what a server received and sent to a file for tshark. Frames are as the kernel builds them,
+//! except that the Ethernet addresses, which are not known here, are zero.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,7 +11,7 @@ use sluice_wire::roce::{Link, Path, encode_frame, frame_len};
 
 use crate::NetError;
 
-/// A capture that grows.
+/// A capture file that is being written.
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Makes the file, or empties it.
+    /// Creates the file, or empties it.
     ///
     /// # Errors
     /// [`NetError::Capture`] if it cannot be written.
@@ -31,7 +31,7 @@ impl Capture {
         Ok(Self { path: path.to_owned(), file, frame: Vec::new() })
     }
 
-    /// Hands what was added to the kernel, so that it outlives this process.
+    /// Passes the buffered frames to the kernel, so that they outlive this process.
     ///
     /// # Errors
     /// [`NetError::Capture`] if it cannot be written.
@@ -39,13 +39,13 @@ impl Capture {
         self.file.flush().map_err(|why| NetError::Capture { path: self.path.clone(), why })
     }
 
-    /// Adds a datagram, seen at this time since 1970.
+    /// Adds a datagram that was seen `at` this time since 1970.
     ///
     /// # Errors
     /// [`NetError::Capture`] if it cannot be written.
     pub fn record(&mut self, at: Nanos, path: &Path, datagram: &[u8]) -> Result<(), NetError> {
         self.frame.resize(frame_len(path, datagram.len()), 0);
-        // What was a datagram fits a frame.
+        // A datagram always fits into a frame.
         let Ok(length) = encode_frame(&Link::default(), path, datagram, &mut self.frame) else {
             return Ok(());
         };

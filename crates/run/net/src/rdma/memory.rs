@@ -1,10 +1,10 @@
-//! Memory that a server's process and its workers' share: a file that each of them maps.
+//! Memory shared by a server's process and its workers: a file that each of them maps.
 //!
-//! One process writes while others read. All access is by atomic words, so that a reader finds each word old
-//! or new, never half of each; whether words belong together is told by ids and checksums in what was
-//! written. Maps of the kernel's programs are reached in the same way ([`SharedMemory::of_map`]). The file
-//! keeps its length for as long as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state
-//! folder on tmpfs), or the kernel writes it to disk now and then.
+//! One process writes while others read. All access is by atomic words, so a reader finds each word old or
+//! new, never a mixture. Ids and checksums in the data tell whether words belong together. Maps of programs
+//! in the kernel are accessed in the same way ([`SharedMemory::of_map`]). The file keeps its length as long
+//! as it is mapped. Put it into a folder in memory (`/dev/shm`, or a state folder on tmpfs); otherwise the
+//! kernel writes it to disk from time to time.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,17 +24,17 @@ pub struct SharedMemory {
     bytes: usize,
 }
 
-// SAFETY: what `start` points to is atomic words, mapped until the drop.
+// SAFETY: `start` points to atomic words that stay mapped until the drop.
 unsafe impl Send for SharedMemory {}
 // SAFETY: as above; all access goes through shared references to the atomic words.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// Makes the file, of zeros and of whole words, and maps it. One that was there is replaced: who has it
-    /// mapped keeps the old one.
+    /// Creates the file from zeros, in whole words, and maps it. An existing file is replaced; processes
+    /// that mapped it keep the old one.
     ///
     /// # Errors
-    /// [`NetError::Memory`] if the file cannot be made, or there is no memory to map.
+    /// [`NetError::Memory`] if the file cannot be created or mapped.
     pub fn create(path: &Path, bytes: usize) -> Result<Self, NetError> {
         let unusable = |doing, why| NetError::Memory { path: path.to_owned(), doing, why };
         match std::fs::remove_file(path) {
@@ -48,18 +48,19 @@ impl SharedMemory {
         Self::map(file.as_fd(), bytes).map_err(|why| unusable("map it", why))
     }
 
-    /// Maps the values of an array that programs in the kernel change meanwhile.
+    /// Maps the values of an array map, which programs in the kernel change concurrently.
     ///
     /// # Errors
-    /// The kernel's reason, such as a length that is not the map's.
+    /// The kernel's reason, such as a length that differs from the map's.
     pub fn of_map(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         Self::map(map, bytes.next_multiple_of(WORD))
     }
 
-    /// Maps a file that another process made.
+    /// Maps a file that another process created.
     ///
     /// # Errors
-    /// [`NetError::Memory`] if it is not there, not of whole words, or there is no memory to map.
+    /// [`NetError::Memory`] if the file does not exist, does not consist of whole words, or cannot be
+    /// mapped.
     pub fn open(path: &Path) -> Result<Self, NetError> {
         let unusable = |doing, why| NetError::Memory { path: path.to_owned(), doing, why };
         let file = OpenOptions::new().read(true).write(true).open(path);
@@ -72,7 +73,7 @@ impl SharedMemory {
 
     fn map(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: the kernel chooses the place, so that no mapping of ours is replaced; `file` is open.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced; `file` is open.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -81,15 +82,15 @@ impl SharedMemory {
         Ok(Self { start, bytes })
     }
 
-    /// How long it is, in bytes: whole words.
+    /// The length in bytes, a multiple of the word size.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Puts `bytes` at `offset`. One process at a time may write.
+    /// Copies `bytes` to `offset`. Only one process may write at a time.
     ///
     /// # Panics
-    /// If they do not fit.
+    /// If the bytes do not fit.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let words = self.words_of(offset, bytes.len());
         let within = offset % WORD;
@@ -110,10 +111,10 @@ impl SharedMemory {
         }
     }
 
-    /// Copies what lies at `offset`, as much as `out` holds.
+    /// Fills `out` with the bytes at `offset`.
     ///
     /// # Panics
-    /// If there is less.
+    /// If there are not enough bytes.
     pub fn read(&self, offset: usize, mut out: &mut [u8]) {
         let mut within = offset % WORD;
         for word in self.words_of(offset, out.len()) {
@@ -125,7 +126,7 @@ impl SharedMemory {
         }
     }
 
-    /// All of it, word by word, for those who need an order between words.
+    /// All words, for callers that need a memory order between words.
     pub fn words(&self) -> &[AtomicU64] {
         self.words_of(0, self.bytes)
     }
@@ -134,8 +135,8 @@ impl SharedMemory {
     fn words_of(&self, offset: usize, bytes: usize) -> &[AtomicU64] {
         let end = offset.checked_add(bytes).filter(|end| *end <= self.bytes);
         let end = end.unwrap_or_else(|| panic!("{bytes} bytes at {offset} of {}", self.bytes));
-        // SAFETY: `start` is mapped for `bytes` bytes, which are whole words, until the drop, and aligned to
-        // a page; every value is a valid word. Others change them through atomic words only.
+        // SAFETY: `start` is mapped for `bytes` bytes, which are whole words, until the drop, and is
+        // page-aligned; every value is a valid word. Other processes change the words only atomically.
         let words = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / WORD) };
         if bytes == 0 { &[] } else { &words[offset / WORD..end.div_ceil(WORD)] }
     }
@@ -143,13 +144,13 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nobody can reach it any more.
+        // SAFETY: this value owns the mapping, and no reference to it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// Makes the file so long, with room for all of it: to write to a mapped page for which there is none ends
-/// the process.
+/// Sets the file's length and reserves its memory: a write to a mapped page without memory would end the
+/// process.
 fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // SAFETY: a call without pointers; `file` is open.

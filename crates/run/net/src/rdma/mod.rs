@@ -1,8 +1,8 @@
-//! A server's end of RDMA: takes writes from a socket, checks them, and puts them into memory that its
+//! A server's end of RDMA: it takes writes from a socket, checks them, and copies them into memory that its
 //! workers share (Rain §3.2.2).
 //!
-//! The socket is a plain one: unconnected and with DF set, so that the kernel writes the identification 0
-//! that [`Path`] takes for granted. An answer goes back to the port that its write came from.
+//! The socket is a plain one: unconnected and with DF set, so that the kernel writes the IP identification
+//! 0 that [`Path`] assumes. An answer goes back to the port that its write came from.
 
 mod capture;
 #[allow(unsafe_code, reason = "memory that several processes map")]
@@ -29,22 +29,23 @@ use crate::NetError;
 use crate::sys::realtime;
 use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker};
 
-/// One server: its socket, its queue pairs, and the memory that may be written.
+/// A server: its socket, its queue pairs, and the memory that may be written.
 pub struct Receiver {
     socket: Socket,
     endpoint: Endpoint,
     regions: Vec<(RegionId, Arc<SharedMemory>)>,
-    /// The last datagram's: most come from one switch.
+    /// The path of the last datagram, as a cache: most come from one switch.
     path: Option<Path>,
     capture: Option<Capture>,
     failed: bool,
 }
 
 impl Receiver {
-    /// Listens at an address that the switch can send to.
+    /// Binds an address to which the switch can send.
     ///
     /// # Errors
-    /// [`NetError::Unreachable`] for the unspecified address, whose iCRC nobody could know; else as [`Socket::bind`].
+    /// [`NetError::Unreachable`] for the unspecified address, since a sender could not compute its iCRC;
+    /// otherwise as [`Socket::bind`].
     pub fn bind(at: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
         if at.ip().is_unspecified() {
             return Err(NetError::Unreachable { at });
@@ -67,15 +68,16 @@ impl Receiver {
         self.socket.local()
     }
 
-    /// Ends its wait from another thread.
+    /// A waker that ends the receiver's wait from another thread.
     pub fn waker(&self) -> Waker {
         self.socket.waker()
     }
 
-    /// Lets writers that show the key into all of `memory`, whose first byte they call `address`.
+    /// Registers all of `memory`: writers that show the key may write into it. They know its first byte as
+    /// `address`.
     ///
     /// # Errors
-    /// [`NetError::Region`] if the key is taken or the addresses run out.
+    /// [`NetError::Region`] if the key is taken or the address range overflows.
     pub fn register(
         &mut self,
         rkey: Rkey,
@@ -87,7 +89,7 @@ impl Receiver {
         Ok(region)
     }
 
-    /// Lets nobody into the region any more.
+    /// Removes a region.
     pub fn deregister(&mut self, region: RegionId) {
         self.endpoint.deregister(region);
         self.regions.retain(|(known, _)| *known != region);
@@ -99,30 +101,31 @@ impl Receiver {
         self.failed = false;
     }
 
-    /// Forgets a queue pair.
+    /// Removes a queue pair.
     pub fn disconnect(&mut self, number: Qpn) {
         self.endpoint.disconnect(number);
     }
 
-    /// Writes what comes and what goes into a capture from now on.
+    /// Writes all received and sent packets to a capture file from now on.
     pub fn capture(&mut self, capture: Option<Capture>) {
         self.capture = capture;
     }
 
-    /// Whether a pair went into its error state since the last was connected.
+    /// Whether a pair went into its error state since one was last connected.
     pub fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// What has come so far, and what was refused.
+    /// Counters of accepted and refused packets.
     pub fn counts(&self) -> &RdmaCounts {
         self.endpoint.counts()
     }
 
-    /// Takes a batch, and says how many datagrams it had. Their bytes lie in the memory on return.
+    /// Receives a batch. Returns how many datagrams it had; their bytes are in the memory on return.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel refuses to receive, [`NetError::Capture`] when the capture cannot grow.
+    /// [`NetError::Socket`] if the kernel refuses to receive, [`NetError::Capture`] if the capture file
+    /// cannot be written.
     pub fn step(&mut self, wait: Wait) -> Result<usize, NetError> {
         let taken = self.socket.receive(wait)?;
         let local = self.socket.local().into();

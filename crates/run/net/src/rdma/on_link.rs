@@ -1,5 +1,5 @@
-//! What kernels put on a link, held to what the iCRC takes for granted: over the loopback, and between two
-//! networks that a veth joins.
+//! Checks the headers that the kernel puts on a link against those that the iCRC assumes: over the
+//! loopback, and between two namespaces joined by a veth pair.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -45,7 +45,7 @@ fn the_loopback_has_the_headers_that_the_checksum_was_made_for() {
 
 #[test]
 fn a_veth_has_the_headers_that_the_checksum_was_made_for() {
-    // Threads of their own, since each leaves this machine's network for good.
+    // On threads of their own, since each thread leaves this machine's network for good.
     let veth = thread::spawn(|| {
         let Ok((switch, server)) = two_networks() else {
             eprintln!("not run: making networks takes a privilege, and `ip`");
@@ -79,7 +79,8 @@ fn on_a_link_exactly_the_gaps_of_held_frames_were_made_as_long_as_the_threshold(
     sent.join().expect("they are");
 }
 
-/// The kernel begins to stamp frames some time after it was asked to, and goes on while this is kept.
+/// A tap, once the kernel stamps frames. It starts to do so some time after the request, and continues as
+/// long as a tap is open.
 fn once_frames_are_stamped() -> LinkTap {
     let mut tap = LinkTap::open().expect("who makes networks may look at them");
     let socket = UdpSocket::bind("10.71.0.1:0").expect("a new network's ports are free");
@@ -95,9 +96,9 @@ fn once_frames_are_stamped() -> LinkTap {
     tap
 }
 
-/// Two flows at distances of 1 to 9 ms before a pacer that holds about what is above 8.8 ms, once it learnt
-/// half of the gaps. What is said here holds however slow the machine is: a frame passes while the kernel is
-/// asked to send it.
+/// Two flows with gaps of 1 to 9 ms pass a pacer that holds gaps above about 8.8 ms, once it learnt half of
+/// the gaps. The test's claims hold on a machine of any speed, since a frame passes the tap within the
+/// kernel's send call.
 fn held_gaps_are_the_thresholds(waits: WaitsBy) {
     let mut sender = WriteSender::new(&options(waits)).expect("a new network's ports are free");
     let watch = LinkWatch::start(options(waits).to).expect("who makes networks may look at them");
@@ -133,18 +134,18 @@ fn held_gaps_are_the_thresholds(waits: WaitsBy) {
     assert!(known > 0, "the kernel stamps frames");
     let totals = sender.totals();
     assert_eq!((totals.sent, left.len(), totals.pacer.holds), (2 * WRITES, 2 * WRITES as usize, held));
-    // A machine that stalls more than one gap in forty learns of its stalls, and may hold nothing.
+    // A machine that stalls in more than one of forty gaps learns its stalls as gaps, and may hold nothing.
     let stalls = totals.tail > Some(LEARNT_MOST);
     assert!(held > 0 || stalls, "some of the last gaps are above most of the first: {totals:?}");
 }
 
-/// The pause that makes a flowlet.
+/// The flowlet threshold.
 const THRESHOLD: Nanos = Nanos::from_millis(20);
-/// The longest distance between two WRITEs of a flow, and how many there are.
+/// The longest gap between two WRITEs of a flow, and how many WRITEs there are.
 const LONGEST: Nanos = Nanos::from_millis(9);
 const WRITES: u64 = 400;
-/// What is learnt at most where no frame is late: one in forty distances is above 8.88 ms, and five of the
-/// second half's above this.
+/// The largest T that is learnt if no frame is late: one in forty gaps is above 8.88 ms, and five of the
+/// second half's gaps are above this.
 const LEARNT_MOST: Nanos = Nanos::from_micros(8_900);
 
 fn options(waits: WaitsBy) -> WriteSenderOptions {
@@ -168,10 +169,11 @@ fn options(waits: WaitsBy) -> WriteSenderOptions {
     }
 }
 
-/// What two clocks may differ by over a gap, ns: the wall clock is set right by half a thousandth.
+/// How far two clocks may drift apart during a gap, in ns: the wall clock is slewed by at most half a
+/// thousandth.
 const CLOCKS_APART: u64 = 15_000;
 
-/// Times whose distances are 1 to 9 ms, as if by chance.
+/// Times with pseudo-random gaps of 1 to 9 ms.
 fn uneven(seed: u64) -> impl Iterator<Item = Nanos> {
     let distance_us = move |place: u64| 1_000 + (place * 7_919 + seed * 104_729) * 2_654_435_761 % 8_000;
     (0..WRITES).scan(Nanos(0), move |at, place| {
@@ -180,7 +182,7 @@ fn uneven(seed: u64) -> impl Iterator<Item = Nanos> {
     })
 }
 
-/// A server that takes everything, without regard to keys.
+/// A receiver that accepts all writes, whatever their key.
 fn receiver(ip: IpAddr) -> Result<Receiver, NetError> {
     let at = SocketAddr::new(ip, PORT);
     let mut receiver = Receiver::bind(at, &SocketOptions::default())?;
@@ -199,7 +201,8 @@ fn receiver(ip: IpAddr) -> Result<Receiver, NetError> {
     Ok(receiver)
 }
 
-/// Sends writes from a plain socket at `ip`; looks at them on the link, and whether the server takes them.
+/// Sends writes from a plain socket at `ip`. Checks their frames on the link, and that the server accepts
+/// them.
 fn check(mut tap: File, mut receiver: Receiver, ip: IpAddr) {
     let mut sender =
         Socket::bind(SocketAddr::new(ip, 0), &SocketOptions::default()).expect("the address is there");
@@ -223,7 +226,7 @@ fn check(mut tap: File, mut receiver: Receiver, ip: IpAddr) {
     assert_eq!(receiver.counts().placed, 3, "what the kernel says of the sender is what the link showed");
 }
 
-/// The networks of a switch (10.71.0.1, `fd71::1`) and of a server (…2), and a veth between them.
+/// The namespaces of a switch (10.71.0.1, `fd71::1`) and of a server (…2), joined by a veth pair.
 fn two_networks() -> io::Result<(File, File)> {
     let here = || File::open("/proc/thread-self/ns/net");
     leave_network()?;
@@ -249,8 +252,9 @@ fn two_networks() -> io::Result<(File, File)> {
     Ok((switch, server))
 }
 
-/// A new link drops what is sent until the kernel found the time to start it, and a second may pass until the
-/// next question for a neighbour; what waits for the answer meanwhile is dropped, too, once it is too much.
+/// Waits until a new link carries packets. At first the kernel drops packets until it has started the link.
+/// Then a neighbour solicitation may take a second, and the kernel also drops packets if too many wait for
+/// it.
 fn wait_until_it_carries(switch: &File, server: &File) -> io::Result<()> {
     enter_network(server.as_fd())?;
     let there = UdpSocket::bind((SERVER, PORT))?;

@@ -1,4 +1,4 @@
-//! When WRITEs really left: what their link shows, with the kernel's stamps.
+//! Watches when WRITEs really leave, by the kernel's timestamps of frames on their link.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,21 +13,22 @@ use sluice_wire::roce::{Frame, Psn, View};
 use crate::NetError;
 use crate::udp::LinkTap;
 
-/// How often frames are taken; the kernel keeps 64 MiB of them meanwhile.
+/// How often frames are read; meanwhile the kernel buffers 64 MiB of them.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A WRITE on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteSeen {
-    /// The port that it came from.
+    /// The source port.
     pub port: u16,
-    /// Its place in its flow.
+    /// The sequence number in its flow.
     pub psn: Psn,
-    /// When, in ns since 1970; nothing, if the kernel did not stamp it.
+    /// The time in ns since 1970; `None` if the kernel did not stamp the frame.
     pub at: Option<u64>,
 }
 
-/// A thread that looks at all WRITEs to one receiver, on all links of its starter's network.
+/// A thread that watches all WRITEs to one receiver, on all links of the network namespace in which it was
+/// started.
 #[derive(Debug)]
 pub struct LinkWatch {
     stop: Arc<AtomicBool>,
@@ -35,10 +36,10 @@ pub struct LinkWatch {
 }
 
 impl LinkWatch {
-    /// Looks from now on.
+    /// Starts to watch.
     ///
     /// # Errors
-    /// [`NetError::NoTap`] without the privilege, [`NetError::Thread`] if there is no thread to be had.
+    /// [`NetError::NoTap`] without the privilege, [`NetError::Thread`] if the system has no thread left.
     pub fn start(to: SocketAddr) -> Result<Self, NetError> {
         let tap = LinkTap::open().map_err(|why| NetError::NoTap { why })?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -48,10 +49,10 @@ impl LinkWatch {
         Ok(Self { stop, thread: thread.map_err(|why| NetError::Thread { name: "link", why })? })
     }
 
-    /// Ends, and gives what was seen, in the order of the link. Over the loopback each WRITE is seen twice.
+    /// Stops, and returns the WRITEs in the order of the link. On the loopback each WRITE is seen twice.
     ///
     /// # Errors
-    /// [`NetError::NoTap`] if the kernel had no more to show.
+    /// [`NetError::NoTap`] if the kernel failed to deliver frames.
     pub fn end(self) -> Result<Vec<WriteSeen>, NetError> {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
@@ -71,7 +72,7 @@ fn look(mut tap: LinkTap, to: Endpoint, stop: &AtomicBool) -> io::Result<Vec<Wri
     }
 }
 
-/// The WRITE in a frame, if there is one for that receiver.
+/// The WRITE in a frame; `None` if there is none for this receiver.
 fn write_in(frame: &[u8], to: Endpoint, at: Option<u64>) -> Option<WriteSeen> {
     let frame = Frame::parse(frame).ok().filter(|frame| frame.path.to() == to)?;
     let (write, _) = View::parse(frame.transport).ok()?.write().ok()?;

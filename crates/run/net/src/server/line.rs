@@ -1,4 +1,4 @@
-//! How a server's queue pair stands, in one word that its workers read.
+//! The state of a server's queue pair, in one word that its workers read.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use crate::rdma::SharedMemory;
 const FILE: &str = "pair";
 const BYTES: usize = size_of::<u64>();
 
-/// How often the pair failed, times two, plus one while it is in its error state.
+/// The word: twice the number of failures, plus one while the pair is in its error state.
 #[derive(Debug)]
 pub struct PairLine {
     word: SharedMemory,
 }
 
 impl PairLine {
-    /// The server's end. What an earlier life left is gone on from, as its workers know it.
+    /// Opens the word for the server. The count of an earlier life continues, since workers have read it.
     ///
     /// # Errors
     /// [`NetError::Memory`] if the folder has no room.
@@ -30,27 +30,27 @@ impl PairLine {
         Ok(line)
     }
 
-    /// A worker's end.
+    /// Opens the word for a worker.
     ///
     /// # Errors
-    /// [`NetError::Memory`] if the server was never there.
+    /// [`NetError::Memory`] if no server has created it yet.
     pub fn of_worker(memory: &Path) -> Result<Self, NetError> {
         Ok(Self { word: SharedMemory::open(&memory.join(FILE))? })
     }
 
-    /// The pair went into its error state.
+    /// Notes that the pair went into its error state.
     pub fn failed(&self) {
         let word = self.read();
         self.write(word | 1);
     }
 
-    /// The pair is connected.
+    /// Notes that the pair is connected.
     pub fn ready(&self) {
         let word = self.read();
         self.write(word + word % 2);
     }
 
-    /// How often the pair failed, and whether it takes packets.
+    /// How often the pair has failed, and whether it accepts packets.
     pub fn state(&self) -> (u32, bool) {
         let word = self.read();
         (word.div_ceil(2) as u32, word.is_multiple_of(2))

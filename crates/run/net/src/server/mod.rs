@@ -1,11 +1,11 @@
 //! A server: the process that owns a machine's registered memory, into which the switch writes tasks ahead
 //! (Rain §3.2.2).
 //!
-//! One thread takes the WRITEs and deals with the controller, which says which rings the slices need. Its
-//! folder holds a file for each ring, and one that tells the workers how the queue pair stands; workers of
-//! the same machine map both. The server takes no part in running a task: when it is killed, its workers go
-//! on and ask the clients for bytes, and when it is back it finds its files and registers new numbers and
-//! keys.
+//! One thread receives WRITEs and talks to the controller, which says which rings the slices need. The
+//! server's folder contains a file for each ring, and one with the state of the queue pair; workers of the
+//! same machine map both. The server is not involved in running a task. If it is killed, its workers
+//! continue and ask the clients for bytes. When it is back, it finds its files, and registers new numbers
+//! and keys.
 //!
 //! Left out: more than one queue pair, and more than one switch.
 
@@ -36,50 +36,50 @@ use sluice_netem::FaultPlan;
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::{RegistrarEvent, ServerRegistrar};
 
-/// How long a server that ends waits for the controller to let it go.
+/// How long a server that ends waits for the controller to end its registration.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(1_000);
 
-/// How a server is set up. [`ServerOptions::new`] gives the defaults.
+/// The settings of a server. [`ServerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where the controller is.
+    /// The address of the controller.
     pub controller: Remote,
-    /// The server's name: unique among those that live.
+    /// The server's name: unique among running servers.
     pub name: String,
-    /// Where WRITEs come in: an address of the server's own, so that its port is the standard one.
+    /// The address that receives WRITEs: one of the server's own, so that it can use the standard port.
     pub listen: SocketAddr,
-    /// The folder of the memory that its workers map, best on a file system in memory.
+    /// The folder of the memory that workers map, best on a file system in memory.
     pub memory: PathBuf,
-    /// The most bytes of one WRITE.
+    /// The largest number of bytes in one WRITE.
     pub mtu: Mtu,
     /// Whether its queue pair is reliable.
     pub reliable: bool,
-    /// Whether the iCRC is computed and must hold.
+    /// Whether the iCRC is computed and must be right.
     pub icrc: bool,
-    /// Slots of each ring instead of what the slices need: a controller takes fewer only where it was told
-    /// to, for tests.
+    /// The number of slots in each ring, instead of what the slices need. For tests: a controller accepts
+    /// fewer only if told to.
     pub slots: Option<u32>,
-    /// Where what comes and goes is written as a capture.
+    /// The capture file for all received and sent packets.
     pub pcap: Option<PathBuf>,
     /// How the thread waits.
     pub waiting: Waiting,
-    /// The core of the thread.
+    /// The core to which the thread is pinned.
     pub pin: Option<usize>,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     pub faults: FaultPlan,
 }
 
 impl ServerOptions {
-    /// A server of this machine, with its memory in `memory`. The controller is at `controller` (`HOST:PORT`
-    /// or a URL).
+    /// A server of this machine, with its memory in the folder `memory`. `controller` is `HOST:PORT` or a
+    /// URL.
     ///
     /// # Errors
-    /// [`NetError::Rpc`] if that is no address.
+    /// [`NetError::Rpc`] if `controller` is not an address.
     pub fn new(controller: &str, memory: PathBuf) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?, memory))
     }
 
-    /// The same, for a controller that may need TLS.
+    /// As [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote, memory: PathBuf) -> Self {
         Self {
             name: controller.own_name("server"),
@@ -109,9 +109,9 @@ pub struct Server {
     mtu: Mtu,
     pin: Option<usize>,
     stopper: ServerStopper,
-    /// What the queue pair was connected for.
+    /// The switch's end to which the queue pair was connected.
     connected: Option<WriterEnd>,
-    /// Whether its rings were taken once.
+    /// Whether the controller has accepted the server's rings once.
     was_in: bool,
     began: Nanos,
     reconnected: u32,
@@ -125,10 +125,10 @@ pub struct ServerStopper {
 }
 
 impl ServerStopper {
-    /// Asks the server to leave and end; asked again, it ends at once.
+    /// Asks the server to leave and end; a second call ends it at once.
     pub fn stop(&self) {
         let more = |asked: u8| Some(asked.saturating_add(1));
-        // The closure always gives a value, so that the update cannot fail.
+        // The closure always returns a value, so the update cannot fail.
         self.asked.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok();
         self.waker.wake();
     }
@@ -139,10 +139,11 @@ impl ServerStopper {
 }
 
 impl Server {
-    /// Opens the socket and the memory, and begins to register.
+    /// Opens the socket and the memory, and starts to register.
     ///
     /// # Errors
-    /// What the socket and the folder say, and [`NetError::Unreachable`] for an address that nobody could send to.
+    /// Errors of the socket and the folder, and [`NetError::Unreachable`] for an address to which no one
+    /// could send.
     pub fn new(options: &ServerOptions) -> Result<Self, NetError> {
         let of_socket = SocketOptions {
             waiting: options.waiting,
@@ -187,7 +188,7 @@ impl Server {
         })
     }
 
-    /// Where WRITEs come in.
+    /// The address that receives WRITEs.
     pub fn local(&self) -> SocketAddr {
         self.receiver.local()
     }
@@ -200,8 +201,9 @@ impl Server {
     /// Serves on this thread until it is stopped.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have this server, [`NetError::Memory`] when there is no room for
-    /// its rings, [`NetError::Pin`] when the core is not to be had, and what ends the socket.
+    /// [`NetError::Refused`] if the controller refuses this server, [`NetError::Memory`] if there is no
+    /// room for its rings, [`NetError::Pin`] if the thread cannot be pinned, and the error that ends the
+    /// socket.
     pub fn run(mut self) -> Result<ServerReport, NetError> {
         if let Some(core) = self.pin {
             pin_thread(core)?;
@@ -222,7 +224,7 @@ impl Server {
                 RegistrarEvent::Refused { why } if !self.was_in => {
                     return Err(NetError::Refused { why });
                 }
-                // The registrar's own thread has said so and asks again, or it says nothing new.
+                // The registrar's thread logs these events and asks again; a wait is nothing new.
                 RegistrarEvent::Refused { .. }
                 | RegistrarEvent::Wait { .. }
                 | RegistrarEvent::Lost { .. }
@@ -232,7 +234,7 @@ impl Server {
         Ok(())
     }
 
-    /// Registers what the slices need, and connects to a switch that is new.
+    /// Creates the rings that the slices need, and connects to a switch that is new.
     fn granted(&mut self, grant: &ServerGrant) -> Result<(), NetError> {
         let to = WriterEnd {
             server: grant.server,
@@ -263,11 +265,11 @@ impl Server {
         Ok(())
     }
 
-    /// Opens a queue pair of a new number, which nothing that is still on its way was sent to.
+    /// Opens a queue pair with a new number, so that no packet that is still under way is for it.
     fn connect(&mut self, to: WriterEnd) -> Result<(), NetError> {
         let bits = crate::identity::random_bits()?;
         self.receiver.disconnect(self.hello.qpn);
-        // The numbers 0 and 1 have a meaning of their own on InfiniBand.
+        // InfiniBand reserves the numbers 0 and 1.
         self.hello.qpn = Qpn((bits as u32 >> 8).max(2));
         self.hello.first = Psn::new((bits >> 32) as u32);
         self.receiver.connect(PairSpec {
@@ -284,8 +286,8 @@ impl Server {
         Ok(())
     }
 
-    /// Connects a pair anew that went into its error state, after telling the workers, who stop their tokens
-    /// and come in anew.
+    /// Connects a pair anew that went into its error state. First tells the workers, which stop their
+    /// tokens and register anew.
     fn mend(&mut self) -> Result<(), NetError> {
         let Some(to) = self.connected.filter(|_| self.receiver.has_failed()) else { return Ok(()) };
         tracing::warn!("{}: the queue pair is in error; connecting it anew", self.hello.name);
@@ -337,23 +339,23 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What a server did, as its summary and its JSON say it.
+/// A server's summary, also as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerReport {
-    /// Which fields to expect, and their meaning.
+    /// The schema that describes the fields.
     pub schema: &'static str,
     pub name: String,
-    /// How long it ran, seconds.
+    /// How long the server ran, in seconds.
     pub ran_s: f64,
-    /// The rings that it kept last.
+    /// How many rings the server had in the end.
     pub rings: usize,
     /// Their memory, bytes.
     pub memory_bytes: u64,
-    /// WRITEs that were placed.
+    /// WRITEs whose bytes were stored.
     pub writes: u64,
     /// Their bytes.
     pub written_bytes: u64,
-    /// WRITEs that were not the next, and were taken: some were lost or overtaken.
+    /// WRITEs that were accepted although they were not the next ones: others were lost or overtaken.
     pub resynchronised: u64,
     /// How often the queue pair went into its error state and was connected anew.
     pub reconnected: u32,

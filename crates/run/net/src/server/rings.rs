@@ -11,11 +11,11 @@ use sluice_wire::{Rkey, SliceId};
 use crate::NetError;
 use crate::rdma::{Receiver, SharedMemory};
 
-/// Where writers find the first ring; each further one begins this much higher, so that a wrong address hits
-/// none.
+/// The address of the first ring for writers; each further ring starts this much higher, so that a wrong
+/// address hits no ring.
 const ADDRESS_STEP: u64 = 1 << 40;
 
-/// The file of the ring that a server keeps for a slice, in the folder of its memory.
+/// The path of a slice's ring file in the folder of a server's memory.
 pub fn ring_file(memory: &Path, slice: SliceId) -> PathBuf {
     memory.join(format!("ring-{slice}"))
 }
@@ -29,7 +29,7 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    /// None yet, in this folder, which is made.
+    /// No rings yet. Creates the folder if it does not exist.
     pub(super) fn new(memory: PathBuf, slots: Option<u32>) -> Result<Self, NetError> {
         std::fs::create_dir_all(&memory).map_err(|why| NetError::Memory {
             path: memory.clone(),
@@ -39,7 +39,7 @@ impl Rings {
         Ok(Self { memory, slots, kept: Vec::new() })
     }
 
-    /// As the controller is told of them.
+    /// The rings' descriptions for the controller.
     pub(super) fn offers(&self) -> Vec<RingOffer> {
         self.kept.iter().map(|(offer, _)| *offer).collect()
     }
@@ -49,7 +49,7 @@ impl Rings {
         self.kept.iter().map(|(RingOffer { row, .. }, _)| bytes_of(row)).sum()
     }
 
-    /// Registers the rings that are needed and not there yet; says whether there were any.
+    /// Creates and registers the rings that are needed and missing. Returns whether there were any.
     pub(super) fn fit(&mut self, needs: &[RingNeed], receiver: &mut Receiver) -> Result<bool, NetError> {
         let mut changed = false;
         for need in needs {
@@ -82,7 +82,8 @@ impl Rings {
         Ok((RingOffer { slice: need.slice, row }, region))
     }
 
-    /// The file that an earlier life left, if it is as long: its workers still have it mapped.
+    /// Opens the file that an earlier life left if it has the right length, since workers may still have it
+    /// mapped; otherwise creates one.
     fn memory_of(&self, slice: SliceId, bytes: usize) -> Result<SharedMemory, NetError> {
         let file = ring_file(&self.memory, slice);
         match SharedMemory::open(&file) {

@@ -1,4 +1,4 @@
-//! What a socket receives.
+//! The receiving half of a socket.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use sluice_wire::{Endpoint, Nanos};
 use super::ring::{BATCH, ReceiveRing};
 use crate::clock::Clock;
 
-/// Overtaken packets that a socket holds at most.
+/// How many overtaken packets a socket holds.
 pub(super) const HELD_MAX: usize = 4_096;
 
 /// A received datagram.
@@ -19,7 +19,8 @@ pub struct Datagram<'a> {
     pub from: Endpoint,
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// When it arrived: by the kernel if the socket takes stamps, else when the batch was taken.
+    /// When the datagram arrived: the kernel's stamp, or the time of the receive call if the socket takes
+    /// no stamps.
     pub received: Nanos,
 }
 
@@ -29,9 +30,9 @@ pub struct Inbox {
     ready: Vec<Ready>,
     clock: Clock,
     taken: Nanos,
-    /// Nothing that is taken came before: the socket was empty then.
+    /// Nothing in the batch can have come earlier: the socket was empty at that time.
     earliest: Nanos,
-    /// Whether the last batch took all that there was.
+    /// Whether the last batch emptied the socket.
     is_drained: bool,
     faults: Option<Faults>,
     held: DelayQueue<(Endpoint, Nanos)>,
@@ -47,7 +48,7 @@ enum Ready {
 }
 
 impl Inbox {
-    /// For datagrams of at most so many bytes, so many a system call.
+    /// An inbox for datagrams of at most `datagram_max` bytes, `batch` per system call.
     pub(super) fn new((datagram_max, batch): (usize, usize), stamps: bool, faults: &FaultPlan) -> Self {
         Self {
             ring: ReceiveRing::new(datagram_max, batch, stamps),
@@ -64,13 +65,13 @@ impl Inbox {
         }
     }
 
-    /// How many datagrams the last batch has.
+    /// The number of datagrams in the last batch.
     #[inline]
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// Whether the last batch has none.
+    /// Whether the last batch is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
@@ -79,17 +80,17 @@ impl Inbox {
     /// A datagram of the last batch.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     #[inline]
     pub fn datagram(&self, index: usize) -> Datagram<'_> {
         let (from, bytes) = self.unstamped(index);
         Datagram { from, bytes, received: self.received_at(index) }
     }
 
-    /// The same, without a look at when it arrived.
+    /// A datagram of the last batch without its arrival time.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     #[inline]
     pub fn unstamped(&self, index: usize) -> (Endpoint, &[u8]) {
         match self.ready[index] {
@@ -101,7 +102,7 @@ impl Inbox {
     /// When a datagram of the last batch arrived: [`Datagram::received`].
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is out of range.
     #[inline]
     pub fn received_at(&self, index: usize) -> Nanos {
         match self.ready[index] {
@@ -114,13 +115,13 @@ impl Inbox {
         }
     }
 
-    /// The datagrams of the last batch, one after the other.
+    /// The datagrams of the last batch, in order.
     #[inline]
     pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
         (0..self.len()).map(|index| self.datagram(index))
     }
 
-    /// Takes the next batch, without waiting.
+    /// Receives the next batch, without waiting.
     pub(super) fn take(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         self.release();
         if std::mem::take(&mut self.is_drained) {
@@ -150,13 +151,13 @@ impl Inbox {
         Ok(self.ready.len())
     }
 
-    /// Takes the next batch as if all of it came now.
+    /// Receives the next batch as if all of it arrived now.
     pub(super) fn take_at(&mut self, fd: BorrowedFd<'_>, now: Nanos) -> io::Result<usize> {
         (self.taken, self.is_drained) = (now, true);
         self.take(fd, now)
     }
 
-    /// Brings the clock up to date, at once if the batch's last stamp cannot be.
+    /// Brings the clock up to date; at once if the batch's last stamp is impossible.
     fn keep_clock(&mut self, now: Nanos, last: usize) {
         let span = (self.earliest, now);
         let step = self.clock.keep(now);
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
     use crate::sys;
 
-    /// The wall clock was set back by an hour, and nobody has compared it since.
+    /// The wall clock was set back by an hour, and has not been compared since.
     #[test]
     fn nothing_came_before_the_socket_was_empty_last_whatever_its_stamp_says() {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has free ports");

@@ -1,23 +1,22 @@
-//! How late this machine was with what it held until its time.
+//! How late this machine sent datagrams that it had held until a due time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_wire::Nanos;
 
-/// How late datagrams left that were held until their time. It is this machine's share of what a dilated run
-/// measures.
+/// The lateness of held datagrams. It is this machine's own contribution to what a dilated run measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// Datagrams that were held.
     pub datagrams: u64,
-    /// How late they were, all together.
+    /// The sum of their lateness.
     pub total: Nanos,
-    /// How late the latest was.
+    /// The largest lateness.
     pub longest: Nanos,
 }
 
 impl Lateness {
-    /// Mean lateness of a datagram, ns.
+    /// The mean lateness of a datagram, in ns.
     pub fn mean_ns(&self) -> f64 {
         self.total.0 as f64 / self.datagrams.max(1) as f64
     }
@@ -32,7 +31,7 @@ impl Lateness {
         }
     }
 
-    /// What was counted since `before`; the longest is that of all time.
+    /// The lateness since `before`; the largest value is that of all time.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -49,7 +48,7 @@ impl Lateness {
     }
 }
 
-/// A thread's lateness, for others to read.
+/// A thread's lateness, readable by other threads.
 #[derive(Debug, Default)]
 pub struct PublishedLateness {
     datagrams: AtomicU64,
@@ -65,7 +64,7 @@ impl PublishedLateness {
         self.longest_ns.store(late.longest.0, Ordering::Relaxed);
     }
 
-    /// What was put there last.
+    /// The last published value.
     pub fn load(&self) -> Lateness {
         Lateness {
             datagrams: self.datagrams.load(Ordering::Relaxed),

@@ -1,11 +1,11 @@
-//! UDP sockets in batches: one system call takes or sends up to [`BATCH`] datagrams.
+//! UDP sockets with batches: one system call receives or sends up to [`BATCH`] datagrams.
 //!
-//! A [`Socket`] belongs to one thread. It waits by spinning or in the kernel, and a [`Waker`] ends its wait
-//! from any other thread. Faults of its plan happen inside it, in both directions. Nothing is allocated per
-//! datagram.
+//! A [`Socket`] belongs to one thread. It waits by spinning or in the kernel; a [`Waker`] ends its wait
+//! from any other thread. The faults of its plan happen inside it, in both directions. No memory is
+//! allocated per datagram.
 //!
-//! Left out: GSO, which joins datagrams to one destination; a switch's go to many, and a host has one at a
-//! time.
+//! Left out: GSO, which joins datagrams for one destination. A switch's datagrams go to many destinations,
+//! and a host has only one datagram at a time.
 
 mod inbox;
 mod lateness;
@@ -38,31 +38,31 @@ use crate::sys;
 use name::Family;
 use sluice_netem::{FaultCounts, FaultPlan};
 
-/// What fits an Ethernet frame beside the IPv4 and UDP headers, in bytes.
+/// The UDP payload of an Ethernet frame beside the IPv4 and UDP headers, in bytes.
 pub const DATAGRAM_BYTES: usize = 1_472;
 
-/// Bytes asked of the kernel for each of a socket's two buffers.
+/// The size requested from the kernel for each of a socket's two buffers, in bytes.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
-/// How long an adaptive wait spins before it sleeps, on a machine with cores to spare.
+/// How long an adaptive wait spins before it sleeps, if the machine has cores to spare.
 const SPIN: Nanos = Nanos::from_micros(50);
-/// A wait shorter than this is spun in any case but [`Waiting::Block`]: a sleep would overshoot it.
+/// A shorter wait spins, except with [`Waiting::Block`]: a sleep would last longer than the wait.
 const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(20);
-/// A machine with fewer cores has none to spare for spinning.
+/// A machine with fewer cores cannot spare one for spinning.
 const CORES_TO_SPIN: usize = 4;
 
-/// How a socket is set up.
+/// The settings of a socket.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
-    /// The longest datagram taken or sent, bytes.
+    /// The longest datagram that is received or sent, in bytes.
     pub datagram_max: usize,
-    /// So many datagrams a system call at most, 1 to [`BATCH`].
+    /// The largest number of datagrams per system call, 1 to [`BATCH`].
     pub batch: usize,
     /// Whether the kernel stamps each arrival.
     pub stamps: bool,
-    /// Whether to hear of peers that have nobody listening.
+    /// Whether to report peers at which no socket listens.
     pub refusals: bool,
     pub waiting: Waiting,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     pub faults: FaultPlan,
 }
 
@@ -83,11 +83,11 @@ impl Default for SocketOptions {
 /// How a socket waits when nothing has arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// Asks again and again: shortest latency, one core busy.
+    /// Polls continuously: the lowest latency, but occupies a core.
     Spin,
     /// Sleeps in the kernel at once.
     Block,
-    /// Spins a short while if the machine has cores to spare, then sleeps.
+    /// Spins for a short time if the machine has cores to spare, then sleeps.
     #[default]
     Adaptive,
 }
@@ -103,24 +103,24 @@ pub enum Wait {
     Forever,
 }
 
-/// What a socket has done so far.
+/// Counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounts {
-    /// Datagrams taken from the kernel.
+    /// Datagrams received from the kernel.
     pub received: u64,
-    /// Datagrams given to the kernel.
+    /// Datagrams handed to the kernel.
     pub sent: u64,
     /// Datagrams that could not be sent.
     pub failed: u64,
-    /// Datagrams dropped because they were longer than the socket takes.
+    /// Datagrams dropped because they were longer than the socket accepts.
     pub oversized: u64,
-    /// Datagrams dropped because too many were held for later.
+    /// Datagrams dropped because too many others were held.
     pub overrun: u64,
-    /// Faults of arriving datagrams.
+    /// Faults injected into arriving datagrams.
     pub faults_in: FaultCounts,
-    /// Faults of leaving datagrams.
+    /// Faults injected into leaving datagrams.
     pub faults_out: FaultCounts,
-    /// How late held datagrams left.
+    /// The lateness of held datagrams.
     pub late: Lateness,
     /// Time slept.
     pub slept: Nanos,
@@ -137,19 +137,20 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens at `at`; port 0 lets the kernel choose.
+    /// Binds `at`; port 0 lets the kernel choose.
     ///
     /// # Errors
-    /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when an option is refused.
+    /// [`NetError::Bind`] if the address cannot be bound, [`NetError::Socket`] if the kernel refuses an
+    /// option.
     pub fn bind(at: SocketAddr, options: &SocketOptions) -> Result<Self, NetError> {
         let socket = UdpSocket::bind(at).map_err(|why| NetError::Bind { at, why })?;
         Self::over(socket, options)
     }
 
-    /// Over one that is bound already.
+    /// Uses a socket that is bound already.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when an option is refused.
+    /// [`NetError::Socket`] if the kernel refuses an option.
     pub fn over(socket: UdpSocket, options: &SocketOptions) -> Result<Self, NetError> {
         let local = socket.local_addr().map_err(|why| NetError::Socket { what: "getsockname", why })?;
         let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
@@ -176,12 +177,12 @@ impl Socket {
         self.waker.clone()
     }
 
-    /// Sends what is queued or due, then takes the next batch and says how many datagrams it has. Zero when
-    /// the time is over, the waker was called, or nothing of what came is left (see [`SocketCounts`]). The
-    /// batch stays until the next call.
+    /// Sends what is queued or due, then receives the next batch. Returns the number of its datagrams. Zero
+    /// if the time is over, the waker was called, or all received datagrams were dropped (see
+    /// [`SocketCounts`]). The batch stays valid until the next call.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel refuses to receive or to wait.
+    /// [`NetError::Socket`] if the kernel refuses to receive or to wait.
     pub fn receive(&mut self, wait: Wait) -> Result<usize, NetError> {
         let mut began = None;
         let received = self.inbox.received();
@@ -204,10 +205,10 @@ impl Socket {
         }
     }
 
-    /// Takes the next batch without waiting, at a time that the caller says, when all of it is said to come.
+    /// Receives the next batch without waiting. `now` is taken as the arrival time of all datagrams.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the socket stops working.
+    /// [`NetError::Socket`] if the socket fails.
     pub fn receive_at(&mut self, now: Nanos) -> Result<usize, NetError> {
         self.outbox.release(now);
         self.outbox.flush();
@@ -215,12 +216,12 @@ impl Socket {
         self.taken(taken)
     }
 
-    /// The receiving half: what the last batch brought.
+    /// The receiving half, with the last batch.
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
     }
 
-    /// Both halves at once: to send while looking at what was received.
+    /// Both halves at once, to send while reading the last batch.
     pub fn split(&mut self) -> (&Inbox, &mut Outbox) {
         (&self.inbox, &mut self.outbox)
     }
@@ -246,15 +247,15 @@ impl Socket {
         self.outbox.flush();
     }
 
-    /// Lets datagrams say when they leave ([`Outbox::send_leaving`]).
+    /// Enables departure times of datagrams ([`Outbox::send_leaving`]).
     ///
     /// # Errors
-    /// [`NetError::Socket`] from a kernel that knows no such thing.
+    /// [`NetError::Socket`] if the kernel does not support them.
     pub(crate) fn take_departure_times(&self) -> Result<(), NetError> {
         sys::take_departure_times(self.fd()).map_err(|why| NetError::Socket { what: "setsockopt", why })
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     pub fn counts(&self) -> SocketCounts {
         SocketCounts {
             received: self.inbox.received(),
@@ -269,27 +270,27 @@ impl Socket {
         }
     }
 
-    /// When something that is held has to be taken or sent, if nothing arrives before.
+    /// When a held datagram is due to be received or sent.
     pub fn next_due(&self) -> Option<Nanos> {
         [self.inbox.next_due(), self.outbox.next_due()].into_iter().flatten().min()
     }
 
-    /// Lets `waker` end its waits instead of its own, for sockets that share a thread.
+    /// Lets `waker` end this socket's waits instead of its own, for sockets that share a thread.
     pub fn share_waker(&mut self, waker: Waker) {
         self.waker = waker;
     }
 
-    /// Reads what the network said of peers, which would else make the socket look ready for ever.
+    /// Reads pending errors about peers; otherwise the socket would look ready for ever.
     pub fn take_errors(&mut self) {
         self.outbox.take_errors();
     }
 
-    /// For whoever waits for several sockets at once ([`ReadySet`]).
+    /// The file descriptor, for a thread that waits for several sockets at once ([`ReadySet`]).
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.outbox.fd()
     }
 
-    /// Datagrams that the kernel dropped because nobody took them in time.
+    /// Datagrams that the kernel dropped because the socket's buffer was full.
     pub fn kernel_drops(&self) -> u64 {
         sys::kernel_drops(self.outbox.fd())
     }
@@ -309,7 +310,7 @@ impl Socket {
         }
     }
 
-    /// Spins once, or sleeps until something may have come. Says whether the waker was called.
+    /// Spins once, or sleeps until something may have arrived. Returns whether the waker was called.
     fn idle(&mut self, now: Nanos, began: Nanos, wait: Wait) -> Result<bool, NetError> {
         let end = match wait {
             Wait::Until(end) => Some(end),
@@ -334,7 +335,7 @@ impl Socket {
     }
 }
 
-/// How long to spin before each sleep; `None`: never, not even for short waits.
+/// How long to spin before each sleep; `None` to never spin, not even for short waits.
 fn spin_of(waiting: Waiting) -> Option<Nanos> {
     match waiting {
         Waiting::Spin => Some(Nanos(u64::MAX)),
@@ -345,7 +346,7 @@ fn spin_of(waiting: Waiting) -> Option<Nanos> {
 }
 
 fn prepare(fd: BorrowedFd<'_>, family: Family, options: &SocketOptions) -> io::Result<()> {
-    // The privileged form may exceed the system's limit; without the privilege the limit is what we get.
+    // The privileged option may exceed the system's limit; without the privilege the limit applies.
     for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
     {
         sys::set_option(fd, libc::SOL_SOCKET, forced, BUFFER_BYTES)
@@ -371,7 +372,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells `socket` that what it sent to port 9 could not be delivered: ICMP type 3 with this code.
+    /// Forges an ICMP error (type 3, this code) about a datagram that `socket` sent to port 9.
     fn tell_unreachable(socket: &Socket, code: u8) -> io::Result<()> {
         let home = Ipv4Addr::LOCALHOST.octets();
         let mut message = vec![3, code, 0, 0, 0, 0, 0, 0];

@@ -1,4 +1,4 @@
-//! Socket addresses as the kernel's calls take them.
+//! Socket addresses in the kernel's layout.
 
 use sluice_wire::Endpoint;
 
@@ -22,7 +22,7 @@ impl Name {
     pub(super) const EMPTY: Self = Self([0; V6_BYTES as usize]);
     pub(super) const BYTES: u32 = V6_BYTES;
 
-    /// Writes `to` and says how long that is; `None` when a socket of this family cannot reach it.
+    /// Writes `to` and returns its length; `None` if a socket of this family cannot reach it.
     #[inline]
     pub(super) fn set(&mut self, to: Endpoint, family: Family) -> Option<u32> {
         let bytes = &mut self.0;
@@ -42,7 +42,7 @@ impl Name {
         }
     }
 
-    /// The address that the kernel wrote; zero for a family that is none of ours.
+    /// The address that the kernel wrote; zero for another address family.
     #[inline]
     pub(super) fn get(&self) -> Endpoint {
         let bytes = &self.0;

@@ -1,4 +1,4 @@
-//! What a socket sends.
+//! The sending half of a socket.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::name::Family;
 use super::ring::{SendRing, next_error};
 use crate::sys;
 
-/// Peers whose refusal is remembered until somebody asks.
+/// How many refusing peers are remembered until they are asked for.
 const REFUSED_MAX: usize = 64;
-/// How often one datagram is tried when the kernel reports older errors in its place.
+/// How often a datagram is tried if the kernel reports errors of older datagrams instead.
 const TRIES_MAX: usize = 4;
 
-/// The sending half of a socket: datagrams queued until the next flush.
+/// The sending half of a socket: datagrams are queued until the next flush.
 pub struct Outbox {
     fd: Arc<OwnedFd>,
     family: Family,
@@ -33,7 +33,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// For datagrams of at most so many bytes, so many a system call.
+    /// An outbox for datagrams of at most `datagram_max` bytes, `batch` per system call.
     pub(super) fn new(
         fd: Arc<OwnedFd>,
         family: Family,
@@ -54,7 +54,7 @@ impl Outbox {
         }
     }
 
-    /// Queues a datagram that `write` writes; it says how many bytes it wrote, and 0 to send nothing.
+    /// Queues a datagram that `write` writes. `write` returns its length; 0 sends nothing.
     #[inline]
     pub fn send_with(&mut self, to: Endpoint, write: impl FnOnce(&mut [u8]) -> usize) {
         if self.ring.is_full() {
@@ -71,7 +71,7 @@ impl Outbox {
         }
     }
 
-    /// Queues a copy of `bytes`, or nothing if they are longer than a datagram of this socket may be.
+    /// Queues a copy of `bytes`, or nothing if they are longer than this socket's datagrams may be.
     pub fn send(&mut self, to: Endpoint, bytes: &[u8]) {
         self.send_with(to, |out| {
             let Some(out) = out.get_mut(..bytes.len()) else { return 0 };
@@ -80,8 +80,8 @@ impl Outbox {
         });
     }
 
-    /// As [`Outbox::send_with`], but the datagram leaves at `due`: for testbed delays. It goes with the first
-    /// flush or receive from then on.
+    /// As [`Outbox::send_with`], but the datagram leaves at `due`, for testbed delays: it goes with the
+    /// first flush or receive after that time.
     pub fn send_at(&mut self, due: Nanos, to: Endpoint, write: impl FnOnce(&mut [u8]) -> usize) {
         if self.ring.is_full() {
             self.flush();
@@ -95,8 +95,8 @@ impl Outbox {
         }
     }
 
-    /// Queues a datagram that goes to the kernel with the next flush, and leaves its fair queue at `leaves`;
-    /// without faults. The socket has to take departure times.
+    /// Queues a datagram for the next flush; the kernel's fair queue sends it at `leaves`. Injects no
+    /// faults. The socket must support departure times.
     pub(crate) fn send_leaving(
         &mut self,
         leaves: Nanos,
@@ -119,7 +119,8 @@ impl Outbox {
         while !self.ring.is_empty() {
             let Err(why) = self.ring.send(self.fd.as_fd()) else { break };
             tries += 1;
-            // With an error of an older datagram pending, the kernel reports it instead of sending this one.
+            // If an error of an older datagram is pending, the kernel reports it instead of sending this
+            // one.
             let older = sys::is_of_a_peer(&why) && self.take_errors() > 0;
             if !older || tries == TRIES_MAX {
                 self.failed += 1;
@@ -130,13 +131,13 @@ impl Outbox {
         }
     }
 
-    /// The peers that had nobody listening when something was sent to them, since the last call. Only sockets
-    /// that ask for refusals hear of them.
+    /// The peers at which no socket listened when a datagram was sent, since the last call. Only for
+    /// sockets that report refusals.
     pub fn refused(&mut self) -> impl Iterator<Item = Endpoint> + '_ {
         self.refused.drain(..)
     }
 
-    /// Queues what was held until `now`.
+    /// Queues the datagrams that were held until `now`.
     pub(super) fn release(&mut self, now: Nanos) {
         while let Some(due) = self.held.pop_due(now) {
             if self.ring.is_full() {
@@ -156,7 +157,7 @@ impl Outbox {
         self.held.next_due()
     }
 
-    /// Reads the socket's error queue; says how many errors it held.
+    /// Reads the socket's error queue. Returns how many errors it held.
     pub(super) fn take_errors(&mut self) -> usize {
         let mut taken = 0;
         while let Some((to, errno)) = next_error(self.fd.as_fd()) {
@@ -207,7 +208,7 @@ impl Outbox {
         }
     }
 
-    /// Does to the datagram in the next slot what its fate says.
+    /// Applies the injected fault to the datagram in the next slot.
     fn suffer(&mut self, to: Endpoint, length: usize) {
         let Some(fate) = self.faults.as_mut().map(Faults::fate) else { return };
         if let Some(late) = fate.held {

@@ -1,4 +1,4 @@
-//! Which of many sockets have something, for a thread that serves all of them.
+//! Finds the sockets that are ready, for a thread that serves many of them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use sluice_wire::Nanos;
 use super::{TOO_SHORT_TO_SLEEP, Waiting, Waker, spin_of, sys};
 use crate::NetError;
 
-/// Sockets that one look may find ready.
+/// How many ready sockets one wait reports.
 const READY_MAX: usize = 64;
 
 /// The sockets that share a thread, and how that thread waits.
@@ -19,20 +19,20 @@ pub struct ReadySet {
     spin: Option<Nanos>,
 }
 
-/// A socket that has something.
+/// A ready socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The name that it was added under.
+    /// The token with which the socket was added.
     pub token: usize,
-    /// It has an error to tell.
+    /// Whether an error is pending.
     pub error: bool,
 }
 
 impl ReadySet {
-    /// An empty set; its waker ends its waits.
+    /// An empty set, with a waker that ends its waits.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel has no more descriptors.
+    /// [`NetError::Socket`] if the kernel has no file descriptors left.
     pub fn new(waiting: Waiting) -> Result<Self, NetError> {
         let failed = |what| move |why| NetError::Socket { what, why };
         Ok(Self {
@@ -44,24 +44,25 @@ impl ReadySet {
         })
     }
 
-    /// What ends a wait from another thread.
+    /// A waker that ends a wait from another thread.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Watches a socket under the name `token`.
+    /// Adds a socket with this token.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel refuses.
+    /// [`NetError::Socket`] if the kernel refuses.
     pub fn add(&self, socket: BorrowedFd<'_>, token: usize) -> Result<(), NetError> {
         let failed = |why| NetError::Socket { what: "epoll_ctl", why };
         sys::watch(self.set.as_fd(), socket, token as u64).map_err(failed)
     }
 
-    /// Waits until a socket has something, `due` has come, or the waker was called; says whether it was.
+    /// Waits until a socket is ready, `due` has come, or the waker was called. Returns whether the waker
+    /// was called.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel refuses to wait.
+    /// [`NetError::Socket`] if the kernel refuses to wait.
     pub fn wait(&mut self, due: Option<Nanos>) -> Result<bool, NetError> {
         let began = sys::monotonic();
         loop {
@@ -84,7 +85,7 @@ impl ReadySet {
         }
     }
 
-    /// What the last wait found.
+    /// The sockets that the last wait found ready.
     pub fn ready(&self) -> impl Iterator<Item = Ready> + '_ {
         self.events[..self.filled].iter().map(|event| {
             let (token, bits) = (event.u64, event.events);

@@ -1,6 +1,7 @@
-//! Batches of datagrams in the layout that `recvmmsg` and `sendmmsg` want.
+//! Batches of datagrams in the layout of `recvmmsg` and `sendmmsg`.
 //!
-//! The arrays are made once; a batch rewrites only what the kernel or the next datagram changes.
+//! The arrays are allocated once; each batch rewrites only the fields that the kernel or the next datagram
+//! changes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -11,13 +12,13 @@ use sluice_wire::{Endpoint, Nanos};
 use super::name::{Family, Name};
 use crate::sys::check;
 
-/// The most datagrams per system call.
+/// The largest number of datagrams per system call.
 pub const BATCH: usize = 64;
 
-/// Bytes for one datagram's control messages: a stamp, and some to spare.
+/// Bytes for one datagram's control messages: a timestamp, and some spare room.
 const CONTROL_BYTES: usize = 64;
 
-/// Where the parts of a control message lie in the kernel's layout.
+/// Offsets of a control message's fields in the kernel's layout.
 const LENGTH_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_len);
 const LEVEL_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_level);
 const KIND_AT: usize = std::mem::offset_of!(libc::cmsghdr, cmsg_type);
@@ -35,7 +36,7 @@ pub(super) struct ReceiveRing {
     bytes: Vec<u8>,
     _vectors: Vec<libc::iovec>,
     stride: usize,
-    /// So many a system call.
+    /// The number of datagrams per system call.
     batch: usize,
     filled: usize,
     stamps: bool,
@@ -46,7 +47,8 @@ pub(super) struct ReceiveRing {
 unsafe impl Send for ReceiveRing {}
 
 impl ReceiveRing {
-    /// For datagrams of at most `stride` bytes, so many a system call; longer ones are marked as cut.
+    /// A ring for datagrams of at most `stride` bytes, `batch` per system call; longer ones are marked as
+    /// cut.
     pub(super) fn new(stride: usize, batch: usize, stamps: bool) -> Self {
         let batch = batch.clamp(1, BATCH);
         let mut bytes = vec![0; BATCH * stride];
@@ -65,12 +67,12 @@ impl ReceiveRing {
         Self { headers, names, controls, bytes, _vectors: vectors, stride, batch, filled: 0, stamps }
     }
 
-    /// So many datagrams a system call.
+    /// The number of datagrams per system call.
     pub(super) const fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Takes what has arrived, without waiting. Zero when nothing has.
+    /// Receives what has arrived, without waiting. Returns 0 if nothing has.
     pub(super) fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
         for header in &mut self.headers[..self.filled] {
             header.msg_hdr.msg_namelen = Name::BYTES;
@@ -80,7 +82,7 @@ impl ReceiveRing {
         }
         self.filled = 0;
         // SAFETY: `headers` holds BATCH headers whose pointers lead to buffers of the stated lengths, all
-        // owned by `self` and never reallocated; nobody else looks at them during the call.
+        // owned by `self` and never reallocated; no other code accesses them during the call.
         let taken = check(unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
@@ -111,13 +113,13 @@ impl ReceiveRing {
         self.names[index].get()
     }
 
-    /// Whether it was longer than there was room for.
+    /// Whether the datagram was longer than its buffer.
     #[inline]
     pub(super) fn is_cut(&self, index: usize) -> bool {
         self.headers[index].msg_hdr.msg_flags & libc::MSG_TRUNC != 0
     }
 
-    /// When the kernel took it, ns since 1970.
+    /// When the kernel received the datagram, in ns since 1970.
     pub(super) fn stamp(&self, index: usize) -> Option<u64> {
         if !self.stamps {
             return None;
@@ -125,7 +127,7 @@ impl ReceiveRing {
         let length = self.headers[index].msg_hdr.msg_controllen;
         let control = &self.controls[index].0[..length.min(CONTROL_BYTES)];
         let stamp = |kind| control_data(control, libc::SOL_SOCKET, kind);
-        // The first of several times, with the second.
+        // SCM_TIMESTAMPING brings several times; the first one is the software stamp.
         let data = stamp(libc::SCM_TIMESTAMPNS).or_else(|| stamp(libc::SCM_TIMESTAMPING))?;
         let seconds = i64::from_ne_bytes(data.get(..8)?.try_into().ok()?);
         let nanos = i64::from_ne_bytes(data.get(8..16)?.try_into().ok()?);
@@ -141,7 +143,7 @@ pub(super) struct SendRing {
     controls: Vec<Control>,
     bytes: Vec<u8>,
     stride: usize,
-    /// So many a system call.
+    /// The number of datagrams per system call.
     batch: usize,
     queued: usize,
     sent: usize,
@@ -151,7 +153,7 @@ pub(super) struct SendRing {
 unsafe impl Send for SendRing {}
 
 impl SendRing {
-    /// For datagrams of at most `stride` bytes, so many a system call.
+    /// A ring for datagrams of at most `stride` bytes, `batch` per system call.
     pub(super) fn new(stride: usize, batch: usize) -> Self {
         let batch = batch.clamp(1, BATCH);
         let mut bytes = vec![0; BATCH * stride];
@@ -161,7 +163,7 @@ impl SendRing {
         Self { headers, names, vectors, controls: Vec::new(), bytes, stride, batch, queued: 0, sent: 0 }
     }
 
-    /// Whether a flush must come before the next datagram.
+    /// Whether the ring must be flushed before the next datagram.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.queued == self.batch
@@ -173,14 +175,14 @@ impl SendRing {
         self.queued == 0
     }
 
-    /// Where the next datagram's bytes go. The ring must not be full.
+    /// The buffer for the next datagram's bytes. The ring must not be full.
     #[inline]
     pub(super) fn next(&mut self) -> &mut [u8] {
         let start = self.queued * self.stride;
         &mut self.bytes[start..start + self.stride]
     }
 
-    /// Says when the datagram in [`SendRing::next`] is to leave the kernel.
+    /// Sets when the datagram in [`SendRing::next`] leaves the kernel.
     pub(super) fn leaves(&mut self, at: Nanos) {
         if self.controls.is_empty() {
             self.controls = vec![Control([0; CONTROL_BYTES]); BATCH];
@@ -192,7 +194,7 @@ impl SendRing {
         header.msg_controllen = length;
     }
 
-    /// Queues the bytes in [`SendRing::next`]; `false` when this socket cannot reach `to`.
+    /// Queues the bytes in [`SendRing::next`]. Returns false if this socket cannot reach `to`.
     #[inline]
     pub(super) fn push(&mut self, to: Endpoint, family: Family, length: usize) -> bool {
         let Some(name_bytes) = self.names[self.queued].set(to, family) else { return false };
@@ -202,12 +204,12 @@ impl SendRing {
         true
     }
 
-    /// Sends what is queued, from the first that has not gone. How many went is what remains to be skipped by
-    /// [`SendRing::skip`] on an error; all are gone on `Ok`.
+    /// Sends the queued datagrams, from the first that has not left. On an error, the datagram that caused
+    /// it can be dropped with [`SendRing::skip`]; on `Ok` all have left.
     pub(super) fn send(&mut self, fd: BorrowedFd<'_>) -> io::Result<()> {
         while self.sent < self.queued {
-            // SAFETY: the headers from `sent` to `queued` point to initialised buffers of the stated lengths,
-            // all owned by `self` and never reallocated.
+            // SAFETY: the headers from `sent` to `queued` point to initialised buffers of the stated
+            // lengths, all owned by `self` and never reallocated.
             let sent = check(unsafe {
                 libc::sendmmsg(
                     fd.as_raw_fd(),
@@ -227,14 +229,14 @@ impl SendRing {
         Ok(())
     }
 
-    /// Gives up the datagram that the kernel refused.
+    /// Drops the datagram that the kernel refused.
     pub(super) fn skip(&mut self) {
         self.sent += 1;
     }
 }
 
-/// The destination of a datagram that a peer's machine refused, from the socket's error queue; `None` when
-/// the queue holds no more.
+/// The destination and errno of a datagram that a peer's machine refused, from the socket's error queue;
+/// `None` if the queue is empty.
 pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
     let mut name = Name::EMPTY;
     let mut control = Control([0; CONTROL_BYTES]);
@@ -242,7 +244,7 @@ pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
     let mut message = header(&mut name, &mut vector).msg_hdr;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = CONTROL_BYTES;
-    // SAFETY: `message` points to the four locals above, which outlive the call, with their lengths.
+    // SAFETY: `message` points to the four locals above, with their lengths; they outlive the call.
     check(unsafe {
         libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
             as libc::c_int
@@ -255,9 +257,9 @@ pub(super) fn next_error(fd: BorrowedFd<'_>) -> Option<(Endpoint, i32)> {
     Some((name.get(), errno.unwrap_or(0)))
 }
 
-/// Writes the control message that names a datagram's time, and says how long it is.
+/// Writes the control message with a datagram's departure time, and returns its length.
 fn departure(control: &mut [u8; CONTROL_BYTES], at: Nanos) -> usize {
-    /// The kernel's number for it; `libc` has none.
+    /// The kernel's constant; `libc` does not have it.
     const SCM_TXTIME: i32 = 61;
     const LENGTH: usize = DATA + size_of::<u64>();
     control[LENGTH_AT..LENGTH_AT + size_of::<usize>()].copy_from_slice(&LENGTH.to_ne_bytes());
@@ -274,7 +276,7 @@ fn vectors(bytes: &mut [u8], stride: usize) -> Vec<libc::iovec> {
 }
 
 fn header(name: &mut Name, vector: &mut libc::iovec) -> libc::mmsghdr {
-    // SAFETY: an mmsghdr is plain numbers and pointers, for which all zeroes is "nothing there".
+    // SAFETY: an mmsghdr consists of numbers and pointers, for which all zeroes is a valid empty value.
     let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
     header.msg_hdr.msg_name = ptr::from_mut(name).cast();
     header.msg_hdr.msg_namelen = Name::BYTES;

@@ -1,4 +1,4 @@
-//! What a network's links carry, frame by frame, each with the time at which the kernel let it pass.
+//! Watches a network namespace's links: a copy of each frame, with the kernel's timestamp.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,36 +6,36 @@ use std::os::fd::{AsFd, OwnedFd};
 use super::ring::{BATCH, ReceiveRing};
 use crate::sys;
 
-/// Bytes of a frame that are looked at: the headers, and what `RoCEv2` writes with one packet.
+/// How many bytes of a frame are kept: the headers, and the largest `RoCEv2` write of one packet.
 const FRAME_BYTES: usize = 4_300;
-/// Bytes asked of the kernel for frames that were not taken yet.
+/// The size requested from the kernel for frames that were not read yet, in bytes.
 const BUFFER_BYTES: libc::c_int = 64 << 20;
 
-/// A copy of every frame that leaves or comes to the network of the thread that opened it. Only the
-/// privileged get one. A frame over the loopback is seen twice.
+/// A copy of every frame that leaves or enters the network namespace of the thread that opened it. Needs a
+/// privilege. On the loopback each frame is seen twice.
 pub(crate) struct LinkTap {
     fd: OwnedFd,
     ring: ReceiveRing,
 }
 
 impl LinkTap {
-    /// Looks from now on.
+    /// Starts to watch.
     ///
     /// # Errors
-    /// The kernel's reason: it takes a privilege.
+    /// The kernel's reason: it needs a privilege.
     pub(crate) fn open() -> io::Result<Self> {
         let fd = sys::packet_socket()?;
         sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES)
             .or_else(|_| sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES))?;
-        // Not SO_TIMESTAMPNS, with which the kernel gives what it has not stamped the time of its reading.
+        // Not SO_TIMESTAMPNS: with that option the kernel stamps a frame that has no stamp when it is read.
         let stamps = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
         sys::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPING, stamps as libc::c_int)?;
         Ok(Self { fd, ring: ReceiveRing::new(FRAME_BYTES, BATCH, true) })
     }
 
-    /// Takes what was seen since, without waiting: each frame with the wall clock's time, ns since 1970. Says
-    /// how many there were. The kernel stamps none until it has found the time to begin with it: some
-    /// milliseconds after the first socket of the machine asked for that, and longer if it is busy.
+    /// Reads the new frames without waiting: each with the wall clock's time in ns since 1970. Returns how
+    /// many there were. The kernel starts to stamp frames some milliseconds after the machine's first
+    /// socket asked for it, or later if it is busy; earlier frames have no time.
     ///
     /// # Errors
     /// The kernel's reason.

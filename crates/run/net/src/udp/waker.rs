@@ -1,7 +1,7 @@
-//! Waking a thread that waits for packets.
+//! Wakes a thread that waits for packets.
 //!
-//! A wake costs a system call only when the thread sleeps: it says so before it sleeps, and looks once more
-//! whether it was called.
+//! A wake-up costs a system call only if the thread sleeps: the thread sets a flag before it sleeps, and
+//! then checks once more whether it was woken.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +27,7 @@ impl Waker {
         Ok(Self(Arc::new(Bell { event, called: AtomicBool::new(false), asleep: AtomicBool::new(false) })))
     }
 
-    /// Makes the present wait end, or the next one not begin.
+    /// Ends the present wait, or the next one before it begins.
     pub fn wake(&self) {
         self.0.called.store(true, Ordering::SeqCst);
         if self.0.asleep.load(Ordering::SeqCst) {
@@ -35,13 +35,13 @@ impl Waker {
         }
     }
 
-    /// Whether somebody called since the last time this was asked.
+    /// Whether the waker was called since the last time this was asked.
     pub(super) fn take(&self) -> bool {
         self.0.called.load(Ordering::Relaxed) && self.0.called.swap(false, Ordering::SeqCst)
     }
 
-    /// Runs `sleep` with the event to wait for, unless somebody has called already. Says whether somebody
-    /// called.
+    /// Runs `sleep` with the event to wait for, unless the waker was already called. Returns whether the
+    /// waker was called.
     pub(super) fn sleep(&self, sleep: impl FnOnce(BorrowedFd<'_>)) -> bool {
         self.0.asleep.store(true, Ordering::SeqCst);
         if !self.0.called.load(Ordering::SeqCst) {

@@ -1,9 +1,10 @@
-//! Early tokens on a real socket: what a service says of its end, and the token that leaves before it.
+//! Early tokens on a real socket: a service states its remaining time, and the token leaves before the
+//! service ends.
 //!
-//! In real time a service's own word, said while it works, sends the token: its thread is the only one there
-//! is. Under dilation, and where a service holds its worker, the token leaves while the worker is taken. The
-//! first word counts then, said before the work: later ones would be said in the little real time, when all
-//! is over.
+//! In real time, the service's call of [`Task::left`](crate::service::Task::left) sends the token itself:
+//! there is no other thread. Under dilation, and if a service holds its worker, the token leaves while the
+//! worker is held. Then only the first statement counts, made before the work; later statements come within
+//! the short real time, when they say almost nothing.
 
 use std::cell::RefCell;
 
@@ -13,7 +14,7 @@ use sluice_wire::{Endpoint, Nanos, encode};
 use crate::clock::Clock;
 use crate::udp::Outbox;
 
-/// Where a running service's words go.
+/// Takes the statements of a running service.
 pub(super) struct Listener<'a> {
     inner: RefCell<Inner<'a>>,
     clock: &'a Clock,
@@ -25,14 +26,14 @@ struct Inner<'a> {
     outbox: &'a mut Outbox,
     switch: Option<Endpoint>,
     slot: u64,
-    /// Whether a word sends a token at once.
+    /// Whether a statement may send a token at once.
     at_once: bool,
     first: Option<Nanos>,
     actions: Vec<Action>,
 }
 
 impl<'a> Listener<'a> {
-    /// Listens to the run `slot`. In real time (`at_once`) words send tokens.
+    /// A listener for the run `slot`. In real time (`at_once`), statements send tokens.
     pub(super) fn new(
         clock: &'a Clock,
         (machine, settings): (&'a mut Worker, &'a WorkerSettings),
@@ -45,9 +46,9 @@ impl<'a> Listener<'a> {
         Self { inner: RefCell::new(inner), clock }
     }
 
-    /// The service says that this is left.
+    /// Takes a statement that this much time is left.
     pub(super) fn left(&self, left: Nanos) {
-        // A word within a word, which no service can say, would be lost.
+        // A statement inside another one, which no service can make, would be lost.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return };
         inner.first.get_or_insert(left);
         if inner.at_once {
@@ -55,7 +56,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// What the service said first, if anything.
+    /// The first statement, if there was one.
     pub(super) fn first(self) -> Option<Nanos> {
         self.inner.into_inner().first
     }

@@ -31,9 +31,9 @@ pub use processor::EmulatedProcessor;
 use processor::{Processor, Way};
 use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
-/// How long a worker that ends waits for the controller to let it go.
+/// How long a worker that ends waits for the controller to end its registration.
 pub(super) const LEAVE_PATIENCE: Nanos = Nanos::from_millis(2_000);
-/// Switches of former registrations whose late packets are still taken.
+/// How many switches of former registrations may still send late packets.
 const SWITCHES: usize = 4;
 
 /// The thread's state.
@@ -43,14 +43,14 @@ pub(super) struct Engine<S> {
     settings: WorkerSettings,
     clock: Clock,
     registrar: WorkerRegistrar,
-    /// To the agent that finds its depth.
+    /// The connection to the agent that finds the worker's depth.
     telling: Option<Telling>,
     hello: WorkerHello,
     runner: Runner<S>,
     actions: Vec<Action>,
     effects: Effects,
     busy: Option<Busy>,
-    /// Whether replies or tokens tell the switch how much is held here.
+    /// Whether replies or tokens tell the switch how many tasks the worker holds.
     tells_held: bool,
     /// The newest first.
     switches: Vec<Endpoint>,
@@ -62,12 +62,12 @@ pub(super) struct Engine<S> {
     began: Nanos,
     dilation: u32,
     recent: RecentMeter,
-    /// Of what its capacity is measured, if it is; what was served when it was last told.
+    /// If the capacity is measured: what had been served when it was last reported.
     measured: Option<Served>,
     said: RegistrationTold,
 }
 
-/// A task whose service has returned, but whose time is not over.
+/// A task whose service has returned, but whose dilated time is not over.
 struct Busy {
     slot: u64,
     started: Nanos,
@@ -136,7 +136,7 @@ impl<S: Service> Engine<S> {
         Ok(self.into_report())
     }
 
-    /// One step of a worker that shares its thread.
+    /// Runs one step of a worker that shares its thread.
     pub(super) fn turn(&mut self) -> Result<Turn, NetError> {
         let over = self.step(Wait::Poll)?;
         self.socket.send_due();
@@ -162,7 +162,7 @@ impl<S: Service> Engine<S> {
         report(name, ran, self.drained, self.served, (stats, ahead), self.dropped, packets)
     }
 
-    /// Takes what comes and does what is due; says whether it has left.
+    /// Handles what has arrived and what is due. Returns whether the worker has left.
     fn step(&mut self, wait: Wait) -> Result<bool, NetError> {
         self.socket.receive(wait)?;
         self.take_packets();
@@ -190,8 +190,8 @@ impl<S: Service> Engine<S> {
         Ok(false)
     }
 
-    /// The server's queue pair failed, so that nothing is written ahead: sends no tokens until the controller
-    /// let this worker in anew.
+    /// If the server's queue pair failed, nothing is written ahead any more: stops tokens until the
+    /// controller has registered this worker anew.
     fn rejoin_if_pair_failed(&mut self) {
         if let Some(failures) = self.effects.slots.new_failure() {
             self.machine.suspend();
@@ -200,7 +200,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// When there is something to do, if nothing comes before.
+    /// When the worker has something to do if nothing arrives before.
     fn next_step(&self) -> Option<Nanos> {
         if self.effects.run.is_some() && self.busy.is_none() {
             return Some(Nanos(0));
@@ -222,7 +222,7 @@ impl<S: Service> Engine<S> {
         for datagram in inbox.datagrams() {
             let is_switch = self.switches.contains(&datagram.from);
             let parsed = parse(datagram.bytes);
-            // A PART or NEED comes from a client: its task's id is the proof.
+            // A PART or NEED comes from a client's address; its task id authenticates it.
             if !is_switch && !matches!(parsed, Ok((Packet::Part(_) | Packet::Need(_), _))) {
                 self.dropped.foreign += 1;
                 continue;
@@ -258,7 +258,7 @@ impl<S: Service> Engine<S> {
                 RegistrarEvent::Granted(grant) => self.granted(&grant),
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
                 RegistrarEvent::Refused { why } if self.switches.is_empty() => return Refused::Yes(why),
-                // The registrar's own thread has said so, and asks again.
+                // The registrar's thread logs the refusal and asks again.
                 RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     self.machine.left(self.clock.now(), final_sent);
@@ -287,15 +287,16 @@ impl<S: Service> Engine<S> {
         self.perform(now);
     }
 
-    /// Takes the depth that the agent wants. More tokens leave with the next tick, fewer bind as they are
-    /// spent.
+    /// Takes the depth that the agent wants. A higher depth sends tokens with the next tick; a lower one
+    /// takes effect as tokens are spent.
     fn deepen(&mut self) {
         let Some(depth) = self.telling.as_mut().and_then(Telling::wanted) else { return };
         self.machine.set_quota(depth);
         self.says_depth(depth);
     }
 
-    /// The controller has heard it from the agent; the next renewal must not say something else.
+    /// Updates the depth in the renewals: the controller heard it from the agent, and must not hear another
+    /// one.
     fn says_depth(&mut self, depth: u8) {
         if self.hello.quota != depth {
             self.hello.quota = depth;
@@ -323,7 +324,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Runs the service on the task that the state machine wants run. What was sent before leaves before.
+    /// Runs the service for the task that the state machine wants to run. Queued packets leave first.
     fn serve(&mut self) {
         if self.busy.is_some() {
             return;
@@ -360,13 +361,14 @@ impl<S: Service> Engine<S> {
                 None => (Ended::Failed, Payload::EMPTY),
             };
         self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
-        // A worker that tells how much it holds first looks what came meanwhile.
+        // A worker that tells how many tasks it holds first receives what arrived meanwhile.
         if is_real && !self.tells_held {
             self.free(self.clock.now());
         }
     }
 
-    /// Sends the early token of a worker that is taken, if it is time. It may take the processor some.
+    /// Sends the early token of a busy worker if it is due. With an emulated processor this takes some of
+    /// its time.
     fn early(&mut self, now: Nanos) {
         let Some(started) = self.busy.as_ref().map(|busy| busy.started) else { return };
         let due = self.machine.early_at(&self.settings).map(|at| at.max(started));
@@ -379,7 +381,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Does what the state machine wanted at `at`.
+    /// Carries out the actions that the state machine requested at `at`.
     fn perform(&mut self, at: Nanos) {
         let switch = self.switches.first().copied();
         self.effects.perform(at, &mut self.actions, switch, self.socket.outbox());
@@ -398,7 +400,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
+    /// Continues to leave, if asked to. Once done, returns whether all held tasks were finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
             StopOrder::Nothing => None,
@@ -419,8 +421,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Tells the controller what this worker did, and how many tasks a second it could serve, once that is
-    /// something new.
+    /// Reports the worker's recent work and its capacity to the controller when there is something new.
     fn tell_recent(&mut self, now: Nanos) {
         let Some(recent) = self.recent.turn(now) else { return };
         if recent != self.hello.recent {
@@ -442,7 +443,8 @@ impl<S: Service> Engine<S> {
     }
 }
 
-/// Puts the switch of a new registration first; late packets of former ones are still taken for a while.
+/// Puts the switch of a new registration first. Late packets of former switches are still accepted for a
+/// while.
 pub(super) fn remember(switches: &mut Vec<Endpoint>, switch: Endpoint) {
     if switches.first() != Some(&switch) {
         switches.retain(|known| *known != switch);
@@ -451,7 +453,7 @@ pub(super) fn remember(switches: &mut Vec<Endpoint>, switch: Endpoint) {
     }
 }
 
-/// What was last said of the registration, so that nothing is said twice.
+/// The last log message about the registration, so that none is repeated.
 #[derive(Default)]
 pub(super) struct RegistrationTold {
     waits: String,
@@ -478,7 +480,7 @@ impl RegistrationTold {
     }
 }
 
-/// A task that the state machine wants run.
+/// A task that the state machine wants to run.
 pub(super) struct WantedRun {
     pub(super) slot: u64,
     pub(super) task: TaskId,
@@ -486,7 +488,7 @@ pub(super) struct WantedRun {
     pub(super) payload: Payload,
 }
 
-/// What the state machine's actions do to the world.
+/// Carries out the state machine's actions.
 pub(super) struct Effects {
     pub(super) tasks: Payloads,
     pub(super) replies: Payloads,
@@ -495,12 +497,12 @@ pub(super) struct Effects {
     processor: Processor,
     /// Whether tokens say how many tasks stand before them.
     pub(super) ranked: bool,
-    /// Where this worker is, for those who send it bytes or ask for some.
+    /// This worker's address, for clients that send it bytes or ask for some.
     at: Endpoint,
     pub(super) slots: Slots,
-    /// As many payload bytes as go in one packet.
+    /// How many payload bytes fit into one packet.
     pub(super) packet_max: usize,
-    /// Tasks whose bytes have all come, and whether they are right.
+    /// Tasks whose bytes have all come, and whether they match the descriptor.
     pub(super) checked: Vec<(TaskId, bool)>,
 }
 
@@ -525,7 +527,8 @@ impl Effects {
         }
     }
 
-    /// Keeps a packet's payload; says `false`, and counts it, if the packet cannot be taken.
+    /// Stores a packet's payload. Returns false, and counts the packet as dropped, if it cannot be
+    /// accepted.
     pub(super) fn keep(&mut self, packet: &mut Packet, body: &[u8], dropped: &mut Dropped) -> bool {
         let is_dispatch = matches!(packet, Packet::Dispatch(_));
         let body = match packet {
@@ -552,7 +555,7 @@ impl Effects {
         true
     }
 
-    /// What a client's NEED asks for of a reply.
+    /// Sends the bytes of a reply that a client's NEED asks for.
     fn send_parts(&mut self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
         for (part, body) in parts(need, payload, self.replies.get(payload.handle), self.packet_max) {
             let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
@@ -560,7 +563,7 @@ impl Effects {
         }
     }
 
-    /// The rest of a long reply is to be asked for here.
+    /// Writes this worker's address into a long reply: the client asks here for the rest.
     const fn point_here(&self, reply: &mut Reply) {
         if reply.payload.has_more() {
             reply.worker_at = self.at;
@@ -581,7 +584,7 @@ impl Effects {
             match action {
                 Action::ToSwitch(mut packet) => {
                     let Some(switch) = switch else { continue };
-                    // What has not been received is held all the same.
+                    // Tasks that the emulated processor has not received yet count as held.
                     if let Packet::Token(token) = &mut packet
                         && self.ranked
                     {
@@ -641,7 +644,7 @@ pub(super) fn settings(options: &WorkerOptions) -> WorkerSettings {
     }
 }
 
-/// The registration as the state machine takes it: the time between polls is one of the network's.
+/// The registration for the state machine, with the poll interval dilated like other network times.
 pub(super) const fn dilated(grant: &WorkerGrant, dilation: u32) -> WorkerRegistration {
     let feed = match grant.registration.feed {
         Feed::Polls { every } => Feed::Polls { every: every.times(dilation as u64) },

@@ -1,9 +1,10 @@
-//! The worker driver: one thread that takes packets, runs the service and answers (Rain §3.2.1).
+//! The worker's driver: one thread that receives packets, runs the service and answers (Rain §3.2.1).
 //!
-//! The state machine decides; here are the socket, the service and the registration around it. While a
-//! service runs, packets wait in the socket's buffer, and the kernel's stamps count that wait. Under dilation
-//! the service's real time passes first; then the worker stays taken for (factor − 1) times as long, but
-//! takes packets. A reply that is longer than a packet is kept, and its client asks for the rest.
+//! The state machine decides; this module adds the socket, the service and the registration. While a
+//! service runs, packets wait in the socket's buffer, and the kernel's timestamps account for that wait.
+//! Under dilation the service's real time passes first; then the worker stays busy for (factor − 1) times
+//! as long, but receives packets. A reply that is longer than a packet is kept, and its client asks for the
+//! rest.
 
 mod early;
 mod engine;
@@ -45,10 +46,10 @@ pub struct Worker<S> {
 }
 
 impl<S: Service> Worker<S> {
-    /// Opens the socket and begins to register.
+    /// Opens the socket and starts to register.
     ///
     /// # Errors
-    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    /// The socket's errors, and [`NetError::Unreachable`] for an address to which no one could send.
     pub fn new(options: &WorkerOptions, service: S) -> Result<Self, NetError> {
         let socket = bind(options)?;
         let stopper = Stopper::new(socket.waker());
@@ -61,24 +62,24 @@ impl<S: Service> Worker<S> {
         self.stopper.clone()
     }
 
-    /// Works on this thread until it is stopped and has finished what it holds.
+    /// Works on this thread until the worker is stopped and has finished the tasks that it holds.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have this worker, [`NetError::Pin`] when the core
-    /// is not to be had, and what ends the socket.
+    /// [`NetError::Refused`] if the controller refuses this worker, [`NetError::Pin`] if the thread cannot
+    /// be pinned, and the error that ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         settle_thread(self.pin)?;
         self.engine.run()
     }
 }
 
-/// A worker that shares its thread with others: whoever runs that thread gives each its turns.
+/// A worker that shares its thread with others; the owner of the thread calls each in turn.
 pub struct SharedWorker<S>(Engine<S>);
 
 impl<S: Service> SharedWorker<S> {
-    /// Opens the socket and begins to register. The stopper ends all of its thread's workers, and what wakes
-    /// that thread wakes it for this one; the options' core and way to wait are the thread's affair. With a
-    /// `processor` the worker's time is that one's.
+    /// Opens the socket and starts to register. The stopper ends all workers of the thread, and its waker
+    /// also wakes the thread for this worker. The thread's owner decides about the core and the way of
+    /// waiting, so these options are ignored. With a `processor`, the worker runs in that processor's time.
     ///
     /// # Errors
     /// As for [`Worker::new`].
@@ -93,7 +94,7 @@ impl<S: Service> SharedWorker<S> {
         engine(options, socket, service, (stopper, processor)).map(Self)
     }
 
-    /// Takes what came and does what is due, without waiting.
+    /// Handles what has arrived and what is due, without waiting.
     ///
     /// # Errors
     /// As for [`Worker::run`].
@@ -101,12 +102,12 @@ impl<S: Service> SharedWorker<S> {
         self.0.turn()
     }
 
-    /// Its socket, to wait for.
+    /// The worker's socket, to wait for.
     pub fn socket(&mut self) -> &mut Socket {
         self.0.socket()
     }
 
-    /// Whether it is registered.
+    /// Whether the worker is registered.
     pub fn is_serving(&self) -> bool {
         self.0.is_serving()
     }
@@ -117,7 +118,7 @@ impl<S: Service> SharedWorker<S> {
     }
 }
 
-/// What a worker's thread runs; it begins to register.
+/// Creates the engine of a worker, which starts to register.
 fn engine<S: Service>(
     options: &WorkerOptions,
     socket: Socket,

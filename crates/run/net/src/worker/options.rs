@@ -1,4 +1,4 @@
-//! How a worker is set up.
+//! The settings of a worker.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,54 +10,55 @@ use super::ServerMemory;
 use crate::NetError;
 use crate::udp::{DATAGRAM_BYTES, Socket, SocketOptions, Waiting};
 
-/// How a worker is set up. [`WorkerOptions::new`] gives the defaults.
+/// The settings of a worker. [`WorkerOptions::new`] gives the defaults.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Where the controller is.
+    /// The address of the controller.
     pub controller: Remote,
-    /// The worker's name: unique among those that live.
+    /// The worker's name: unique among running workers.
     pub name: String,
-    /// The address by which switch and clients reach this worker; port 0 lets the kernel choose.
+    /// The address at which switch and clients reach this worker; port 0 lets the kernel choose.
     pub listen: SocketAddr,
-    /// The server whose memory it shares, if there is one.
+    /// The server whose memory the worker shares, if there is one.
     pub memory: Option<ServerMemory>,
-    /// The slice to join; empty for the first whose types the service understands.
+    /// The slice to join; empty for the first slice whose types the service understands.
     pub slice: String,
-    /// The labels that it has, of those that the plan names.
+    /// The worker's labels, among those in the plan.
     pub labels: Vec<String>,
-    /// Tasks granted or held at once (N), 1 to 8.
+    /// How many tasks may be granted or held at once (N), 1 to 8.
     pub quota: u8,
-    /// Tasks per second that it is expected to serve; 0 to report what is measured.
+    /// How many tasks per second the worker can serve; 0 to report the measured number.
     pub capacity: u32,
-    /// Service times and times of the network, multiplied.
+    /// A factor for service times and network times.
     pub dilation: u32,
-    /// Whether tokens leave before their tasks end, where that can be told ([`crate::service::Task::left`]).
+    /// Whether tokens leave before their tasks end, if that end can be predicted
+    /// ([`crate::service::Task::left`]).
     pub early: bool,
-    /// How many tasks have to wait in the switch before more than one is asked for; 0: none.
+    /// How many tasks must wait in the switch before the worker asks for more than one; 0 for no such
+    /// condition.
     pub patience: u8,
-    /// The lines of its server's agent ([`crate::agent::Lines`]), if that finds its quota.
+    /// The file of the server's agent ([`crate::agent::Lines`]), if the agent finds the quota.
     pub agent: Option<PathBuf>,
     /// The longest packet, in bytes of UDP payload.
     pub datagram_max: usize,
     /// How the thread waits.
     pub waiting: Waiting,
-    /// The core of the thread.
+    /// The core to which the thread is pinned.
     pub pin: Option<usize>,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     pub faults: FaultPlan,
 }
 
 impl WorkerOptions {
-    /// A worker on this machine with a name of its own. The controller is at `controller` (`HOST:PORT` or a
-    /// URL).
+    /// A worker on this machine with a unique name. `controller` is `HOST:PORT` or a URL.
     ///
     /// # Errors
-    /// [`NetError::Rpc`] if that is no address.
+    /// [`NetError::Rpc`] if `controller` is not an address.
     pub fn new(controller: &str) -> Result<Self, NetError> {
         Ok(Self::of(Remote::new(controller, None)?))
     }
 
-    /// The same, for a controller that may need TLS.
+    /// As [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote) -> Self {
         Self {
             name: controller.own_name("worker"),

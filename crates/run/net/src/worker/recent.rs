@@ -1,12 +1,12 @@
-//! What a worker did over the last seconds, as it tells the controller: how many tasks ended, what their
-//! services took, and how long they waited here.
+//! A worker's work over the last seconds, as it is reported to the controller: how many tasks ended, how
+//! long their services took, and how long they waited at the worker.
 
 use sluice_control::RecentWork;
 use sluice_wire::Nanos;
 
-/// How often it is told.
+/// The time between two reports.
 pub(super) const TELL_EVERY: Nanos = Nanos::from_millis(1_000);
-/// How many of these stretches are told of.
+/// How many past stretches a report covers.
 const STRETCHES: usize = 5;
 
 /// Counts what ends.
@@ -14,19 +14,19 @@ pub(super) struct RecentMeter {
     /// When the present stretch began.
     since: Nanos,
     now: Stretch,
-    /// Those before it, in no order.
+    /// The stretches before the present one, as a ring.
     past: [Stretch; STRETCHES],
-    /// The oldest of them.
+    /// The index of the oldest stretch.
     next: usize,
 }
 
-/// What ended in a stretch of time.
+/// The tasks that ended in a stretch of time.
 #[derive(Clone, Copy, Default)]
 struct Stretch {
     span_ns: u64,
     tasks: u32,
     service_ns: f64,
-    /// Services, squared and added up.
+    /// The sum of the squared service times.
     squares: f64,
     wait_ns: f64,
 }
@@ -36,11 +36,12 @@ impl RecentMeter {
         Self { since: now, now: Stretch::default(), past: [Stretch::default(); STRETCHES], next: 0 }
     }
 
-    /// A task ended whose service began at `started` and took so long, after it had waited here.
+    /// Adds a task whose service began at `started` and took `service`, after the task had waited at the
+    /// worker for `wait`.
     pub(super) fn ended(&mut self, started: Nanos, service: Nanos, wait: Nanos) {
         let came = started - wait;
         if self.now.tasks == 0 && came.since(self.since) > TELL_EVERY.times(STRETCHES as u64) {
-            // It rested, and nobody looked at the clock.
+            // The worker was idle, so no call has ended the stretches meanwhile.
             self.past = [Stretch { span_ns: TELL_EVERY.0, ..Stretch::default() }; STRETCHES];
             self.since = came;
         }
@@ -50,13 +51,13 @@ impl RecentMeter {
         self.now.wait_ns += wait.0 as f64;
     }
 
-    /// When there will be something new to tell, if there will be without a task.
+    /// When the next report is due even if no task ends.
     pub(super) fn next_turn(&self) -> Option<Nanos> {
         let some = self.now.tasks > 0 || self.past.iter().any(|stretch| stretch.tasks > 0);
         some.then(|| self.since + TELL_EVERY)
     }
 
-    /// What is to be told now, if it is time.
+    /// The report that is due now, if one is.
     pub(super) fn turn(&mut self, now: Nanos) -> Option<RecentWork> {
         let span = now.since(self.since);
         if span < TELL_EVERY {

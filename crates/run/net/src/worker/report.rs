@@ -1,4 +1,4 @@
-//! What a worker did.
+//! A worker's summary.
 
 use std::fmt;
 
@@ -8,45 +8,45 @@ use sluice_wire::Nanos;
 
 use crate::udp::SocketCounts;
 
-/// What a worker did, as its summary and its JSON say it.
+/// A worker's summary, also as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorkerReport {
-    /// Which fields to expect, and their meaning.
+    /// The schema that describes the fields.
     pub schema: &'static str,
     pub name: String,
-    /// How long it ran, seconds.
+    /// How long the worker ran, in seconds.
     pub ran_s: f64,
-    /// The share of that time in which a task was being served, dilation included.
+    /// The share of that time in which a task was served, including dilation.
     pub busy: f64,
     /// The share of that time in which a server's cores did batch work.
     pub batch: f64,
-    /// How many times real time its service took.
+    /// The factor by which service times were stretched.
     pub dilation: u32,
-    /// Whether it finished everything it held before it ended.
+    /// Whether the worker finished all tasks that it held before it ended.
     pub drained: bool,
-    /// Tasks run to their end.
+    /// Tasks that ran to their end.
     pub finished: u64,
-    /// Tasks whose service said no.
+    /// Tasks whose service returned an error.
     pub failed: u64,
     /// Tasks whose service panicked.
     pub panicked: u64,
-    /// Tasks that had been held or finished already, and were answered without running again.
+    /// Repeats of tasks that were held or finished, answered without running again.
     pub repeated: u64,
-    /// Tasks that came after they had been given up, and were run.
+    /// Tasks that came after they were written off, and were run.
     pub late: u64,
-    /// Tasks given up as lost on the way from the switch.
+    /// Tasks written off as lost on the way from the switch.
     pub written_off: u64,
     /// Tokens sent again.
     pub repeated_tokens: u64,
     /// Tokens sent before the running task ended.
     pub early_tokens: u64,
-    /// Questions to the switch.
+    /// PROBEs sent to the switch.
     pub probes: u64,
-    /// Large tasks whose bytes had been written ahead, and were right.
+    /// Large tasks whose bytes had been written ahead and were right.
     pub copied: u64,
-    /// Large tasks whose bytes should have been written ahead and were not there, or not theirs any more.
+    /// Large tasks whose bytes should have been written ahead but were missing or overwritten.
     pub missed: u64,
-    /// Packets that were not for this worker, could not be read, or found no room.
+    /// Packets that were dropped.
     pub dropped: Dropped,
     pub packets: Packets,
 }
@@ -54,19 +54,19 @@ pub struct WorkerReport {
 /// Packets that changed nothing, by reason.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Dropped {
-    /// Not a legal packet, or its payload was not the one it described.
+    /// Not a valid packet, or its payload did not match its descriptor.
     pub unreadable: u64,
     /// From another address than the switch's.
     pub foreign: u64,
-    /// Duplicates, or too late to tell.
+    /// Duplicates, or too old to tell.
     pub duplicate: u64,
-    /// Not this worker's, or no room for late ones.
+    /// Not for this worker, or no room for a late task.
     pub unwanted: u64,
     /// No room for the payload.
     pub no_room: u64,
 }
 
-/// What went through the socket.
+/// What passed the socket.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Packets {
     /// Datagrams taken.
@@ -75,11 +75,11 @@ pub struct Packets {
     pub sent: u64,
     /// Datagrams that could not be sent.
     pub failed: u64,
-    /// Datagrams lost on purpose, both ways.
+    /// Datagrams lost by the fault injector, in both directions.
     pub lost_on_purpose: u64,
-    /// Datagrams doubled on purpose, both ways.
+    /// Datagrams duplicated by the fault injector, in both directions.
     pub doubled_on_purpose: u64,
-    /// Datagrams held back on purpose, both ways.
+    /// Datagrams delayed by the fault injector, in both directions.
     pub held_on_purpose: u64,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for WorkerReport {
     }
 }
 
-/// Service outcomes and times that the state machine does not count.
+/// Service outcomes and times, which the state machine does not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Served {
     pub(super) tasks: u64,

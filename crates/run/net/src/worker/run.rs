@@ -1,4 +1,4 @@
-//! One task's service: the call, its panics, and its time.
+//! Runs the service for one task: the call, its panics, and its time.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -17,13 +17,13 @@ pub(super) struct Runner<S> {
     reply: Vec<u8>,
 }
 
-/// How a service call went; its answer is in [`Runner::reply`].
+/// The result of a service call; the answer is in [`Runner::reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) started: Nanos,
-    /// What it really took.
+    /// How long the call really took.
     pub(super) real: Nanos,
-    /// What the service holds the worker for beside that.
+    /// For how much longer the service holds the worker.
     pub(super) held: Nanos,
     pub(super) ended: Ended,
 }
@@ -44,12 +44,12 @@ impl Ended {
     }
 }
 
-/// Who hears a service while it runs.
+/// Functions that a running service can call.
 #[derive(Clone, Copy)]
 pub(super) struct ServiceObserver<'a> {
-    /// What it says is left.
+    /// Takes the service's statements about its remaining time.
     pub(super) left: &'a dyn Fn(Nanos),
-    /// Where it may pause.
+    /// Lets other tasks run at a pause.
     pub(super) pause: &'a dyn Fn(),
 }
 
@@ -75,7 +75,7 @@ impl<S: Service> Runner<S> {
             .paused_by(observer.pause);
         self.reply.clear();
         let started = clock.now();
-        // A service that panicked may be in any state; it is still the only one there is.
+        // After a panic the service may be in any state, but there is no other instance.
         let answer = catch_unwind(AssertUnwindSafe(|| self.service.serve(offered, &mut self.reply)));
         let real = clock.now().since(started);
         let ended = match answer {
@@ -90,9 +90,10 @@ impl<S: Service> Runner<S> {
         Ran { started, real, held: held.get(), ended }
     }
 
-    /// Does a piece of its batch work; says whether there may be more, which there is not after a panic.
+    /// Does one piece of the service's batch work. Returns whether more may be left; after a panic, never.
     pub(super) fn batch(&mut self, pause: &dyn Fn()) -> bool {
-        // A core that ends while the work pauses unwinds it from there. That is nobody's panic.
+        // A core that ends while the work is paused unwinds it from the pause. This is not a panic of the
+        // service.
         let is_paused = Cell::new(false);
         let pause = || {
             is_paused.set(true);
@@ -126,7 +127,7 @@ impl<S: Service> Runner<S> {
     }
 }
 
-/// What a panic said, if it said anything.
+/// The message of a panic, if it has one.
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
@@ -136,7 +137,7 @@ fn words(panic: &(dyn Any + Send)) -> &str {
 mod tests {
     use super::*;
 
-    /// Does what the task's first byte says.
+    /// A service whose behaviour the task's first byte chooses.
     struct Moody;
 
     impl Service for Moody {

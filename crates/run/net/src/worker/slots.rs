@@ -1,7 +1,8 @@
-//! The rings that a worker's server keeps: mapped, and copied from when a DISPATCH names a slot (Rain
-//! §3.2.2).
+//! The rings of a worker's server: mapped into the worker's memory, and copied from when a DISPATCH names a
+//! slot (Rain §3.2.2).
 //!
-//! Copy first, compare then: what was compared in the ring could be written over before it is copied.
+//! The worker copies first and checks the copy: bytes that were checked in the ring could be overwritten
+//! before they are copied.
 
 use std::path::PathBuf;
 
@@ -11,36 +12,36 @@ use sluice_wire::{Dispatch, Nanos, Place, SLOT_HEAD_BYTES, SliceId, check_large,
 use crate::rdma::SharedMemory;
 use crate::server::{PairLine, ring_file};
 
-/// How long a grant stands before a missing ring is asked for.
+/// How long after a grant the worker asks for a missing ring.
 const ASK_AFTER: Nanos = Nanos::from_millis(50);
 
 /// Memory that a server of this machine registered.
 #[derive(Clone, Debug)]
 pub struct ServerMemory {
     pub server: String,
-    /// The folder that it was given for its memory.
+    /// The folder of the server's memory.
     pub folder: PathBuf,
 }
 
-/// What a worker sees of its server's memory.
+/// A worker's view of its server's memory.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     memory: Option<ServerMemory>,
     ring: Option<Ring>,
     line: Option<PairLine>,
-    /// How often the server's queue pair had failed when this worker last looked.
+    /// How often the server's queue pair had failed at this worker's last check.
     failures: Option<u32>,
     copy: Vec<u8>,
-    /// A task was written ahead for which no ring is mapped here.
+    /// Whether a task was written ahead to a ring that is not mapped here.
     lacks_ring: bool,
     granted_at: Nanos,
     /// Tasks copied from a ring.
     pub(super) copied: u64,
-    /// Tasks whose bytes were not where they should be.
+    /// Tasks whose bytes were not in their slot.
     pub(super) missed: u64,
 }
 
-/// A ring, as it was laid out when it was mapped.
+/// A ring, with its layout at the time of mapping.
 #[derive(Debug)]
 struct Ring {
     slice: SliceId,
@@ -53,7 +54,7 @@ impl Slots {
         Self { memory, ..Self::default() }
     }
 
-    /// Maps the ring that the controller says there is for the worker's slice.
+    /// Maps the ring that the controller names for the worker's slice.
     pub(super) fn granted(&mut self, now: Nanos, slice: SliceId, place: Option<RingPlace>) {
         self.granted_at = now;
         self.lacks_ring = false;
@@ -85,8 +86,8 @@ impl Slots {
         };
     }
 
-    /// A copy of the bytes that were written ahead for a DISPATCH: those of its packet if they are there and
-    /// its own.
+    /// A copy of the bytes that were written ahead for a DISPATCH: those of its packet, if they are in the
+    /// slot and belong to its task.
     pub(super) fn copy(&mut self, dispatch: &Dispatch) -> Option<&[u8]> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return None };
         let found = self.find(dispatch, slice, ticket);
@@ -98,14 +99,14 @@ impl Slots {
         found.then(|| &self.copy[SLOT_HEAD_BYTES..])
     }
 
-    /// Whether to ask the controller now for a ring that the switch knows of and this worker does not: its
-    /// server registered since the last grant. Not often: the server may be another's.
+    /// Whether to ask the controller now for a ring that the switch knows and this worker does not, because
+    /// its server registered after the last grant. Asks rarely, since the ring may be another server's.
     pub(super) fn wants_grant(&mut self, now: Nanos) -> bool {
         let is_due = self.memory.is_some() && now.since(self.granted_at) > ASK_AFTER;
         is_due && std::mem::take(&mut self.lacks_ring)
     }
 
-    /// Whether the server's queue pair failed since the last look; how often in all.
+    /// How often the server's queue pair has failed, if it failed since the last check.
     pub(super) fn new_failure(&mut self) -> Option<u32> {
         let (failures, _) = self.line.as_ref()?.state();
         let known = self.failures.replace(failures);
@@ -125,8 +126,8 @@ impl Slots {
         self.copy.resize(length, 0);
         ring.memory.read((ticket & (slots - 1)) as usize * slot_bytes as usize, &mut self.copy);
         let payload = &dispatch.payload;
-        // Of a task of several packets the checksum covers all: the first bytes are believed until the rest
-        // has come.
+        // For a task of several packets the checksum covers all bytes: the first ones are accepted
+        // unchecked until the rest has come.
         let is_right = |bytes: &[u8]| payload.has_more() || check_large(payload.inline, bytes);
         read_slot(&self.copy).is_some_and(|(task, bytes)| task == dispatch.task && is_right(bytes))
     }

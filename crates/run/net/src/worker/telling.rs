@@ -1,4 +1,4 @@
-//! What a worker tells its server's agent, and the depth that it hears from it.
+//! A worker's reports to its server's agent, and the depth that the agent gives it.
 
 use std::path::PathBuf;
 
@@ -9,26 +9,26 @@ use sluice_wire::registrations::WorkerRegistration;
 
 use crate::agent::{Line, Seat};
 
-/// A worker's end of the agent's lines.
+/// A worker's end of the agent's file.
 #[derive(Debug)]
 pub(super) struct Telling {
     file: PathBuf,
     name: String,
-    /// None while the server has not made the file.
+    /// `None` until the server has created the file.
     line: Option<Line>,
-    /// Since when it has nothing to do.
+    /// Since when the worker has had nothing to do.
     free_since: Option<Nanos>,
     complained: bool,
 }
 
 impl Telling {
-    /// A line in the agent's file, once that is there.
+    /// Claims a line in the agent's file, once the file exists.
     pub(super) fn new(file: PathBuf, name: String) -> Self {
         Self { file, name, line: None, free_since: None, complained: false }
     }
 
-    /// A registration, new or renewed: the depth that holds from now on. A renewed one says only what was
-    /// heard of this worker before, and the agent knows better.
+    /// Takes a registration, new or renewed. Returns the depth that holds from now on. A renewal only
+    /// repeats what the controller heard of this worker earlier, so the agent's depth has precedence.
     pub(super) fn granted(&mut self, now: Nanos, grant: &WorkerGrant) -> u8 {
         if self.line.is_none() {
             self.claim(now);
@@ -41,7 +41,7 @@ impl Telling {
         depth
     }
 
-    /// The depth that the agent wants from now on, if it is another.
+    /// The depth that the agent wants, if it differs from the present one.
     pub(super) fn wanted(&mut self) -> Option<u8> {
         let line = self.line.as_mut()?;
         let depth = line.wanted()?;
@@ -49,7 +49,7 @@ impl Telling {
         Some(depth)
     }
 
-    /// A task that came at `received` begins.
+    /// A task that arrived at `received` begins.
     pub(super) fn is_taken(&mut self, received: Nanos) {
         if let Some((since, line)) = self.free_since.take().zip(self.line.as_mut()) {
             line.is_taken(received.since(since));
@@ -63,7 +63,7 @@ impl Telling {
         }
     }
 
-    /// Nothing is left to do.
+    /// The worker has nothing left to do.
     pub(super) fn is_free(&mut self, since: Nanos) {
         if let Some(line) = &self.line {
             self.free_since = Some(since);

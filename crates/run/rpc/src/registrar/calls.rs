@@ -1,4 +1,4 @@
-//! What a kind of host says to the controller. Public where nobody outside can name it: that seals
+//! What each kind of host says to the controller. The trait is public in a private module, which seals
 //! [`Role`](super::Role).
 
 use std::future::Future;
@@ -10,32 +10,32 @@ use crate::RenewedChannel;
 use crate::hosts::{Departure, Renewal};
 use crate::v1::controller_client::ControllerClient;
 
-/// The controller, as it is called.
+/// The controller's callable side.
 pub(super) type ControllerCalls = ControllerClient<RenewedChannel>;
 
-/// A kind of host's calls.
+/// The calls of one kind of host.
 pub trait Calls: Send + Sync + 'static {
-    /// What it says of itself.
+    /// What the host states about itself.
     type Hello: Clone + Send + 'static;
-    /// What it is granted.
+    /// The registration that the host is granted.
     type Grant: Clone + Send + 'static;
-    /// What it shows of its last grant.
+    /// What the host shows of its last grant.
     type Held: Copy + Send;
 
-    /// Its thread's name, and its own in the log.
+    /// The name of the host's thread, which is also its name in the log.
     const THREAD: &'static str;
 
-    /// Whether a host that goes back to its home leaves where it was at once; else that registration stands
-    /// until its lease ends, for what is still under way there.
+    /// Whether a host that returns to its home leaves the other controller at once. If not, that
+    /// registration stays until its lease ends, for packets that are still under way.
     const LEAVES_AT_ONCE: bool;
 
-    /// Its name, and bits that other hosts do not share.
+    /// The host's name, and bits that no other host shares.
     fn identity(hello: &Self::Hello) -> (&str, u64);
-    /// What to show of a grant next time.
+    /// What the host shows of this grant at the next call.
     fn held(grant: &Self::Grant) -> Self::Held;
     /// When to renew.
     fn renew_every(grant: &Self::Grant) -> Nanos;
-    /// How long the registration stands.
+    /// How long the registration lasts.
     fn lease(grant: &Self::Grant) -> Nanos;
 
     /// Registers or renews.
@@ -46,7 +46,7 @@ pub trait Calls: Send + Sync + 'static {
         floor: Serial,
     ) -> impl Future<Output = Result<Renewal<Self::Grant>, Status>> + Send;
 
-    /// Ends when the registration is another than what is held; never if that is not known.
+    /// Completes when the registration differs from `held`; never completes if nothing is held.
     fn changed(calls: ControllerCalls, held: Option<Self::Held>) -> impl Future<Output = ()> + Send {
         drop((calls, held));
         std::future::pending()

@@ -1,9 +1,10 @@
-//! With whom a host may register.
+//! The controllers with which a host may register.
 
 use super::calls::ControllerCalls;
 use crate::Remote;
 
-/// The controllers with which a host may register, one at a time: its home, and others that stand in for it.
+/// The controllers with which a host may register, one at a time: its home, and others that stand in for
+/// the home.
 #[derive(Clone, Debug)]
 pub struct Controllers {
     all: Vec<Remote>,
@@ -17,23 +18,23 @@ impl From<Remote> for Controllers {
 }
 
 impl Controllers {
-    /// Its home, and the others in the order in which they are tried.
+    /// The home, and the others in the order in which they are tried.
     pub fn new(home: Remote, others: impl IntoIterator<Item = Remote>) -> Self {
         Self { all: [home].into_iter().chain(others).collect(), at: 0 }
     }
 
-    /// Each of these controllers as a home, with the others behind it in their order.
+    /// For each of these controllers, itself as the home and the others behind it in order.
     pub fn homes(all: &[Remote]) -> Vec<Self> {
         let turned = |home| all.iter().cycle().skip(home).take(all.len()).cloned();
         (0..all.len()).map(|home| Self { all: turned(home).collect(), at: 0 }).collect()
     }
 
-    /// The one that is spoken to.
+    /// The controller that is used now.
     pub fn here(&self) -> &Remote {
         &self.all[self.at]
     }
 
-    /// Whether that is not the home.
+    /// Whether the controller in use is not the home.
     pub(super) const fn is_away(&self) -> bool {
         self.at > 0
     }
@@ -43,7 +44,7 @@ impl Controllers {
         self.all.len() > 1
     }
 
-    /// The next one, if there is another.
+    /// Switches to the next controller. Returns false if there is no other.
     pub(super) fn turn(&mut self) -> bool {
         self.at = (self.at + 1) % self.all.len();
         self.are_several()
@@ -53,12 +54,12 @@ impl Controllers {
         self.at = 0;
     }
 
-    /// A line to the one that is spoken to.
+    /// A channel to the controller in use.
     pub(super) fn line(&self) -> ControllerCalls {
         ControllerCalls::new(self.here().connect())
     }
 
-    /// A line to the home.
+    /// A channel to the home.
     pub(super) fn line_home(&self) -> ControllerCalls {
         ControllerCalls::new(self.all[0].connect())
     }

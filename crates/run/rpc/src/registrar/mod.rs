@@ -1,16 +1,17 @@
-//! A host's line to the controller: registers, renews, and says when either fails.
+//! Keeps a host registered with the controller: registers it, renews the registration, and reports when
+//! either fails.
 //!
-//! A [`Registrar`] has a thread of its own, so that the host's packet thread never waits for the controller.
-//! It repeats one call: what it is told with `set_hello` goes there, what comes back is a [`RegistrarEvent`],
-//! and after each event the host's thread is woken. Calls go out as often as the controller asks for, and at
-//! once when the host says so ([`Registrar::renew_now`]). While the controller cannot be reached it is tried
-//! again and again, ever more rarely up to once a second (where something is registered, twice a lease), and
-//! the log says so. A registration that the controller refuses is asked for again every second: who was
-//! registered once is never left out for good because of one refusal.
+//! A [`Registrar`] has a thread of its own, so that the host's packet thread never waits for the
+//! controller. The thread repeats one call: it sends what `set_hello` was given, turns the answer into a
+//! [`RegistrarEvent`], and wakes the host's thread after each event. It calls as often as the controller
+//! asks for, and at once after [`Registrar::renew_now`]. If the controller cannot be reached, the thread
+//! retries after growing pauses of up to a second (twice a lease if the host is registered), and logs this.
+//! If the controller refuses the registration, the thread asks again every second: one refusal must not
+//! exclude a registered host for good.
 //!
-//! A host may have several [`Controllers`], each with a switch of its own: spines. It stays with the first,
-//! its home. When that has been silent for a lease it registers with the next one, and goes back once its
-//! home answers again.
+//! A host may have several [`Controllers`], each with its own switch (a spine). It uses the first one, its
+//! home. If the home has been silent for a lease, the host registers with the next controller, and returns
+//! once the home answers again.
 
 mod calls;
 mod controllers;
@@ -34,26 +35,26 @@ use session::Session;
 pub use shared::RegistrarEvent;
 use shared::RegistrarShared;
 
-/// A worker's line to the controller.
+/// Keeps a worker registered.
 pub type WorkerRegistrar = Registrar<WorkerRole>;
-/// A client's line to the controller.
+/// Keeps a client registered.
 pub type ClientRegistrar = Registrar<ClientRole>;
 
-/// A server's line to the controller.
+/// Keeps a server registered.
 pub type ServerRegistrar = Registrar<ServerRole>;
 
-/// A host's line to the controller; dropping it hangs up without leaving.
+/// Keeps a host registered with the controller. Dropping it stops the calls without leaving.
 pub struct Registrar<R: Role> {
     shared: Arc<RegistrarShared<R>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Registrar<WorkerRole> {
-    /// Registers a worker with the controller and keeps it registered. `held` in `hello` is filled in by
-    /// itself. `wake` is called after each event, on another thread.
+    /// Registers a worker and keeps it registered. The registrar fills in `held` in `hello`. `wake` is
+    /// called after each event, on another thread.
     ///
     /// # Errors
-    /// [`RpcError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] if the system has no thread left.
     pub fn worker(
         controllers: impl Into<Controllers>,
         hello: WorkerHello,
@@ -64,12 +65,11 @@ impl Registrar<WorkerRole> {
 }
 
 impl Registrar<ClientRole> {
-    /// Registers a client with the controller and keeps it registered. `held` in `hello` is filled in by
-    /// itself, `floor` is kept up with [`Registrar::set_floor`]. `wake` is called after each event, on
-    /// another thread.
+    /// Registers a client and keeps it registered. The registrar fills in `held` in `hello`;
+    /// [`Registrar::set_floor`] updates `floor`. `wake` is called after each event, on another thread.
     ///
     /// # Errors
-    /// [`RpcError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] if the system has no thread left.
     pub fn client(
         controllers: impl Into<Controllers>,
         hello: ClientHello,
@@ -79,19 +79,18 @@ impl Registrar<ClientRole> {
         Self::start(controllers.into(), hello, floor, Box::new(wake))
     }
 
-    /// The oldest outstanding sequence number, or the next. No lock and no system call: as often as it
-    /// changes.
+    /// Sets the oldest outstanding sequence number, or the next one if none is outstanding. Takes no lock
+    /// and makes no system call, so it may be called at every change.
     pub fn set_floor(&self, floor: Serial) {
         self.shared.floor.store(floor.0, Ordering::Relaxed);
     }
 }
 
 impl Registrar<ServerRole> {
-    /// Registers a server with the controller and keeps it registered. `wake` is called after each event, on
-    /// another thread.
+    /// Registers a server and keeps it registered. `wake` is called after each event, on another thread.
     ///
     /// # Errors
-    /// [`RpcError::Thread`] when the system has no thread left.
+    /// [`RpcError::Thread`] if the system has no thread left.
     pub fn server(
         controllers: impl Into<Controllers>,
         hello: ServerHello,
@@ -117,31 +116,31 @@ impl<R: Role> Registrar<R> {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// The oldest event that was not taken yet. Never blocks.
+    /// Takes the oldest event; `None` if there is none. Never blocks.
     pub fn try_next(&self) -> Option<RegistrarEvent<R::Grant>> {
         self.shared.events.pop()
     }
 
-    /// Says something else from now on, and says it at once.
+    /// Replaces what the host states about itself, and calls the controller at once.
     pub fn set_hello(&self, hello: R::Hello) {
         self.set_hello_later(hello);
         self.renew_now();
     }
 
-    /// Says something else from the next renewal on.
+    /// Replaces what the host states about itself from the next renewal on.
     pub fn set_hello_later(&self, hello: R::Hello) {
         self.shared.set_hello(hello);
     }
 
-    /// Calls the controller at once instead of at the next renewal; may be said as often as one likes.
+    /// Calls the controller at once instead of at the next renewal. May be called as often as one likes.
     pub fn renew_now(&self) {
         if !self.shared.hurry.swap(true, Ordering::Relaxed) {
             self.shared.bell.notify_one();
         }
     }
 
-    /// Ends the registration; [`RegistrarEvent::Left`] says when it is done, within a few seconds even if the
-    /// controller is gone.
+    /// Ends the registration. [`RegistrarEvent::Left`] follows within a few seconds, even if the controller
+    /// is gone.
     pub fn leave(&self) {
         self.shared.leaving.store(true, Ordering::Relaxed);
         self.shared.bell.notify_one();

@@ -1,4 +1,4 @@
-//! The kinds of host: what each says to the controller and what it hears.
+//! The kinds of host: what each states to the controller and what it gets in return.
 
 use sluice_control::{ClientGrant, ClientHello, ServerGrant, ServerHello, WorkerGrant, WorkerHello};
 use sluice_wire::{ClientId, Generation, Key, Nanos, Serial, WorkerId};
@@ -8,7 +8,7 @@ use super::calls::{Calls, ControllerCalls};
 use crate::hosts::{Departure, Renewal};
 use crate::{Malformed, v1};
 
-/// A kind of host. Sealed: [`WorkerRole`], [`ClientRole`] and [`ServerRole`] are all there are.
+/// A kind of host. Sealed: only [`WorkerRole`], [`ClientRole`] and [`ServerRole`] implement it.
 pub trait Role: Calls {}
 
 /// A worker.
@@ -67,9 +67,9 @@ impl Calls for WorkerRole {
         loop {
             match calls.await_change(v1::AwaitChangeRequest { held: Some(held) }).await {
                 Ok(_) => return,
-                // Nothing has changed for as long as a call may take.
+                // The call timed out: nothing has changed so far.
                 Err(status) if matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded) => {}
-                // A controller that does not say it is asked again after the next renewal.
+                // This controller does not offer the call: the host learns of changes at its next renewal.
                 Err(_) => std::future::pending().await,
             }
         }
@@ -159,7 +159,7 @@ impl Calls for ServerRole {
     }
 }
 
-/// What the controller answered. If that is malformed, and not our request, it is as good as no answer.
+/// Reads the controller's answer. A malformed answer counts as no answer: the request was not at fault.
 fn read<M, A: TryFrom<M, Error = Malformed>>(answer: Response<M>) -> Result<A, Status> {
     let senseless = |why| Status::internal(format!("the controller's answer makes no sense: {why}"));
     answer.into_inner().try_into().map_err(senseless)

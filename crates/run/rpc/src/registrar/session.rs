@@ -1,4 +1,4 @@
-//! The registrar's own thread: one call after the other, at the right times.
+//! The registrar's thread: makes one call after the other, at the right times.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,15 +17,15 @@ use crate::reason;
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-/// However often the host asks: two calls are at least so far apart.
+/// The shortest pause between two calls, however often the host asks.
 const CALLS_APART: Duration = Duration::from_millis(20);
-/// No answer, however odd, makes the next call come later than this, but a lease that is much longer.
+/// The longest pause between two calls, whatever the controller answers, unless its lease is much longer.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// What was refused is asked for again after so long, and no more often if the host hurries: a certificate, a
-/// plan or a name may be another by then.
+/// The pause after a refusal, even if the host asks for a call at once: a certificate, a plan or a name may
+/// be corrected by then.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 const REFUSED_CALLS_APART: Duration = Duration::from_millis(200);
-/// How long leaving is tried before the first grant said how long a lease is.
+/// How long leaving is tried if no grant has told the length of a lease.
 const LEASE_UNKNOWN: Duration = Duration::from_secs(1);
 
 pub(super) struct Session<R: Role> {
@@ -37,9 +37,9 @@ pub(super) struct Session<R: Role> {
     backoff: Backoff,
     /// Since when the controller has not answered.
     lost: Option<Instant>,
-    /// When a host that is away looks whether its home answers.
+    /// When a host that is away from home next checks whether its home answers.
     home_at: Instant,
-    /// Why the controller refused the last call, if it did.
+    /// Why the controller refused the last call; `None` if it did not.
     refused: Option<String>,
     next: Instant,
     last: Instant,
@@ -64,7 +64,7 @@ impl<R: Role> Session<R> {
         }
     }
 
-    /// Calls until told to stop, or until it has left.
+    /// Makes calls until told to stop, or until the host has left.
     pub(super) async fn run(mut self) {
         loop {
             self.pause().await;
@@ -89,7 +89,7 @@ impl<R: Role> Session<R> {
         }
     }
 
-    /// A host that is away goes back if its home takes it.
+    /// Moves a host that is away back home, if its home accepts it.
     async fn look_home(&mut self) {
         let (hello, patience) = (self.shared.hello(), self.lease / 2);
         let floor = Serial(self.shared.floor.load(Ordering::Relaxed));
@@ -108,7 +108,7 @@ impl<R: Role> Session<R> {
                 self.renewed(Renewal::Granted(grant));
                 if R::LEAVES_AT_ONCE {
                     tokio::select! {
-                        // Without an answer its lease ends.
+                        // If the controller does not answer, the lease ends by itself.
                         _ = timeout(patience, R::leave(&mut left, hello)) => {}
                         () = hung_up(&shared) => {}
                     }
@@ -125,7 +125,7 @@ impl<R: Role> Session<R> {
         }
     }
 
-    /// Until the next call is due, or the host wants one.
+    /// Waits until the next call is due or the host asks for one.
     async fn pause(&self) {
         loop {
             let hurried = self.shared.hurry.load(Ordering::Relaxed) && self.lost.is_none();
@@ -201,7 +201,7 @@ impl<R: Role> Session<R> {
         }
     }
 
-    /// The controller does not answer; how long to wait before the next try.
+    /// Handles a failed call. Returns how long to wait before the next attempt.
     fn failed(&mut self, status: &Status) -> Duration {
         let (why, name) = (reason(status), self.name());
         let since = *self.lost.get_or_insert_with(|| {
@@ -216,14 +216,16 @@ impl<R: Role> Session<R> {
             return CALLS_APART;
         }
         let pause = self.backoff.next(self.longest_pause());
-        // Who has another one to turn to does so once the lease is over, however rarely it tries by then.
+        // A host with another controller turns to it when the lease ends, even in the middle of a long
+        // pause.
         let pause = if self.controllers.are_several() { pause.min(left) } else { pause };
         let url = self.url();
         tracing::warn!("{name}: cannot reach the controller at {url}: {why}; trying again in {pause:.0?}");
         pause
     }
 
-    /// A controller that comes back gives those that it finds registered a lease, in which they have to call.
+    /// The longest pause between two attempts. A restarted controller gives each registered host one lease,
+    /// within which the host must call.
     fn longest_pause(&self) -> Duration {
         self.held.map_or(BACKOFF_MAX, |_| BACKOFF_MAX.min(self.lease / 2))
     }
@@ -232,7 +234,7 @@ impl<R: Role> Session<R> {
         self.next = Instant::now() + pause.clamp(CALLS_APART, PAUSE_MAX.max(self.lease / 4));
     }
 
-    /// Leaves; past a lease the registration has died by itself.
+    /// Leaves. After a lease the registration has ended by itself.
     async fn leave(mut self) {
         let patience = self.lease;
         let final_sent = timeout(patience, self.try_leaving()).await.unwrap_or_else(|_| {
@@ -275,12 +277,12 @@ impl<R: Role> Session<R> {
     }
 }
 
-/// Whether the same call would be refused again, for what it says or for who makes it.
+/// Whether the same call would be refused again, for its contents or its caller.
 fn is_refusal(status: &Status) -> bool {
     matches!(status.code(), Code::InvalidArgument | Code::PermissionDenied | Code::Unauthenticated)
 }
 
-/// Until the host drops its end.
+/// Waits until the host drops its end.
 async fn hung_up<R: Role>(shared: &RegistrarShared<R>) {
     while !shared.is_stopped() {
         shared.bell.notified().await;
@@ -291,7 +293,7 @@ fn span(nanos: Nanos) -> Duration {
     Duration::from_nanos(nanos.0)
 }
 
-/// Pauses that double, a little different for each host, so that all do not come back at once.
+/// Pauses that double, with a random part for each host so that hosts do not return all at once.
 #[derive(Debug)]
 struct Backoff {
     next: Duration,

@@ -1,4 +1,4 @@
-//! What goes between a host's thread and its registrar's: events one way, wishes the other.
+//! What a host's thread and its registrar's thread share: events in one direction, requests in the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,44 +9,46 @@ use tokio::sync::Notify;
 
 use super::role::Role;
 
-/// Events that may wait for a host that does not look; the oldest go first, and each is soon said again.
+/// How many events may wait for a host that does not take them. The oldest are dropped; each event is soon
+/// repeated.
 const EVENTS_MAX: usize = 32;
 
-/// What a host learns of its registration.
+/// An event about a host's registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegistrarEvent<G> {
-    /// It has this registration, new or renewed.
+    /// The host has this registration, new or renewed.
     Granted(G),
-    /// Not yet; it is asked again by itself.
+    /// Not registered yet; the registrar asks again by itself.
     Wait {
         why: String,
-        /// When it is asked again, from now.
+        /// The time until the registrar asks again.
         retry_after: Nanos,
     },
-    /// No, and the same again would not help. It is asked again by itself all the same, after a pause, since
-    /// what was wrong may be mended. A host that never was registered had better end and say why.
+    /// Refused; the same request would be refused again. The registrar still asks again after a pause,
+    /// since the cause may be corrected. A host that was never registered should end and report why.
     Refused {
-        /// Why, and what would help.
+        /// The reason, and what would help.
         why: String,
     },
-    /// The controller cannot be reached; it is tried again by itself. Said once, until it answers again.
+    /// The controller cannot be reached; the registrar keeps trying. Reported once for each loss.
     Lost { why: String },
-    /// There is no registration any more, as [`leave`](super::Registrar::leave) asked for. The last event.
+    /// The registration has ended, as [`leave`](super::Registrar::leave) asked for. The last event.
     Left {
-        /// A worker's last `sent` number, if it is known: it may go when all up to this came.
+        /// A worker's last `sent` number, if it is known: the worker may end once all tasks up to it have
+        /// come.
         final_sent: Option<Serial>,
     },
 }
 
-/// What the host's thread and the registrar's share.
+/// The state that the host's thread and the registrar's thread share.
 pub(super) struct RegistrarShared<R: Role> {
     hello: Mutex<R::Hello>,
     pub(super) floor: AtomicU32,
-    /// The host wants a call at once.
+    /// The host asks for a call at once.
     pub(super) hurry: AtomicBool,
     pub(super) leaving: AtomicBool,
     pub(super) stopped: AtomicBool,
-    /// Rung after each change of the flags.
+    /// Notified after each change of the flags.
     pub(super) bell: Notify,
     pub(super) events: ArrayQueue<RegistrarEvent<R::Grant>>,
     wake: Box<dyn Fn() + Send + Sync>,

@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, Error, KeyUsage};
 
-/// So long before a certificate ends `status` and `doctor` say so.
+/// How long before a certificate's end `status` and `doctor` warn.
 pub const ENDS_SOON: Duration = Duration::from_hours(14 * 24);
 
-/// Later than any certificate lasts.
+/// A time after the end of any certificate.
 const NEVER: UnixTime = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX / 2));
 
-/// The last second in which a certificate is good; `None` for what cannot be read.
+/// The last second in which a certificate is valid; `None` if it cannot be read.
 pub fn end_of(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     let read = EndEntityCert::try_from(certificate).ok()?;
-    // Of all that is asked of a certificate its dates are looked at first.
+    // The verifier checks the dates first, so its error tells the end.
     let asked = read.verify_for_usage(&[], &[], &[], NEVER, KeyUsage::client_auth(), None, None);
     match asked {
         Err(Error::CertExpired { not_after, .. }) => {
@@ -24,12 +24,12 @@ pub fn end_of(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     }
 }
 
-/// The first end of several.
+/// The earliest end of several certificates.
 pub(super) fn first_end(certificates: &[CertificateDer<'_>]) -> Option<SystemTime> {
     certificates.iter().filter_map(end_of).min()
 }
 
-/// How a certificate that ends soon, or has ended, is told of; `None` while there is time.
+/// A sentence about a certificate that ends soon or has ended; `None` while there is time.
 pub fn told_of_end(end: SystemTime) -> Option<String> {
     match end.duration_since(SystemTime::now()) {
         Err(ago) => Some(format!("ended {} ago", span(ago.duration()))),

@@ -1,4 +1,4 @@
-//! What servers and callers show each other, and whom they believe.
+//! The certificates that servers and callers show each other, and which ones they trust.
 
 mod ending;
 mod pem;
@@ -27,7 +27,7 @@ pub(crate) use renewed::{OfFiles, Renewed};
 /// gRPC is HTTP/2.
 const ALPN_H2: &[u8] = b"h2";
 
-/// What a server shows, and whom it lets in. PEM throughout.
+/// A server's certificate and key, and the authority of its callers. All in PEM.
 #[derive(Clone)]
 pub struct ServerTls {
     certificate: Pem,
@@ -36,8 +36,8 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// A server with this certificate chain and key. It asks nobody who calls, so it serves this machine
-    /// only.
+    /// A server with this certificate chain and key. It asks callers for no certificate, so it serves this
+    /// machine only.
     pub fn new(certificate: &[u8], key: &[u8]) -> Self {
         Self {
             certificate: Pem::given("the server's certificate", certificate),
@@ -46,8 +46,8 @@ impl ServerTls {
         }
     }
 
-    /// The same, from files; with `clients`, callers have to show a certificate that this authority signed,
-    /// and may do what it says ([`CallerRole`](super::CallerRole)).
+    /// Reads the same from files. With `clients`, callers must show a certificate that this authority
+    /// signed, and may do what the certificate grants ([`CallerRole`](super::CallerRole)).
     ///
     /// # Errors
     /// [`RpcError::Tls`] for a file that cannot be read.
@@ -59,22 +59,22 @@ impl ServerTls {
         })
     }
 
-    /// Takes calls only of those who show a certificate that this authority signed, or that was itself given.
+    /// Accepts only callers whose certificate this authority signed, or who show this certificate itself.
     #[must_use]
     pub fn only_clients_of(mut self, authority: &[u8]) -> Self {
         self.clients = Some(Pem::given("the client authority", authority));
         self
     }
 
-    /// Whether callers have to show who they are.
+    /// Whether callers must show a certificate.
     pub const fn asks_callers(&self) -> bool {
         self.clients.is_some()
     }
 
-    /// As TLS takes it.
+    /// The configuration for rustls.
     ///
     /// # Errors
-    /// [`RpcError::Tls`] for a certificate or key that is none, and for two that do not go together.
+    /// [`RpcError::Tls`] for an unusable certificate or key, or for two that do not belong together.
     pub fn config(&self) -> Result<Arc<ServerConfig>, RpcError> {
         let (chain, key) = (self.certificate.own_certificates()?, self.key.key()?);
         let provider = provider();
@@ -90,13 +90,14 @@ impl ServerTls {
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|why| self.key.wrong(why::of(&why)))?;
         config.alpn_protocols.push(ALPN_H2.to_vec());
-        // Whoever connects again shows its certificate again: it may have ended meanwhile.
+        // No session resumption: a caller that reconnects must show its certificate again, which may have
+        // ended meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
     }
 
-    /// What holds now, whenever that is asked: files are read anew when they change.
+    /// A configuration that follows the files: they are read again when they change.
     ///
     /// # Errors
     /// As [`ServerTls::config`].
@@ -118,26 +119,26 @@ impl OfFiles for ServerTls {
     }
 }
 
-/// Certificates by what they are called, each with its end.
+/// Names of certificates, each with the certificate's end.
 pub type Ends = Vec<(String, SystemTime)>;
 
-/// Nothing for an authority of the first version of X.509, which may be believed and cannot be read here.
+/// `None` for an authority of X.509 version 1, which may be trusted but whose end cannot be read here.
 fn ends(pem: &Pem) -> Option<(String, SystemTime)> {
     let end = ending::first_end(&pem.certificates().ok()?)?;
     Some((pem.what().to_owned(), end))
 }
 
-/// What a server shows and whom it lets in, as its files say now.
+/// A server's certificates and trusted authority, as its files hold them now.
 #[derive(Debug)]
 pub struct RenewedTls(Renewed<ServerTls>);
 
 impl RenewedTls {
-    /// As TLS takes it.
+    /// The configuration for rustls.
     pub fn config(&self) -> Arc<ServerConfig> {
         self.0.now().1.0
     }
 
-    /// When the certificates end.
+    /// The ends of the certificates.
     pub fn ends(&self) -> Ends {
         self.0.now().1.1
     }
@@ -149,7 +150,7 @@ impl fmt::Debug for ServerTls {
     }
 }
 
-/// Whom a caller trusts, and what it shows. PEM throughout.
+/// The authority that a caller trusts, and the certificate that it shows. All in PEM.
 #[derive(Clone)]
 pub struct ClientTls {
     authority: Pem,
@@ -158,12 +159,12 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Trusts servers whose certificate this authority signed, and the one whose certificate this is.
+    /// Trusts servers whose certificate this authority signed, and the server whose certificate this is.
     pub fn new(authority: &[u8]) -> Self {
         Self { authority: Pem::given("the authority", authority), server_name: None, identity: None }
     }
 
-    /// The same, from a file, and with a certificate and key to show if the server asks for one.
+    /// Reads the same from a file, with a certificate and key to show if the server asks for one.
     ///
     /// # Errors
     /// [`RpcError::Tls`] for a file that cannot be read.
@@ -185,17 +186,17 @@ impl ClientTls {
         self
     }
 
-    /// Expects this name in the server's certificate, instead of the host that is called.
+    /// Expects this name in the server's certificate instead of the name of the called host.
     #[must_use]
     pub fn expecting(mut self, server_name: impl Into<String>) -> Self {
         self.server_name = Some(server_name.into());
         self
     }
 
-    /// When the certificates end that are shown and believed.
+    /// The ends of the certificates that are shown or trusted.
     ///
     /// # Errors
-    /// [`RpcError::Tls`] for one that is none.
+    /// [`RpcError::Tls`] for an unusable certificate.
     pub fn ends(&self) -> Result<Ends, RpcError> {
         let shown = self.identity.iter().map(|(certificate, _)| certificate);
         let all: Vec<&Pem> = [&self.authority].into_iter().chain(shown).collect();
@@ -208,7 +209,7 @@ impl ClientTls {
         [&mut self.authority].into_iter().chain(shown).collect()
     }
 
-    /// Whom the certificate that is shown names.
+    /// The name in the certificate that is shown.
     pub(super) fn name(&self) -> Result<Option<String>, RpcError> {
         let Some((certificate, _)) = &self.identity else { return Ok(None) };
         let chain = certificate.certificates()?;
@@ -282,7 +283,7 @@ mod tests {
         assert!(why.contains("does not belong to the certificate"), "{why}");
     }
 
-    /// As `openssl x509 -req -signkey` makes one that is given no extensions.
+    /// A certificate as `openssl x509 -req -signkey` makes it without extensions.
     #[test]
     fn a_certificate_of_version_1_is_told_as_the_certificate_that_it_is() {
         let both = include_bytes!("pem/version-1.pem");

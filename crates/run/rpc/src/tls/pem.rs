@@ -1,4 +1,4 @@
-//! Certificates and keys as PEM, and what is wrong with text that holds none.
+//! Certificates and keys in PEM, and errors for text that holds none.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use webpki::EndEntityCert;
 
 use crate::RpcError;
 
-/// What is wrong with a certificate as they were made before 1996, which cannot say what it is for.
+/// The error for a certificate of version 1, a format from before 1996 that cannot state its purpose.
 pub(super) const VERSION_1: &str = "is of X.509 version 1, which holds no addresses and no names: make one \
     of version 3 (openssl req -x509 -addext subjectAltName=…, or openssl x509 -req -extfile)";
 
-/// Text that should hold certificates or a key, and what it is called.
+/// Text that should hold certificates or a key, and its name in errors.
 #[derive(Clone)]
 pub(crate) struct Pem {
     what: String,
     text: Vec<u8>,
-    /// The file that it came from, if it came from one.
+    /// The file that the text came from, if any.
     path: Option<Box<Path>>,
 }
 
@@ -35,7 +35,7 @@ impl Pem {
         Ok(read)
     }
 
-    /// What its file holds now; says whether that is new.
+    /// Reads the file again. Returns whether its contents changed.
     pub(super) fn read_again(&mut self) -> Result<bool, RpcError> {
         let Some(path) = &self.path else { return Ok(false) };
         let text = fs::read(path).map_err(|why| {
@@ -73,7 +73,7 @@ impl Pem {
         Ok(certificates)
     }
 
-    /// The same of who shows them: the first is its own.
+    /// The certificates of the process that shows them; its own comes first.
     pub(super) fn own_certificates(&self) -> Result<Vec<CertificateDer<'static>>, RpcError> {
         let certificates = self.certificates()?;
         match EndEntityCert::try_from(&certificates[0]) {

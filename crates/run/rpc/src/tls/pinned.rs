@@ -1,10 +1,10 @@
-//! Whom certificates prove: those whom an authority signed for, and the holder of a certificate that was
-//! itself given as the authority.
+//! Which peers a trusted certificate proves: those that the authority signed for, and the holder of a
+//! certificate that was itself given as the authority.
 //!
-//! One `openssl req -x509` makes a certificate that signs itself and may sign others. People show it and give
-//! it as the authority to believe, which webpki refuses (`CaUsedAsEndEntity`): an authority is not to serve.
-//! Here it may if it is, byte for byte, one of those given and webpki finds nothing else wrong with it. All
-//! else is webpki's to judge.
+//! A single `openssl req -x509` makes a certificate that signs itself and may sign others. Operators show
+//! this certificate and also give it as the authority. webpki refuses that (`CaUsedAsEndEntity`), since an
+//! authority should not serve. This module accepts it if the certificate is, byte for byte, one of those
+//! given, and webpki finds nothing else wrong with it. webpki decides everything else.
 
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Verifies the certificate of a caller that shows one. One that shows none gets as far as the gate, which
-/// tells it why it gets no further.
+/// Verifies the certificate of a caller that shows one. A caller without a certificate reaches the gate,
+/// which tells it why it is refused.
 #[derive(Debug)]
 pub(super) struct ClientVerifier {
     given: Vec<CertificateDer<'static>>,
@@ -144,7 +144,7 @@ impl ClientCertVerifier for ClientVerifier {
     }
 }
 
-/// The certificates of a file, and the same as what webpki starts from.
+/// The certificates of a file, and the same as webpki's trust anchors.
 fn roots(authority: &Pem) -> Result<(Vec<CertificateDer<'static>>, RootCertStore), RpcError> {
     let given = authority.certificates()?;
     let mut roots = RootCertStore::empty();
@@ -154,7 +154,7 @@ fn roots(authority: &Pem) -> Result<(Vec<CertificateDer<'static>>, RootCertStore
     Ok((given, roots))
 }
 
-/// Whether an authority's certificate was to serve, and nothing else was wrong with it: webpki looks at the
+/// Whether the only fault of a certificate is that an authority's certificate serves. webpki checks the
 /// dates before.
 pub(super) fn is_authority_as_end(error: &CertificateError) -> bool {
     let CertificateError::Other(other) = error else { return false };

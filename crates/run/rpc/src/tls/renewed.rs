@@ -1,10 +1,10 @@
-//! What is made of PEM files, made anew when they change.
+//! Values made from PEM files, made again when the files change.
 //!
-//! Nobody watches the files: whoever connects, calls or is called asks for what holds now, and at most once a
-//! second the files are looked at for that. What has changed is read once it has rested from one look to the
-//! next, since several files are hardly ever written at once; after [`read_anew`] (SIGHUP) it is read at
-//! once. Files that cannot be used, such as a certificate whose key is not there yet, change nothing, and the
-//! log says why.
+//! No thread watches the files. Code that connects, calls or accepts asks for the current value; at most
+//! once a second this checks the files. A changed file is read once it stayed the same from one check to
+//! the next, since several files are rarely written at the same moment. After [`read_anew`] (SIGHUP) it is
+//! read at once. Unusable files, such as a certificate whose key is not there yet, change nothing; the log
+//! says why.
 
 use std::fmt;
 use std::fs;
@@ -17,20 +17,20 @@ use std::time::{Duration, Instant};
 use super::pem::Pem;
 use crate::RpcError;
 
-/// How often files are looked at, at most.
+/// The shortest time between two checks of the files.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Has all certificates of this process read anew, as its signal handler for SIGHUP does: what is made of
-/// them next is made of what the files hold then. Nothing that runs is interrupted.
+/// Makes this process read all certificates again; its signal handler for SIGHUP calls this. The next value
+/// is made from what the files hold then. Connections under way are not interrupted.
 pub fn read_anew() {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What PEM files say, and what becomes of it.
+/// The contents of PEM files that a value is made from.
 pub(crate) trait OfFiles: Clone {
-    /// What becomes of it.
+    /// The value made from the files.
     type Made: Clone;
 
     /// All of them.
@@ -39,29 +39,31 @@ pub(crate) trait OfFiles: Clone {
     fn make(&self) -> Result<Self::Made, RpcError>;
 }
 
-/// What was made, and of what.
+/// The value, and the files that it was made from.
 pub(crate) struct Renewed<F: OfFiles>(Mutex<State<F>>);
 
 struct State<F: OfFiles> {
     of: F,
     made: F::Made,
-    /// How often it was made anew.
+    /// How often the value was made again.
     version: u64,
-    /// How the files were of which that was made, and how they were at the last look.
+    /// The files' stamps when the value was made, and at the last check.
     stamps: Vec<Stamp>,
     seen: Vec<Stamp>,
     looked: Instant,
     asked: u64,
-    /// Why the files could not be used, as the log has it.
+    /// Why the files could not be used, as logged.
     wrong: Option<String>,
 }
 
-/// What tells a file from how it was before.
+/// Tells whether a file has changed.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl<F: OfFiles> Renewed<F> {
+    /// Makes the first value.
+    ///
     /// # Errors
-    /// [`RpcError::Tls`] for what cannot be used now.
+    /// [`RpcError::Tls`] for unusable files.
     pub(crate) fn new(mut of: F) -> Result<Self, RpcError> {
         let (made, stamps) = (of.make()?, stamps(&mut of));
         let asked = ASKED.load(Ordering::Relaxed);
@@ -70,13 +72,13 @@ impl<F: OfFiles> Renewed<F> {
         Ok(Self(Mutex::new(State { of, made, version, stamps, seen, looked, asked, wrong })))
     }
 
-    /// What holds now, and how often that changed.
+    /// The current version and value.
     pub(crate) fn now(&self) -> (u64, F::Made) {
         let state = self.looked();
         (state.version, state.made.clone())
     }
 
-    /// How often what holds has changed.
+    /// The current version: how often the value has changed.
     pub(crate) fn version(&self) -> u64 {
         self.looked().version
     }

@@ -1,4 +1,4 @@
-//! Why two do not come together over TLS: a sentence each, with what to do next.
+//! Why a TLS connection failed: a sentence for each cause, with what to do next.
 
 use std::error::Error;
 use std::io;
@@ -9,12 +9,12 @@ use super::pem::VERSION_1;
 use super::pinned::is_authority_as_end;
 
 const DAY_S: u64 = 24 * 60 * 60;
-/// What rustls says of an alert that came after the handshake; no more than its words get through HTTP/2.
+/// How rustls describes an alert after the handshake. Only these words get through HTTP/2.
 const ALERT: &str = "received fatal alert: ";
-/// What HTTP/2 makes of the first bytes of a server that speaks TLS.
+/// How HTTP/2 describes the first bytes of a server that speaks TLS.
 const TLS_AS_HTTP: &str = "frame with invalid size";
 
-/// What went wrong with TLS, if it was that.
+/// A sentence about the TLS error in `error`; `None` if there is none.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -29,7 +29,7 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> Option<String> {
     None
 }
 
-/// An error of TLS.
+/// A sentence about a TLS error.
 pub(super) fn of(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => certificate(why, "--ca"),
@@ -45,7 +45,7 @@ pub(super) fn of(error: &rustls::Error) -> String {
     }
 }
 
-/// An error of TLS with somebody who called.
+/// A sentence about a TLS error with a caller.
 pub fn of_caller(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(why) => certificate(why, "--client-ca"),
@@ -57,7 +57,7 @@ pub fn of_caller(error: &rustls::Error) -> String {
     }
 }
 
-/// The error of TLS that this one is or holds.
+/// The TLS error that this error is or contains.
 pub fn as_rustls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.downcast_ref().or_else(|| held?.downcast_ref())
@@ -65,7 +65,7 @@ pub fn as_rustls<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Err
 
 fn certificate(error: &CertificateError, authority: &str) -> String {
     match error {
-        // The latter where another authority has the same name.
+        // `BadSignature` comes if another authority has the same name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
             "its certificate is not signed by the authority that was given ({authority}): give the file of the one that \
              signed it, or of the certificate itself if it signed itself"
@@ -109,19 +109,19 @@ fn is_of_version_1(error: &rustls::OtherError) -> bool {
     matches!(error.0.downcast_ref(), Some(webpki::Error::UnsupportedCertVersion))
 }
 
-/// What stands in `DnsName("…")` or `IpAddress(…)`.
+/// The text inside `DnsName("…")` or `IpAddress(…)`.
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     inner.trim_matches('"')
 }
 
-/// What the other side says of us, by the alert's name.
+/// What the peer objects to in our certificate, by the alert's name.
 fn of_alert(alert: &str) -> String {
     match alert {
         "CertificateRequired" => {
             "it asks for a certificate: give yours, and its key, with --identity".to_owned()
         }
-        // The latter where another authority has the same name.
+        // `DecryptError` comes if another authority has the same name.
         "UnknownCA" | "DecryptError" => {
             "it does not know who signed the certificate that was shown (--identity): have it signed by the authority \
              that it was given with --client-ca"
@@ -137,7 +137,7 @@ fn of_alert(alert: &str) -> String {
     }
 }
 
-/// What is left of some errors is their words.
+/// Handles errors of which only the text is left.
 fn of_words(words: &str) -> Option<String> {
     if let Some((_, alert)) = words.split_once(ALERT) {
         let name: String = alert.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -148,7 +148,7 @@ fn of_words(words: &str) -> Option<String> {
         .then(|| "it speaks TLS: give the authority of its certificate with --ca".to_owned())
 }
 
-/// Whether a handshake failed because of the certificate that a caller showed.
+/// Whether a handshake failed because of the caller's certificate.
 pub fn is_of_certificate(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(_))
 }

@@ -1,4 +1,4 @@
-//! What a client and the RocksDB service say to each other. All numbers are big-endian.
+//! The messages between a client and the RocksDB service. All numbers are big-endian.
 //!
 //! | message | bytes |
 //! |---|---|
@@ -12,22 +12,23 @@ use sluice_net::service::ServiceError;
 /// Every key's length.
 pub const KEY_BYTES: usize = 64;
 
-/// What a key's number takes of it.
+/// How many bytes of a key hold its number.
 const NUMBER_BYTES: usize = 16;
 
-/// The length of what a SCAN starts at, as in Rain's evaluation (Rain §5.3).
+/// The length of a SCAN's start key, as in Rain's evaluation (Rain §5.3).
 pub const SCAN_START_BYTES: usize = 1_024;
 
-/// The most rows that one scan may ask for.
+/// The largest number of rows in one SCAN.
 pub const SCAN_ROWS_MAX: u32 = 100_000;
 
-/// In a SCAN request's number of rows: they are to be sent, too.
+/// A bit in a SCAN request's number of rows: the reply shall contain the rows.
 const SEND_ROWS: u32 = 1 << 31;
 
 /// The length that stands for "no such key" in a GET reply.
 const MISSING: u16 = u16::MAX;
 
-/// A key, as the database orders them: its number in hexadecimal, then filling.
+/// The key with this number: the number in hexadecimal, so that the database sorts keys by number, then
+/// padding.
 pub fn key(number: u64) -> [u8; KEY_BYTES] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut key = [b'.'; KEY_BYTES];
@@ -37,14 +38,14 @@ pub fn key(number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// Where a scan from this number's key on starts: just before that key in the database's order.
+/// The start key of a SCAN from this number on. It sorts just before the number's key.
 pub fn scan_start(number: u64) -> [u8; SCAN_START_BYTES] {
     let mut start = [b'-'; SCAN_START_BYTES];
     start[..NUMBER_BYTES].copy_from_slice(&key(number)[..NUMBER_BYTES]);
     start
 }
 
-/// The value that belongs to a key's number: always the same, so that any client can check an answer.
+/// The value of the key with this number. It is always the same, so any client can check an answer.
 pub fn value(number: u64, bytes: usize) -> Vec<u8> {
     let mut value = Vec::with_capacity(bytes + 8);
     let mut state = number;
@@ -88,11 +89,11 @@ pub fn encode_scan_for_rows(number: u64, rows: u32, request: &mut Vec<u8>) {
 /// A SCAN request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan<'a> {
-    /// How many rows, at most [`SCAN_ROWS_MAX`].
+    /// How many rows to read, at most [`SCAN_ROWS_MAX`].
     pub rows: u32,
-    /// Whether the reply holds them.
+    /// Whether the reply shall contain the rows.
     pub sends_rows: bool,
-    /// The first key, or the place where it would stand.
+    /// The first key; if it does not exist, the SCAN starts at the next one.
     pub start: &'a [u8],
 }
 
@@ -109,7 +110,7 @@ pub fn decode_scan(request: &[u8]) -> Result<Scan<'_>, ServiceError> {
     Ok(Scan { rows, sends_rows, start })
 }
 
-/// A GET reply in the making: the head is written last, when it is known.
+/// Writes a GET reply. Its header is written last, once it is known.
 #[derive(Debug)]
 pub struct GetReplyWriter<'a> {
     reply: &'a mut Vec<u8>,
@@ -127,7 +128,7 @@ impl<'a> GetReplyWriter<'a> {
         Self { reply, reply_max, found: 0, digest: Digest::default(), full: false }
     }
 
-    /// Adds what the next key's look-up found.
+    /// Adds the result of the next key's look-up.
     pub fn add(&mut self, value: Option<&[u8]>) {
         if let Some(value) = value {
             self.found = self.found.saturating_add(1);
@@ -158,7 +159,7 @@ const GET_HEAD_BYTES: usize = 10;
 pub struct GetReply<'a> {
     /// How many of the keys exist.
     pub found: u16,
-    /// Digest of their values, in the order of the request.
+    /// Digest of the found values, in the order of the request.
     pub digest: u64,
     values: &'a [u8],
 }
@@ -194,10 +195,10 @@ fn split_value(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
 }
 
-/// A SCAN reply without rows.
+/// The length of a SCAN reply without rows, in bytes.
 pub const SCAN_HEAD_BYTES: usize = 20;
 
-/// Adds a row to a SCAN reply of at most `reply_max` bytes; says whether it fitted.
+/// Adds a row to a SCAN reply of at most `reply_max` bytes. Returns whether it fitted.
 pub fn add_row(key: &[u8], value: &[u8], reply: &mut Vec<u8>, reply_max: usize) -> bool {
     let (Ok(key_len), Ok(value_len)) = (u16::try_from(key.len()), u16::try_from(value.len())) else {
         return false;
@@ -212,7 +213,7 @@ pub fn add_row(key: &[u8], value: &[u8], reply: &mut Vec<u8>, reply_max: usize) 
     fits
 }
 
-/// The rows that a SCAN reply holds, keys and values.
+/// The rows in a SCAN reply: keys and values.
 pub fn rows_of(reply: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = reply.get(SCAN_HEAD_BYTES..).unwrap_or_default();
     core::iter::from_fn(move || {
@@ -233,14 +234,14 @@ fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 pub struct ScanReply {
     /// How many rows were read.
     pub rows: u32,
-    /// How many bytes their keys and values have.
+    /// How many bytes the rows' keys and values have.
     pub bytes: u64,
     /// Digest of keys and values, in order.
     pub digest: u64,
 }
 
 impl ScanReply {
-    /// Writes the reply's head over the first [`SCAN_HEAD_BYTES`].
+    /// Writes the reply's header into the first [`SCAN_HEAD_BYTES`].
     pub fn encode(&self, reply: &mut [u8]) {
         reply[..4].copy_from_slice(&self.rows.to_be_bytes());
         reply[4..12].copy_from_slice(&self.bytes.to_be_bytes());
@@ -248,7 +249,7 @@ impl ScanReply {
     }
 }
 
-/// Reads a SCAN reply's head; `None` if the bytes are not one. Its rows are [`rows_of`] it.
+/// Reads a SCAN reply's header; `None` if the bytes are not one. [`rows_of`] reads the rows.
 pub fn decode_scan_reply(reply: &[u8]) -> Option<ScanReply> {
     let (rows, rest) = reply.split_first_chunk::<4>()?;
     let (bytes, rest) = rest.split_first_chunk::<8>()?;
@@ -260,7 +261,7 @@ pub fn decode_scan_reply(reply: &[u8]) -> Option<ScanReply> {
     })
 }
 
-/// A fingerprint of byte strings in order, cheap enough not to count beside reading them.
+/// A fingerprint of a sequence of byte strings. Computing it costs little beside reading the strings.
 ///
 /// For each string: its length, then its bytes in words of 8, big-endian, the last one zero-padded, each
 /// folded in by `d = (rotl(d, 29) xor word) * 0x9e37_79b9_7f4a_7c15`.

@@ -1,5 +1,5 @@
-//! What is to be measured of the RocksDB service, as whoever wants to know hands it to the program that
-//! measures.
+//! The parameters and the result of a measurement of the RocksDB service, as the measuring program takes
+//! and prints them.
 
 use std::ffi::OsString;
 
@@ -58,7 +58,7 @@ impl MeasureArgs {
         Ok(operations)
     }
 
-    /// The flags that say the same.
+    /// The flags that express these arguments.
     pub fn flags(&self) -> Vec<OsString> {
         let Self { data, get, scan, exponential, samples, clock, seed } = self;
         let mut flags = data.flags();
@@ -81,23 +81,23 @@ impl MeasureArgs {
 pub struct Operation {
     /// What it does.
     pub verb: Verb,
-    /// With how many keys.
+    /// How many keys the operation reads.
     pub keys: u32,
-    /// Whether `keys` is the mean of an exponential number.
+    /// Whether `keys` is the mean of an exponentially distributed number.
     pub exponential: bool,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Reads keys from anywhere.
+    /// Reads keys at random positions.
     Get,
-    /// Reads keys that follow each other.
+    /// Reads consecutive keys.
     Scan,
 }
 
 impl Verb {
-    /// The most keys that one of it may have.
+    /// The largest number of keys in one operation.
     pub const fn keys_max(self) -> u32 {
         match self {
             Self::Get => GET_KEYS_MAX,
@@ -113,13 +113,13 @@ impl Verb {
     }
 }
 
-/// What one run found, as the program that measures says it.
+/// The result of one run, as the measuring program prints it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// What reading the clock costs, which was subtracted.
+    /// The cost of reading the clock in nanoseconds, which was subtracted.
     pub clock_cost_ns: u64,
-    /// The operations, in the order in which they were asked for.
+    /// The operations, in the requested order.
     pub operation: Vec<MeasuredOperation>,
 }
 
@@ -127,23 +127,23 @@ pub struct Measurement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredOperation {
-    /// The type's name in a profile.
+    /// The operation's name in a profile.
     pub name: String,
-    /// Keys that one operation reads.
+    /// How many keys one operation reads.
     pub keys: u32,
-    /// Whether that is the mean of an exponential number, rounded up.
+    /// Whether `keys` is the mean of an exponentially distributed number, rounded up.
     pub exponential: bool,
-    /// How often it was measured.
+    /// How often the operation was measured.
     pub samples: u64,
-    /// How often the kernel gave the processor to somebody else meanwhile.
+    /// How often the kernel preempted the measuring thread.
     pub preempted: u64,
-    /// Mean of the samples.
+    /// The mean of the samples, in nanoseconds.
     pub mean_ns: f64,
-    /// `[nanoseconds, cumulative share]`, both growing, the last at 1.
+    /// Pairs `[nanoseconds, cumulative share]`, both rising; the last share is 1.
     pub cdf: Vec<(u64, f64)>,
 }
 
-/// What tells how long an operation took.
+/// The clock that measures operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
     /// Real time.
@@ -153,7 +153,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// As flags and profiles say it.
+    /// The clock's name in flags and profiles.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wall => "wall",

@@ -1,5 +1,5 @@
-//! What the RocksDB service is asked and answers ([`codec`]), and what its program is told: which data it
-//! serves, and what [`measure`] times. The service stands in `crates/run/rocksdb`.
+//! The messages of the RocksDB service ([`codec`]) and the arguments of its program: which data it serves,
+//! and what [`measure`] measures. The service itself is in `crates/run/rocksdb`.
 
 pub mod codec;
 pub mod measure;
@@ -12,14 +12,14 @@ use sluice_wire::{HEADER_BYTES, TaskType};
 
 /// The service's name.
 pub const NAME: &str = "rocksdb";
-/// The type number of a GET.
+/// The task type of a GET.
 pub const GET: TaskType = TaskType(1);
-/// The type number of a SCAN.
+/// The task type of a SCAN.
 pub const SCAN: TaskType = TaskType(2);
-/// Keys that one GET may name: as many as fit one packet.
+/// How many keys one GET may name: as many as fit into one packet.
 pub const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
 
-/// Where the data is, and how much of it.
+/// The location and size of the data.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub struct RocksArgs {
     /// Folder of the RocksDB database; loaded at the first start.
@@ -53,10 +53,10 @@ impl Default for RocksArgs {
 }
 
 impl RocksArgs {
-    /// The flags that say the same.
+    /// The flags that express these arguments.
     pub fn flags(&self) -> Vec<OsString> {
         let Self { db, keys, item_bytes, cache_mib } = self;
-        // So a folder's name may begin with a dash.
+        // In one word with the flag, so that a folder's name may begin with a dash.
         let mut flags = vec![[OsStr::new("--db="), db.as_os_str()].into_iter().collect()];
         for (flag, value) in
             [("--keys", *keys), ("--item-bytes", (*item_bytes).into()), ("--cache-mib", (*cache_mib).into())]

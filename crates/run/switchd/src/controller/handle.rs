@@ -1,4 +1,4 @@
-//! Speaking to a controller's thread from where calls come in.
+//! How other threads call a controller's thread.
 
 use sluice_control::{Answer, CallId, Event};
 use tokio::sync::{mpsc, oneshot};
@@ -6,7 +6,7 @@ use tonic::Status;
 
 use super::runner::{Command, ControllerSnapshot};
 
-/// A controller's end for those that call it.
+/// Sends commands to a controller's thread.
 #[derive(Clone)]
 pub(super) struct RunnerHandle(mpsc::Sender<Command>);
 
@@ -24,7 +24,8 @@ impl RunnerHandle {
         answered.await.map_err(|_| stopping())
     }
 
-    /// Without waiting for an answer; a controller that is busy does not hear it.
+    /// Sends an event without waiting for an answer. The event is dropped if the controller's queue is
+    /// full.
     pub(super) fn tell(&self, event: impl FnOnce(CallId) -> Event + Send + 'static) {
         let (answer, _) = oneshot::channel();
         self.command(Command::Call { event: Box::new(event), answer }).unwrap_or_default();

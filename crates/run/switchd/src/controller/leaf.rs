@@ -1,9 +1,8 @@
-//! A leaf's side of a fabric (Horus §3.2, A.3): its rack's controller, and the line by which it is registered
-//! with the controller above.
+//! A leaf's side of a fabric (Horus §3.2, A.3): its rack's controller, and a thread that keeps the leaf
+//! registered with the controller above.
 //!
-//! The line is a thread that sleeps until the rack's pools change or the controller above says something. It
-//! stands on no task's path: without the controller above, what spine and leaf know of each other goes on
-//! being used.
+//! The thread sleeps until the rack's pools change or the controller above answers. No task depends on it:
+//! while the controller above is gone, spine and leaf continue with what they know of each other.
 
 use std::collections::HashMap;
 use std::mem;
@@ -23,22 +22,22 @@ use crate::SwitchdError;
 use crate::rpc::RpcServer;
 use crate::switch::TablePort;
 
-/// How a leaf is set up.
+/// The settings of a leaf.
 pub struct LeafOptions {
     /// The rack's controller, whose switch is the leaf.
     pub rack: ControllerOptions,
-    /// What the leaf is called above; its certificate has to give it the name.
+    /// The leaf's name at the controller above. Its certificate must grant this name.
     pub name: String,
-    /// Where its spine reaches it.
+    /// The address at which its spine reaches the leaf.
     pub at: Endpoint,
     /// 64 random bits, drawn once per start.
     pub life: u64,
-    /// The controller above, and those of other spines, which stand in for it.
+    /// The controller above, and the controllers of other spines, which stand in for it.
     pub above: Controllers,
     pub tables: TablePort,
 }
 
-/// A rack's controller and its line upwards; both end when it is dropped.
+/// A rack's controller, and its registration with the controller above. Dropping it ends both.
 pub struct Leaf {
     server: RpcServer,
     bell: Sender<LeafWake>,
@@ -46,7 +45,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Starts both, each on a thread of its own.
+    /// Starts the controller and the registration, each on a thread of its own.
     ///
     /// # Errors
     /// As [`start_controller`](super::start_controller).
@@ -78,7 +77,7 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        // A line that has ended already hears nothing.
+        // The thread may have ended already.
         let _ = self.bell.send(LeafWake::Stop);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed; there is nothing left to stop.
@@ -87,7 +86,7 @@ impl Drop for Leaf {
     }
 }
 
-/// What could not be done, as no thread was to be had, is tried again after so long.
+/// How long to wait before an action is repeated for which no thread could be started.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 struct Line {
@@ -97,7 +96,7 @@ struct Line {
     bell: Sender<LeafWake>,
     registrars: HashMap<SliceId, WorkerRegistrar>,
     out: Vec<LeafAction>,
-    /// What could not be done.
+    /// Actions that could not be carried out.
     again: Vec<LeafAction>,
 }
 
@@ -122,7 +121,7 @@ impl Line {
         }
     }
 
-    /// What the registrars heard.
+    /// Takes the events of all registrars.
     fn listen(&mut self) {
         let mut left = Vec::new();
         for (pool, registrar) in &self.registrars {
@@ -130,7 +129,7 @@ impl Line {
                 match event {
                     RegistrarEvent::Granted(grant) => self.state.granted(*pool, &grant, &mut self.out),
                     RegistrarEvent::Left { .. } => left.push(*pool),
-                    // The registrar says so itself, and goes on.
+                    // The registrar logs these events itself and continues.
                     RegistrarEvent::Wait { .. }
                     | RegistrarEvent::Refused { .. }
                     | RegistrarEvent::Lost { .. } => {}
@@ -147,7 +146,7 @@ impl Line {
         if let Some(registrar) = self.registrars.get(&pool) {
             return registrar.leave();
         }
-        // It has not come to be asked for.
+        // This action was not attempted yet.
         let of = |action: &LeafAction| match action {
             LeafAction::Say { pool, .. } => Some(*pool),
             LeafAction::Leave(_) | LeafAction::Link(..) => None,
@@ -176,7 +175,7 @@ impl Line {
             Some(registrar) => registrar.set_hello_later(hello),
             None => {
                 let bell = self.bell.clone();
-                // The line ends after its registrars.
+                // The receiving thread outlives its registrars.
                 let wake = move || drop(bell.send(LeafWake::Above));
                 self.registrars.insert(pool, WorkerRegistrar::worker(self.above.clone(), hello, wake)?);
             }

@@ -1,7 +1,7 @@
-//! The controller's line to its switch, in this process or another.
+//! The controller's connection to its switch, in this process or another.
 //!
-//! What it says of the switch comes in the order in which it was true: up, answers, down. Steps that were
-//! meant for an earlier line are not taken.
+//! The events about the switch come in the order in which they happened: up, answers, down. Table steps
+//! that were meant for an earlier connection are dropped.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use crate::SwitchdError;
 use crate::rpc::LocalSwitch;
 use crate::rpc::tables::RemoteSwitch;
 
-/// A switch that was not spoken to for so long is asked how it is.
+/// After so long without a table step, the controller asks the switch for its state.
 const ASK_EVERY: Duration = Duration::from_millis(250);
-/// How soon a lost switch is tried again.
+/// The pause between two attempts to reach a lost switch.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
-/// Batches and news that may be under way; the runner waits for each batch's answers.
+/// How many batches and events may be under way. The runner waits for the answers of each batch.
 const UNDER_WAY: usize = 4;
 
-/// Where the controller's switch is.
+/// Where the controller's switch runs.
 #[derive(Clone)]
 pub enum SwitchLink {
     /// In this process.
     Here(LocalSwitch),
-    /// In another one, which serves its tables.
+    /// In another process, which serves its tables.
     There(Remote),
 }
 
-/// Either kind of switch.
+/// A switch in this process or in another.
 #[derive(Clone)]
 pub(super) enum Source {
     Here(LocalSwitch),
@@ -39,7 +39,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Needs a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(super) fn new(switch: SwitchLink) -> Self {
         match switch {
             SwitchLink::Here(local) => Self::Here(local),
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// What the switch counted; nothing when it cannot be reached.
+    /// The switch's counters; empty if the switch cannot be reached.
     pub(super) async fn counters(&mut self) -> Vec<(String, u64)> {
         match self {
             Self::Here(local) => local.counters(),
@@ -75,11 +75,11 @@ impl Source {
     }
 }
 
-/// Which of the lines, one after the other, something belongs to.
+/// The number of a connection: a lost connection is replaced by one with the next number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineId(u64);
 
-/// What the runner hears of the switch.
+/// What the connection reports to the runner.
 #[derive(Debug)]
 pub(super) enum SwitchEvent {
     Up { line: LineId, shape: Shape, at: Endpoint },
@@ -87,7 +87,7 @@ pub(super) enum SwitchEvent {
     Down,
 }
 
-/// Steps for the switch, if it is still the same line.
+/// Table steps, and the connection that they are meant for.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) line: LineId,
@@ -103,7 +103,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Needs a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(super) fn start(source: Source) -> Self {
         let (batches, to_take) = mpsc::channel(UNDER_WAY);
         let (tell, news) = mpsc::channel(UNDER_WAY);
@@ -112,7 +112,7 @@ impl Link {
     }
 }
 
-/// The runner has gone.
+/// The runner has ended.
 struct Gone;
 
 struct Line {
@@ -120,7 +120,7 @@ struct Line {
     to_take: mpsc::Receiver<Batch>,
     tell: mpsc::Sender<SwitchEvent>,
     id: LineId,
-    /// The controller's own, once it has claimed one.
+    /// The controller's own term, once it has claimed one.
     term: Term,
     complained: bool,
 }
@@ -132,7 +132,7 @@ impl Line {
         }
     }
 
-    /// From finding the switch to losing it.
+    /// Runs one connection, from finding the switch to losing it.
     async fn one_line(&mut self) -> Result<(), Gone> {
         let (shape, at) = match self.source.describe().await {
             Ok(found) => found,
@@ -174,7 +174,8 @@ impl Line {
         Ok(Some(self.source.apply(epoch, batch.by, batch.ops).await?))
     }
 
-    /// An error when the switch is gone, or is not the same any more, or obeys another controller.
+    /// Asks the switch for its state. An error if the switch is gone, was restarted, or obeys another
+    /// controller.
     async fn ask(&mut self, known: Shape) -> Result<Option<Vec<TableAnswer>>, Option<SwitchdError>> {
         let (shape, _) = self.source.describe().await?;
         let is_same = Shape { term: known.term, ..shape } == known;
@@ -185,7 +186,7 @@ impl Line {
         self.tell.send(news).await.map_err(|_| Gone)
     }
 
-    /// Once each time that it is lost.
+    /// Logs the loss of the switch, once for each loss.
     fn complain(&mut self, why: &SwitchdError) {
         if !self.complained {
             self.complained = true;

@@ -1,9 +1,9 @@
-//! The controller as a server: `sluice_control`'s state machine between hosts, people and a switch.
+//! The controller as a server: `sluice_control`'s state machine between hosts, operators and a switch.
 //!
-//! It runs inside the switch's process by default ([`SwitchLink::Here`]), or in its own, beside a switch
-//! whose tables are served by [`serve_tables`](crate::rpc::serve_tables). Either way one thread does it all,
-//! and none of it stands on the path of a task. Above several spines ([`start_above`]) there is one such
-//! thread for each of them in one process.
+//! By default it runs inside the switch's process ([`SwitchLink::Here`]). It can also run in a process of
+//! its own, beside a switch that serves its tables with [`serve_tables`](crate::rpc::serve_tables). In both
+//! cases a single thread runs the state machine, and no task passes through it. A controller above several
+//! spines ([`start_above`]) has one such thread for each spine, all in one process.
 
 mod handle;
 mod leaf;

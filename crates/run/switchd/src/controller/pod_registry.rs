@@ -1,5 +1,5 @@
-//! Where hosts register with one controller above several spines: each call goes to the state machine of the
-//! spine that [`Pods`] names.
+//! Where hosts register with one controller above several spines: each call goes to the state machine of
+//! the spine that [`Pods`] names.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use tonic::Status;
 use super::handle::RunnerHandle;
 use super::runner::SpineEvent;
 
-/// One for all spines; their servers' threads share it.
+/// The registry of all spines; their servers' threads share it.
 pub(super) struct PodRegistry {
     pods: Mutex<Pods>,
     clock: Clock,
@@ -19,13 +19,13 @@ pub(super) struct PodRegistry {
 }
 
 impl PodRegistry {
-    /// Racks below each spine, and whom to call for it.
+    /// `racks` are the racks below each spine; `spines` are the handles of the spines' controllers.
     pub(super) fn new(racks: Vec<Vec<String>>, lease: Nanos, spines: Vec<RunnerHandle>) -> Self {
         let clock = Clock::start();
         Self { pods: Mutex::new(Pods::new(racks, lease, clock.now())), clock, spines }
     }
 
-    /// Somebody who watches a spine tells of it.
+    /// Takes an event about a spine from that spine's controller.
     pub(super) fn hears(&self, spine: usize, news: SpineEvent) {
         let (mut pods, number) = (self.pods(), spine + 1);
         let lives = match news {
@@ -57,7 +57,8 @@ impl PodRegistry {
         Ok(answer)
     }
 
-    /// What a client leaves behind stands until its lease ends, for what is still under way there.
+    /// Renews a client. If the client moves to another spine, its old registration stays until the lease
+    /// ends, for packets that are still under way.
     pub(super) async fn renew_client(&self, home: usize, hello: ClientHello) -> Result<Answer, Status> {
         let route = self.pods().of_client(self.clock.now(), &hello, home);
         let name = hello.name.clone();
@@ -83,13 +84,14 @@ impl PodRegistry {
         self.leave(home, of, move |call| Event::ClientLeave { call, name, incarnation }).await
     }
 
-    /// Whom to ask about whoever has this key.
+    /// The controller at which the host with this key is registered.
     pub(super) fn of_key(&self, key: Key) -> Option<&RunnerHandle> {
         let spine = self.pods().seat_of(key)?;
         Some(&self.spines[spine])
     }
 
-    /// Registers somebody, who stays where it is until it is let in elsewhere: then it leaves a spine behind.
+    /// Renews a host. A host stays registered at its spine until another one accepts it; then it leaves the
+    /// old one.
     async fn renew(
         &self,
         PodRoute { to, from }: PodRoute,
@@ -135,7 +137,7 @@ impl PodRegistry {
     }
 
     fn pods(&self) -> MutexGuard<'_, Pods> {
-        // Nothing that can panic happens under this lock, and nobody waits while holding it.
+        // No code under this lock can panic or wait.
         self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,5 @@
-//! The state machine's driver: calls, the switch's answers and time go in; answers, steps and notes come out.
+//! Drives the state machine. Inputs are calls, the switch's answers and the time; outputs are answers,
+//! table steps and notes.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -18,32 +19,32 @@ use tokio::time::sleep;
 
 use super::link::{Batch, LineId, Link, SwitchEvent};
 
-/// Steps that go to the switch at once, with no packet in between.
+/// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
 
-/// What a call wants of the state machine.
+/// A request to the state machine's thread.
 pub(super) enum Command {
-    /// Take this event and answer it.
+    /// Handle this event and answer it.
     Call { event: Box<dyn FnOnce(CallId) -> Event + Send>, answer: oneshot::Sender<Answer> },
-    /// Show everything, with balances read now.
+    /// Return a snapshot of everything, with queue balances read now.
     Look { answer: oneshot::Sender<ControllerSnapshot> },
-    /// Say when a worker's registration is another than this one, to whoever speaks for it.
+    /// Answer when a worker's registration differs from this one, if the caller speaks for the worker.
     Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
-    /// Hear an agent, and answer once the others were heard and the slice step was taken.
+    /// Take an agent's report. Answer once the other agents reported and the slice step was taken.
     Hear { report: Box<Report>, answer: oneshot::Sender<Result<ForAgent, NotOwn>> },
 }
 
-/// What an agent says, and who it is.
+/// An agent's report, and its sender.
 pub(super) struct Report {
     pub(super) caller: Caller,
     pub(super) interval: AgentInterval,
     pub(super) tallies: Vec<SliceTally>,
 }
 
-/// A worker of which an agent tells, and for which its caller does not speak.
+/// A worker named in a report or question for which the caller does not speak.
 pub(super) struct NotOwn(pub(super) WorkerId);
 
-/// What a worker believes to be its registration.
+/// The registration that a worker believes it has.
 #[derive(Clone, Copy)]
 pub(super) struct HeldRow {
     pub(super) worker: WorkerId,
@@ -51,23 +52,23 @@ pub(super) struct HeldRow {
     pub(super) generation: Generation,
 }
 
-/// What an agent is answered.
+/// The answer to an agent's report.
 pub(super) struct ForAgent {
-    /// What the slice step wants of its workers.
+    /// The depths that the slice step chose for the agent's workers.
     pub(super) depths: Depths,
-    /// What its slices' workers on other servers did.
+    /// What workers of the same slices on other servers did.
     pub(super) others: Vec<SliceOthers>,
 }
 
 type Depths = Vec<(WorkerId, u8)>;
 
-/// Everything that the controller knows, and where its switch is.
+/// The whole state of the controller, and the address of its switch.
 pub(super) struct ControllerSnapshot {
     pub(super) view: View,
     pub(super) at: Option<Endpoint>,
 }
 
-/// Something that people may want to see, and when it was written.
+/// An event for operators, and its time.
 #[derive(Clone, Debug)]
 pub(super) struct TimedNote {
     pub(super) at_unix_ns: u64,
@@ -77,7 +78,7 @@ pub(super) struct TimedNote {
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Note(Note),
-    /// What an agent found, in words and numbers.
+    /// An agent's judgement, as a sentence and as numbers.
     Found(String, Arc<AgentInterval>),
 }
 
@@ -110,7 +111,7 @@ impl NoteSink {
     fn tell(&self, what: What) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        // Nobody may be listening.
+        // There may be no subscriber.
         let _ = self.0.send(TimedNote { at_unix_ns, what });
     }
 }
@@ -122,53 +123,53 @@ pub(super) struct Runner {
     link: Link,
     telling: NoteSink,
     line: Option<LineId>,
-    /// Where the switch was last.
+    /// The switch's last known address.
     at: Option<Endpoint>,
     steps: VecDeque<TableOp>,
     awaiting_answers: bool,
     calls: HashMap<CallId, oneshot::Sender<Answer>>,
     next_call: u64,
     lookers: Vec<oneshot::Sender<ControllerSnapshot>>,
-    /// Workers that wait for a change.
+    /// Calls that wait for a change of a worker's registration.
     awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
     agents: Vec<Waiting>,
-    /// What the step wants of workers.
+    /// The depths that the last slice step chose.
     depths: Depths,
     told_to: ControllerObserver,
-    /// What it heard last of how many workers each slice has.
+    /// The number of workers in each slice that was last reported to the observer.
     sizes_said: Vec<PoolSize>,
-    /// What it heard last of whether the spine has leaves.
+    /// Whether the spine has leaves, as last reported to the observer.
     serves_said: Option<bool>,
     out: Vec<Action>,
 }
 
-/// What wakes a leaf's line.
+/// Events that wake a leaf's registration thread.
 pub(super) enum LeafWake {
-    /// The rack's pools are these now.
+    /// The sizes of the rack's pools.
     Sizes(Vec<PoolSize>),
-    /// The controller above said something.
+    /// The controller above answered.
     Above,
-    /// It is to end.
+    /// The thread has to end.
     Stop,
 }
 
-/// Who else hears of a controller.
+/// Who is told about a controller's state.
 pub(super) enum ControllerObserver {
     Nobody,
-    /// A leaf's line: how large its rack's pools are.
+    /// A leaf's registration thread: it is told the sizes of the rack's pools.
     Leaf(std::sync::mpsc::Sender<LeafWake>),
-    /// Whoever stands above several spines.
+    /// The controller above several spines.
     Above(Box<dyn Fn(SpineEvent) + Send>),
 }
 
-/// What is heard of a spine.
+/// An event about a spine.
 pub(super) enum SpineEvent {
-    /// It was found, or lost.
+    /// The spine's switch was found (true) or lost.
     Lives(bool),
-    /// It has leaves now, or none; unknown until its tables were read.
+    /// Whether the spine has leaves; `None` until its tables were read.
     Serves(Option<bool>),
-    /// These clients stood in its tables when they were read.
+    /// Clients that were in the spine's tables when they were read.
     Found(Vec<Incarnation>),
 }
 
@@ -211,7 +212,7 @@ impl Runner {
         }
     }
 
-    /// Until nobody can call any more.
+    /// Runs until no caller is left.
     pub(super) async fn run(mut self) {
         loop {
             let due = self.controller.deadline().map(|at| at.since(self.clock.now()));
@@ -245,7 +246,7 @@ impl Runner {
                 self.next_call += 1;
                 let event = event(call);
                 if let Some(why) = self.other_family(&event) {
-                    // It may have hung up.
+                    // The caller may have hung up.
                     return drop(answer.send(Answer::Refused { why }));
                 }
                 self.calls.insert(call, answer);
@@ -257,26 +258,27 @@ impl Runner {
                 let now = self.clock.now();
                 self.controller.tick(now, &mut self.out);
             }
-            // Whether a key is right is told to nobody else. It may have hung up.
+            // No other caller learns whether a key is right. The caller may have hung up.
             Command::Await { caller, held, answer } if !self.is_own(&caller, held.worker) => {
                 answer.send(Err(NotOwn(held.worker))).unwrap_or_default();
             }
             Command::Await { held, answer, .. } => {
-                // One that asks again has hung up before; one without the key does not speak for the worker.
+                // A worker that asks again has given up its earlier call. A caller without the key does not
+                // speak for the worker.
                 self.awaiting.retain(|(known, answer)| {
                     (known.worker, known.key) != (held.worker, held.key) && !answer.is_closed()
                 });
                 self.awaiting.push((held, answer));
             }
             Command::Hear { report, answer } => match self.not_own(&report) {
-                // It may have hung up.
+                // The caller may have hung up.
                 Some(other) => answer.send(Err(NotOwn(other))).unwrap_or_default(),
                 None => self.hear(*report, answer),
             },
         }
     }
 
-    /// Why a host that would register cannot be reached from the switch, if it cannot.
+    /// Why the switch cannot reach a host that wants to register: another address family. `None` if it can.
     fn other_family(&self, event: &Event) -> Option<Refusal> {
         let at = match event {
             Event::WorkerHello { hello, .. } => hello.at,
@@ -289,7 +291,7 @@ impl Runner {
         (is_four(at) != is_four(switch)).then_some(Refusal::OtherFamily { at, switch })
     }
 
-    /// A worker that somebody else registered.
+    /// A worker in the report that another caller registered, if there is one.
     fn not_own(&self, report: &Report) -> Option<WorkerId> {
         let told = said::told_of(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
         let is_others = |worker: &WorkerId| {
@@ -298,7 +300,8 @@ impl Runner {
         told.map(WorkerId).find(is_others)
     }
 
-    /// Whether a caller speaks for a worker. Who that one is may not be known yet.
+    /// Whether a caller speaks for a worker. For a worker whose name is not known yet, only a trusted
+    /// caller does.
     fn is_own(&self, caller: &Caller, worker: WorkerId) -> bool {
         let name = self.controller.worker_name(worker);
         name.map_or(matches!(caller, Caller::Trusted), |name| caller.may_be(name))
@@ -306,7 +309,7 @@ impl Runner {
 
     fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<ForAgent, NotOwn>>) {
         let Report { interval, mut tallies, .. } = report;
-        // Whose those are that have no name is not known.
+        // Workers without a known name are left out, since their owner is not known.
         said::hold_to(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
@@ -314,7 +317,7 @@ impl Runner {
         self.telling.found(interval, name);
         let workers =
             tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
-        // An agent that reports again has given up on its last call.
+        // An agent that reports again has given up its earlier call.
         self.agents.retain(|agent| agent.server != server);
         self.agents.push(Waiting { server: server.clone(), workers, others: Vec::new(), answer });
         self.event(Event::Tallies { server, advises, tallies });
@@ -326,12 +329,12 @@ impl Runner {
             controller.settled(held.worker).is_some_and(|now| now != (held.key, held.generation))
         };
         for (_, answer) in self.awaiting.extract_if(.., is_old) {
-            // It may have heard otherwise.
+            // The caller may have hung up.
             answer.send(Ok(())).unwrap_or_default();
         }
     }
 
-    /// A leaf says above how many workers its rack has, and a spine whether it has leaves.
+    /// Reports the sizes of a leaf's pools, or whether a spine has leaves, if they changed.
     fn tell_sizes(&mut self) {
         match &self.told_to {
             ControllerObserver::Nobody => {}
@@ -339,7 +342,7 @@ impl Runner {
                 let sizes = self.controller.pool_sizes();
                 if sizes != self.sizes_said {
                     self.sizes_said.clone_from(&sizes);
-                    // The line may have ended.
+                    // The receiving thread may have ended.
                     line.send(LeafWake::Sizes(sizes)).unwrap_or_default();
                 }
             }
@@ -356,7 +359,7 @@ impl Runner {
         }
     }
 
-    /// Once the slice step was taken.
+    /// Answers the agents after the slice step.
     fn answer_agents(&mut self) {
         if self.agents.is_empty() || self.controller.is_gathering() {
             return;
@@ -386,7 +389,7 @@ impl Runner {
             SwitchEvent::Down => {
                 self.line = None;
                 self.awaiting_answers = false;
-                // What the state machine wanted before is void; it asks anew once the switch is up.
+                // Pending steps are void; the state machine asks for them again once the switch is up.
                 self.steps.clear();
                 self.event(Event::SwitchDown);
                 self.tell_above(false);
@@ -394,14 +397,14 @@ impl Runner {
         }
     }
 
-    /// Tells whoever runs the spines' controllers whether this spine's switch lives. If it is lost, all
-    /// waiting calls are answered, so that registered hosts ask at once where to go.
+    /// Tells the controller above whether this spine's switch is up. If the switch is lost, answers all
+    /// waiting calls, so that registered hosts ask at once for another spine.
     fn tell_above(&mut self, lives: bool) {
         let ControllerObserver::Above(desk) = &self.told_to else { return };
         desk(SpineEvent::Lives(lives));
         if !lives {
             for (_, answer) in self.awaiting.drain(..) {
-                // It may have hung up.
+                // The caller may have hung up.
                 answer.send(Ok(())).unwrap_or_default();
             }
         }
@@ -443,20 +446,20 @@ impl Runner {
         self.awaiting_answers = self.link.batches.send(Batch { line, by, ops }).await.is_ok();
     }
 
-    /// Shows everything to those who look, once what they asked to be read was read.
+    /// Sends the snapshot to all who asked for one, once the balances were read.
     fn show(&mut self) {
         if self.lookers.is_empty() || self.awaiting_answers {
             return;
         }
         let view = self.controller.view(self.clock.now());
         for looker in self.lookers.drain(..) {
-            // Whoever looked may have gone.
+            // The caller may have hung up.
             let _ = looker.send(ControllerSnapshot { view: view.clone(), at: self.at });
         }
     }
 }
 
-/// Hosts are told the address that the switch itself says it has.
+/// Fills in the address at which hosts reach the switch, as the switch itself reports it.
 fn with_switch(mut answer: Answer, at: Option<Endpoint>) -> Answer {
     if let Some(at) = at {
         match &mut answer {

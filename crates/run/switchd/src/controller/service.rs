@@ -1,4 +1,4 @@
-//! The gRPC face of the controller: messages to events, answers to messages.
+//! The controller's gRPC service: turns messages into events, and answers into messages.
 
 use std::mem;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteSink, Repo
 use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::services::controller_server::Controller;
 
-/// Events on their way to one watcher; past that it is behind.
+/// Events that are buffered for one watcher; a slower watcher misses events.
 const ON_THE_WAY: usize = 16;
 
 pub(super) struct Service {
@@ -38,7 +38,7 @@ pub(super) struct Service {
     refused: Arc<Refused>,
 }
 
-/// Which of several spines a service is, where one controller stands above them.
+/// For a controller above several spines: the spine that this service serves.
 #[derive(Clone)]
 pub(super) struct OfSpine {
     pub(super) spine: usize,
@@ -56,7 +56,8 @@ impl Service {
         Self { handle, pods, telling, source, refused }
     }
 
-    /// A host goes by names that its certificate gives it, also where it speaks of the server on its machine.
+    /// Checks that a host's certificate grants the name that it uses, including the name of the server on
+    /// its machine.
     fn check_own(&self, caller: &Caller, name: &str) -> Result<(), Status> {
         if caller.may_be(name) {
             return Ok(());
@@ -70,7 +71,7 @@ impl Service {
         Err(Status::permission_denied(why))
     }
 
-    /// What is sent to a host goes to its own machine, and not to one that never asked for it.
+    /// Checks that packets for a host go to the host's own machine, so that no stranger receives them.
     fn check_address(&self, caller: &Caller, name: &str, at: Endpoint) -> Result<(), Status> {
         let asked = SocketAddr::from(at).ip().to_canonical();
         if caller.may_be_at(asked) {
@@ -94,7 +95,7 @@ impl Service {
         Status::permission_denied(why)
     }
 
-    /// What was read of a message; what could not be is counted.
+    /// Returns a field that was read. If it was malformed, counts that and returns an error.
     fn read<T>(&self, read: Result<T, Malformed>) -> Result<T, Status> {
         read.inspect_err(|malformed| self.refused.count(Reason::of(malformed))).map_err(Status::from)
     }
@@ -130,7 +131,7 @@ impl Controller for Service {
         let held = HeldRow { worker, key: Key(held.key), generation: Generation(held.generation) };
         let unavailable = || Status::unavailable("asked again meanwhile, or the controller is stopping");
         let handle = match &self.pods {
-            // Who is registered nowhere asks again after its next renewal.
+            // A host that is registered nowhere asks again after its next renewal.
             Some(pods) => pods.desk.of_key(held.key).ok_or_else(unavailable)?,
             None => &self.handle,
         };
@@ -138,7 +139,7 @@ impl Controller for Service {
         let asks = caller.clone();
         handle.command(Command::Await { caller, held, answer })?;
         if let Err(NotOwn(_)) = answered.await.map_err(|_| unavailable())? {
-            // As where nobody has such a key: the answer does not tell which of them there are.
+            // The same answer as for an unknown key, so that callers cannot find out which keys exist.
             let why = format!("it asks how worker {worker} is registered, and does not speak for it");
             self.refused.tell(Reason::OtherWorker, &asks, &why);
             return Err(unavailable());
@@ -282,13 +283,13 @@ impl Controller for Service {
     }
 }
 
-/// Who calls, as the gate found, and what it says.
+/// Splits a request into its caller, as the gate found it, and its message.
 fn split<T>(request: Request<T>) -> (Caller, T) {
     let (_, extensions, message) = request.into_parts();
     (extensions.get().cloned().unwrap_or(Caller::NOBODY), message)
 }
 
-/// Passes events on until the watcher hangs up.
+/// Forwards events until the watcher hangs up.
 async fn forward(
     mut events: broadcast::Receiver<TimedNote>,
     to: mpsc::Sender<Result<v1::WatchResponse, Status>>,
@@ -334,7 +335,7 @@ fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
     }
 }
 
-/// What the slice step changed, if that is what a note tells.
+/// The change that a slice step made, if the note is about one.
 fn step(note: &Note) -> Option<v1::SliceStep> {
     let (slice, depth, lending) = match note {
         Note::DepthsEvened { slice, depth } => (slice, depth, None),
@@ -346,7 +347,7 @@ fn step(note: &Note) -> Option<v1::SliceStep> {
     Some(v1::SliceStep { slice: slice.clone(), depth: (*depth).into(), lending })
 }
 
-/// One word for programs to sort by.
+/// One word that names the note's kind, for programs.
 fn kind(note: &Note) -> &'static str {
     match note {
         Note::WorkerJoined { .. } => "worker-joined",
@@ -376,7 +377,7 @@ fn kind(note: &Note) -> &'static str {
     }
 }
 
-/// Has the log say what a person asked for and what came of it.
+/// Logs an operator's request and its result.
 fn say(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
     match &done {
         Ok(()) => tracing::info!("{asked}"),
@@ -385,7 +386,7 @@ fn say(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
     done
 }
 
-/// What a person's request came to.
+/// The result of an operator's request.
 fn done(answer: Answer) -> Result<(), Status> {
     match answer {
         Answer::Done => Ok(()),

@@ -18,38 +18,38 @@ use crate::rpc::services::controller_server::ControllerServer;
 use crate::rpc::{Guard, RpcServer};
 
 const SERVICE: &str = "sluice.v1.Controller";
-/// Calls that may wait for the state machine; hosts beyond that are told to come back.
+/// How many calls may wait for the state machine; hosts beyond this number are told to come back.
 const COMMANDS_MAX: usize = 1_024;
-/// Events that a watcher may be behind before it misses some.
+/// How many events a watcher may fall behind before it misses some.
 const EVENTS_MAX: usize = 1_024;
 
-/// How a controller is set up.
+/// The settings of a controller.
 #[derive(Clone)]
 pub struct ControllerOptions {
     pub at: SocketAddr,
-    /// What keeps strangers from there.
+    /// How the address is protected from strangers.
     pub guard: Guard,
-    /// Its slices, limits and times. The switch itself says where hosts reach it; the plan's word is not
-    /// used.
+    /// Slices, limits and times. The address of the switch in the plan is not used: the switch itself
+    /// reports where hosts reach it.
     pub plan: Plan,
-    /// What keys are drawn from: fresh random bits, except in tests.
+    /// The seed of host keys: fresh random bits, except in tests.
     pub seed: [u8; 32],
     pub switch: SwitchLink,
 }
 
-/// Starts a controller on a thread of its own; it runs until the server is dropped.
+/// Starts a controller on a thread of its own. It runs until the returned server is dropped.
 ///
 /// # Errors
-/// [`SwitchdError::Plan`], [`SwitchdError::Insecure`] for an address beyond loopback without TLS, and in
-/// [`SwitchdError::Net`] what keeps a thread or a socket from being had, and certificates that cannot be used.
+/// [`SwitchdError::Plan`]; [`SwitchdError::Insecure`] for an address beyond loopback without TLS;
+/// [`SwitchdError::Net`] if a thread or socket cannot be had or a certificate cannot be used.
 pub fn start_controller(options: ControllerOptions) -> Result<RpcServer, SwitchdError> {
     start(options, ControllerObserver::Nobody)
 }
 
-/// Starts a controller above several spines: one for each of them in this process, where hosts are let in
-/// with the spine that their rack or they themselves belong to, or with the one that stands in for it.
-/// `racks` are those below each spine, by what their leaves are called. A leaf is told any of their
-/// addresses, a client all of them.
+/// Starts a controller above several spines: one state machine for each spine, all in this process. A host
+/// registers with the spine to which its rack (or the client itself) belongs, or with the spine that stands
+/// in for it. `racks` lists the racks below each spine by their leaves' names. A leaf may be given the
+/// address of any of these services, a client gets all of them.
 ///
 /// # Errors
 /// As [`start_controller`].
@@ -69,7 +69,7 @@ pub fn start_above(
     spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()
 }
 
-/// Starts a controller of which somebody else hears.
+/// Starts a controller that reports to an observer.
 pub(super) fn start(
     options: ControllerOptions,
     told_to: ControllerObserver,
@@ -77,7 +77,7 @@ pub(super) fn start(
     serve(options, desk(), None, told_to)
 }
 
-/// Both ends of what is asked of a controller.
+/// Both ends of the command queue.
 fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
     let (commands, asked) = mpsc::channel(COMMANDS_MAX);
     (RunnerHandle::new(commands), asked)

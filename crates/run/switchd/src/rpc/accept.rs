@@ -1,8 +1,8 @@
-//! Callers that come: each gets a seat, and over TLS shakes hands on its own, so that none waits for another.
+//! Accepts connections. Each gets a seat; TLS handshakes run side by side, so that none waits for another.
 //!
-//! One that is refused is counted and told of in the log, at most once a second, since anybody can knock. It
-//! hears why before its connection is closed: what it still sends is read first, or the kernel would reset
-//! the connection and throw our last words away.
+//! A refused caller is counted. It is logged at most once a second, since anyone can connect. The caller is
+//! told the reason before its connection is closed, and the server first reads what the caller still sends:
+//! otherwise the kernel would reset the connection and discard the reason.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,18 +22,18 @@ use super::refused::{Reason, Refused};
 use super::seats::{Limits, Seat, Seats};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(2);
-/// Connections that may wait to be served.
+/// How many accepted connections may wait to be served.
 const READY_MAX: usize = 16;
-/// How long, and for how many bytes, a caller that was refused is listened to.
+/// The limits within which the server reads from a refused caller: a time, and a number of bytes.
 const FAREWELL: Duration = Duration::from_millis(500);
 const FAREWELL_BYTES: usize = 64 * 1024;
-/// The system can take no more connections for the moment.
+/// The pause after the system could accept no more connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
 type Ready = mpsc::Sender<io::Result<Line>>;
 
-/// Connections that have their seats and whose handshakes are over, for as long as somebody takes them. Needs
-/// a tokio runtime.
+/// Accepts connections and completes their handshakes, as long as the receiver takes them. Must be called
+/// inside a tokio runtime.
 pub(super) fn incoming(
     listener: TcpListener,
     tls: Option<Arc<RenewedTls>>,
@@ -83,10 +83,10 @@ async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
 
 impl Door {
     async fn greet(self: Arc<Self>, stream: TcpStream, from: SocketAddr, ready: Ready, seat: Seat) {
-        // Small messages both ways; one that goes later is no reason to refuse anybody.
+        // Messages are small, so they should leave at once. A failure here only delays them.
         stream.set_nodelay(true).ok();
         let Some(tls) = &self.tls else {
-            // Whoever would serve it may have gone.
+            // The server may have ended.
             return ready.send(Ok(Line::plain(stream, from.ip(), seat))).await.unwrap_or_default();
         };
         let acceptor = TlsAcceptor::from(tls.config());
@@ -115,7 +115,7 @@ impl Door {
     }
 }
 
-/// Lets a caller read what it was told before the connection goes.
+/// Keeps a refused connection open until the caller could read the reason.
 async fn part(mut stream: TcpStream) {
     if stream.shutdown().await.is_err() {
         return;

@@ -1,4 +1,5 @@
-//! The gate before all services: who may make which call. What is not named here takes an operator.
+//! The gate before all services: which roles may make which call. A call that is not listed here requires
+//! an operator.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use tower_service::Service;
 use super::line::LineEnd;
 use super::refused::{Reason, Refused};
 
-/// Passes calls on to `inner` with a [`Caller`] in their extensions, or refuses them.
+/// Checks calls, and passes them to `inner` with a [`Caller`] in their extensions.
 #[derive(Clone)]
 pub(super) struct Gate<S> {
     inner: S,
@@ -30,7 +31,7 @@ impl<S> Gate<S> {
     fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
         let line = request.extensions().get::<LineEnd>();
         if let Some(full) = line.and_then(|line| line.full) {
-            // It was counted when it came.
+            // The refusal was counted when the connection was accepted.
             return Err(Status::resource_exhausted(full.to_string()));
         }
         if !self.asks_callers {
@@ -82,7 +83,7 @@ impl<S> Gate<S> {
     }
 }
 
-/// Any of these roles lets a caller make a call.
+/// The roles of which a caller needs at least one.
 fn roles(call: &str) -> &'static [CallerRole] {
     use CallerRole::{Controller, Host, Operator, Reader};
     match call {

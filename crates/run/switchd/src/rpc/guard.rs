@@ -1,4 +1,4 @@
-//! Where gRPC may be served, and to whom.
+//! At which addresses gRPC may be served, and to whom.
 
 use std::net::SocketAddr;
 
@@ -6,20 +6,20 @@ use sluice_rpc::ServerTls;
 
 use crate::SwitchdError;
 
-/// What keeps strangers from what is served.
+/// How a service is protected from strangers.
 #[derive(Clone, Debug, Default)]
 pub enum Guard {
-    /// Only this machine is served: addresses of the loopback.
+    /// Serves addresses of the loopback only.
     #[default]
     Loopback,
-    /// TLS. Other machines are served only if callers have to show a certificate.
+    /// TLS. Other machines are served only if callers must show a certificate.
     Tls(ServerTls),
-    /// Nobody else is on the network: a namespace that was made for this rack (see `sluice-kernel`).
+    /// No stranger is on the network: it is a namespace that was made for this rack (see `sluice-kernel`).
     OwnNetwork,
 }
 
 impl Guard {
-    /// TLS if there is any, else the loopback.
+    /// TLS if it is configured, otherwise loopback only.
     pub fn of(tls: Option<ServerTls>) -> Self {
         tls.map_or(Self::Loopback, Self::Tls)
     }
@@ -31,16 +31,16 @@ impl Guard {
         }
     }
 
-    /// Whether callers have to show who they are.
+    /// Whether callers must show a certificate.
     pub(super) const fn asks_callers(&self) -> bool {
         matches!(self, Self::Tls(tls) if tls.asks_callers())
     }
 
-    /// Refuses an address that it does not keep strangers from.
+    /// Checks that this guard protects the address.
     ///
     /// # Errors
-    /// [`SwitchdError::Insecure`] for an address beyond loopback without TLS, [`SwitchdError::OpenToAll`]
-    /// for one where nobody is asked who calls.
+    /// [`SwitchdError::Insecure`] for an address beyond loopback without TLS; [`SwitchdError::OpenToAll`]
+    /// if TLS asks callers for no certificate.
     pub(super) fn check(&self, at: SocketAddr) -> Result<(), SwitchdError> {
         match self {
             _ if at.ip().to_canonical().is_loopback() => Ok(()),

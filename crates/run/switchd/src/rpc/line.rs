@@ -1,9 +1,9 @@
-//! A connection to a server: its bytes, its seat, and who is at its other end.
+//! A connection to a server: its bytes, its seat, and its peer.
 //!
-//! One that has not said within a few seconds that it speaks HTTP/2 is closed, and so is one that was let in
-//! only to be told why it is not served, for want of a seat or of a certificate: neither keeps a seat from
-//! others. Later silences are the keep-alive's. One whose certificate has ended is closed, so that its holder
-//! comes again with a new one.
+//! A connection that does not start HTTP/2 within a few seconds is closed. A connection that was accepted
+//! only to be told why it is not served (no seat, or no certificate) is closed within the same kind of
+//! limit. So neither blocks a seat. Later silences are left to the keep-alive. A connection is also closed
+//! when its peer's certificate ends, so that the peer reconnects with a new one.
 
 use std::future::Future;
 use std::io;
@@ -23,24 +23,24 @@ use tonic::transport::server::Connected;
 
 use super::seats::{Full, Seat};
 
-/// What HTTP/2 begins with, in bytes.
+/// The length of the HTTP/2 preface, in bytes.
 const PREFACE_BYTES: usize = 24;
 const PREFACE_WITHIN: Duration = Duration::from_secs(5);
-/// How often it is looked whether a certificate has ended.
+/// The shortest time between two checks of a certificate's end.
 const LOOK_MIN: Duration = Duration::from_millis(100);
 const LOOK_MAX: Duration = Duration::from_mins(1);
-/// How long one that is not served may listen to why.
+/// How long a connection that is not served may take to read the reason.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
-/// A connection that has its seat.
+/// A connection with its seat.
 pub(super) struct Line {
     stream: Stream,
     from: IpAddr,
-    /// When it is closed, unless it has said enough by then.
+    /// When the connection is closed, unless the peer has sent enough by then.
     ends: Option<Pin<Box<Sleep>>>,
     read: usize,
     seat: Seat,
-    /// When the certificate that was shown ends, and what wakes the connection for that.
+    /// When the peer's certificate ends, and the timer for the next check.
     certificate: Option<(SystemTime, Pin<Box<Sleep>>)>,
 }
 
@@ -49,15 +49,15 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Who is at the other end.
+/// The peer of a connection.
 #[derive(Clone)]
 pub(super) struct LineEnd {
     pub(super) from: IpAddr,
-    /// What it showed, its own first.
+    /// The peer's certificate chain, its own certificate first.
     pub(super) certificates: Option<Arc<[CertificateDer<'static>]>>,
-    /// When what it showed ends.
+    /// When the peer's certificate ends.
     pub(super) ends: Option<SystemTime>,
-    /// Why it is not served, if it is not.
+    /// The limit that keeps the connection from being served, if one does.
     pub(super) full: Option<Full>,
 }
 
@@ -66,7 +66,7 @@ impl Line {
         Self::new(Stream::Plain(stream), from, seat)
     }
 
-    /// A handshake is over: a certificate that was shown is believed.
+    /// A connection after its TLS handshake: the peer's certificate, if it showed one, was verified.
     pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut seat: Seat) -> Self {
         if stream.get_ref().1.peer_certificates().is_some() {
             seat.shows_certificate();
@@ -81,12 +81,12 @@ impl Line {
         Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, seat, certificate }
     }
 
-    /// Whether the certificate that was shown has ended: then its holder has to show another one.
+    /// Whether the peer's certificate has ended.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
         let Some((end, look)) = &mut self.certificate else { return false };
         while look.as_mut().poll(context).is_ready() {
             let Ok(left) = end.duration_since(SystemTime::now()) else { return true };
-            // The wall clock may be set meanwhile.
+            // The wall clock may be changed meanwhile, so the timer looks again at least this often.
             look.as_mut().reset(Instant::now() + left.clamp(LOOK_MIN, LOOK_MAX));
         }
         false
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::rpc::seats::{Limits, Seats};
 
-    /// A caller, and the connection that it has the only seat for.
+    /// A caller, and its connection, which holds the only seat.
     async fn connected(seats: &Arc<Seats>) -> (TcpStream, Line) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has free ports");
         let at = listener.local_addr().expect("it is bound");
@@ -202,7 +202,7 @@ mod tests {
     async fn a_caller_that_says_too_little_loses_its_seat() {
         let seats = Seats::new(Limits { in_all: 1, from_one: 1, unknown: None });
         let (mut caller, mut line) = connected(&seats).await;
-        // One byte short of a beginning is none.
+        // One byte less than a preface does not count as one.
         caller.write_all(&[b' '; PREFACE_BYTES - 1]).await.expect("it is connected");
         let ended = async { while line.read(&mut [0; 64]).await.is_ok() {} };
         timeout(PREFACE_WITHIN.saturating_mul(2), ended).await.expect("it is closed");

@@ -1,9 +1,10 @@
-//! Serving gRPC: the controller's service and the switch's tables, as `net`'s `proto/sluice/v1` declares
-//! them.
+//! gRPC servers: the controller's service and the switch's tables, as declared in the `proto/sluice/v1` of
+//! `rpc`.
 //!
-//! A [`Guard`] keeps strangers out, and a gate before all services asks each call for the role that it takes
-//! ([`CallerRole`](sluice_rpc::CallerRole)); what is refused is counted. Servers have threads of their
-//! own ([`RpcServer`]); nothing here touches a task's packets. Each service is listed by reflection.
+//! A [`Guard`] protects the address, and a gate before all services checks for each call that the caller
+//! has the required role ([`CallerRole`](sluice_rpc::CallerRole)). Refused calls are counted. Servers run
+//! on threads of their own ([`RpcServer`]), so no task's packet passes through them. Reflection lists each
+//! service.
 
 mod accept;
 mod gate;
@@ -18,11 +19,11 @@ pub use guard::Guard;
 pub use server::RpcServer;
 pub use tables::{LocalSwitch, serve_tables};
 
-/// The services of `proto/sluice/v1`; the messages are `rpc`'s.
+/// The services of `proto/sluice/v1`; their messages come from `rpc`.
 #[allow(unreachable_pub, unused_qualifications, clippy::pedantic, reason = "generated code")]
 pub mod services {
     tonic::include_proto!("sluice.v1");
 
-    /// Their description, for reflection.
+    /// The services' descriptors, for reflection.
     pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sluice.v1.bin"));
 }

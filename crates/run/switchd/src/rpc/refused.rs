@@ -1,4 +1,5 @@
-//! Calls and connections that were refused because of who made them or what they said, counted by reason.
+//! Counters of calls and connections that were refused because of their caller or their contents, by
+//! reason.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,30 +9,30 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sluice_rpc::{Malformed, RenewedTls, shown, told_of_end, v1};
 
-/// Why a call is not taken.
+/// Why a call or connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The caller shows no certificate.
     NoCertificate,
-    /// Its certificate is not believed, or cannot be read.
+    /// The caller's certificate is not trusted, or cannot be read.
     BadCertificate,
-    /// It does not speak TLS, or no further than half of a handshake.
+    /// The caller does not speak TLS, or broke the handshake off.
     NoTls,
-    /// There are as many connections as there may be.
+    /// The limit on connections is reached.
     Connections,
-    /// Its certificate gives it no role.
+    /// The caller's certificate grants no role.
     NoRole,
-    /// Its certificate gives it another role than the call takes.
+    /// The caller's certificate does not grant the role that the call requires.
     OtherRole,
-    /// It goes by a name that its certificate does not give it.
+    /// The caller uses a name that its certificate does not grant.
     OtherName,
-    /// It would have packets sent to an address that is not its own.
+    /// The caller wants packets sent to an address that is not its own.
     OtherAddress,
-    /// It tells of workers that its certificate does not speak for.
+    /// The caller reports about workers for which its certificate does not speak.
     OtherWorker,
-    /// A field does not hold what it should.
+    /// A field has an invalid value.
     Field,
-    /// A name that is none.
+    /// A field that should be a name is not a valid one.
     Name,
 }
 
@@ -50,7 +51,7 @@ impl Reason {
         Self::Name,
     ];
 
-    /// Why a field that cannot be read is refused.
+    /// The reason that a malformed field stands for.
     pub(crate) const fn of(malformed: &Malformed) -> Self {
         if malformed.is_of_name() { Self::Name } else { Self::Field }
     }
@@ -72,25 +73,25 @@ impl Reason {
     }
 }
 
-/// How often the log is told of one that was refused: anybody can knock.
+/// The shortest time between two log lines about refusals: anyone can connect.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-/// Callers whose certificates end soon that are known at once.
+/// How many callers are remembered whose certificates end soon.
 const ENDING_MAX: usize = 256;
 
-/// How many calls were refused, and whose certificates end soon.
+/// Counters of refused calls, and the callers whose certificates end soon.
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
     counts: [AtomicU64; Reason::ALL.len()],
-    /// When a refusal was last told of.
+    /// When a refusal was last logged.
     told: Mutex<Option<Instant>>,
     /// The server's own certificates.
     own: Option<Arc<RenewedTls>>,
-    /// Those of callers, as they showed them last.
+    /// For each caller, the end of the certificate that it showed last.
     ending: Mutex<BTreeMap<String, SystemTime>>,
 }
 
 impl Refused {
-    /// By a server that shows these certificates.
+    /// The counters of a server with these certificates.
     pub(crate) fn beside(own: Option<Arc<RenewedTls>>) -> Self {
         Self { own, ..Self::default() }
     }
@@ -99,7 +100,7 @@ impl Refused {
         self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a refusal and has the log say who it was, at most once a second.
+    /// Counts a refusal, and logs it at most once a second.
     pub(crate) fn tell(&self, reason: Reason, who: impl Display, why: &str) {
         self.count(reason);
         let mut told = locked(&self.told);
@@ -109,7 +110,7 @@ impl Refused {
         }
     }
 
-    /// A caller showed a certificate that ends then.
+    /// Notes that a caller showed a certificate that ends at `end`.
     pub(crate) fn saw(&self, caller: &str, end: SystemTime) {
         let mut ending = locked(&self.ending);
         if told_of_end(end).is_none() {

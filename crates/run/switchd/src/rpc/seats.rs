@@ -1,8 +1,8 @@
-//! How many connections a server takes, in all and from one machine.
+//! Limits on a server's connections, in all and from one machine.
 //!
-//! Where callers are asked who they are, those that have shown no certificate yet share a part of the seats:
-//! however many machines without one come, they leave the rest to hosts. A connection that finds no seat is
-//! not closed at once: a few at a time are let in to be told why, and no further.
+//! If callers must show certificates, all connections that have shown none yet share a part of the seats:
+//! so however many machines without a certificate connect, seats remain for hosts. A connection without a
+//! seat is not closed at once: a few at a time are kept open only to tell them the reason.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,30 +11,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The most connections, however many files the process may have open.
+/// The largest number of connections, even if the process may open more files.
 const CONNECTIONS_MAX: usize = 4_096;
 const CONNECTIONS_MIN: usize = 64;
-/// Open files that are left for everything else.
+/// How many open files are reserved for other purposes.
 const OTHER_FILES: u64 = 256;
-/// Connections at once that only hear why they are not served.
+/// How many connections at a time are kept open only to tell them why they are not served.
 const TOLD_MAX: usize = 32;
 
-/// The part of all seats, and one machine's part, for connections that have shown no certificate.
+/// Connections without a certificate get one in this many of all seats, and of one machine's seats.
 const UNKNOWN_PART: usize = 4;
 const UNKNOWN_PART_FROM_ONE: usize = 32;
 const UNKNOWN_FROM_ONE_MIN: usize = 4;
 
-/// The most connections at once.
+/// The largest numbers of connections at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) in_all: usize,
-    /// Of one of them.
+    /// The largest number from one machine.
     pub(crate) from_one: usize,
-    /// Of those in all that have shown no certificate, where callers are asked for one.
+    /// The limits for connections that have shown no certificate, if callers must show one.
     pub(crate) unknown: Option<UnknownLimits>,
 }
 
-/// The most connections at once that have shown no certificate, or not yet.
+/// The largest numbers of connections at once that have not shown a certificate (yet).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownLimits {
     pub(crate) in_all: usize,
@@ -42,8 +42,8 @@ pub(crate) struct UnknownLimits {
 }
 
 impl Limits {
-    /// As many as the process has files for. Where callers are asked who they are, no machine takes more than
-    /// half of them.
+    /// Limits that follow from how many files the process may open. If callers must show certificates, one
+    /// machine gets at most half of the seats.
     pub(crate) fn of_process(asks_callers: bool) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
         let in_all = usize::try_from(files).unwrap_or(usize::MAX).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
@@ -55,7 +55,7 @@ impl Limits {
     }
 }
 
-/// Which limit a connection found reached.
+/// The limit that a connection exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     InAll(usize),
@@ -105,7 +105,7 @@ struct Taken {
     told: usize,
 }
 
-/// A machine's seats, and those of them that have shown no certificate.
+/// How many seats a machine has, and how many of them are connections without a certificate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
     in_all: usize,
@@ -117,8 +117,8 @@ impl Seats {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
-    /// A seat for a connection from there, or one where it is told that there is none; `None` if even those
-    /// are taken.
+    /// A seat for a connection from this address. If a limit is reached, a seat on which the caller is only
+    /// told so; `None` if those are taken too.
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Seat> {
         let machine = machine(from);
         let mut taken = self.taken();
@@ -141,7 +141,7 @@ impl Seats {
         Some(Seat { seats: Arc::clone(self), machine, standing })
     }
 
-    /// The limit that a further connection of a machine finds reached.
+    /// The limit that another connection of this machine would exceed.
     fn full(&self, taken: &Taken, own: Own) -> Option<Full> {
         let Limits { in_all, from_one, unknown } = self.limits;
         let of_unknown = |UnknownLimits { in_all, from_one }| {
@@ -165,7 +165,7 @@ impl Seats {
     }
 }
 
-/// A connection's seat; free again when dropped.
+/// A connection's seat; dropping it frees the seat.
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Arc<Seats>,
@@ -176,14 +176,14 @@ pub(super) struct Seat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Known,
-    /// It has shown no certificate.
+    /// The connection has shown no certificate.
     Unknown,
-    /// It is not served, only told why.
+    /// The connection is not served, only told the reason.
     TimedNote(Full),
 }
 
 impl Seat {
-    /// Why it is not to be served, if it is not.
+    /// The limit that keeps the connection from being served, if one does.
     pub(super) const fn full(&self) -> Option<Full> {
         match self.standing {
             Standing::TimedNote(full) => Some(full),
@@ -191,12 +191,12 @@ impl Seat {
         }
     }
 
-    /// Whether it may keep the seat for as long as it likes.
+    /// Whether the connection may keep its seat without a time limit.
     pub(super) const fn is_kept(&self) -> bool {
         matches!(self.standing, Standing::Known)
     }
 
-    /// A certificate was shown that is believed.
+    /// Notes that the peer showed a trusted certificate.
     pub(super) fn shows_certificate(&mut self) {
         if self.standing == Standing::Unknown {
             let mut taken = self.seats.taken();
@@ -230,7 +230,8 @@ impl Drop for Seat {
     }
 }
 
-/// Whoever has an address of IPv6 has all of its last 64 bits.
+/// The machine that an address belongs to. The owner of an IPv6 address controls all its last 64 bits, so
+/// they are ignored.
 fn machine(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(six) => IpAddr::V6((six.to_bits() & !u128::from(u64::MAX)).into()),

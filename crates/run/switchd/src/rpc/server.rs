@@ -1,4 +1,4 @@
-//! Serving gRPC on a thread of its own, away from the packets.
+//! A gRPC server on a thread of its own, apart from the packet threads.
 
 use std::future::Future;
 use std::io;
@@ -25,11 +25,11 @@ use crate::SwitchdError;
 
 const PING_EVERY: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Calls of one connection that may be under way, answers that go on included; HTTP/2 has its caller wait
-/// with more.
+/// How many calls of one connection may be under way, including streams. HTTP/2 makes the caller wait with
+/// further ones.
 const CALLS_PER_CONNECTION: u32 = 64;
 
-/// What a server's thread does beside answering calls.
+/// Work that a server's thread does beside answering calls.
 pub(crate) type Background = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A gRPC server with a thread of its own; dropping it stops it.
@@ -41,8 +41,8 @@ pub struct RpcServer {
 }
 
 impl RpcServer {
-    /// Listens on `at` and serves what `build` makes, until dropped. `build` runs inside the thread's
-    /// runtime; it is given where refused calls are counted.
+    /// Listens on `at` and serves what `build` returns, until dropped. `build` runs inside the thread's
+    /// runtime, and gets the counters of refused calls.
     pub(crate) fn start(
         name: &'static str,
         at: SocketAddr,
@@ -83,7 +83,7 @@ impl RpcServer {
                         tracing::error!("serving gRPC on {local} ended: {why}");
                     }
                 };
-                // A dropped sender stops as well as a message does.
+                // Dropping the sender stops the server, as a message does.
                 tokio::select! {
                     () = serving => {}
                     _ = stopped => {}
@@ -99,7 +99,7 @@ impl RpcServer {
         self.local
     }
 
-    /// Whether it serves; if not, it said why in the log.
+    /// Whether the server still runs; if not, the log says why.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -115,7 +115,7 @@ impl Drop for RpcServer {
     }
 }
 
-/// The service that lists `service`, so that tools need no proto files.
+/// The reflection service that describes `service`, so that tools need no proto files.
 pub(crate) fn reflection(service: &str) -> ServerReflectionServer<impl ServerReflection> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Serves nothing but its own description.
+    /// A server that serves only its own description.
     fn served(limits: Limits) -> (RpcServer, Arc<Refused>) {
         let (give, given) = mpsc::channel();
         let build = move |refused| {
@@ -173,13 +173,14 @@ mod tests {
         refused.counters().iter().find(|counter| counter.name == "connections").unwrap().value
     }
 
-    /// What a call on a connection of its own hears; a server that serves it does not know the service.
+    /// Makes a call on a connection of its own, and returns the status. A server that admits the call
+    /// answers that it does not know the service.
     async fn called(server: &RpcServer) -> tonic::Status {
         let remote = Remote::new(&server.local().to_string(), None).unwrap();
         ControllerClient::new(remote.connect()).status(v1::StatusRequest {}).await.unwrap_err()
     }
 
-    /// The same, once connections that were closed have left their seats.
+    /// Repeats [`called`] until closed connections have freed their seats.
     async fn called_in_the_end(server: &RpcServer) -> tonic::Status {
         loop {
             let answer = called(server).await;
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(seated.status(v1::StatusRequest {}).await.unwrap_err().code(), Code::Unimplemented);
         let crowd: Vec<_> = (0..100).map(|_| TcpStream::connect(server.local()).unwrap()).collect();
         let mut last = crowd.last().unwrap();
-        // Closed without a word: there are others to be told already.
+        // This connection is closed without a reason: enough others are being told theirs.
         assert!(matches!(last.read(&mut [0; 64]), Ok(0) | Err(_)));
         assert_eq!(refused_connections(&refused), 100);
         assert_eq!(seated.status(v1::StatusRequest {}).await.unwrap_err().code(), Code::Unimplemented);
@@ -242,7 +243,7 @@ mod tests {
             open.push(asks().await);
         }
         let next = tokio::spawn(asks());
-        // Others are served meanwhile.
+        // Other connections are served meanwhile.
         assert_eq!(called(&server).await.code(), Code::Unimplemented);
         assert!(!next.is_finished());
         open.pop();

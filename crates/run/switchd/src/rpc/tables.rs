@@ -1,4 +1,4 @@
-//! The switch's tables over gRPC, for a controller in a process of its own.
+//! Serves the switch's tables over gRPC, for a controller in another process.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::state::StateFolder;
 use crate::switch::SwitchHandle;
 
 const SERVICE: &str = "sluice.v1.Tables";
-/// Operations that one call may bring.
+/// How many table operations one call may bring.
 const OPS_MAX: usize = 4_096;
 
 /// A switch in this process.
@@ -33,24 +33,25 @@ pub struct LocalSwitch {
 }
 
 impl LocalSwitch {
-    /// The switch, and the address under which hosts reach it.
+    /// A switch, and the address at which hosts reach it.
     pub fn new(handle: SwitchHandle, at: Endpoint) -> Self {
         Self { handle, at, state: None }
     }
 
-    /// The same, and keeps in this folder which controller it obeys.
+    /// Stores in this folder which controller the switch obeys.
     #[must_use]
     pub fn keeping(self, state: StateFolder) -> Self {
         Self { state: Some(Arc::new(state)), ..self }
     }
 
-    /// The address under which hosts reach it.
+    /// The address at which hosts reach the switch.
     pub fn at(&self) -> Endpoint {
         self.at
     }
 
-    /// Takes steps in the name of a controller. What it claims is kept before it hears that it was granted;
-    /// claims are as rare as controllers that start, so the wait for the disk hurts nobody.
+    /// Carries out a controller's table steps. If the controller claims the switch, the claim is stored on
+    /// disk before it is granted. Claims are as rare as controller starts, so waiting for the disk costs
+    /// little.
     pub(crate) async fn apply(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let claims = ops.iter().any(|op| matches!(op, TableOp::Claim(_)));
         let answers = self.take(by, ops).await?;
@@ -62,7 +63,7 @@ impl LocalSwitch {
 
     async fn take(&self, by: Term, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let (give, take) = oneshot::channel();
-        // Whoever asked may have gone; the steps stand all the same.
+        // The caller may have hung up; the steps count all the same.
         self.handle.tables().send_by(by, ops, move |answers| drop(give.send(answers)))?;
         take.await.map_err(|_| SwitchdError::SwitchStopped)
     }
@@ -79,11 +80,11 @@ impl LocalSwitch {
     }
 }
 
-/// Serves a switch's tables on `at`, for a controller elsewhere, until the server is dropped.
+/// Serves a switch's tables on `at` for a controller in another process, until the server is dropped.
 ///
 /// # Errors
-/// [`SwitchdError::Insecure`] for an address beyond loopback without TLS, and in [`SwitchdError::Net`] what
-/// keeps a thread or a socket from being had, and certificates that cannot be used.
+/// [`SwitchdError::Insecure`] for an address beyond loopback without TLS; [`SwitchdError::Net`] if a thread
+/// or socket cannot be had or a certificate cannot be used.
 pub fn serve_tables(at: SocketAddr, guard: &Guard, switch: LocalSwitch) -> Result<RpcServer, SwitchdError> {
     RpcServer::start("sluice-tables", at, guard, |refused| {
         let service = TablesServer::new(Service { switch, refused });
@@ -151,7 +152,7 @@ pub(crate) struct RemoteSwitch {
 }
 
 impl RemoteSwitch {
-    /// Needs a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(crate) fn new(remote: Remote) -> Self {
         let calls = TablesClient::new(remote.connect());
         Self { remote, calls }

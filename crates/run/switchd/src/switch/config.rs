@@ -1,4 +1,4 @@
-//! How a switch is set up.
+//! The settings of a switch.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -13,48 +13,49 @@ use sluice_netem::FaultPlan;
 
 use super::Delays;
 
-/// Bytes of payload that may wait beside the queue entries, by default.
+/// The default of [`SwitchConfig::slab_bytes`].
 pub const SLAB_BYTES: usize = 16 << 20;
 
-/// How a switch is set up.
+/// The settings of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
     pub at: SocketAddr,
-    /// The scheduler; a spine runs Horus, and a leaf below it Rain if this has tokens parked, else Horus.
+    /// The scheduler. A spine always runs Horus. A leaf runs Rain if this program parks tokens, otherwise
+    /// Horus.
     pub program: Choice,
-    /// Where the switch stands.
+    /// Alone, below a spine, or above leaves.
     pub place: SwitchPlace,
-    /// The rack's switch, if this is a leaf on a server of the rack: all packets come and go through that.
+    /// The rack's switch, if this is a leaf on a server of the rack: all packets pass through that switch.
     pub behind: Option<SocketAddr>,
-    /// The program's size, and the life of its registers.
+    /// The size of the program's tables, and the epoch of its registers.
     pub size: Config,
-    /// The longest datagram taken or sent, bytes.
+    /// The longest datagram that is received or sent, in bytes.
     pub datagram_max: usize,
-    /// Bytes of payload that may wait beside the queue entries.
+    /// Memory for payloads that do not fit into queue entries, in bytes.
     pub slab_bytes: usize,
-    /// Delays of a testbed.
+    /// The delays of a testbed that this machine stands for.
     pub delays: Delays,
     pub waiting: Waiting,
-    /// The core to stay on.
+    /// The core to which the switch's thread is pinned.
     pub core: Option<usize>,
-    /// What goes wrong on purpose.
+    /// The injected faults.
     pub faults: FaultPlan,
 }
 
-/// Where a switch stands among others.
+/// The place of a switch among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SwitchPlace {
     /// Alone.
     #[default]
     Alone,
-    /// Above leaves (Horus §3.3).
+    /// A spine, above leaves (Horus §3.3).
     Spine(FabricReading),
     /// Below a spine.
     Leaf(FabricReading),
 }
 
 impl SwitchConfig {
-    /// Rain at this size on a port of the loopback that the kernel chooses, with all defaults.
+    /// Rain of this size with all defaults, on a port of the loopback that the kernel chooses.
     pub fn new(size: Config) -> Self {
         Self {
             at: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -71,10 +72,10 @@ impl SwitchConfig {
         }
     }
 
-    /// The program that the switch runs, empty.
+    /// The program that the switch runs, with empty tables.
     ///
     /// # Panics
-    /// If its size is not sound: see
+    /// If the size is invalid: see
     /// [`ProgramSettings::build`](sluice_switch::registry::ProgramSettings::build), and for a spine
     /// [`Spine::new`].
     pub(super) fn build(&self) -> Box<dyn Program> {
@@ -83,10 +84,10 @@ impl SwitchConfig {
             SwitchPlace::Spine(reading) => {
                 Box::new(Spine::new(reading, self.size).expect("as many leaves as fit"))
             }
-            // A pool has one spine, and a leaf a number there for each pool.
-            SwitchPlace::Leaf(reading) => match self.program.feed() {
+            // Each pool has one spine, at which the leaf has its own index.
+            SwitchPlace::Leaf(reading) => match self.program.traits().feed {
                 Feed::Tokens { .. } => {
-                    let depth = self.program.quota();
+                    let depth = self.program.traits().quota;
                     Box::new(RainLeaf::in_fabric(depth, reading, self.size, self.size.slices))
                 }
                 Feed::Pushed { .. } | Feed::Polls { .. } => {

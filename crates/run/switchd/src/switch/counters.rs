@@ -1,6 +1,6 @@
-//! What the switch has done, for other threads to read.
+//! The switch's counters, for other threads to read.
 //!
-//! The switch's thread counts in plain numbers of its own and publishes them once a batch.
+//! The switch's thread counts in plain integers and publishes them once a batch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,16 +9,16 @@ use sluice_net::udp::{Lateness, PublishedLateness, SocketCounts};
 use sluice_switch::{Refusal, Refusals};
 use sluice_wire::ParseError;
 
-/// What the driver itself counts.
+/// Counters of the driver itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Datagrams received.
     Received,
     /// Datagrams sent.
     Sent,
-    /// Tasks that came (SUBMIT), before any check.
+    /// SUBMITs received, before any check.
     Submits,
-    /// Tokens that came, before any check.
+    /// TOKENs received, before any check.
     Tokens,
     /// Tasks sent to a worker.
     Dispatched,
@@ -26,48 +26,48 @@ pub enum Count {
     Rejected,
     /// Copies of waiting tasks written to servers.
     WrittenAhead,
-    /// Passes that ended in another pass.
+    /// Passes that were followed by another pass of the same packet.
     Recirculated,
     /// Batches taken.
     Batches,
-    /// Payloads that wait now (no running total).
+    /// Payloads that wait now (a level, not a running total).
     PayloadsWaiting,
     /// Datagrams that could not be sent.
     SendFailed,
-    /// Datagrams longer than the switch takes.
+    /// Datagrams that exceeded the longest accepted length.
     Oversized,
-    /// Datagrams dropped because too many were held for their time.
+    /// Datagrams dropped because too many others were being delayed.
     HeldOverrun,
     /// Datagrams that the kernel dropped because the switch fell behind.
     KernelDropped,
-    /// On links: frames to the switch shorter than they say.
+    /// On links: frames to the switch that are shorter than their headers say.
     Truncated,
-    /// On links: first fragments to the switch.
+    /// On links: first fragments of datagrams to the switch.
     Fragment,
     /// On links: frames to the switch with IPv4 options.
     IpOptions,
-    /// On links: arrivals turned away because a cell of the ring's last lap was still being read.
+    /// On links: arrivals refused because a ring cell of the previous lap was still being read.
     RingBusy,
-    /// On links: cells that were not as their number says, which is a bug.
+    /// On links: ring cells whose contents do not match their number, which is a bug.
     CellBroken,
-    /// Datagrams to the switch that came by no link of its program's, and were not switched.
+    /// Datagrams that reached the switch over a link without the program. They were not switched.
     OffLink,
-    /// Steps of a controller that another one had superseded.
+    /// Steps of a controller that another controller had superseded.
     Superseded,
-    /// At a leaf: tasks that came from its spine, before any check.
+    /// At a leaf: tasks that its spine handed down, before any check.
     HandedDown,
-    /// At a leaf: what it told its spine.
+    /// At a leaf: packets that it sent to tell its spine something.
     ToldAbove,
-    /// Faults: datagrams lost on purpose.
+    /// Datagrams that the fault injector lost.
     FaultLost,
-    /// Faults: datagrams doubled on purpose.
+    /// Datagrams that the fault injector duplicated.
     FaultDoubled,
-    /// Faults: datagrams held back on purpose.
+    /// Datagrams that the fault injector delayed.
     FaultHeld,
 }
 
 impl Count {
-    /// All of them, in their order.
+    /// All counters, in order.
     pub const ALL: [Self; 26] = [
         Self::Received,
         Self::Sent,
@@ -97,7 +97,7 @@ impl Count {
         Self::FaultHeld,
     ];
 
-    /// The name that status pages write.
+    /// The counter's name on status pages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Received => "received",
@@ -130,7 +130,7 @@ impl Count {
     }
 }
 
-/// The published counts; clones show the same ones.
+/// The published counters; clones share them.
 #[derive(Clone, Debug)]
 pub struct SwitchCounters(Arc<Published>);
 
@@ -153,12 +153,12 @@ impl SwitchCounters {
         }))
     }
 
-    /// One of the driver's own counts.
+    /// The value of one of the driver's counters.
     pub fn of(&self, count: Count) -> u64 {
         self.0.own[count as usize].load(Ordering::Relaxed)
     }
 
-    /// Datagrams that were no packet, for this reason.
+    /// Datagrams that were not a valid packet, for this reason.
     pub fn malformed(&self, reason: ParseError) -> u64 {
         self.0.malformed[reason as usize].load(Ordering::Relaxed)
     }
@@ -168,12 +168,13 @@ impl SwitchCounters {
         self.0.refused[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// How late packets left that were held for a testbed's delays.
+    /// How late packets left that were delayed to emulate a testbed.
     pub fn late(&self) -> Lateness {
         self.0.late.load()
     }
 
-    /// Every count under its name: the driver's own, then what was malformed, then what was refused.
+    /// All counters by name: the driver's, then malformed datagrams by reason, then refused packets by
+    /// reason.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let own = Count::ALL.iter().map(|count| (count.name(), self.of(*count)));
         let malformed = ParseError::ALL.iter().map(|reason| (reason.name(), self.malformed(*reason)));
@@ -181,8 +182,8 @@ impl SwitchCounters {
         own.chain(malformed).chain(refused)
     }
 
-    /// Takes over totals that a program on links keeps: of these counts, then what was malformed, then what
-    /// was refused.
+    /// Copies the totals that the program on links keeps: first these counters, then malformed datagrams by
+    /// reason, then refused packets by reason.
     pub fn take_over(&self, counts: &[Count], totals: &[u64]) {
         let published = counts.iter().map(|count| &self.0.own[*count as usize]);
         let published = published.chain(&self.0.malformed).chain(&self.0.refused);
@@ -194,13 +195,13 @@ impl SwitchCounters {
         self.0.own[count as usize].store(value, Ordering::Relaxed);
     }
 
-    /// Packets that changed nothing, each with the reason's name: malformed ones and refused ones.
+    /// Packets that changed nothing, counted by reason: malformed and refused ones.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.all().skip(Count::ALL.len())
     }
 }
 
-/// The counts as the switch's thread keeps them.
+/// The counters of the switch's thread, before publication.
 #[derive(Debug)]
 pub(super) struct Tally {
     own: [u64; Count::ALL.len()],
@@ -232,7 +233,7 @@ impl Tally {
         self.malformed[reason as usize] += 1;
     }
 
-    /// Takes over what the socket counted.
+    /// Copies the socket's counters.
     pub(super) const fn socket(&mut self, counts: &SocketCounts) {
         let (inward, outward) = (&counts.faults_in, &counts.faults_out);
         self.late = counts.late;
@@ -245,7 +246,7 @@ impl Tally {
         self.set(Count::FaultHeld, inward.held + outward.held);
     }
 
-    /// Makes everything visible to other threads.
+    /// Makes the counters visible to other threads.
     pub(super) fn publish(&self, refusals: &Refusals, to: &SwitchCounters) {
         let store = |to: &AtomicU64, value: u64| to.store(value, Ordering::Relaxed);
         to.0.own.iter().zip(self.own).for_each(|(to, value)| store(to, value));

@@ -1,26 +1,26 @@
-//! A testbed's delays, so that one machine takes as long as a rack would.
+//! The delays of a testbed, so that a rack on one machine takes as long as a real one.
 
 use sluice_wire::{Nanos, Packet};
 
-/// How long links and passes take. On the real path they come on top of what this machine takes.
+/// The delays of links and passes. They come on top of the time that this machine takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
-    /// One way between a client and the switch.
+    /// The one-way delay between a client and the switch.
     pub client: Nanos,
-    /// One way between a worker, or a leaf below a spine, and the switch.
+    /// The one-way delay between a worker (or a leaf below a spine) and the switch.
     pub worker: Nanos,
-    /// One pass through the pipeline.
+    /// The duration of one pass through the pipeline.
     pub pass: Nanos,
-    /// From the end of a pass to the start of the next, for a packet that goes round.
+    /// From the end of a pass to the start of the next, for a recirculated packet.
     pub recirculation: Nanos,
 }
 
 impl Delays {
-    /// None but this machine's own.
+    /// No delays.
     pub const NONE: Self =
         Self { client: Nanos(0), worker: Nanos(0), pass: Nanos(0), recirculation: Nanos(0) };
 
-    /// The testbed of the Rain paper, all times `dilation`-fold.
+    /// The testbed of the Rain paper, with all times multiplied by `dilation`.
     pub const fn testbed(dilation: u64) -> Self {
         Self {
             client: Nanos(500).times(dilation),
@@ -30,12 +30,12 @@ impl Delays {
         }
     }
 
-    /// Whether nothing is held.
+    /// Whether all delays are zero.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 
-    /// The way from a packet's sender to the switch.
+    /// The one-way delay from a packet's sender to the switch.
     pub const fn to_switch(&self, packet: &Packet) -> Nanos {
         match packet {
             Packet::Submit(_) | Packet::Job(_) => self.client,
@@ -44,7 +44,7 @@ impl Delays {
         }
     }
 
-    /// The way from the switch to where a packet goes.
+    /// The one-way delay from the switch to a packet's receiver.
     pub const fn from_switch(&self, packet: &Packet) -> Nanos {
         match packet {
             Packet::Reject(_) | Packet::Notice(_) | Packet::Reply(_) => self.client,
@@ -53,8 +53,8 @@ impl Delays {
         }
     }
 
-    /// From a worker to a client or back, past the switch: NEED, PART, and a REPLY that the program need not
-    /// see.
+    /// The one-way delay between worker and client for packets that do not pass the program: NEED, PART,
+    /// and most REPLYs.
     pub fn host_to_host(&self) -> Nanos {
         self.worker + self.pass + self.client
     }

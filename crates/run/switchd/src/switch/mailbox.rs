@@ -1,4 +1,5 @@
-//! How a controller reaches the switch's tables: steps go in between two batches, answers come back.
+//! How a controller reaches the switch's tables: the switch's thread carries out table steps between two
+//! batches and sends the answers back.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -8,15 +9,15 @@ use sluice_wire::tables::{TableAnswer, TableOp};
 
 use crate::SwitchdError;
 
-/// Steps, and who wants their answers.
+/// Table steps, and where their answers go.
 struct TableRequest {
-    /// The controller that asks; `None` for this process itself.
+    /// The term of the controller that asks; `None` for this process itself.
     by: Option<Term>,
     ops: Vec<TableOp>,
     answer: Box<dyn FnOnce(Vec<TableAnswer>) + Send>,
 }
 
-/// A controller's way to the tables; clones lead to the same switch.
+/// A sender of table steps; clones lead to the same switch.
 #[derive(Clone)]
 pub struct TablePort {
     letters: Sender<TableRequest>,
@@ -24,21 +25,22 @@ pub struct TablePort {
 }
 
 impl TablePort {
-    /// Takes these steps, one after the other with nothing between, and waits for their answers.
+    /// Carries out these steps without a packet in between, and waits for their answers.
     ///
     /// # Errors
-    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended; the steps may have been taken.
+    /// [`SwitchdError::SwitchStopped`] if the switch's thread has ended. The steps may or may not have been
+    /// carried out.
     pub fn call(&self, ops: Vec<TableOp>) -> Result<Vec<TableAnswer>, SwitchdError> {
         let (give, take) = mpsc::sync_channel(1);
         self.send(ops, move |answers| drop(give.send(answers)))?;
         take.recv().map_err(|_| SwitchdError::SwitchStopped)
     }
 
-    /// Takes these steps and hands their answers to `answer`, on the switch's thread: it must not wait. It is
-    /// dropped uncalled when the switch stops first.
+    /// Carries out these steps and passes their answers to `answer` on the switch's thread, which must not
+    /// block. If the switch stops first, `answer` is dropped without a call.
     ///
     /// # Errors
-    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended.
+    /// [`SwitchdError::SwitchStopped`] if the switch's thread has ended.
     pub fn send(
         &self,
         ops: Vec<TableOp>,
@@ -47,10 +49,10 @@ impl TablePort {
         self.post(None, ops, answer)
     }
 
-    /// The same in the name of a controller, which the switch obeys or not.
+    /// As [`Self::send`], in the name of a controller, which the switch may not obey.
     ///
     /// # Errors
-    /// [`SwitchdError::SwitchStopped`] when the switch's thread has ended.
+    /// [`SwitchdError::SwitchStopped`] if the switch's thread has ended.
     pub fn send_by(
         &self,
         term: Term,
@@ -77,15 +79,15 @@ impl TablePort {
 pub struct Mailbox(Receiver<TableRequest>);
 
 impl Mailbox {
-    /// One that is empty, and the way there.
+    /// An empty mailbox, and its sender.
     pub fn new(waker: Waker) -> (TablePort, Self) {
         let (letters, inbox) = mpsc::channel();
         (TablePort { letters, waker }, Self(inbox))
     }
 
-    /// Answers everything that has come, step by step; says how many steps were not taken because their
-    /// controller was superseded. `step` is asked for the shape before a controller's steps, since that tells
-    /// whom the switch obeys.
+    /// Answers all pending requests. Returns how many steps were refused because their controller was
+    /// superseded. Before a controller's steps, reads the shape through `step`, since it names the
+    /// controller that the switch obeys.
     #[inline]
     pub fn answer(&self, mut step: impl FnMut(TableOp) -> TableAnswer) -> u64 {
         let mut refused = 0;
@@ -105,7 +107,7 @@ impl Mailbox {
     }
 }
 
-/// The term that a switch obeys.
+/// The term of the controller that the switch obeys.
 fn obeyed(step: &mut impl FnMut(TableOp) -> TableAnswer) -> Term {
     match step(TableOp::ReadShape) {
         TableAnswer::Shape(shape) => shape.term,

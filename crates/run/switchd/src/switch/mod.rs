@@ -1,13 +1,14 @@
-//! The switch on a plain socket: one thread that takes batches of datagrams through a
+//! The switch on a plain socket: one thread that passes batches of datagrams through a
 //! [`Program`](sluice_switch::Program).
 //!
-//! Between two batches it takes the controller's steps. What goes round ([`Verdict::Again`]) waits until what
-//! arrived meanwhile has passed. A payload that does not fit its queue entry waits in a bounded slab; its
-//! cell is reserved before the pass and given back if the task need not wait. With [`Delays`], arrivals and
-//! departures are held as long as the links and passes of a testbed would take.
-//! A task is older by the time that it lay in the socket, which the kernel's stamps tell.
+//! Between two batches the thread carries out the controller's table steps. A recirculated packet
+//! ([`Verdict::Again`]) waits until the packets that arrived meanwhile have passed. A payload that does not
+//! fit into its queue entry waits in a bounded slab; its cell is reserved before the pass, and freed if the
+//! task need not wait. With [`Delays`], arrivals and departures are delayed by the time that a testbed's
+//! links and passes would take. A task's age includes the time that it spent in the socket, which the
+//! kernel's timestamps tell.
 //!
-//! No lock, no allocation and no system call per packet; other threads see its counts after each batch.
+//! There is no lock, allocation or system call per packet; other threads see the counters after each batch.
 //!
 //! [`Verdict::Again`]: sluice_switch::Verdict::Again
 
@@ -40,10 +41,10 @@ use sluice_net::udp::{BATCH, Socket, SocketOptions, Wait, Waker};
 
 use plane::Plane;
 
-/// How often the kernel is asked what it dropped.
+/// How often the kernel is asked how many datagrams it dropped.
 const DROPS_EVERY: Nanos = Nanos::from_millis(100);
 
-/// A switch that listens, to be run on a thread of its own.
+/// A bound switch, to be run on a thread of its own.
 pub struct SwitchDriver {
     socket: Socket,
     plane: Plane,
@@ -53,7 +54,7 @@ pub struct SwitchDriver {
     drops_asked: Nanos,
 }
 
-/// What other threads hold of a running switch.
+/// A running switch as other threads see it.
 #[derive(Clone)]
 pub struct SwitchHandle {
     tables: TablePort,
@@ -64,20 +65,22 @@ pub struct SwitchHandle {
 }
 
 impl SwitchDriver {
-    /// Binds the socket and lays out the program's memory.
+    /// Binds the socket and allocates the program's tables.
     ///
     /// # Errors
-    /// [`NetError::Bind`] when the address cannot be had, [`NetError::Socket`] when the kernel refuses an option.
+    /// [`NetError::Bind`] if the address cannot be bound, [`NetError::Socket`] if the kernel refuses an
+    /// option.
     ///
     /// # Panics
-    /// If the program's size is not sound; see
+    /// If the program's size is invalid; see
     /// [`ProgramSettings::build`](sluice_switch::registry::ProgramSettings::build).
     pub fn new(config: &SwitchConfig) -> Result<Self, NetError> {
         let options = SocketOptions {
             datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
-            // A plain server takes one datagram after the other.
-            batch: if config.program.software().is_some() { 1 } else { BATCH },
-            // What lies in the socket while this process stands still makes its task older.
+            // A plain server handles one datagram after the other.
+            batch: if config.program.traits().software.is_some() { 1 } else { BATCH },
+            // Timestamps: the time that a SUBMIT spends in the socket while this process stands still adds
+            // to its task's age.
             stamps: true,
             refusals: false,
             waiting: config.waiting,
@@ -100,10 +103,11 @@ impl SwitchDriver {
         self.handle.clone()
     }
 
-    /// Switches until told to stop.
+    /// Runs the switch until it is stopped.
     ///
     /// # Errors
-    /// [`NetError::Pin`] when the core cannot be had, [`NetError::Socket`] when the socket stops working.
+    /// [`NetError::Pin`] if the thread cannot be pinned to its core, [`NetError::Socket`] if the socket
+    /// fails.
     pub fn run(mut self) -> Result<(), NetError> {
         if let Some(core) = self.core {
             pin_thread(core)?;
@@ -116,11 +120,11 @@ impl SwitchDriver {
         Ok(())
     }
 
-    /// Waits for one batch and switches it; says how many datagrams it had. For a caller with a loop of its
-    /// own.
+    /// Waits for one batch and handles it. Returns how many datagrams it had. For callers with a loop of
+    /// their own.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the socket stops working.
+    /// [`NetError::Socket`] if the socket fails.
     pub fn step(&mut self) -> Result<usize, NetError> {
         let wait = match self.plane.next_due() {
             Some(Nanos(0)) => Wait::Poll,
@@ -137,11 +141,11 @@ impl SwitchDriver {
         Ok(taken)
     }
 
-    /// Switches what has arrived, without waiting, until nothing goes round, all at a time that the caller
-    /// says; and takes the controller's steps. For those that compare data planes.
+    /// Handles all packets that have arrived, without waiting, until none recirculates, and carries out the
+    /// controller's steps. `now` is the time of all passes. For tests that compare data planes.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the socket stops working.
+    /// [`NetError::Socket`] if the socket fails.
     pub fn step_at(&mut self, now: Nanos) -> Result<usize, NetError> {
         let mut taken = 0;
         loop {
@@ -153,21 +157,22 @@ impl SwitchDriver {
         }
     }
 
-    /// What stands in a slice's queue. For those that compare data planes.
+    /// The contents of a slice's queue. For tests that compare data planes.
     pub fn parked(&self, slice: SliceId) -> Parked {
         self.plane.program.parked(slice)
     }
 
-    /// Runs it on a new thread, with the errors of whoever has other switches too.
+    /// Runs the switch on a new thread. The error type is the caller's, who may run other kinds of switches
+    /// too.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`NetError::Thread`] if the system has no thread left.
     pub fn spawn<E: From<NetError> + Send + 'static>(self) -> Result<JoinHandle<Result<(), E>>, NetError> {
         let builder = thread::Builder::new().name("switch".to_owned());
         builder.spawn(|| Ok(self.run()?)).map_err(|why| NetError::Thread { name: "switch", why })
     }
 
-    /// The last batch, the controller's steps, and what both have to send.
+    /// Handles the last batch and the controller's steps, and sends the resulting packets.
     fn turn(&mut self, now: Nanos) {
         let (inbox, outbox) = self.socket.split();
         self.plane.batch(now, inbox, outbox);
@@ -180,7 +185,7 @@ impl SwitchDriver {
 }
 
 impl SwitchHandle {
-    /// Of a switch whose thread sleeps in this socket.
+    /// The handle of a switch whose thread sleeps in this socket.
     pub fn new(tables: TablePort, socket: &Socket) -> Self {
         Self {
             tables,
@@ -191,12 +196,12 @@ impl SwitchHandle {
         }
     }
 
-    /// The way to the tables.
+    /// The sender of table steps.
     pub fn tables(&self) -> TablePort {
         self.tables.clone()
     }
 
-    /// What the switch has done so far.
+    /// The switch's counters.
     pub fn counters(&self) -> &SwitchCounters {
         &self.counters
     }
@@ -206,7 +211,7 @@ impl SwitchHandle {
         self.local
     }
 
-    /// Whether the thread is to end.
+    /// Whether the thread was told to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

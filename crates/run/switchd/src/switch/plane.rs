@@ -1,4 +1,4 @@
-//! Packets through the program: bytes to header fields, one pass each, and back to bytes.
+//! Packets through the program: bytes become header fields, pass the program, and become bytes again.
 
 mod clients;
 mod lag;
@@ -21,29 +21,28 @@ use super::writes::Writes;
 use clients::KnownClients;
 use lag::{Lag, Lagging};
 
-/// The program, and what the driver keeps around it.
+/// The program, and the driver's state around it.
 pub(super) struct Plane {
     pub(super) program: Box<dyn Program>,
     pub(super) tally: Tally,
     slab: Slab,
     writes: Writes,
-    /// Whether the bytes of tasks that wait are kept here: not where servers hold them, or workers fetch
-    /// them from clients.
+    /// Whether the bytes of waiting tasks are stored in the slab. They are not if servers hold them or
+    /// workers fetch them from clients.
     keeps_waiting: bool,
     again: VecDeque<Circulating>,
     lag: Lag,
-    /// How far the pass's time is behind the clock: a testbed's delays have it at the time at which a packet
-    /// was due.
+    /// How far the time of a pass lies behind the clock: with a testbed's delays, a pass happens at the
+    /// time at which its packet was due.
     behind_by: Nanos,
-    /// Where clients are whose tasks spines handed down, if it is a leaf: one tells its spine what is new,
-    /// and knows clients from tasks only.
+    /// At a leaf: the addresses of clients whose tasks spines handed down. A leaf has no table of clients.
     clients: Option<KnownClients>,
-    /// Who forwards all that comes and goes, if somebody does.
+    /// The switch that forwards all packets from and to this one, if there is one.
     behind: Option<Endpoint>,
 }
 
-/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not in there yet. A
-/// REPLY that passes has no cell.
+/// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not yet in the
+/// cell. A REPLY that passes has no cell.
 #[derive(Clone, Copy)]
 struct Long<'a> {
     cell: Handle,
@@ -57,7 +56,7 @@ impl Plane {
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
-            keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
+            keeps_waiting: config.size.servers == 0 && !config.program.traits().fetches,
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
             behind_by: Nanos(0),
@@ -66,19 +65,21 @@ impl Plane {
         }
     }
 
-    /// When there is something to do even if nothing arrives.
+    /// When the plane has something to do even if nothing arrives.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         if self.again.is_empty() { self.lag.next_due() } else { Some(Nanos(0)) }
     }
 
-    /// Takes what was held through the program in the order of its times, which are the times that it sees.
+    /// Passes delayed packets through the program, in the order of their due times, which are also the
+    /// times of their passes.
     pub(super) fn due(&mut self, now: Nanos, outbox: &mut Outbox) {
         while let Some(due) = self.lag.held.pop_due(now) {
             self.behind_by = now.since(due.at);
             match due.item {
                 Lagging::Again(again) => self.round(due.at, again, outbox),
                 Lagging::Arrival { from, packet } => {
-                    // The hold lends its bytes to nobody while it may grow: they are taken out and put back.
+                    // The delay queue cannot lend its bytes while it may grow, so they are taken out and
+                    // put back.
                     let body = self.lag.held.take_bytes(due.cell);
                     self.arrive(due.at, Nanos(0), from, packet, &body, outbox);
                     self.lag.held.put_bytes(due.cell, body);
@@ -89,7 +90,7 @@ impl Plane {
         self.behind_by = Nanos(0);
     }
 
-    /// Everything that arrived, then what goes round since before it arrived.
+    /// Passes all packets that arrived, then those that have recirculated since before the batch.
     pub(super) fn batch(&mut self, now: Nanos, inbox: &Inbox, outbox: &mut Outbox) {
         let rounds = self.again.len();
         self.tally.add(Count::Batches);
@@ -123,7 +124,8 @@ impl Plane {
         self.tally.set(Count::PayloadsWaiting, self.slab.taken() as u64);
     }
 
-    /// A datagram as it was before somebody forwarded it; without bytes, if it came by another way.
+    /// A datagram without the address that a forwarding switch put before it; empty if it did not come from
+    /// that switch.
     #[inline]
     fn unwrapped<'i>(&self, (from, bytes): (Endpoint, &'i [u8])) -> (Endpoint, &'i [u8]) {
         let Some(behind) = self.behind else { return (from, bytes) };
@@ -131,7 +133,7 @@ impl Plane {
         forwarded.unwrap_or((from, &[]))
     }
 
-    /// One step of the controller.
+    /// Carries out one table step of the controller.
     pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
         let answer = self.program.table(op);
         self.tell(now, outbox);
@@ -142,8 +144,8 @@ impl Plane {
         answer
     }
 
-    /// A packet's first pass, at the time `now`. It lay in the socket for `late` before, which makes a task
-    /// older.
+    /// A packet's first pass, at the time `now`. Before it the packet spent `late` in the socket, which
+    /// adds to a task's age.
     #[inline]
     fn arrive(
         &mut self,
@@ -184,16 +186,16 @@ impl Plane {
         self.tell(now, outbox);
     }
 
-    /// Where a client is, from a task that its spine handed down and the program let in: who else sends one
-    /// changes nothing, nor does an old copy of the spine's own.
+    /// Learns a client's address from a task that a spine handed down and the program accepted. Tasks from
+    /// other senders, and old copies of the spine's packets, teach nothing.
     fn learn(&mut self, verdict: &Verdict, task: TaskId, at: Endpoint) {
         if let Some(clients) = self.clients.as_mut().filter(|_| !matches!(verdict, Verdict::Drop(_))) {
             clients.learn(task, at);
         }
     }
 
-    /// A place for a payload that does not fit the packet's own fields, and whether there was one if it needs
-    /// one.
+    /// Reserves a cell for a payload that does not fit into the packet's fields. Also returns whether the
+    /// payload needs no cell or got one.
     fn reserve<'a>(&mut self, payload: &mut Payload, body: &'a [u8]) -> (Option<Long<'a>>, bool) {
         if !payload.is_large() {
             return (None, true);
@@ -211,7 +213,7 @@ impl Plane {
         self.tell(now, outbox);
     }
 
-    /// What a leaf tells its spine leaves beside the packet of its pass.
+    /// Sends what a leaf tells its spine, in addition to the packet of its pass.
     #[inline]
     fn tell(&mut self, now: Nanos, outbox: &mut Outbox) {
         if self.clients.is_some()
@@ -222,7 +224,7 @@ impl Plane {
         }
     }
 
-    /// Does what the program decided, and keeps or gives back the payload's cell.
+    /// Carries out the program's verdict, and keeps or frees the payload's cell.
     #[inline]
     fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
         match verdict {
@@ -246,7 +248,7 @@ impl Plane {
             }
             Verdict::Parked if self.keeps_waiting => self.keep(long),
             Verdict::Again(circulating) => {
-                // A task that came with what is only a note waits.
+                // A task that recirculates only with a note waits in the queue.
                 if self.keeps_waiting || matches!(circulating.cargo, Cargo::Task(_)) {
                     self.keep(long);
                 } else {
@@ -259,7 +261,7 @@ impl Plane {
         }
     }
 
-    /// Encodes a packet into the next datagram, with the bytes of the task it carries.
+    /// Encodes a packet into the next datagram, with the bytes of its task.
     #[inline]
     fn send(
         &mut self,
@@ -274,7 +276,7 @@ impl Plane {
             Packet::Dispatch(dispatch) => {
                 self.tally.add(Count::Dispatched);
                 let payload = &dispatch.payload;
-                // What came with this pass may wait now, in the place of the task that leaves.
+                // The payload that came with this pass may now wait, in the cell of the task that leaves.
                 spent = None;
                 if payload.is_large() && dispatch.place == Place::Here {
                     spent = Some(payload.handle);
@@ -295,7 +297,8 @@ impl Plane {
             }
             _ => &[],
         };
-        // Longer than a datagram cannot happen: all kinds have the same header, and what came fitted.
+        // The packet cannot be longer than a datagram: all kinds have headers of equal length, and the
+        // payload fitted when it came.
         let write = |out: &mut [u8]| encode(packet, body, out).unwrap_or(0);
         match self.behind {
             None => self.lag.send(now, to, packet, outbox, write),
@@ -308,7 +311,7 @@ impl Plane {
         }
     }
 
-    /// Sends a task's bytes to its servers, each copy as its server wants to see it.
+    /// Sends a task's bytes to servers: one copy for each, encoded as that server expects.
     fn write_ahead(&mut self, now: Nanos, write: &WriteAhead, long: Option<Long<'_>>, outbox: &mut Outbox) {
         if let Some(Long { cell, outside }) = long {
             let bytes = outside.unwrap_or_else(|| self.slab.bytes(cell, write.payload.len));
@@ -329,7 +332,7 @@ impl Plane {
         }
     }
 
-    /// Puts a task's bytes where its DISPATCH will find them.
+    /// Copies a task's bytes into its cell, where its DISPATCH will find them.
     #[inline]
     fn keep(&mut self, long: Option<Long<'_>>) {
         if let Some(Long { cell, outside: Some(bytes) }) = long {
@@ -344,7 +347,7 @@ impl Plane {
     }
 }
 
-/// The payload of a task that waited in the slab, if it had one.
+/// The payload of a task that waited in the slab, if it has one.
 fn waiting(cell: Handle) -> Option<Long<'static>> {
     (cell != Handle::NONE).then_some(Long { cell, outside: None })
 }

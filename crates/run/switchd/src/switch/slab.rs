@@ -1,20 +1,20 @@
-//! Where long payloads wait: equal cells, bounded, beside the queue entries.
+//! Memory for long payloads beside the queue entries: a bounded number of equal cells.
 
 use sluice_wire::Handle;
 
-/// A bounded store of payloads that do not fit a queue entry.
+/// A bounded store for payloads that do not fit into a queue entry.
 #[derive(Debug)]
 pub(super) struct Slab {
     bytes: Vec<u8>,
     cells: u32,
     cell_bytes: usize,
     free: Vec<u32>,
-    /// Cells from here on were never used; their memory was never touched.
+    /// Cells from this one on were never used, so their memory was never touched.
     fresh: u32,
 }
 
 impl Slab {
-    /// At most `slab_bytes` in cells of `cell_bytes`.
+    /// A slab of at most `slab_bytes`, in cells of `cell_bytes`.
     pub(super) fn new(slab_bytes: usize, cell_bytes: usize) -> Self {
         let cells = (slab_bytes / cell_bytes).min(u32::MAX as usize - 1);
         Self {
@@ -26,7 +26,7 @@ impl Slab {
         }
     }
 
-    /// A cell; `None` when all are taken.
+    /// Reserves a cell; `None` if all are taken.
     #[inline]
     pub(super) fn reserve(&mut self) -> Option<Handle> {
         if let Some(cell) = self.free.pop() {
@@ -46,14 +46,14 @@ impl Slab {
         self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The bytes in a cell, as many as the task says it has.
+    /// The first `length` bytes in a cell.
     #[inline]
     pub(super) fn bytes(&self, cell: Handle, length: u16) -> &[u8] {
         let start = cell.0 as usize * self.cell_bytes;
         self.bytes.get(start..start + length as usize).unwrap_or(&[])
     }
 
-    /// Gives a cell back.
+    /// Frees a cell.
     #[inline]
     pub(super) fn release(&mut self, cell: Handle) {
         self.free.push(cell.0);

@@ -1,4 +1,4 @@
-//! Tasks that wait, on their way to the servers that may run them: one RDMA write a copy.
+//! Waiting tasks on their way to the servers that may run them: one RDMA write for each copy.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -10,19 +10,20 @@ use sluice_wire::roce::{
 };
 use sluice_wire::{Endpoint, Nanos, ServerId};
 
-/// The ways to the servers, each found at its first write.
+/// The paths to the servers, each determined at the first write.
 pub(super) struct Writes {
     local: SocketAddr,
     paths: Vec<Option<Path>>,
 }
 
 impl Writes {
-    /// From a socket that listens here, to so many servers at most.
+    /// Writes from a socket with this address, to at most `servers` servers.
     pub(super) fn new(local: SocketAddr, servers: u16) -> Self {
         Self { local, paths: vec![None; usize::from(servers)] }
     }
 
-    /// Queues a copy, to leave at once or when it is due. One that no path leads to is lost, as on a link.
+    /// Sends a copy at once or at its due time. A copy to a server without a known path is lost, as on a
+    /// link.
     pub(super) fn send(
         &mut self,
         replica: &Replica,
@@ -47,8 +48,7 @@ impl Writes {
         }
     }
 
-    /// A server's NAK of a number that it did not expect. The switch's end of a pair has the server's index
-    /// as its number.
+    /// Takes a server's NAK. The queue pair at the switch's end has the server's index as its number.
     pub(super) fn nak(&self, from: Endpoint, bytes: &[u8]) -> Option<Arrival> {
         let view = View::parse(bytes).ok().filter(|view| view.opcode() == Opcode::Acknowledge)?;
         let server = u16::try_from(view.destination().get()).ok()?;
@@ -73,13 +73,14 @@ impl Writes {
     }
 }
 
-/// The path from a socket to a server, whose packets the kernel gives the address that leads there.
+/// The path from a socket to a server. Its source address is the one that the kernel gives to packets to
+/// that server.
 fn path(local: SocketAddr, to: Endpoint) -> Option<Path> {
     let ip = if local.ip().is_unspecified() { leading_to(to.into()).ok()? } else { local.ip() };
     Path::new(SocketAddr::new(ip, local.port()), to.into())
 }
 
-/// This machine's address on the way to another.
+/// This machine's address on the route to another machine.
 fn leading_to(to: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let probe = UdpSocket::bind((any, 0))?;

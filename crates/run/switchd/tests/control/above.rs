@@ -1,5 +1,5 @@
-//! Who may say what to a controller above several spines: a leaf speaks for its own rack, a host writes no
-//! spine's tables, and a controller that spines do not believe writes none either.
+//! Permissions at a controller above several spines: a leaf speaks only for its own rack, a host cannot
+//! write a spine's tables, and neither can a controller whose certificate the spines do not trust.
 
 use sluice_control::{Plan, Tier, WorkerHello};
 use sluice_rpc::v1;
@@ -12,7 +12,8 @@ use crate::authority::{Authority, over_tls};
 use crate::rack::{ANY, Switch, client, client_hello, options, worker, worker_hello};
 use crate::secure::{calls, counted};
 
-/// Two spines that serve their tables, and the controller above, which shows this name's certificate there.
+/// Two spines that serve their tables, and the controller above, which shows them a certificate with this
+/// name.
 struct Secured {
     controllers: Vec<RpcServer>,
     tables: Vec<RpcServer>,

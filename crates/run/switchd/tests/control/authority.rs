@@ -1,4 +1,4 @@
-//! Certificates for tests, as people make them.
+//! Certificates for tests, as operators would make them.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType, date_time_ymd,
@@ -30,18 +30,18 @@ impl Authority {
         self.0.pem()
     }
 
-    /// A certificate for this machine, that asks callers for one of this authority's.
+    /// A server certificate for this machine; callers must show a certificate of this authority.
     pub(crate) fn server(&self) -> ServerTls {
         self.open_server().only_clients_of(self.pem().as_bytes())
     }
 
-    /// The same, and asks nobody.
+    /// A server certificate for this machine; callers need not show a certificate.
     pub(crate) fn open_server(&self) -> ServerTls {
         let Made { certificate, key } = self.sign(&params("server", &[], &["127.0.0.1"]));
         ServerTls::new(certificate.as_bytes(), key.as_bytes())
     }
 
-    /// Believes this authority, and shows a certificate with this role under this name.
+    /// A caller that trusts this authority and shows a certificate with this role and name.
     pub(crate) fn caller(&self, name: &str, role: &str) -> ClientTls {
         self.showing(&self.sign(&params(name, &[role], &[])))
     }
@@ -60,14 +60,14 @@ impl Authority {
     }
 }
 
-/// One that signs itself, as `openssl req -x509` makes it: an authority too.
+/// A self-signed certificate, as `openssl req -x509` makes it: it may also sign others.
 pub(crate) fn self_made(mut params: CertificateParams) -> Made {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     Made { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
 }
 
-/// A certificate with these roles under this name, for these addresses.
+/// The parameters of a certificate with these roles, this name and these addresses.
 pub(crate) fn params(name: &str, roles: &[&str], addresses: &[&str]) -> CertificateParams {
     let mut params =
         CertificateParams::new(addresses.iter().map(|&at| at.to_owned()).collect::<Vec<_>>()).unwrap();
@@ -77,7 +77,7 @@ pub(crate) fn params(name: &str, roles: &[&str], addresses: &[&str]) -> Certific
     params
 }
 
-/// The same, and over.
+/// The same parameters for a certificate that has already ended.
 pub(crate) fn expired(mut params: CertificateParams) -> CertificateParams {
     (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
     params

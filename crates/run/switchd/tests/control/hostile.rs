@@ -1,4 +1,4 @@
-//! A host that was let in and means harm: what it says of others' machines and workers is refused, and
+//! A registered host with bad intent: what it claims about other machines and workers is refused and
 //! counted.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::authority::{Authority, over_tls, params};
 use crate::rack::{Switch, client, client_hello, embedded, remote, worker, worker_hello};
 use crate::secure::{calls, controller, counted, server_hello, status};
 
-/// Somebody who never asked for packets.
+/// The address of a machine that never asked for packets.
 const VICTIM: &str = "192.0.2.7";
 
 fn at_victim() -> Endpoint {
@@ -84,7 +84,7 @@ fn callers_that_nobody_asks_who_they_are_say_where_they_listen() {
     worker(remote(&controller), hello).granted();
 }
 
-/// What an agent would say of these workers of slice 0.
+/// An agent's report about these workers of slice 0.
 fn interval(server: &str, workers: &[u32]) -> v1::ReportIntervalRequest {
     let depth = |worker: &u32| v1::WorkerDepth { worker: *worker, depth: 7 };
     let slice = v1::SliceInterval {
@@ -127,7 +127,7 @@ async fn an_agent_speaks_for_workers_of_its_own_machine_only() {
     assert_eq!((quota("b/w"), quota("mallory/w")), (2, 7));
 }
 
-/// Whoever is told at once whether a guess was wrong tries all 32 bits.
+/// An attacker that learned at once whether a guess was wrong could try all 32 bits.
 #[tokio::test(flavor = "current_thread")]
 async fn whether_a_key_is_right_is_told_to_its_holder_only() {
     let (switch, authority) = (Switch::start(5), Authority::new());

@@ -1,4 +1,4 @@
-//! Controllers, switches and hosts that register, over loopback.
+//! Controllers, switches and registering hosts over loopback.
 
 mod above;
 mod authority;

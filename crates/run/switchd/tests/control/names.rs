@@ -1,4 +1,4 @@
-//! Names that come from outside: what could end a line or command a terminal is refused, and counted.
+//! Names from outside: one that could end a line or control a terminal is refused and counted.
 
 use sluice_rpc::v1;
 use sluice_rpc::v1::controller_client::ControllerClient;
@@ -41,7 +41,7 @@ async fn a_name_of_a_megabyte_is_not_repeated() {
     }
 }
 
-/// What each call that takes a name says to this one.
+/// The statuses of all calls that take a name, called with this one.
 async fn all_calls(calls: &mut Calls, name: &str) -> Vec<Status> {
     let name = name.to_owned();
     let hello = v1::RenewWorkerRequest::from(&worker_hello("w"));

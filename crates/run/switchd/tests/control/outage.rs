@@ -1,4 +1,4 @@
-//! Controllers and switches die and return; hosts keep or regain what they had.
+//! Controllers and switches die and return; hosts keep or regain their registrations.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::rack::{
     ANY, Host, Switch, client, client_hello, controller_at, embedded, options, remote, worker, worker_hello,
 };
 
-/// A switch that serves its tables, and a controller elsewhere.
+/// A switch that serves its tables, and a controller in another process.
 struct Apart {
     tables: RpcServer,
     controller: RpcServer,
@@ -33,7 +33,7 @@ impl Apart {
         Self { tables, controller, switch }
     }
 
-    /// The switch's process dies, and returns with another epoch under the same address.
+    /// The switch's process dies and returns at the same address with another epoch.
     fn restart_switch(self, epoch: u32) -> Self {
         let at = self.tables.local();
         drop((self.tables, self.switch));
@@ -42,7 +42,7 @@ impl Apart {
         Self { tables, controller: self.controller, switch }
     }
 
-    /// The controller's process dies, and returns under the same address once `meanwhile` is over.
+    /// The controller's process dies, and returns at the same address after `meanwhile`.
     fn restart_controller(self, meanwhile: impl FnOnce()) -> Self {
         let at = self.controller.local();
         drop(self.controller);

@@ -1,4 +1,4 @@
-//! What the tests share: a small switch with its controller, and hosts that only register.
+//! Shared by the tests: a small switch with its controller, and hosts that only register.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ impl Switch {
         Self::obeying(epoch, Term(0))
     }
 
-    /// One that comes up with whom it obeyed before.
+    /// A switch that starts with a stored term: the controller that it obeyed before.
     pub(crate) fn obeying(epoch: u32, term: Term) -> Self {
         Self::placed(epoch, term, SwitchPlace::Alone)
     }
@@ -70,7 +70,7 @@ impl Switch {
         self.handle.local().into()
     }
 
-    /// Whom it obeys now.
+    /// The term of the controller that the switch obeys now.
     pub(crate) fn term(&self) -> Term {
         let (give, take) = mpsc::channel();
         let tables = self.handle.tables();
@@ -105,18 +105,18 @@ pub(crate) fn options(switch: SwitchLink) -> ControllerOptions {
         at: ANY.parse().unwrap(),
         guard: Guard::Loopback,
         plan: Plan::new(Endpoint::default(), vec![slice("get", 1), slice("scan", 2)]),
-        // Never the same keys by chance of a seed: what stays the same was read back.
+        // A new seed for each controller, so that a key that stays the same must have been read back.
         seed: [SEEDS.fetch_add(1, Ordering::Relaxed); 32],
         switch,
     }
 }
 
-/// A controller beside its switch.
+/// A controller in its switch's process.
 pub(crate) fn embedded(switch: &Switch) -> RpcServer {
     start_controller(options(SwitchLink::Here(switch.local()))).unwrap()
 }
 
-/// The same, on a port that its predecessor may just have left.
+/// A controller on a port that its predecessor may just have left.
 pub(crate) fn controller_at(at: SocketAddr, switch: SwitchLink) -> RpcServer {
     start_controller(ControllerOptions { at, ..options(switch) }).unwrap()
 }
@@ -157,7 +157,7 @@ pub(crate) fn endpoint(port: u16) -> Endpoint {
     SocketAddr::from(([127, 0, 0, 1], port)).into()
 }
 
-/// A host that registers and waits for events as a packet thread would: until it is woken.
+/// A host that registers, and sleeps until it is woken for an event, as a packet thread does.
 pub(crate) struct Host<R: Role> {
     pub(crate) line: Registrar<R>,
     woken: Receiver<()>,
@@ -179,7 +179,7 @@ impl<R: Role> Host<R>
 where
     R::Grant: Debug,
 {
-    /// The first event that `wanted` makes something of; the test fails if there is none.
+    /// The first event for which `wanted` returns a value; the test fails if none comes.
     pub(crate) fn until<T>(&self, wanted: impl Fn(RegistrarEvent<R::Grant>) -> Option<T>) -> T {
         let end = Instant::now() + PATIENCE;
         let mut heard = Vec::new();

@@ -1,4 +1,4 @@
-//! Hosts come, stay and go; people look and change things.
+//! Hosts register, renew and leave; operators look and change things.
 
 use std::net::SocketAddr;
 
@@ -64,7 +64,7 @@ fn a_worker_that_leaves_hears_how_much_it_was_sent() {
     let grant = host.granted();
     host.line.leave();
     assert_eq!(host.left(), Some(grant.start));
-    // Its place is free again for another life, at once.
+    // The index is free at once for another life.
     let mut reborn = worker_hello("w");
     reborn.life += 1;
     let next = worker(remote(&controller), reborn).granted();

@@ -1,4 +1,4 @@
-//! Certificates that end or change while what they are for goes on.
+//! Certificates that end or change while connections and servers that use them continue.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::authority::{Authority, Made, over_tls, params};
 use crate::rack::{Switch, options, worker, worker_hello};
 use crate::secure::{calls, status};
 
-/// The files of a rack: its authority, its server's certificate, and that of the host `b`.
+/// The files of a rack: its authority, its server's certificate, and the certificate of host `b`.
 struct Files(TempDir);
 
 impl Files {
@@ -56,7 +56,7 @@ impl Files {
     }
 }
 
-/// A certificate that ends so long from now.
+/// A certificate that ends `span` from now.
 fn ending_in(span: Duration, mut params: CertificateParams) -> CertificateParams {
     let end = (SystemTime::now() + span).duration_since(UNIX_EPOCH).unwrap();
     params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(end.as_secs());

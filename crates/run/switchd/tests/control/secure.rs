@@ -1,4 +1,5 @@
-//! Who may say what: no certificate, another role's, another's name, none that is believed.
+//! Permissions: callers without a certificate, with another role, with another's name, or with an untrusted
+//! certificate.
 
 use sluice_control::{ServerHello, WorkerHello};
 use sluice_rpc::v1::controller_client::ControllerClient;
@@ -34,7 +35,7 @@ pub(crate) async fn status(calls: &mut Calls) -> Result<v1::StatusResponse, Stat
     Ok(calls.status(v1::StatusRequest {}).await?.into_inner())
 }
 
-/// Refused for a reason that stands in the answer, and counted under a word.
+/// How many calls were refused under this reason.
 pub(crate) async fn counted(operator: &mut Calls, reason: &str) -> u64 {
     let status = status(operator).await.unwrap();
     status.refused.iter().find(|counter| counter.name == reason).unwrap().value
@@ -208,7 +209,7 @@ fn a_certificate_that_signed_itself_serves_whoever_was_given_it() {
     let server = controller(&switch, tls);
     let caller = ClientTls::new(certificate.as_bytes()).showing(certificate.as_bytes(), key.as_bytes());
     worker(over_tls(&server, &caller), worker_hello("rack/w")).granted();
-    // Whoever has the certificate without its key has nothing.
+    // A certificate without its key is worthless.
     let stranger = ClientTls::new(certificate.as_bytes());
     worker(over_tls(&server, &stranger), worker_hello("rack/x")).refused();
 }
@@ -249,7 +250,7 @@ fn who_speaks_tls_and_who_does_not_tell_each_other_so() {
 async fn handshakes_that_fail_are_counted_and_hold_nobody_up() {
     let (switch, authority) = (Switch::start(5), Authority::new());
     let server = controller(&switch, authority.server());
-    // Says nothing, for longer than the test takes.
+    // This connection sends nothing for longer than the test lasts.
     let silent = std::net::TcpStream::connect(server.local()).unwrap();
     let mut plain = ControllerClient::new(remote(&server).connect());
     status(&mut plain).await.unwrap_err();

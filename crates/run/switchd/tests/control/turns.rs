@@ -1,5 +1,5 @@
-//! Two controllers at one switch, over gRPC: the switch obeys who came last, also through a restart of its
-//! own.
+//! Two controllers at one switch, over gRPC: the switch obeys the one that came last, even after a restart
+//! of the switch.
 
 use std::net::SocketAddr;
 use std::thread::sleep;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::rack::{ANY, Switch, controller_at, remote, worker, worker_hello};
 
-/// A switch that keeps its state in a folder and serves its tables, for controllers elsewhere.
+/// A switch that stores its state in a folder and serves its tables to controllers in other processes.
 struct Apart {
     folder: TempDir,
     tables: RpcServer,
@@ -49,7 +49,7 @@ impl Apart {
     }
 }
 
-/// What it says of its switch.
+/// The epoch and the link state that a controller reports.
 async fn link(controller: &Remote) -> (u32, v1::LinkState) {
     let mut calls = ControllerClient::new(controller.connect());
     let status = calls.status(v1::StatusRequest {}).await.unwrap().into_inner();
@@ -61,7 +61,7 @@ async fn until(controller: &RpcServer, wanted: v1::LinkState) {
     until_in(5, controller, wanted).await;
 }
 
-/// In this life of the switch, or a later one.
+/// Waits for a link state in this life of the switch or a later one.
 async fn until_in(epoch: u32, controller: &RpcServer, wanted: v1::LinkState) {
     let controller = remote(controller);
     for _ in 0..12_000 {
@@ -82,12 +82,12 @@ async fn the_controller_that_had_the_switch_hears_it_from_the_switch_and_tells_i
     let before = host.granted();
     let second = rack.controller();
     until(&second, v1::LinkState::Up).await;
-    // Nobody asks it for anything: it looks by itself.
+    // No call triggers this: the controller notices by itself.
     until(&first, v1::LinkState::Superseded).await;
     let other = worker(remote(&first), worker_hello("v"));
     let why = tokio::task::spawn_blocking(move || other.waiting()).await.unwrap();
     assert!(why.contains("another controller has taken the switch over"), "{why}");
-    // Who asks the other keeps what it has.
+    // A host that asks the other controller keeps its registration.
     let moved = worker(remote(&second), worker_hello("w"));
     let after = moved.granted();
     assert_eq!((after.worker, after.generation, after.key), (before.worker, before.generation, before.key));
@@ -101,7 +101,7 @@ async fn a_superseded_controller_does_not_come_back_through_a_restart_of_the_swi
     until(&first, v1::LinkState::Up).await;
     let second = rack.controller();
     until(&second, v1::LinkState::Up).await;
-    // Whether the first had looked by then or not.
+    // Holds whether or not the first controller had noticed by then.
     rack = rack.restarted(6);
     until_in(6, &second, v1::LinkState::Up).await;
     until(&first, v1::LinkState::Superseded).await;
@@ -128,11 +128,11 @@ async fn steps_of_a_lesser_term_are_refused_and_counted_and_anyone_may_read() {
     let refused: v1::TableAnswer = TableAnswer::Superseded(Term(1)).into();
     assert_eq!(answers[..4], [(); 4].map(|()| refused.clone()));
     assert_eq!(answers[4], TableAnswer::Type(None).into());
-    // Nor is one that says a number which nobody granted.
+    // A controller with a term that no one granted is refused too.
     let ops = vec![TableOp::SetType(TaskType(7), Some(SliceId(1))).into()];
     let boasts = v1::ApplyRequest { epoch: 5, term: u32::MAX, ops };
     assert_eq!(calls.apply(boasts).await.unwrap().into_inner().answers, [refused]);
-    // It counts when it turns next.
+    // The switch publishes its counters with its next turn.
     for _ in 0..12_000 {
         let counted = calls.count(v1::CountRequest {}).await.unwrap().into_inner().counters;
         if counted.iter().any(|counter| counter.name == "superseded" && counter.value == 5) {

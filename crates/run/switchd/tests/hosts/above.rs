@@ -1,5 +1,5 @@
-//! One controller above several spines (Horus §3.2, A.3): it deals racks and clients out, and handles leaves
-//! and spines that die, and come back, and its own death.
+//! One controller above several spines (Horus §3.2, A.3). It distributes racks and clients, and survives
+//! leaves and spines that die and return, and its own death.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn slow() -> Echo {
     Echo { takes: Duration::from_millis(1), ..Echo::default() }
 }
 
-/// A worker in each of four racks, two below each spine.
+/// Four racks, two below each spine, with a worker in each.
 fn four() -> (Fabric, Vec<Running>, SpineClients, Echo) {
     let (fabric, echo) = (Fabric::under_one(4, 2), slow());
     let workers = (0..4).map(|rack| fabric.worker(rack, &named(rack), &echo)).collect();
@@ -28,12 +28,12 @@ fn are_at_home(fabric: &Fabric) -> bool {
     [0, 1].iter().all(|spine| fabric.weights_at(*spine) == [1, 1])
 }
 
-/// In which lives leaves are registered at each spine.
+/// For each spine, the generations and lives of its registered leaves.
 fn lives(fabric: &Fabric) -> [Vec<(Generation, u64)>; 2] {
     [0, 1].map(|spine| fabric.rows_at(spine).iter().map(|row| (row.generation, row.life)).collect())
 }
 
-/// Closes the client: all that it sent was answered.
+/// Closes the client, and checks that all its tasks were answered.
 fn nothing_lost(client: SpineClients) {
     let reports = client.close().expect("no error");
     assert!(reports.iter().all(|report| report.tasks.refused + report.tasks.unknown == 0), "{reports:?}");
@@ -108,7 +108,7 @@ fn tasks_go_on_while_the_controller_is_dead_and_it_reads_all_spines_back() {
     nothing_lost(client);
 }
 
-/// A lease is over by then, and pauses between two calls have grown to their longest.
+/// Long enough for a lease to end and for the pauses between two calls to grow to their longest.
 const LONG_DEAD: Duration = Duration::from_secs(3);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Adaptive agents, moved workers and moved types, over real sockets and under load: nothing is lost.
+//! Adaptive agents, moved workers and moved types, over real sockets and under load: no task is lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::rack::{ECHO, OTHER, Rack, Running, until};
 /// Tasks that one client keeps outstanding.
 const WINDOW: usize = 64;
 
-/// Serves both types, and takes a while.
+/// A service for both types whose tasks take some time.
 #[derive(Clone, Copy)]
 struct Both(Duration);
 
@@ -44,7 +44,7 @@ impl Service for Both {
     }
 }
 
-/// A person who asks the controller.
+/// An operator who calls the controller.
 pub(super) struct Person {
     runtime: Runtime,
     calls: ControllerClient<sluice_rpc::RenewedChannel>,
@@ -75,12 +75,12 @@ impl Person {
         self.runtime.block_on(calls.set_type(request)).map(|_| ())
     }
 
-    /// Events until one fits.
+    /// Waits for the first event that fits.
     fn hears(&self, fits: impl Fn(&WatchResponse) -> bool) -> WatchResponse {
         self.watches().first(fits)
     }
 
-    /// What happens from now on.
+    /// Watches events from now on.
     fn watches(&self) -> Events<'_> {
         let mut calls = self.calls.clone();
         let stream = self.runtime.block_on(calls.watch(WatchRequest {})).expect("it answers").into_inner();
@@ -92,7 +92,7 @@ impl Person {
         status.workers.iter().find(|known| known.name == worker).map_or(0, |worker| worker.quota)
     }
 
-    /// Moves the last worker of a slice that takes nothing more: it goes when nothing waits there.
+    /// Moves the last worker of a slice that is closed: the move happens once nothing waits in the slice.
     fn moves_last(&self, worker: &str, slice: TaskType) {
         until("an empty queue", || match self.moves(worker, slice) {
             Err(status) if status.code() == Code::Unavailable => {
@@ -109,14 +109,14 @@ impl Person {
     }
 }
 
-/// Events, heard from the moment on when this was made.
+/// Events since this watch began.
 struct Events<'p> {
     runtime: &'p Runtime,
     stream: Streaming<WatchResponse>,
 }
 
 impl Events<'_> {
-    /// Events until one fits.
+    /// Waits for the first event that fits.
     fn first(mut self, fits: impl Fn(&WatchResponse) -> bool) -> WatchResponse {
         let mut others = Vec::new();
         let listen = async {
@@ -133,8 +133,8 @@ impl Events<'_> {
     }
 }
 
-/// A client that keeps some tasks outstanding until it is told to stop; says how many ended well, and all
-/// must.
+/// A client that keeps a number of tasks outstanding until it is stopped. Returns how many ended well,
+/// which must be all.
 struct Load {
     over: Arc<AtomicBool>,
     thread: JoinHandle<u64>,
@@ -215,7 +215,7 @@ fn an_agent_deepens_the_workers_of_a_full_slice_and_borrows_from_an_idle_one() {
     let _idle = ["idle-1", "idle-2", "idle-3"].map(|name| server.worker(&rack, name, OTHER));
     let person = Person::of(&rack);
     until("four workers", || person.status().workers.len() == 4);
-    // It listens before anything happens: what was told is not told again.
+    // The watch begins before anything happens, since past events are not repeated.
     let listener = Person::of(&rack);
     let events = listener.watches();
     let load = Load::start(rack.client("c"), &[ECHO]);
@@ -243,7 +243,7 @@ fn an_adviser_tells_and_changes_nothing() {
     until("three workers", || person.status().workers.len() == 3);
     let load = Load::start(rack.client("c"), &[ECHO]);
     for _ in 0..3 {
-        // Where the machine holds the worker up, an interval or two are only found overloaded.
+        // If the machine delays the worker, an interval or two only report overload.
         let told = person.hears(|event| event.text.contains("would go from depth 2 to 3"));
         assert!(told.text.contains("slice 9: worker"), "{}", told.text);
         let judged = told.interval.expect("it tells numbers");
@@ -257,12 +257,12 @@ fn an_adviser_tells_and_changes_nothing() {
 
 #[test]
 fn a_worker_that_has_nothing_to_do_hears_of_its_move_before_it_renews() {
-    // It renews in an hour.
+    // The worker's next renewal is an hour away.
     let rack = Rack::renewing_every(Nanos::from_millis(3_600_000), &[ECHO, OTHER]);
     let slow = |name: &str| {
         rack.worker_with(name, Both(Duration::ZERO), |options| {
             options.slice = ECHO.to_string();
-            // Its first probe comes after the task's deadline.
+            // The worker's first probe comes after the task's deadline.
             options.dilation = 50_000;
         })
     };

@@ -1,4 +1,4 @@
-//! A server of many cores as several workers of a rack.
+//! A server of many cores that registers as several workers of a rack.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -18,7 +18,8 @@ use sluice_wire::{Nanos, SliceId};
 use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, until};
 
-/// Answers with the task's bytes; a task of the other type runs until it is let go, with pauses or without.
+/// A service that echoes the task's bytes. A task of the other type runs until it is released, with or
+/// without pauses.
 #[derive(Clone, Default)]
 struct Both {
     /// How often each task ran.
@@ -29,7 +30,7 @@ struct Both {
     holds: Nanos,
     at_once: Arc<AtomicU64>,
     most_at_once: Arc<AtomicU64>,
-    /// Pieces of batch work; none if it has no such work.
+    /// Pieces of batch work done; `None` without a batch service.
     pieces: Option<Arc<AtomicU64>>,
 }
 
@@ -66,7 +67,7 @@ impl Service for Both {
     }
 }
 
-/// A server on its thread; dropping it ends it at once.
+/// A server on its thread; dropping it stops it at once.
 struct Server {
     stopper: Stopper,
     thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
@@ -99,7 +100,7 @@ impl Server {
         self.end();
     }
 
-    /// Why the controller would not have it.
+    /// Why the controller refused the server.
     fn refused(mut self) -> String {
         let thread = self.thread.take().expect("joined once");
         match thread.join().expect("no panic") {
@@ -145,7 +146,7 @@ fn tasks_of_every_size_and_fate_come_back_from_the_cores() {
     assert_eq!((report.finished, report.failed, report.panicked, report.drained), (10, 1, 1, true));
 }
 
-/// The names of some of its lanes are another server's.
+/// The names of some of its lanes belong to another server.
 #[test]
 fn a_server_of_which_a_lane_is_refused_ends_once_the_others_have_answered_what_they_hold() {
     let rack = rack();
@@ -173,7 +174,7 @@ fn urgent_tasks_pass_long_ones_that_pause() {
     let both = Both { pauses: true, ..Both::default() };
     let server = Server::start(&rack, "s", &both, |_| {});
     let client = rack.client("c");
-    // Twice as many as there are cores: all cores are taken, and would be for ever.
+    // Twice as many tasks as cores: all cores are taken, and stay so until the tasks are released.
     let long: Vec<Pending> =
         (0..4_u8).map(|i| client.submit(OTHER, &[200 + i], DEADLINE).expect("it fits")).collect();
     until("four long tasks", || both.at_once.load(Ordering::SeqCst) == 4);
@@ -208,7 +209,7 @@ fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet(
     let rack = Rack::with(faults, &[ECHO, OTHER], 1_000);
     let both = Both { pauses: true, takes: Nanos::from_micros(20), ..Both::default() };
     both.let_go.store(true, Ordering::Release);
-    // Two lanes a service at least: attempts of one task meet tokens of different lanes.
+    // Each service has at least two lanes, so attempts of one task meet tokens of different lanes.
     let server = Server::start(&rack, "s", &both, |options| options.cores = 4);
     let client = rack.client("c");
     for round in 0..4_u32 {
@@ -271,7 +272,7 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
             other => panic!("{other}"),
         })
         .collect();
-    // In the cores' time, which runs ahead of a clock on the wall where their thread was late.
+    // Measured in the cores' own time, which can run ahead of the wall clock if their thread was late.
     assert!(answers.iter().all(|answer| answer.service >= Nanos::from_millis(50)));
     assert_eq!(server.drain().finished, 64);
 }
@@ -321,7 +322,7 @@ fn a_slice_with_a_core_of_its_own_is_served_though_others_never_pause() {
         let client = rack.client("c");
         let submit =
             |task_type, i: u32| client.submit(task_type, &i.to_be_bytes(), DEADLINE).expect("it fits");
-        // What waits asks for cores, up to all that nobody keeps.
+        // Waiting tasks ask for cores, up to all cores that no other service keeps.
         until("three tasks at once", || {
             let pending: Vec<Pending> = (0..40).map(|i| submit(ECHO, i)).collect();
             assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));

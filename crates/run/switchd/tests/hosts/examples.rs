@@ -1,4 +1,4 @@
-//! The ten-line service and the ten-line client, as programs.
+//! The example service and the example client of the manual, run as programs.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -45,7 +45,7 @@ fn a_flag_that_makes_no_sense_ends_with_two_and_one_line() {
     }
 }
 
-/// A pipe whose reader is gone, and a disk without room.
+/// A pipe whose reader is gone, and a full disk.
 fn sinks() -> [Stdio; 2] {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -86,7 +86,7 @@ fn a_client_says_why_it_cannot_also_where_nobody_listens() {
     }
 }
 
-/// Ended when dropped.
+/// Sends SIGTERM. Returns the exit code, stdout and stderr.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -136,7 +136,7 @@ fn keys(object: &serde_json::Value) -> Vec<&String> {
     keys
 }
 
-/// Where cargo puts examples: beside the folder of this test.
+/// The folder in which cargo puts examples: beside this test's own.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let path =

@@ -1,5 +1,5 @@
-//! Racks below a spine or several (Horus §3.2, A.3), inside the test's process: a client submits to a spine,
-//! whose workers are leaves, and a leaf is a rack's switch with its own controller and workers.
+//! Racks below one spine or several (Horus §3.2, A.3), inside the test's process. A client submits to a
+//! spine, whose workers are leaves. A leaf is a rack's switch with its own controller and workers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,10 +30,11 @@ use crate::rack::{ECHO, Echo, OTHER, Running, until};
 /// How often leaves and hosts renew.
 const RENEW_EVERY: Nanos = Nanos::from_millis(50);
 
-/// How long the dead are waited for. A busy machine may keep a thread that lives off its core for some of it.
+/// How long a silent host stays registered. On a busy machine a living thread may not run for a part of
+/// this time.
 const LEASE: Nanos = Nanos::from_millis(2_000);
 
-/// Any idle rack: the newest gets all tasks that come close behind each other.
+/// Tasks go to any idle rack: the newest idle rack gets all tasks that come close together.
 fn reading() -> FabricReading {
     FabricReading { idle_rack: IdleRack::Random, ..FabricReading::default() }
 }
@@ -109,7 +110,7 @@ impl Drop for Life {
     }
 }
 
-/// A leaf that lives; dropping it is kill -9.
+/// A running leaf; dropping it kills it.
 struct LiveLeaf {
     line: Leaf,
     life: Life,
@@ -122,13 +123,13 @@ struct Rack {
     controller_at: SocketAddr,
 }
 
-/// A spine with its controller, or with its tables where one controller stands above all.
+/// A spine with its controller, or with its tables if one controller stands above all spines.
 struct Above {
     beside: RpcServer,
     life: Life,
 }
 
-/// A spine, which may be dead.
+/// A place for a spine, which may be dead.
 struct Place {
     above: Option<Above>,
     switch_at: SocketAddr,
@@ -141,11 +142,11 @@ pub(crate) struct Fabric {
     faults: Rates,
     /// What leaves run.
     program: &'static str,
-    /// The controller above all spines, if they have one, which may be dead.
+    /// The controller above all spines, if there is one, as a server for each spine; it may be dead.
     apart: Option<Vec<RpcServer>>,
     racks: Vec<Rack>,
     spines: Vec<Place>,
-    /// How many racks each spine has, the last one perhaps fewer.
+    /// How many racks each spine has; the last one may have fewer.
     each: usize,
 }
 
@@ -162,7 +163,7 @@ impl Fabric {
         Self::start(HORUS, racks, spines, Rates::default(), false)
     }
 
-    /// Racks below spines that have one controller, above all of them.
+    /// Racks below spines that share one controller.
     pub(crate) fn under_one(racks: usize, spines: usize) -> Self {
         Self::start(HORUS, racks, spines, Rates::default(), true)
     }
@@ -186,7 +187,7 @@ impl Fabric {
         fabric
     }
 
-    /// A spine in a new life, where it was before.
+    /// Starts a spine in a new life, at its old addresses.
     fn above(faults: Rates, is_apart: bool, at: Option<(SocketAddr, SocketAddr)>) -> Above {
         let place = SwitchPlace::Spine(reading());
         let life = Life::start(place, HORUS, at.map(|(switch, _)| switch), faults);
@@ -199,7 +200,7 @@ impl Fabric {
         Above { beside: beside.expect("a free port"), life }
     }
 
-    /// The controller above all spines, where it is asked for each.
+    /// Starts the controller above all spines, with a service at an address for each.
     fn bring_controller_back(&mut self, at: impl Fn(usize) -> SocketAddr, racks: usize) {
         let options = |(spine, place): (usize, &Place)| {
             let tables = Remote::new(&place.beside_at.to_string(), None).expect("an address");
@@ -219,7 +220,7 @@ impl Fabric {
         self.apart = Some(Vec::new());
     }
 
-    /// In a new life, where it was before.
+    /// Restarts the controller in a new life, at its old addresses.
     pub(crate) fn restart_controller(&mut self) {
         let at: Vec<_> = self.spines.iter().map(|place| place.controller_at).collect();
         self.bring_controller_back(|spine| at[spine], self.racks.len());
@@ -229,7 +230,7 @@ impl Fabric {
         self.spines[spine].above = None;
     }
 
-    /// A spine and its controller in a new life.
+    /// Starts a spine and its controller in a new life.
     pub(crate) fn bring_spine_back(&mut self, spine: usize) {
         let Place { switch_at, beside_at, .. } = self.spines[spine];
         let above = Self::above(self.faults, self.apart.is_some(), Some((switch_at, beside_at)));
@@ -250,7 +251,7 @@ impl Fabric {
         self.spines.iter().map(remote).collect()
     }
 
-    /// A leaf in a new life, where it was before.
+    /// Starts a leaf in a new life, at its old addresses.
     fn leaf(&self, rack: usize, at: Option<(SocketAddr, SocketAddr)>) -> LiveLeaf {
         let place = SwitchPlace::Leaf(reading());
         let life = Life::start(place, self.program, at.map(|(switch, _)| switch), self.faults);
@@ -265,7 +266,8 @@ impl Fabric {
         LiveLeaf { line: line.expect("a free port"), life }
     }
 
-    /// With whom a leaf registers: a controller above all knows who stands in.
+    /// The controllers with which a leaf registers. A controller above all spines decides itself which
+    /// spine stands in.
     fn controllers_of(&self, rack: usize) -> Controllers {
         let mut all = self.controllers();
         match &self.apart {
@@ -304,7 +306,7 @@ impl Fabric {
         }
     }
 
-    /// The weights of the leaves that the spine has.
+    /// The weights of the leaves in the spine's table.
     fn weights(&self) -> Vec<u16> {
         self.weights_at(0)
     }
@@ -322,7 +324,7 @@ impl Fabric {
 
     /// How many clients are registered at a spine.
     pub(crate) fn clients_at(&self, spine: usize) -> usize {
-        // More than there are in any test.
+        // More rows than any test has clients.
         let asked = (0..8).map(|client| TableOp::ReadClient(ClientId(client))).collect();
         let answers = self.switch(spine).tables().call(asked).expect("the spine runs");
         answers.iter().filter(|answer| matches!(answer, TableAnswer::Client(Some(_)))).count()
@@ -364,7 +366,7 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
     numbers.map(|i| (i, client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits"))).collect()
 }
 
-/// Each task is answered, by its own bytes.
+/// Waits for all tasks, and checks that each was answered with its own bytes.
 pub(crate) fn all_replied(pending: Vec<(u32, Pending)>) -> u64 {
     let mut tried_again = 0;
     for (i, pending) in pending {
@@ -400,7 +402,8 @@ fn tasks_come_back_whole(leaves: &'static str) {
     let mut tried_again: u64 =
         (0..10).map(|round| all_replied(submit(&client, round * 20..round * 20 + 20))).sum();
     until("all racks' work", || (0..3).all(|rack| fabric.leaf_counted(rack, "dispatched") > 0));
-    // More than four workers take: whoever gets one that waited asks its client for the rest of it.
+    // More tasks than four workers take: a worker that gets a task that waited fetches the rest from its
+    // client.
     let long = |i: u8| client.submit(ECHO, &vec![i; 30_000], DEADLINE).expect("it fits");
     for (i, pending) in (0..40).map(|i| (i, long(i))).collect::<Vec<_>>() {
         let ended = pending.wait();
@@ -471,7 +474,7 @@ fn tasks_outlive_the_spine_and_its_controller() {
     all_replied(pending);
 }
 
-/// Submits through whichever spine is drawn.
+/// Submits each task through a randomly drawn spine.
 pub(crate) fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
     let submit = |i: u32| client.draw(ECHO).submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     numbers.map(|i| (i, submit(i))).collect()
@@ -539,7 +542,7 @@ fn workers_that_come_and_go_change_their_racks_weight_and_the_last_one_takes_it_
     all_replied(submit(&client, 0..50));
 }
 
-/// Its clients would try again after ten seconds by themselves.
+/// The clients themselves would retry only after ten seconds.
 #[test]
 fn what_waits_in_a_rack_of_rain_whose_last_worker_leaves_is_told_so_and_goes_to_another_rack() {
     let fabric = Fabric::running(RAIN, 2);
@@ -590,7 +593,7 @@ fn nothing_is_lost_and_no_try_runs_twice_in_racks_of_rain_under_faults_on_every_
 }
 
 fn nothing_is_lost_under_faults(leaves: &'static str) {
-    // On six hops a loss of 2 % would cost more tries than a client's budget pays for.
+    // Over six hops, a loss of 2 % would need more retries than a client's budget pays for.
     let faults = "loss=0.005,dup=0.02,reorder=0.05,delay=1ms".parse().expect("well written");
     let fabric = Fabric::start(leaves, 2, 1, faults, false);
     let echo = Echo::default();

@@ -20,8 +20,8 @@ use super::rack::{ECHO, Rack, until};
 const DILATION: u32 = 20;
 const TASKS: u64 = 60;
 
-/// Sends tasks of 200 us, dilated to 4 ms, every millisecond to three workers, of which the first may be
-/// slow; gives their outcomes.
+/// Sends a task of 200 us, dilated to 4 ms, every millisecond to three workers, of which the first may be
+/// slow. Returns the outcomes.
 fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport) {
     let delays = Delays::testbed(DILATION.into());
     let rack = Rack::under(Choice::parse(program).expect("it is known"), delays);

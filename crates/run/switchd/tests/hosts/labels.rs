@@ -1,4 +1,5 @@
-//! What an application says of a task: what it needs, of a rack whose workers differ, and its class.
+//! Labels and classes of tasks: what an application states about a task in a rack with different kinds of
+//! workers.
 
 use sluice_net::client::{Ended, Needs, Outcome, RefusedWhy, TaskSpec};
 use sluice_net::service::{Service, ServiceError, Task};
@@ -13,7 +14,7 @@ use crate::rack::{ECHO, OTHER, Rack, Running, until};
 /// Where workers differ.
 const POLICIES: [&str; 2] = ["rain:1,labels", "draconis:poll=500us,labels"];
 
-/// Answers with its own name, and serves all types of a rack with labels.
+/// A service that answers with its own name and serves all types.
 struct Named(&'static str);
 
 impl Service for Named {

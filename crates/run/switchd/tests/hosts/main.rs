@@ -1,4 +1,4 @@
-//! Workers and clients against a switch and its controller, over the loopback.
+//! Workers and clients with a switch and its controller, over loopback.
 
 mod above;
 mod agent;
@@ -25,9 +25,10 @@ use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};
 
-/// No test waits for it. Each further try of a task under faults takes twice as long as the one before.
+/// So long that no test waits for it. Under faults, each attempt of a task takes twice as long as the one
+/// before.
 const DEADLINE: Duration = Duration::from_mins(5);
-/// As racks have it: clients try until their tasks' deadline.
+/// Clients retry until their tasks' deadline, as in a real rack.
 const RETRY_FOR: Nanos = Nanos::from_millis(DEADLINE.as_millis() as u64);
 
 #[test]
@@ -100,8 +101,9 @@ fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
     let echo = Echo::default();
     let _workers = [rack.worker("a", echo.clone()), rack.worker("b", echo.clone())];
     let client = rack.client("c");
-    // Repeats may wait too, three of each: more at once would be refused where nobody gets a processor for a
-    // while, and a task that has a try without an answer besides is then unknown.
+    // Repeats may wait too, up to three for each task. With more tasks at once, a machine that stands still
+    // for a while would refuse some, and a refused task that also has an unanswered attempt ends as
+    // unknown.
     for round in 0..12 {
         let submit =
             |i: u32| (i, client.submit(ECHO, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits"));
@@ -116,7 +118,7 @@ fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
     assert!(report.socket.faults_in.lost > 0 && report.socket.faults_out.doubled > 0);
 }
 
-/// Bytes that only this task has.
+/// Bytes that are different for each task.
 fn long_task(number: u32) -> Vec<u8> {
     let bytes = 1_500 + (number * 7_919) % 30_000;
     (0..bytes).map(|at| (at.wrapping_mul(31) ^ number.wrapping_mul(at | 1)) as u8).collect()
@@ -186,7 +188,7 @@ fn a_full_slice_pushes_back_and_does_not_hold_up_another() {
     let client = rack.client("c");
     let mut waiting = Vec::new();
     let mut pushed_back = 0;
-    // The packet thread sends what the switch takes; after that, nothing makes room any more.
+    // The packet thread sends as many tasks as the switch accepts; afterwards nothing frees room.
     while pushed_back < 3 {
         match client.try_submit(OTHER, b"x", DEADLINE) {
             Ok(pending) => waiting.push(pending),
@@ -209,7 +211,8 @@ fn a_full_slice_pushes_back_and_does_not_hold_up_another() {
         blocked.join().expect("no panic").expect("room in the end")
     });
     waiting.push(blocked);
-    // A task that overtakes the token that would have made room for it may be refused; none may be unknown.
+    // A task that overtakes the token that would have made room for it may be refused; no task may be
+    // unknown.
     let outcomes: Vec<Outcome> = waiting.into_iter().map(|pending| pending.wait().outcome).collect();
     assert!(!outcomes.iter().any(|outcome| matches!(outcome, Outcome::Unknown(_))));
     assert!(outcomes.iter().any(|outcome| outcome.done().is_some()));
@@ -332,7 +335,7 @@ fn a_task_whose_deadline_passes_in_the_client_was_never_sent() {
     drop(held);
 }
 
-/// Says what is left as it goes, in steps, and holds its worker where it is asked to.
+/// A service that states its remaining time in steps, and holds its worker if asked to.
 struct Completion {
     holds: bool,
 }

@@ -20,12 +20,12 @@ use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Nanos};
 
-/// What the tests' tasks are.
+/// The type of the tests' tasks.
 pub(crate) const ECHO: TaskType = TaskType(9);
 /// A second type, in a slice of its own.
 pub(crate) const OTHER: TaskType = TaskType(10);
 
-/// As controllers have it by default.
+/// The default of controllers.
 const RENEW_EVERY: Nanos = Nanos::from_millis(250);
 
 /// The switch and its controller.
@@ -34,13 +34,13 @@ pub(crate) struct Rack {
     program: Choice,
     delays: Delays,
     slices: Vec<SlicePlan>,
-    /// All labels, and what tasks of a type need of them.
+    /// All labels, and the labels that each type of task needs.
     labels: Vec<String>,
     needs: Vec<(TaskType, Labels)>,
-    /// Room for servers, and what the controller is told of them.
+    /// Room for servers in the switch, and their settings at the controller.
     servers: u16,
     rdma: RdmaPlan,
-    /// How often hosts renew; a lease is four times as long.
+    /// How often hosts renew; a lease lasts four times as long.
     renew_every: Nanos,
     life: Option<Life>,
     controller_at: SocketAddr,
@@ -56,28 +56,28 @@ static EPOCHS: AtomicU32 = AtomicU32::new(1);
 static SEEDS: AtomicU64 = AtomicU64::new(1);
 
 impl Rack {
-    /// One slice, for [`ECHO`].
+    /// A rack with one slice, for [`ECHO`].
     pub(crate) fn start() -> Self {
         Self::with(Rates::default(), &[ECHO], 1_000)
     }
 
-    /// With faults on every socket, a slice for each type (named like its number), and a limit of waiting
-    /// tasks.
+    /// A rack with faults on every socket, a slice for each type (named like its number), and a limit on
+    /// waiting tasks.
     pub(crate) fn with(faults: Rates, types: &[TaskType], limit: u32) -> Self {
         Self::made_of(faults, Choice::default(), Delays::NONE, types, limit)
     }
 
-    /// One slice, for [`ECHO`], under this program, with these delays.
+    /// A rack with one slice, for [`ECHO`], under this program, with these delays.
     pub(crate) fn under(program: Choice, delays: Delays) -> Self {
         Self::made_of(Rates::default(), program, delays, &[ECHO], 1_000)
     }
 
-    /// The same with faults on every socket, without delays.
+    /// A rack with one slice under this program, with faults on every socket and no delays.
     pub(crate) fn under_faults(faults: Rates, program: Choice) -> Self {
         Self::of_room(faults, program, 1_000)
     }
 
-    /// The same with a limit of waiting tasks.
+    /// A rack as [`Self::under_faults`], with a limit on waiting tasks.
     pub(crate) fn of_room(faults: Rates, program: Choice, limit: u32) -> Self {
         Self::made_of(faults, program, Delays::NONE, &[ECHO], limit)
     }
@@ -94,9 +94,11 @@ impl Rack {
         rack.begin()
     }
 
-    /// With faults on every socket and one slice, for [`ECHO`], whose tasks are written ahead to servers.
+    /// A rack with faults on every socket and one slice, for [`ECHO`], whose tasks are written ahead to
+    /// servers.
     pub(crate) fn with_servers(faults: Rates, rdma: RdmaPlan) -> Self {
-        // So few that none waits for its client's first timeout, also on a busy machine.
+        // The limit is so low that no task waits for as long as its client's first timeout, even on a busy
+        // machine.
         let slice =
             SlicePlan { name: ECHO.to_string(), types: vec![ECHO], limit: Some(64), ..SlicePlan::default() };
         let mut rack = Self::of(vec![slice]);
@@ -104,8 +106,8 @@ impl Rack {
         rack.begin()
     }
 
-    /// One slice, for [`ECHO`], which needs nothing, and [`OTHER`], which needs the label `gpu`. `ssd` is a
-    /// label that no kind of workers has beside it.
+    /// A rack with a slice for [`ECHO`], which needs no label, and one for [`OTHER`], which needs the label
+    /// `gpu`. No kind of worker has `ssd` together with another label.
     pub(crate) fn with_labels(program: &str) -> Self {
         let (none, gpu) = (Labels::NONE, Labels(1));
         let serving = Serving::of(&[none, gpu], &[none, gpu]).expect("all are served");
@@ -117,7 +119,7 @@ impl Rack {
         rack.begin()
     }
 
-    /// Nothing that is out of the ordinary; it has not begun.
+    /// A rack with default settings that is not started yet.
     fn of(slices: Vec<SlicePlan>) -> Self {
         Self {
             faults: Rates::default(),
@@ -134,7 +136,7 @@ impl Rack {
         }
     }
 
-    /// A slice for each type, and hosts that renew only so often.
+    /// A rack with a slice for each type, in which hosts renew at this interval.
     pub(crate) fn renewing_every(renew_every: Nanos, types: &[TaskType]) -> Self {
         let mut rack = Self::with(Rates::default(), types, 1_000);
         rack.renew_every = renew_every;
@@ -149,19 +151,19 @@ impl Rack {
         self
     }
 
-    /// One step on the switch's tables.
+    /// Carries out one step on the switch's tables.
     pub(crate) fn table(&self, op: TableOp) -> TableAnswer {
         let tables = self.life.as_ref().expect("it runs").switch.tables();
         tables.call(vec![op]).expect("the switch runs").remove(0)
     }
 
-    /// What the switch counted under a name, since it was last started.
+    /// The value of a counter since the switch's last start.
     pub(crate) fn counted(&self, name: &str) -> u64 {
         let life = self.life.as_ref().expect("it runs");
         life.switch.counters().all().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
     }
 
-    /// Ends the switch and the controller with it, and starts both anew at the same addresses.
+    /// Stops the switch and its controller, and starts both again at the same addresses.
     pub(crate) fn restart(&mut self) {
         let switch_at = self.life.as_ref().expect("it runs").switch.local();
         self.end();
@@ -207,7 +209,7 @@ impl Rack {
 
     fn live(&self, switch_at: SocketAddr) -> Life {
         let epoch = Epoch(EPOCHS.fetch_add(1, Ordering::Relaxed));
-        let size = Config::full_of(epoch, self.program.classes(), self.program.kinds());
+        let size = Config::full_of(epoch, self.program.traits().classes, self.program.traits().kinds);
         let config = SwitchConfig {
             at: switch_at,
             program: self.program,
@@ -251,7 +253,7 @@ impl Drop for Rack {
     }
 }
 
-/// A worker on its thread; dropping it ends it at once.
+/// A worker on its thread; dropping it stops it at once.
 pub(crate) struct Running {
     stopper: Stopper,
     thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
@@ -264,13 +266,13 @@ impl Running {
         Self { stopper, thread: Some(thread::spawn(|| worker.run())) }
     }
 
-    /// Lets it finish what it holds.
+    /// Stops the worker once it has finished the tasks that it holds.
     pub(crate) fn drain(mut self) -> WorkerReport {
         self.stopper.stop();
         self.join()
     }
 
-    /// As kill -9 would.
+    /// Stops the worker at once, as kill -9 would.
     pub(crate) fn kill(mut self) -> WorkerReport {
         self.stopper.stop();
         self.stopper.stop();
@@ -293,7 +295,7 @@ impl Drop for Running {
     }
 }
 
-/// Answers with the task's bytes, after a while if it was told so; counts what it runs.
+/// A service that echoes the task's bytes, optionally after a delay, and counts its tasks.
 #[derive(Clone, Default)]
 pub(crate) struct Echo {
     pub(crate) runs: Arc<AtomicU64>,
@@ -317,7 +319,7 @@ impl Service for Echo {
     }
 }
 
-/// Waits until `is_so`, and fails the test if it never becomes so.
+/// Waits until `is_so` returns true; fails the test if it never does.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let give_up = Instant::now() + Duration::from_mins(2);
     while !is_so() {

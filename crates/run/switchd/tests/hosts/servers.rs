@@ -1,4 +1,4 @@
-//! Large tasks that are written ahead into servers' memory, through the loss of each part of a rack.
+//! Large tasks that are written ahead into servers' memory, while each part of a rack is lost and returns.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path as FilePath, PathBuf};
@@ -18,18 +18,17 @@ use sluice_wire::{RejectReason, ServerId};
 use crate::DEADLINE;
 use crate::rack::{ECHO, Echo, Rack, Running, until};
 
-/// Long enough for a machine that has better things to do.
-/// What a client says of a task that the switch had no room for.
+/// A client's outcome when the switch had no room for the task.
 const FULL: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
-/// What a client says while no worker is registered.
+/// A client's outcome while no worker is registered.
 const NOBODY: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::NoWorkers));
-/// A switch that refuses a task so often, so long apart, has room or workers for none.
+/// How often a refused task is submitted again before the test fails.
 const AGAIN_MAX: u32 = 100;
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// How long a task takes, so that most of them wait.
+/// How long a task takes; long enough that most tasks wait.
 const TAKES: Duration = Duration::from_micros(300);
 
-/// A server on its thread; dropping it ends it at once.
+/// A server on its thread; dropping it stops it at once.
 struct Memory {
     stopper: ServerStopper,
     at: SocketAddr,
@@ -48,7 +47,7 @@ impl Memory {
         Self { stopper, at, thread: Some(thread::spawn(|| server.run())) }
     }
 
-    /// As kill -9 would.
+    /// Stops the server at once, as kill -9 would.
     fn kill(mut self) -> ServerReport {
         self.stopper.stop();
         self.stopper.stop();
@@ -75,7 +74,7 @@ impl Drop for Memory {
     }
 }
 
-/// What the switch has of a server.
+/// The switch's row of a server.
 fn server_state(rack: &Rack, server: u16) -> ServerState {
     match rack.table(TableOp::ReadServer(ServerId(server))) {
         TableAnswer::Server(state) => state,
@@ -83,7 +82,7 @@ fn server_state(rack: &Rack, server: u16) -> ServerState {
     }
 }
 
-/// The next WRITE of the pair, from the switch's address, with a key that no region has.
+/// Sends the next WRITE of the pair from the switch's address, with a key that no region has.
 fn forbidden_write(state: &ServerState) {
     let row = state.row.expect("it is registered");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has free ports");
@@ -99,7 +98,7 @@ fn name_of(folder: &FilePath) -> String {
     folder.file_name().expect("a folder has a name").to_string_lossy().into_owned()
 }
 
-/// A worker beside the memory in this folder.
+/// A worker that shares the memory in this folder.
 fn worker(rack: &Rack, name: &str, echo: &Echo, folder: &FilePath) -> Running {
     let memory = ServerMemory { server: name_of(folder), folder: folder.to_owned() };
     rack.worker_with(name, echo.clone(), |options| options.memory = Some(memory))
@@ -110,7 +109,8 @@ fn folders(of: &tempfile::TempDir) -> [PathBuf; 2] {
     ["one", "two"].map(|name| of.path().join(name))
 }
 
-/// A task of its own for each number: mostly of one packet, some of several, some that fit the queue entry.
+/// The task with this number. Most tasks fit into one packet, some take several, some fit into a queue
+/// entry.
 fn task(number: u32) -> Vec<u8> {
     let bytes = match number % 8 {
         0 => 8,
@@ -126,9 +126,9 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
     numbers.map(send).collect()
 }
 
-/// Each task is answered, and with what its own bytes give. One that is refused is submitted again: on a busy
-/// machine those that wait are sent again, and the repeats fill the queue; and workers whose server comes
-/// back may all be on their way in at once.
+/// Checks that each task is answered according to its own bytes. A refused task is submitted again: on a
+/// busy machine repeats of waiting tasks fill the queue, and when a server returns, all its workers may be
+/// registering at once.
 fn check(client: &Client, pending: Vec<(u32, Pending)>) {
     for (number, pending) in pending {
         let bytes = task(number);
@@ -144,7 +144,7 @@ fn check(client: &Client, pending: Vec<(u32, Pending)>) {
     }
 }
 
-/// Tasks are written ahead from now on.
+/// Waits until tasks are written ahead.
 fn until_written(rack: &Rack, client: &Client) {
     until("the first WRITE", || {
         check(client, submit(client, 0..64));

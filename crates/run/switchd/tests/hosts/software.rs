@@ -1,5 +1,5 @@
-//! A server in the switch's place, and Draconis, whose switch keeps no bytes: with real sockets, under faults
-//! and restarts.
+//! A software scheduler in place of the switch, and Draconis, whose switch stores no bytes: with real
+//! sockets, under faults and restarts.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ fn rack(policy: &str, faults: &str) -> Rack {
     Rack::under_faults(faults, Choice::parse(policy).expect("it is known"))
 }
 
-/// Bytes that only this task has, more than fit a queue entry.
+/// Different bytes for each task, more than fit into a queue entry.
 fn task(number: u32) -> Vec<u8> {
     number.to_be_bytes().repeat(3 + number as usize % 40)
 }
 
-/// A task's bytes, and what becomes of it.
+/// A task's bytes, and its pending outcome.
 type Waiting = (Vec<u8>, Pending);
 
 fn submit(client: &Client, tasks: std::ops::Range<u32>, task: fn(u32) -> Vec<u8>) -> Vec<Waiting> {
@@ -36,12 +36,12 @@ fn all_come_back(pending: Vec<Waiting>) {
     }
 }
 
-/// As many as fit an entry, so that several go in one submission.
+/// As many bytes as fit into a queue entry, so that several tasks go in one submission.
 fn small_task(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Faults on every socket; a worker is killed, then the switch and its controller.
+/// Faults on every socket; then a worker is killed, and then the switch and its controller.
 fn survives(policy: &str, task: fn(u32) -> Vec<u8>) {
     let mut rack = rack(policy, "loss=0.02,dup=0.02,reorder=0.05,delay=1ms");
     let echo = Echo::default();
@@ -73,8 +73,8 @@ fn jobs_of_draconis_lose_nothing_under_faults_when_a_worker_and_the_switch_are_k
     survives("draconis:poll=500us,jobs=5", small_task);
 }
 
-/// Before so slow workers a task waits for longer than its client's first timeout, so that most are sent
-/// twice and repeats fill the queue.
+/// The workers are so slow that a task waits for longer than its client's first timeout: most tasks are
+/// sent twice, and repeats fill the queue.
 #[test]
 fn no_task_is_refused_for_the_room_that_repeats_of_others_take() {
     for policy in ["draconis:poll=500us,jobs=5", "server:1"] {

@@ -69,7 +69,7 @@ impl Rack<'_> {
         if self.world.now >= SUBMIT_END {
             return Ok(());
         }
-        let jobs = u64::from(self.scenario.program.jobs());
+        let jobs = u64::from(self.scenario.program.traits().jobs);
         // The gap grows with the tasks per submission, so the rate of tasks stays the same.
         let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
@@ -120,7 +120,7 @@ impl Rack<'_> {
     /// The labels that a task names. In a rack without faults it names labels of an open class; `None` if
     /// no class is open.
     fn needs(&mut self, task_type: TaskType) -> Option<Labels> {
-        if self.scenario.program.kinds() == 1 {
+        if self.scenario.program.traits().kinds == 1 {
             return Some(Labels::NONE);
         }
         let hands = self.scenario.hands.clone();
@@ -146,8 +146,8 @@ impl Rack<'_> {
 
     /// The urgency that an application gives its task, if the program uses it.
     fn urgency(&mut self) -> Urgency {
-        let classes = u64::from(self.scenario.program.classes());
-        if classes == 1 || self.scenario.program.kinds() > 1 {
+        let classes = u64::from(self.scenario.program.traits().classes);
+        if classes == 1 || self.scenario.program.traits().kinds > 1 {
             return Urgency::Unstated;
         }
         // In every other run most tasks are of the first class, so that the others would starve without

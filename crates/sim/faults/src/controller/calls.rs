@@ -125,7 +125,7 @@ impl Rack<'_> {
         }
         self.tell_brain(Told::Watch);
         self.tick_brain()?;
-        if let Some(controller) = &self.brain.seat.controller {
+        if let Some(controller) = self.brain.seat.controller.as_ref().filter(|_| self.is_told()) {
             let view = controller.view(self.world.now);
             self.say(Who::Controller, || format!("is looked at: {view:?}"));
         }

@@ -50,6 +50,7 @@ impl Rack<'_> {
             *limit = row.limit.max(*limit);
         }
         let answer = program.table(op);
+        (self.switch.queues, self.switch.is_unseen) = (None, true);
         self.switch.gate.written(&op);
         // The switch stores the term in its state folder.
         self.switch.config.term = program.shape().term;

@@ -106,7 +106,9 @@ impl Rack<'_> {
 impl WorkerSide for Rack<'_> {
     fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
         let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
-        let node = workers[worker].node.as_mut()?;
+        let process = &mut workers[worker];
+        process.held_when_seen = None;
+        let node = process.node.as_mut()?;
         Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
     }
 
@@ -126,9 +128,9 @@ impl WorkerSide for Rack<'_> {
 
     fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, id: PacketId) -> Result<Nanos, String> {
         let mut packet = *self.world.packets.get(id);
-        self.workers[worker].late = self.workers[worker].late();
         match &mut packet {
             Packet::Dispatch(dispatch) => {
+                self.workers[worker].late = self.workers[worker].late();
                 self.scenario.hands.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, arrived, dispatch)?;
                 let process = &mut self.workers[worker];

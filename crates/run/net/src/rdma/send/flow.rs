@@ -11,23 +11,23 @@ use crate::NetError;
 use crate::clock::monotonic;
 use crate::udp::{Outbox, Socket, SocketCounts, SocketOptions};
 
-/// A flow's WRITEs, of which one is on its way out.
+/// A flow's WRITEs, one of which is on its way out.
 pub(super) struct WriteFlow {
     socket: Socket,
     path: Path,
     write: Write,
     payload: Vec<u8>,
     paced: PacedFlow,
-    /// When the next WRITE is there to be sent.
+    /// When the next WRITE becomes ready.
     due: Option<Nanos>,
-    /// It lies in the outbox until then.
+    /// Until when the WRITE is held in the outbox.
     held: Option<Nanos>,
-    /// When the last one given to the kernel leaves.
+    /// When the last WRITE that was given to the kernel leaves.
     last: Nanos,
 }
 
 impl WriteFlow {
-    /// Opens the socket of the flow at this place.
+    /// Opens the socket of the flow with this index.
     pub(super) fn open(options: &WriteSenderOptions, place: u16) -> Result<Self, NetError> {
         let sockets = SocketOptions {
             datagram_max: write_len(MAX_WRITE_BYTES),
@@ -64,17 +64,17 @@ impl WriteFlow {
         self.socket.counts()
     }
 
-    /// The next WRITE is there at this time; none comes any more without one.
+    /// Sets when the next WRITE becomes ready; `None` if there are no more.
     pub(super) fn expect(&mut self, due: Option<Nanos>) {
         self.due = due;
     }
 
-    /// When there is something to do for it.
+    /// When the flow next has something to do.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.held.or(self.due)
     }
 
-    /// Sends the next WRITE if its time has come, and says so.
+    /// Sends the next WRITE if it is due, and reports it.
     pub(super) fn turn(
         &mut self,
         waits: WaitsBy,
@@ -87,14 +87,14 @@ impl WriteFlow {
         }
     }
 
-    /// Gives the kernel what it is to hold.
+    /// Gives the kernel the frames that its queue is to hold.
     pub(super) fn hand_over(&mut self, waits: WaitsBy) {
         if waits == WaitsBy::Kernel {
             self.socket.flush();
         }
     }
 
-    /// Sends it at its time, or has it wait in the outbox.
+    /// Sends the WRITE if it may leave now; otherwise holds it in the outbox.
     fn send(&mut self, pacer: &mut Option<Pacer>, now: Nanos) -> Option<WriteLeft> {
         if now < self.next()? {
             return None;
@@ -111,12 +111,13 @@ impl WriteFlow {
         }
         let before = monotonic();
         self.socket.send_due();
-        // Behind the call, since frames leave within it: a held one is never nearer to it than the threshold.
+        // After the call, since frames leave within it: so a held frame's gap is never shorter than the
+        // threshold.
         let at = monotonic();
         Some(self.left(pacer, held, before, at))
     }
 
-    /// Gives it to the kernel ahead of its time, behind those that it has.
+    /// Gives the WRITE to the kernel ahead of its time, behind the frames that the kernel already has.
     fn schedule(&mut self, pacer: &mut Option<Pacer>, now: Nanos) -> Option<WriteLeft> {
         let due = self.due.filter(|due| *due <= now + AHEAD)?;
         let ready = due.max(now).max(self.last);
@@ -126,10 +127,10 @@ impl WriteFlow {
         Some(self.left(pacer, leaves > ready, now, leaves))
     }
 
-    /// Has the next WRITE sent in this way.
+    /// Encodes the next WRITE and passes it to `send`.
     fn encode(&mut self, send: impl FnOnce(&mut Outbox, Endpoint, &dyn Fn(&mut [u8]) -> usize)) {
         let Self { socket, path, write, payload, .. } = self;
-        // What is too long for a packet was cut.
+        // A payload that is too long for a packet was cut before.
         let encode = |out: &mut [u8]| encode_write(write, payload, Some(path), out).unwrap_or(0);
         send(socket.outbox(), path.to(), &encode);
     }

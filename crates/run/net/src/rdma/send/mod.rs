@@ -1,11 +1,11 @@
-//! A host's sending end of RDMA: WRITE-Only packets over unreliable pairs, each at its time, with a pacer
-//! before them (HF²T §4, §6).
+//! A host's sending end of RDMA: WRITE-Only packets over unreliable pairs, each at its scheduled time and
+//! behind a pacer (HF²T §4, §6).
 //!
-//! A flow is a queue pair with a source port of its own, by which switches tell flows apart. One frame of a
-//! flow is on its way out at a time: what comes while it is held leaves behind it. [`WaitsBy`] says where
-//! frames wait for their time.
+//! A flow is a queue pair with a source port of its own, by which switches tell flows apart. Only one frame
+//! of a flow is on its way out at a time: a frame that becomes ready during a hold leaves after the held
+//! one. [`WaitsBy`] says where frames wait for their time.
 //!
-//! Left out: reliable connections, whose answers nobody reads here; messages of several packets; congestion
+//! Left out: reliable connections (no answers are read), messages of several packets, and congestion
 //! control.
 
 mod flow;
@@ -27,27 +27,27 @@ use crate::clock::{monotonic, thread_cpu};
 use crate::sys::sharpen_timers;
 pub use options::{WaitsBy, WriteLeft, WriteSenderOptions};
 
-/// So long a sleep at most, so that the end is heard of.
+/// The longest sleep, so that a stop request is noticed soon.
 const SLEEP_MAX: Nanos = Nanos::from_millis(20);
 
-/// What a sender did, all flows together.
+/// Totals of a sender over all flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WriteTotals {
-    /// WRITEs that the kernel took.
+    /// WRITEs that the kernel accepted.
     pub sent: u64,
-    /// WRITEs that it did not take.
+    /// WRITEs that the kernel refused.
     pub failed: u64,
-    /// What the pacer did.
+    /// The pacer's counters.
     pub pacer: PacerCounts,
     /// T, once it is known.
     pub tail: Option<Nanos>,
-    /// How long it sent.
+    /// How long the sender ran.
     pub ran: Nanos,
-    /// For how long of that its thread had a processor.
+    /// For how long the sender's thread had a processor.
     pub cpu: Nanos,
 }
 
-/// A host that writes.
+/// A host that sends WRITEs.
 pub struct WriteSender {
     flows: Vec<WriteFlow>,
     pacer: Option<Pacer>,
@@ -56,10 +56,10 @@ pub struct WriteSender {
     cpu: Nanos,
 }
 
-/// The address that this machine has on its way to `to`.
+/// This machine's address on the route to `to`.
 ///
 /// # Errors
-/// [`NetError::Bind`] if there is no way there.
+/// [`NetError::Bind`] if there is no route.
 pub fn local_address(to: SocketAddr) -> Result<IpAddr, NetError> {
     let any = if to.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) };
     let found = UdpSocket::bind((any, 0)).and_then(|socket| {
@@ -73,7 +73,7 @@ impl WriteSender {
     /// Opens a socket for each flow.
     ///
     /// # Errors
-    /// [`NetError::Pacer`] for settings of the pacer that make no sense, else as sockets have them.
+    /// [`NetError::Pacer`] for invalid settings of the pacer, otherwise the sockets' errors.
     pub fn new(options: &WriteSenderOptions) -> Result<Self, NetError> {
         let pacer = options.pacer.map(|settings| Pacer::new(settings, options.frame)).transpose();
         let pacer = pacer.map_err(|why: PacerError| NetError::Pacer { why })?;
@@ -82,13 +82,13 @@ impl WriteSender {
         Ok(Self { flows, pacer, waits: options.waits, ran: Nanos(0), cpu: Nanos(0) })
     }
 
-    /// The source ports, in the order of the flows.
+    /// The source ports of the flows, in order.
     pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.flows.iter().map(WriteFlow::port)
     }
 
-    /// Sends each flow's WRITEs at the times that its schedule gives, from now on and in their order, and
-    /// says of each that it left. Ends when no schedule has more, or `stop` is set.
+    /// Sends each flow's WRITEs at the times in its schedule, in order, and reports each departure. Ends
+    /// when all schedules are exhausted or `stop` is set.
     pub fn run<S: Iterator<Item = Nanos>>(
         &mut self,
         mut schedules: Vec<S>,
@@ -117,7 +117,7 @@ impl WriteSender {
         self.cpu = self.cpu + thread_cpu().since(cpu);
     }
 
-    /// What it did so far.
+    /// The totals so far.
     pub fn totals(&self) -> WriteTotals {
         let sockets = || self.flows.iter().map(WriteFlow::counts);
         WriteTotals {
@@ -130,7 +130,7 @@ impl WriteSender {
         }
     }
 
-    /// Waits until about then, as far as this sender waits itself.
+    /// Waits until about `soonest`, as far as this sender itself waits.
     fn wait(&self, soonest: Nanos) {
         let wake = match self.waits {
             WaitsBy::Spinning => return hint::spin_loop(),

@@ -1,4 +1,4 @@
-//! What a sender is told at its start, and what it tells of each WRITE.
+//! The options of a sender, and its report of each WRITE.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,39 +6,40 @@ use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
 use sluice_wire::roce::{Psn, Qpn, Rkey};
 
-/// How far ahead of their time frames are given to the kernel's fair queue; the thread wakes twice in that.
+/// How far ahead of their time frames are given to the kernel's fair queue; the thread wakes twice in this
+/// span.
 pub(super) const AHEAD: Nanos = Nanos::from_micros(1_000);
 
 /// Where frames wait for their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsBy {
-    /// In the outbox, whose thread looks at the clock without a pause: a core is busy.
+    /// In the outbox, with a thread that polls the clock: occupies a core.
     Spinning,
-    /// In the outbox, whose thread sleeps meanwhile.
+    /// In the outbox, with a thread that sleeps.
     Sleeping,
-    /// In the kernel's fair queue (`fq`), with the time at which they leave: given to it up to a millisecond
+    /// In the kernel's fair queue (`fq`), with a departure time; frames are given to it up to a millisecond
     /// ahead.
     Kernel,
 }
 
-/// What is sent, from where to where.
+/// What is sent, and from where to where.
 #[derive(Clone, Debug)]
 pub struct WriteSenderOptions {
-    /// This machine's address; each flow gets a port that is free.
+    /// This machine's address; each flow gets a free port.
     pub from: IpAddr,
     pub to: SocketAddr,
     pub flows: u16,
-    /// The receiver's queue pair of the first flow; the others' follow.
+    /// The receiver's queue pair for the first flow; the other flows use the following numbers.
     pub pair: Qpn,
-    /// What lets the writer in.
+    /// The key of the receiver's region.
     pub rkey: Rkey,
-    /// Where each WRITE's first byte goes.
+    /// The address at which each WRITE starts.
     pub address: u64,
-    /// How many bytes a WRITE has.
+    /// The number of bytes in a WRITE.
     pub bytes: usize,
-    /// What a frame takes on its link: no flowlet threshold is as short.
+    /// The time of a frame on its link; a flowlet threshold must be longer.
     pub frame: Nanos,
-    /// What holds frames back, if anything does.
+    /// The pacer's settings; `None` for no pacer.
     pub pacer: Option<PacerSettings>,
     pub waits: WaitsBy,
 }
@@ -46,16 +47,17 @@ pub struct WriteSenderOptions {
 /// A WRITE that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLeft {
-    /// Which flow's, from 0.
+    /// The index of the flow.
     pub flow: usize,
-    /// Its place in the flow.
+    /// The WRITE's sequence number in the flow.
     pub psn: Psn,
-    /// Whether the pacer held it.
+    /// Whether the pacer held the WRITE.
     pub held: bool,
-    /// When it was there to be sent.
+    /// When the WRITE became ready.
     pub due: Nanos,
     /// When the kernel was asked to send it.
     pub before: Nanos,
-    /// When it had left: what the pacer counts from. In the kernel's queue: when it is to leave.
+    /// When the WRITE had left; the pacer measures gaps from it. With the kernel's queue: the departure
+    /// time.
     pub at: Nanos,
 }

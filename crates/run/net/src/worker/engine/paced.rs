@@ -1,4 +1,4 @@
-//! How a worker whose processor is emulated catches up.
+//! How a worker with an emulated processor catches up with the clock.
 
 use sluice_wire::Nanos;
 
@@ -6,12 +6,12 @@ use super::Engine;
 use crate::service::Service;
 
 impl<S: Service> Engine<S> {
-    /// That processor's steps up to `now`, each at its own time.
+    /// Runs the processor's steps up to `now`, each at its own time.
     pub(super) fn catch_up(&mut self, now: Nanos) {
         while !self.effects.processor.is_real() {
             if let Some(until) = self.busy.as_ref().map(|busy| busy.until) {
                 self.early(now.min(until));
-                // A token that left meanwhile took its time.
+                // A token that left meanwhile took some of the processor's time.
                 let until = self.busy.as_ref().map_or(until, |busy| busy.until);
                 if until > now {
                     return;

@@ -1,43 +1,42 @@
-//! What a worker does its work with: this machine, which takes what it takes, or a processor in a time of its
-//! own that this machine stands for.
+//! The processor that does a worker's work: this machine's, or an emulated one with a time of its own.
 
 use sluice_wire::{Endpoint, Nanos, Packet};
 
 use crate::udp::Outbox;
 use crate::worker::run::Ran;
 
-/// A processor in a time of its own: it receives, serves and sends one after the other, each step as long as
-/// it takes there.
+/// An emulated processor with a time of its own: it receives, serves and sends one after the other, each
+/// step with its own duration.
 pub trait EmulatedProcessor: Send {
-    /// A packet came then.
+    /// A packet arrived at `at`.
     fn arrived(&mut self, at: Nanos, packet: Packet);
 
-    /// When the next packet will have been received, if nothing else is done before.
+    /// When the next packet will have been received, if the processor does nothing else before.
     fn next_received(&self) -> Option<Nanos>;
 
-    /// Receives the next packet if that is done by `now`: when it came, and the packet.
+    /// Receives the next packet if that is done by `now`. Returns the packet and its arrival time.
     fn receive(&mut self, now: Nanos) -> Option<(Nanos, Packet)>;
 
-    /// How many tasks had come by `at` and wait to be received.
+    /// How many tasks had arrived by `at` and are not received yet.
     fn waiting(&self, at: Nanos) -> u32;
 
-    /// Something else was done, until then.
+    /// The processor did something else until `until`.
     fn worked(&mut self, until: Nanos);
 
-    /// When it has done everything so far.
+    /// When the processor has done everything so far.
     fn free(&self) -> Nanos;
 
-    /// When `work` is done that begins at `at`.
+    /// When `work` is done if it begins at `at`.
     fn done(&self, at: Nanos, work: Nanos) -> Nanos;
 
-    /// Sends a packet to the switch, or past it; says when it leaves this machine.
+    /// Sends a packet to the switch or past it. Returns when the packet leaves this machine.
     fn sends(&mut self, past_switch: bool) -> Nanos;
 }
 
 /// The processor of a worker.
 pub(super) struct Processor(Option<Box<dyn EmulatedProcessor>>);
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     ToSwitch(Endpoint),
@@ -46,62 +45,64 @@ pub(super) enum Way {
 }
 
 impl Processor {
-    /// This machine's, where none is emulated.
+    /// The emulated processor, or this machine's if there is none.
     pub(super) const fn new(emulated: Option<Box<dyn EmulatedProcessor>>) -> Self {
         Self(emulated)
     }
 
-    /// Whether it is this machine's, whose time is what the clock says.
+    /// Whether the processor is this machine's, whose time is the clock's.
     pub(super) const fn is_real(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Keeps a packet that came at `received` until there is time for it; says whether it does.
+    /// Stores a packet that arrived at `received` until the processor has time for it. Returns false if it
+    /// is handled at once.
     pub(super) fn keeps(&mut self, received: Nanos, packet: Packet) -> bool {
         self.0.as_mut().map(|emulated| emulated.arrived(received, packet)).is_some()
     }
 
-    /// When the next packet that is kept will have been received.
+    /// When the next stored packet will have been received.
     pub(super) fn next_received(&self) -> Option<Nanos> {
         self.0.as_ref().and_then(|emulated| emulated.next_received())
     }
 
-    /// The next packet that is kept, if there was time for it by `now`: when it came, when it was received.
+    /// The next stored packet if it was received by `now`, with its arrival time and the time of its
+    /// receipt.
     pub(super) fn receive(&mut self, now: Nanos) -> Option<(Nanos, Nanos, Packet)> {
         let emulated = self.0.as_mut()?;
         let (received, packet) = emulated.receive(now)?;
         Some((received, emulated.free(), packet))
     }
 
-    /// How many tasks that had come by `at` are kept.
+    /// How many of the tasks that arrived by `at` are stored.
     pub(super) fn waiting(&self, at: Nanos) -> u32 {
         self.0.as_ref().map_or(0, |emulated| emulated.waiting(at))
     }
 
-    /// When it has done everything so far, looked at `now`.
+    /// When the processor has done everything so far, as seen at `now`.
     pub(super) fn free(&self, now: Nanos) -> Nanos {
         self.0.as_ref().map_or(now, |emulated| emulated.free())
     }
 
-    /// When something is done that was due at `due` and is seen `now`.
+    /// When an action happens that was due at `due` and is noticed at `now`.
     pub(super) const fn does(&self, due: Nanos, now: Nanos) -> Nanos {
         if self.is_real() { now } else { due }
     }
 
-    /// What it took for packets since `at`.
+    /// How long the processor spent on packets since `at`.
     pub(super) fn took_since(&self, at: Nanos) -> Nanos {
         self.free(at).since(at)
     }
 
-    /// It was at work until then.
+    /// Notes that the processor worked until `until`.
     pub(super) fn worked(&mut self, until: Nanos) {
         if let Some(emulated) = &mut self.0 {
             emulated.worked(until);
         }
     }
 
-    /// From when to when a service call takes it, `dilation` times slower. An emulated one begins when its own
-    /// time says; what the service holds it for is then all that it takes.
+    /// When a service call begins and ends, stretched by `dilation`. On an emulated processor it begins in
+    /// the processor's own time, and lasts only as long as the service holds the worker.
     pub(super) fn serves(&self, ran: &Ran, dilation: u32) -> (Nanos, Nanos) {
         let factor = u64::from(dilation);
         let Some(emulated) = &self.0 else {
@@ -111,7 +112,7 @@ impl Processor {
         (emulated.free(), emulated.done(emulated.free(), took.times(factor)))
     }
 
-    /// Sends a packet, at once or when an emulated one would have.
+    /// Sends a packet, at once or when the emulated processor would have sent it.
     pub(super) fn send(&mut self, way: Way, outbox: &mut Outbox, write: impl FnOnce(&mut [u8]) -> usize) {
         let (Way::ToSwitch(to) | Way::ToClient(to)) = way;
         match &mut self.0 {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use crate::worker::run::Ended;
 
-    /// One that takes no time for packets.
+    /// An emulated processor that spends no time on packets.
     struct Emulated(Nanos);
 
     impl EmulatedProcessor for Emulated {

@@ -19,15 +19,15 @@ use crate::worker::report::{Dropped, Served, WorkerReport};
 use crate::worker::run::Ended;
 use crate::worker::stopper::{StopOrder, Stopper};
 
-/// How long cores that are to end may take for what they have.
+/// How long the cores may take to finish their tasks when the server ends.
 const END_PATIENCE: Duration = Duration::from_secs(2);
-/// How often the controller is told the measured capacity, and coroutines are looked at that do not yield.
+/// How often the measured capacity is reported, and coroutines are checked that do not yield.
 const LOOK_EVERY: Nanos = Nanos::from_millis(1_000);
 
-/// What stands behind the lanes.
+/// The cores behind the lanes.
 pub(super) struct BehindLanes {
     pub(super) dispatcher: CoreDispatcher<ServedTask>,
-    /// None once they were ended.
+    /// `None` once the threads have ended.
     pub(super) threads: Option<CoreThreads>,
 }
 
@@ -40,20 +40,20 @@ pub(super) struct LanesEngine {
     services: Vec<OwnLanes>,
     settings: WorkerSettings,
     behind: BehindLanes,
-    /// The run that each place's task is in.
+    /// For each place, the run of its task.
     places: Vec<Option<PlacedRun>>,
     actions: Vec<Action>,
     runs: Vec<(usize, WantedRun)>,
     stopper: Stopper,
-    /// Why a lane was refused that never was registered: the server ends once it has answered what it holds.
+    /// Why an unregistered lane was refused: the server ends once it has answered the tasks that it holds.
     refused: Option<String>,
     name: String,
     dilation: u32,
     cores: usize,
     measures: bool,
-    /// Whether it is a plain pool: one queue of all services.
+    /// Whether the server is a plain pool: one queue for all services.
     is_pool: bool,
-    /// Tasks of a service that may wait here beyond the room that its cores have.
+    /// How many tasks of a service may wait here beyond the room of its cores.
     beyond_room: u32,
     overdue_after: Nanos,
     overdue: Vec<Overdue>,
@@ -63,7 +63,7 @@ pub(super) struct LanesEngine {
     served: Served,
 }
 
-/// A service's lanes, and what it served since the controller was last told.
+/// A service's lanes, and what it served since the last report to the controller.
 struct OwnLanes {
     service: ServiceId,
     slice: String,
@@ -79,7 +79,8 @@ struct PlacedRun {
     slot: u64,
 }
 
-/// The machines' settings: each lane runs all that it holds, and all together keep what one worker keeps.
+/// The state machines' settings: each lane runs all that it holds; all lanes together keep as much as one
+/// worker.
 pub(super) fn settings(options: &LaneServerOptions) -> WorkerSettings {
     let plain = of_worker(&options.worker);
     let lanes = (options.lanes() * options.services.len()).max(1);
@@ -156,7 +157,8 @@ impl LanesEngine {
         Ok(of_server(of, (ran, drained), counts, (&self.machines, &self.lanes), &self.socket))
     }
 
-    /// Takes what comes and does what is due; once it has left, says whether everything held was finished.
+    /// Handles what has arrived and what is due. Once the server has left, returns whether all held tasks
+    /// were finished.
     fn step(&mut self, wait: Wait) -> Result<Option<bool>, NetError> {
         self.socket.receive(wait)?;
         self.take_packets();
@@ -174,7 +176,7 @@ impl LanesEngine {
         Ok(self.stop(now))
     }
 
-    /// When there is something to do, if nothing comes before.
+    /// When the server has something to do if nothing arrives before.
     fn next_step(&self) -> Option<Nanos> {
         let machines = self.machines.iter().filter_map(|lane| lane.deadline(&self.settings));
         let leaving = self.lanes.iter().filter_map(ServerLane::gives_up);
@@ -192,7 +194,7 @@ impl LanesEngine {
             };
             let index = self.machines.of(&packet);
             let Some(lane) = self.lanes.get_mut(index) else { continue };
-            // A PART or NEED comes from a client: its task's id is the proof.
+            // A PART or NEED comes from a client's address; its task id authenticates it.
             let is_foreign = !lane.switches.contains(&datagram.from)
                 && !matches!(packet, Packet::Part(_) | Packet::Need(_));
             if is_foreign {
@@ -244,7 +246,7 @@ impl LanesEngine {
         }
     }
 
-    /// Gives the dispatcher what the lanes want run.
+    /// Gives the dispatcher the tasks that the lanes want to run.
     fn start_runs(&mut self, now: Nanos) {
         let mut runs = std::mem::take(&mut self.runs);
         for (lane, run) in runs.drain(..) {
@@ -271,8 +273,8 @@ impl LanesEngine {
         dispatcher.offer(service, place, now)
     }
 
-    /// Answers a task that no core will have. There is a place for each that the lanes may hold, so that this
-    /// is a bug; its client hears of it all the same.
+    /// Answers a task that found no place, with an error for its client. This is a bug, since there is a
+    /// place for each task that the lanes may hold.
     fn fail_run(&mut self, lane: usize, slot: u64, why: &CoresError, now: Nanos) {
         tracing::error!("{}: a task was not taken: {why}", self.name);
         self.served.failed += 1;
@@ -281,7 +283,7 @@ impl LanesEngine {
         self.perform(lane, now);
     }
 
-    /// Answers what has ended.
+    /// Answers the tasks that have ended.
     fn end_runs(&mut self, now: Nanos) -> Result<(), NetError> {
         let Self { behind, lanes, places, machines, actions, runs, services, .. } = self;
         let (settings, served, socket) = (&self.settings, &mut self.served, &mut self.socket);
@@ -305,14 +307,14 @@ impl LanesEngine {
         Ok(())
     }
 
-    /// Lets tokens follow the room that cores have, and does what else has fallen due.
+    /// Adjusts the tokens to the cores' room, and handles everything else that is due.
     fn send_tokens(&mut self, now: Nanos) {
         for index in 0..self.lanes.len() {
             self.machines.fetch_due(index, now, &self.settings, &mut self.actions);
             self.perform(index, now);
         }
         for service in &self.services {
-            // A pool's queue takes all that its lanes may hold.
+            // A pool's queue accepts all tasks that its lanes may hold.
             let room = if self.is_pool {
                 u32::MAX
             } else {
@@ -326,7 +328,7 @@ impl LanesEngine {
         }
     }
 
-    /// Does what a lane wanted at `at`.
+    /// Carries out the actions that a lane requested at `at`.
     fn perform(&mut self, index: usize, at: Nanos) {
         let lane = &mut self.lanes[index];
         lane.perform(index, at, &mut self.actions, &mut self.runs, self.socket.outbox());
@@ -336,7 +338,7 @@ impl LanesEngine {
         }
     }
 
-    /// From time to time: whether all is well, who does not yield, and how much could be served.
+    /// Regular checks: whether the threads still run, which coroutines do not yield, and the capacity.
     fn look(&mut self, now: Nanos) -> Result<(), NetError> {
         if now < self.look_at {
             return Ok(());
@@ -355,7 +357,7 @@ impl LanesEngine {
         Ok(())
     }
 
-    /// Each coroutine that does not yield is told of once.
+    /// Logs each coroutine that does not yield, once.
     fn name_overdue(&mut self, now: Nanos) {
         let found: Vec<Overdue> = self.behind.dispatcher.overdue(self.overdue_after, now).collect();
         for overdue in &found {
@@ -378,7 +380,7 @@ impl LanesEngine {
         self.overdue = found;
     }
 
-    /// Tells the controller how many tasks a second a lane could serve if its service had all cores.
+    /// Reports how many tasks a second a lane could serve if its service had all cores.
     fn tell_capacity(&mut self) {
         for service in &mut self.services {
             let (tasks, busy) = (std::mem::take(&mut service.tasks), std::mem::take(&mut service.busy));
@@ -391,7 +393,7 @@ impl LanesEngine {
         }
     }
 
-    /// Goes on leaving, if that was asked; says when it is done, and whether everything held was finished.
+    /// Continues to leave, if asked to. Once done, returns whether all held tasks were finished.
     fn stop(&mut self, now: Nanos) -> Option<bool> {
         match self.stopper.asked() {
             StopOrder::Nothing if self.refused.is_none() => None,
@@ -406,7 +408,7 @@ impl LanesEngine {
         }
     }
 
-    /// Ends the threads of cores; says whether they have finished all.
+    /// Stops the threads of cores. Returns whether they finished all tasks.
     fn end_cores(&mut self, drained: bool) -> Result<bool, NetError> {
         let Some(threads) = self.behind.threads.take() else { return Ok(drained) };
         let patience = if drained { END_PATIENCE } else { Duration::ZERO };
@@ -415,7 +417,7 @@ impl LanesEngine {
     }
 }
 
-/// A task's answer, kept for its client.
+/// Stores a task's answer, and returns it for the client.
 fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (Ended, Payload) {
     let served = table.at(place);
     let packet_max = lane.effects.packet_max;

@@ -1,4 +1,4 @@
-//! What a lane has for itself beside its state machine: a registration, and the bytes of its tasks.
+//! A lane's own state beside its state machine: its registration, and the bytes of its tasks.
 
 use sluice_control::WorkerHello;
 use sluice_host::worker::{Action, Worker, WorkerSettings};
@@ -14,7 +14,7 @@ use crate::worker::recent::RecentMeter;
 
 /// A lane.
 pub(super) struct ServerLane {
-    /// The service, by its place among the server's.
+    /// The index of the service among the server's.
     pub(super) service: usize,
     pub(super) effects: Effects,
     pub(super) registrar: WorkerRegistrar,
@@ -53,7 +53,8 @@ impl ServerLane {
         }
     }
 
-    /// Hears what the controller said; gives its reason if it refuses this lane, which never was registered.
+    /// Takes the controller's answers. Returns the reason if the controller refuses this lane before it was
+    /// ever registered.
     pub(super) fn take_registrations(
         &mut self,
         machine: &mut Worker,
@@ -74,7 +75,7 @@ impl ServerLane {
                 }
                 RegistrarEvent::Wait { why, .. } => self.said.waits(&self.hello.name, &why),
                 RegistrarEvent::Refused { why } if self.switches.is_empty() => return Some(why),
-                // The registrar's own thread has said so, and asks again.
+                // The registrar's thread logs the refusal and asks again.
                 RegistrarEvent::Lost { .. } | RegistrarEvent::Refused { .. } => {}
                 RegistrarEvent::Left { final_sent } => {
                     machine.left(now, final_sent);
@@ -85,7 +86,7 @@ impl ServerLane {
         None
     }
 
-    /// Does what the machine wanted at `at`; the runs among it go to `runs`.
+    /// Carries out the actions that the state machine requested at `at`; runs go to `runs`.
     pub(super) fn perform(
         &mut self,
         lane: usize,
@@ -105,7 +106,7 @@ impl ServerLane {
         }
     }
 
-    /// The server's queue pair failed: sends no tokens until the controller let this lane in anew.
+    /// If the server's queue pair failed: stops tokens until the controller has registered this lane anew.
     pub(super) fn rejoin_if_pair_failed(&mut self, machine: &mut Worker) {
         if let Some(failures) = self.effects.slots.new_failure() {
             machine.suspend();
@@ -114,7 +115,7 @@ impl ServerLane {
         }
     }
 
-    /// Goes on leaving; says whether all that it held is finished and nothing comes any more.
+    /// Continues to leave. Returns whether all held tasks are finished and no more can come.
     pub(super) fn leave(&mut self, machine: &mut Worker, settings: &WorkerSettings, now: Nanos) -> bool {
         let Some(leaving) = &mut self.leaving else {
             machine.leave();
@@ -129,12 +130,12 @@ impl ServerLane {
         machine.is_done(now, settings)
     }
 
-    /// When leaving is given up.
+    /// When the lane stops waiting for its leave.
     pub(super) fn gives_up(&self) -> Option<Nanos> {
         self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
     }
 
-    /// Tells the controller what the lane did, if that is something new.
+    /// Reports the lane's recent work to the controller when there is something new.
     pub(super) fn tell_recent(&mut self, now: Nanos) {
         let Some(recent) = self.recent.turn(now).filter(|recent| *recent != self.hello.recent) else {
             return;
@@ -143,7 +144,7 @@ impl ServerLane {
         self.registrar.set_hello_later(self.hello.clone());
     }
 
-    /// Tells the controller another capacity, if it is much another.
+    /// Reports a new capacity to the controller if it differs much from the last one.
     pub(super) fn tell_capacity(&mut self, capacity: u32) {
         if capacity.abs_diff(self.hello.capacity) > self.hello.capacity / 10 {
             self.hello.capacity = capacity.max(1);

@@ -1,14 +1,14 @@
-//! A server of many cores as workers of a rack: one thread for packets, cores behind it (RingLeader under
-//! Rain).
+//! A server of many cores that appears as several workers of a rack: one thread for packets, and cores
+//! behind it (RingLeader under Rain).
 //!
-//! The packet thread stands in the NIC's place: it has the socket, the lanes (workers with registrations of
-//! their own over one memory of tasks, [`sluice_host::worker::Lanes`]) and the dispatcher of
-//! [`sluice_cores`]. A task that comes over a lane goes to the dispatcher, from there to a core, where its
-//! service runs as a coroutine; what has ended is answered here. Each service has a slice, a priority, and as
-//! many lanes as its cores may hold tasks for. After each batch of packets its tokens are made to follow the
-//! room that the cores have at its priority.
+//! The packet thread replaces the NIC. It owns the socket, the lanes (workers with registrations of their
+//! own over one memory of tasks, [`sluice_host::worker::Lanes`]) and the dispatcher of [`sluice_cores`]. A
+//! task that comes over a lane goes to the dispatcher and from there to a core, which runs its service as a
+//! coroutine; the packet thread answers tasks that have ended. Each service has a slice, a priority, and as
+//! many lanes as its cores may hold tasks for. After each batch of packets, the thread adjusts each
+//! service's tokens to the room that the cores have at its priority.
 //!
-//! Left out: adaptive depths, early tokens and patience, which the room makes needless; an emulated
+//! Left out: adaptive depths, early tokens and patience, which the room makes unnecessary; an emulated
 //! processor.
 
 mod engine;
@@ -45,9 +45,9 @@ use crate::sys;
 use crate::udp::{Socket, Waiting};
 use sluice_rpc::registrar::WorkerRegistrar;
 
-/// How long a thread of cores looks out before it sleeps, where packets are waited for by spinning a little.
+/// How long an idle thread of cores polls before it sleeps, with adaptive waiting.
 const SPINS: Nanos = Nanos::from_micros(20);
-/// No task of a pool runs for so long, also dilated.
+/// Longer than any task of a pool runs, even dilated: so a pool's tasks never yield.
 const NEVER_YIELDS: Nanos = Nanos::from_millis(3_600_000);
 
 /// A server of many cores that is ready to run.
@@ -58,12 +58,12 @@ pub struct LaneServer {
 }
 
 impl LaneServer {
-    /// Opens the socket, starts the cores and begins to register. Each coroutine serves with an instance that
-    /// `make` makes, on the thread of its core.
+    /// Opens the socket, starts the cores and starts to register. Each coroutine serves with an instance
+    /// from `make`, on the thread of its core.
     ///
     /// # Errors
-    /// What the socket says, [`NetError::Unreachable`] for an address that nobody could send to,
-    /// [`NetError::NotForCores`] and [`NetError::Cores`] for what such a server cannot be.
+    /// The socket's errors, [`NetError::Unreachable`] for an address to which no one could send, and
+    /// [`NetError::NotForCores`] and [`NetError::Cores`] for unsupported settings.
     pub fn new<S: Service + 'static>(
         options: &LaneServerOptions,
         make: impl Fn() -> S + Send + Sync + 'static,
@@ -96,12 +96,12 @@ impl LaneServer {
         self.stopper.clone()
     }
 
-    /// Takes packets on this thread until it is stopped and has finished what it holds.
+    /// Handles packets on this thread until the server is stopped and has finished the tasks that it holds.
     ///
     /// # Errors
-    /// [`NetError::Refused`] when the controller will not have a lane, once what the others hold is answered,
-    /// [`NetError::Pin`] when the core is not to be had, [`NetError::Cores`] when a thread of cores has
-    /// ended, and what ends the socket.
+    /// [`NetError::Refused`] if the controller refuses a lane, once the tasks of the others are answered;
+    /// [`NetError::Pin`] if the thread cannot be pinned; [`NetError::Cores`] if a thread of cores has
+    /// ended; and the error that ends the socket.
     pub fn run(self) -> Result<WorkerReport, NetError> {
         settle_thread(self.pin)?;
         self.engine.run()
@@ -114,7 +114,7 @@ impl fmt::Debug for LaneServer {
     }
 }
 
-/// The lanes of all services, which begin to register.
+/// Creates the lanes of all services, which start to register.
 fn lanes(
     options: &LaneServerOptions,
     socket: &Socket,

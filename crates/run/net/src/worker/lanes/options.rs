@@ -1,4 +1,4 @@
-//! How a server of many cores is set up, and what it refuses.
+//! The settings of a server of many cores, and which of them are refused.
 
 use std::num::NonZeroU32;
 
@@ -12,42 +12,43 @@ use crate::NetError;
 use crate::served::{LANE_DEPTH, lanes_of_service};
 use crate::worker::options::WorkerOptions;
 
-/// A coroutine's stack, unless it is said otherwise: RocksDB's deepest call takes a sixth of it.
+/// The default size of a coroutine's stack: RocksDB's deepest call takes a sixth of it.
 const STACK_BYTES: usize = 256 * 1_024;
-/// How a server of many cores is set up.
+/// The settings of a server of many cores.
 #[derive(Clone, Debug)]
 pub struct LaneServerOptions {
-    /// What it has in common with a worker of one core. Its quota, slice and capacity are its services'.
+    /// The settings that it shares with a worker of one core. Quota, slice and capacity are ignored, since
+    /// each service has its own.
     pub worker: WorkerOptions,
     pub cores: usize,
-    /// The threads that run them; 0: one each, or one for all if they are dilated.
+    /// How many threads run the cores; 0 for one thread per core, or a single one if they are dilated.
     pub threads: usize,
-    /// Requests of a priority that a core has room for.
+    /// How many requests of a priority a core has room for.
     pub depth: u32,
-    /// By what a core is chosen.
+    /// The rule that chooses a core.
     pub balancing: Balancing,
     /// Which services run on which cores.
     pub assignment: Assignment,
     /// The services, each with a slice of its own.
     pub services: Vec<LaneService>,
-    /// The size of a coroutine's stack.
+    /// The size of a coroutine's stack, in bytes.
     pub stack_bytes: usize,
-    /// Instead a plain pool of threads, to compare: its cores take tasks of all services from one queue, in
-    /// the order in which they came, and run each to its end.
+    /// Makes the server a plain pool of threads, for comparison: its cores take tasks of all services from
+    /// one queue, in order of arrival, and run each to its end.
     pub pool: bool,
-    /// Cores that have no task run the service's batch work ([`Service::batch`](crate::service::Service)).
+    /// Whether idle cores run the service's batch work ([`Service::batch`](crate::service::Service)).
     pub batch: bool,
-    /// How long a coroutine may run without a yield before it is named in the log, undilated.
+    /// How long a coroutine may run without yielding before the log names it, undilated.
     pub overdue_after: Nanos,
 }
 
-/// A service of such a server: its tasks are those that its slice gives it.
+/// A service of such a server; its tasks come from its slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneService {
     pub slice: String,
-    /// How important its tasks are: 0 to 7, a larger number goes first.
+    /// The priority of its tasks: 0 to 7; a larger number goes first.
     pub priority: Priority,
-    /// Its share among the services of its priority, in tasks, when several have some that wait for a core.
+    /// The service's share, in tasks, among services of the same priority whose tasks wait for a core.
     pub weight: NonZeroU32,
 }
 
@@ -55,7 +56,7 @@ impl LaneServerOptions {
     /// RingLeader's defaults (§6, §7.1): depth 4, JBSRQ with λ 1/5, all services on all cores.
     ///
     /// # Errors
-    /// [`NetError::Cores`] if there cannot be so many.
+    /// [`NetError::Cores`] if there cannot be so many cores.
     pub fn new(worker: WorkerOptions, cores: usize, services: Vec<LaneService>) -> Result<Self, NetError> {
         let balancing = NicSettings::paper(cores).map_err(CoresError::from)?.balancing;
         Ok(Self {
@@ -99,7 +100,7 @@ impl LaneServerOptions {
         found.or(pooled).or(moved).or(too_many).map_or(Ok(()), Err)
     }
 
-    /// In which order services get the room that there is: by priority, and of one priority by weight.
+    /// The order in which services get free room: by priority; within a priority, by weight.
     pub(super) fn ranking(&self) -> Ranking {
         if self.services.iter().all(|of| of.weight == NonZeroU32::MIN) {
             return Ranking::ByPriority;
@@ -118,8 +119,8 @@ impl LaneServerOptions {
         Ranking::Strict(priorities.iter().map(share).collect())
     }
 
-    /// The dispatcher's services: a pool's is one, whatever its tasks are. Where cores move, each asks for
-    /// more of them, and fewer, by its load.
+    /// The dispatcher's services. A pool has one for all tasks. If cores move, each service asks for more
+    /// or fewer of them by its load.
     pub(super) fn behind(&self) -> Vec<ServiceOfCores> {
         let trigger = self.moves_cores().then(|| Trigger::congestion(self.moves_every()));
         let of = |(number, priority)| {
@@ -129,7 +130,7 @@ impl LaneServerOptions {
         self.services.iter().map(|of| of.priority).enumerate().take(queues).filter_map(of).collect()
     }
 
-    /// The NIC's logic: a pool's cores take the next task when they are done with one.
+    /// The NIC's settings. In a pool, a core takes the next task when it has finished one.
     pub(super) fn nic(&self) -> Result<NicSettings, NetError> {
         let paper = NicSettings::paper(self.cores).map_err(CoresError::from)?;
         if self.pool {
@@ -139,18 +140,18 @@ impl LaneServerOptions {
         Ok(NicSettings { depth, balancing, ranking, ..paper })
     }
 
-    /// Whether cores move from service to service.
+    /// Whether cores move between services.
     fn moves_cores(&self) -> bool {
         self.assignment != Assignment::CompleteShare
     }
 
-    /// How often one does, at most (RingLeader §4.4), dilated.
+    /// How often cores may move, at most (RingLeader §4.4), dilated.
     pub(super) fn moves_every(&self) -> Nanos {
         Nanos::from_micros(5).times(self.worker.dilation.max(1).into())
     }
 
-    /// Tasks of a service that may be here beyond the room that its cores have: where cores move, as many as
-    /// one more would take, since what waits here is what asks for it.
+    /// How many tasks of a service may wait here beyond the room of its cores. If cores move, as many as
+    /// one more core would take, since waiting tasks are what asks for more cores.
     pub(super) fn beyond_room(&self) -> u32 {
         if self.moves_cores() { self.depth } else { 0 }
     }

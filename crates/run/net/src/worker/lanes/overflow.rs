@@ -1,9 +1,9 @@
-//! A clear end for a process in which a coroutine's stack has overflowed.
+//! Ends a process with a clear message if a coroutine's stack overflows.
 //!
-//! Each stack ends in a page that nobody may touch. Whoever does gets a SIGSEGV, and Rust's own handler knows
-//! threads' stacks only: it would end the process without a word. This one knows coroutines', says what
-//! happened, and ends the process as broken; all other faults go on to the handler before it. Left out: calls
-//! of other languages whose frames leap over the page.
+//! Each stack ends in a guard page. Access to it raises SIGSEGV. Rust's own handler knows only the stacks
+//! of threads, so it would end the process without a message. This handler knows the coroutines' stacks,
+//! prints what happened, and ends the process as broken; it passes all other faults to the previous
+//! handler. Left out: foreign calls whose frames skip the guard page.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -15,9 +15,9 @@ use sluice_cores::StackOf;
 
 use crate::exit::Kind;
 
-/// Stacks that are known; the overflow of one beyond them ends the process without a word.
+/// How many stacks the handler knows; an overflow of a further one ends the process without a message.
 const KNOWN_MAX: usize = 8_192;
-/// The page that nobody may touch: what is reserved on all machines that we build for is no more.
+/// The size of the guard page: all supported machines reserve at least this much.
 const GUARD_BYTES: usize = 4_096;
 
 static KNOWN: [AtomicUsize; KNOWN_MAX] = [const { AtomicUsize::new(0) }; KNOWN_MAX];
@@ -27,7 +27,7 @@ static BEFORE: OnceLock<Former> = OnceLock::new();
 
 struct Former(libc::sigaction);
 
-/// Knows a coroutine's stack from now on.
+/// Registers a coroutine's stack.
 pub(super) fn knows(stack: StackOf) {
     let kib = (stack.base - stack.limit) / 1_024;
     SAYS.get_or_init(|| {
@@ -43,9 +43,9 @@ pub(super) fn knows(stack: StackOf) {
 
 fn install() -> Former {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a sigaction is plain numbers, for which zeroes are an empty mask and no flags; the handler has
-    // the signature that SA_SIGINFO asks for and does only what a signal handler may. The call writes
-    // `before` whole, or fails and leaves its zeroes, which are the default action.
+    // SAFETY: a sigaction consists of numbers, for which zeroes mean an empty mask and no flags; the
+    // handler has the signature that SA_SIGINFO requires and does only what a signal handler may do. The
+    // call fills `before` completely, or fails and leaves its zeroes, which are the default action.
     let before = unsafe {
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = handle as *const () as usize;
@@ -56,9 +56,9 @@ fn install() -> Former {
     Former(before)
 }
 
-/// On the thread's signal stack, which Rust gives each thread that it starts.
+/// Runs on the thread's signal stack; Rust gives one to each thread that it starts.
 extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel hands a valid siginfo to a handler that was installed with SA_SIGINFO.
+    // SAFETY: the kernel passes a valid siginfo to a handler installed with SA_SIGINFO.
     let at = unsafe { (*info).si_addr() } as usize;
     let is_guard = |known: &AtomicUsize| {
         let limit = known.load(Acquire);
@@ -66,15 +66,15 @@ extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
     };
     if KNOWN.iter().any(is_guard) {
         let says = SAYS.get().map_or("", String::as_str);
-        // SAFETY: both calls are allowed in a signal handler; the text lives for ever.
+        // SAFETY: both calls are allowed in a signal handler; the text is static.
         unsafe {
             libc::write(libc::STDERR_FILENO, says.as_ptr().cast(), says.len());
             libc::_exit(Kind::Broken.code().into());
         }
     }
-    // The fault comes again, and the handler before this one takes it.
+    // The fault then occurs again, and the previous handler takes it.
     if let Some(Former(before)) = BEFORE.get() {
-        // SAFETY: it is the action that was in force before, as the kernel gave it.
+        // SAFETY: this is the previous action, as the kernel returned it.
         unsafe { libc::sigaction(libc::SIGSEGV, &raw const *before, ptr::null_mut()) };
     }
 }

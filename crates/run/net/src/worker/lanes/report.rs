@@ -1,4 +1,4 @@
-//! What a server of many cores did, as a worker's report.
+//! The report of a server of many cores, in the form of a worker's report.
 
 use sluice_host::worker::{Lanes, WorkerStats};
 use sluice_wire::Nanos;
@@ -7,7 +7,7 @@ use super::lane::ServerLane;
 use crate::udp::Socket;
 use crate::worker::report::{Dropped, Served, WorkerReport, report};
 
-/// The sum over all lanes; busy is the share of the cores' time.
+/// The sum over all lanes; `busy` is a share of the cores' time.
 pub(super) fn of_server(
     (name, dilation, cores): (&str, u32, usize),
     (ran, drained): (Nanos, bool),

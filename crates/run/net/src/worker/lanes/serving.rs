@@ -1,4 +1,4 @@
-//! A task between the packet thread and its core, and the service there.
+//! A task as the packet thread and its core share it, and the service on the core.
 
 use sluice_cores::{Handler, RequestTable, Yielding};
 use sluice_wire::{Nanos, TaskId, TaskType};

@@ -1,15 +1,15 @@
-//! Where clients are, as the tasks say that spines hand down: a leaf has no rows of clients, and a task that
-//! waits in it or goes round keeps no address.
+//! Addresses of clients, learned from the tasks that spines hand down. A leaf has no table of clients, and
+//! a waiting or recirculating task stores no address.
 
 use sluice_wire::{Endpoint, Incarnation, TaskId};
 
-/// Sets of clients that are known at once: so many that of a thousand clients hardly ever five are in one. A
-/// client's start is random, and so is its set.
+/// How many sets the cache has: so many that, among a thousand clients, hardly ever five fall into one set.
+/// A client's incarnation is random, and so is its set.
 const SETS: usize = 1 << 12;
-/// Clients of a set: one more, and the one that was learned longest ago is forgotten.
+/// Clients per set. A further client replaces the one that was learned longest ago.
 const EACH: usize = 4;
 
-/// Clients by their starts, of each set the one that was learned last first.
+/// Clients by their incarnations. In each set, the most recently learned one comes first.
 pub(super) struct KnownClients {
     sets: Box<[[Known; EACH]]>,
 }
@@ -25,7 +25,7 @@ impl KnownClients {
         Self { sets: vec![[Known::default(); EACH]; SETS].into_boxed_slice() }
     }
 
-    /// A client's task came from a spine, which says where that client is.
+    /// Learns a client's address from its task, which came from a spine.
     #[inline]
     pub(super) fn learn(&mut self, task: TaskId, at: Endpoint) {
         let known = Known { incarnation: task.incarnation, at };
@@ -37,7 +37,8 @@ impl KnownClients {
         set[0] = known;
     }
 
-    /// Where a task's client is; nowhere if that is not known, and the client's next try says it again.
+    /// The address of a task's client. An unspecified address if it is not known; the client's next attempt
+    /// tells it again.
     #[inline]
     pub(super) fn of(&self, task: TaskId) -> Endpoint {
         let mut set = self.sets[set_of(task)].iter();

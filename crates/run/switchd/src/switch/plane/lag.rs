@@ -1,4 +1,4 @@
-//! A testbed's delays around the passes: what they hold, and when it goes on.
+//! A testbed's delays around the passes: a queue of delayed packets.
 
 use sluice_net::udp::Outbox;
 use sluice_netem::DelayQueue;
@@ -7,13 +7,13 @@ use sluice_wire::{Endpoint, Nanos, Packet};
 
 use crate::switch::Delays;
 
-/// Arrivals that are held at most.
+/// How many arrivals can be delayed at once.
 const HELD_MAX: usize = 1 << 16;
 
-/// What is held for as long as links and passes take; nothing where they take none.
+/// Packets that are delayed by links and passes.
 pub(super) struct Lag {
     delays: Delays,
-    /// Whether nothing is ever held: asked for each packet, so it is found once.
+    /// Whether there are no delays at all; computed once, since each packet asks.
     is_none: bool,
     pub(super) held: DelayQueue<Lagging>,
 }
@@ -28,29 +28,29 @@ impl Lag {
         Self { delays, is_none: delays.is_none(), held: DelayQueue::new(HELD_MAX) }
     }
 
-    /// Whether nothing is ever held.
+    /// Whether there are no delays at all.
     pub(super) fn is_none(&self) -> bool {
         self.is_none
     }
 
-    /// When something goes on.
+    /// When the next delayed packet is due.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         self.held.next_due()
     }
 
-    /// Holds an arrival for its link's delay; says whether there was room.
+    /// Delays an arrival by its link's delay. Returns false if the queue is full.
     pub(super) fn hold(&mut self, received: Nanos, from: Endpoint, packet: Packet, body: &[u8]) -> bool {
         self.held.put(received + self.delays.to_switch(&packet), Lagging::Arrival { from, packet }, body)
     }
 
-    /// Holds what goes round; says whether it does. It is never dropped: without a place to wait it goes at
-    /// once.
+    /// Delays a recirculated packet. Returns false if it must pass at once: there are no delays, or no
+    /// room; a recirculated packet is never dropped.
     pub(super) fn again(&mut self, now: Nanos, again: Circulating) -> bool {
         let due = now + self.delays.pass + self.delays.recirculation;
         !self.is_none() && self.held.put(due, Lagging::Again(again), &[])
     }
 
-    /// Sends a packet, at once or when a testbed's switch would have.
+    /// Sends a packet, at once or when a testbed's switch would send it.
     pub(super) fn send(
         &self,
         now: Nanos,
@@ -66,7 +66,7 @@ impl Lag {
         }
     }
 
-    /// When a write to a server leaves, if not at once.
+    /// When a write to a server leaves; `None` for at once.
     pub(super) fn write_due(&self, now: Nanos) -> Option<Nanos> {
         (!self.is_none()).then(|| now + self.delays.pass + self.delays.worker)
     }
