@@ -153,7 +153,7 @@ pub struct ServerView {
 }
 
 impl Controller {
-    /// How the controller stands with its switch.
+    /// The state of the controller's link with its switch.
     pub const fn link_state(&self) -> LinkState {
         match self.link {
             Link::Down | Link::Confused(_) => LinkState::Down,

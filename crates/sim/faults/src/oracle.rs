@@ -23,7 +23,7 @@ use super::scenario::Scenario;
 /// One start of a worker process.
 pub(super) type Life = u64;
 
-/// A task's place in a book.
+/// The key of a task in the oracle's records.
 pub(super) type TaskKey = (Incarnation, u32);
 
 pub(super) const fn key(task: TaskId) -> TaskKey {

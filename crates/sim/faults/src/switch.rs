@@ -28,9 +28,9 @@ pub(super) struct SwitchNode {
     pub(super) limits: [u32; SLICES],
     /// Which workers' tokens may be admitted.
     pub(super) gate: Gate,
-    /// The tasks and tokens in the queues after the last pass; none if the queues may have changed since.
+    /// The tasks and tokens in the queues after the last pass; `None` if the queues may have changed since.
     pub(super) queues: Option<Vec<Parked>>,
-    /// Something has come to the switch since its last check.
+    /// Whether something has reached the switch since its last check.
     pub(super) is_unseen: bool,
     /// The check of the order of tasks and tokens.
     pub(super) order: Precedence,

@@ -43,7 +43,7 @@ pub(super) struct WorkerProcess {
     /// How many tasks had arrived late before the present packet.
     late: u64,
     pub(super) early: EarlyBook,
-    /// How many tasks it held when it was last looked at; none if something has come to it since.
+    /// How many tasks the worker held at its last check; `None` if something has reached it since.
     pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
