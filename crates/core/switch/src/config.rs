@@ -9,13 +9,13 @@ pub struct Config {
     pub epoch: Epoch,
     /// The controller that the switch obeys at start: the one that it obeyed in its last life, or none.
     pub term: Term,
-    /// Workers that it can hold.
+    /// Workers that the switch can hold.
     pub workers: u16,
-    /// Clients that it can hold.
+    /// Clients that the switch can hold.
     pub clients: u16,
-    /// Slices that it can hold.
+    /// Slices that the switch can hold.
     pub slices: u16,
-    /// Task types that it can map.
+    /// Task types that the switch can map.
     pub types: u16,
     /// Tasks that can wait in each slice.
     pub tasks_per_slice: u32,

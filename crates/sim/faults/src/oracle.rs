@@ -131,14 +131,14 @@ impl Tally {
 struct Fate {
     submitted: Nanos,
     attempts: u32,
-    /// Whether its client asked for one try only.
+    /// Whether the task's client asked for one try only.
     only_once: bool,
     runs: Vec<Life>,
     /// The runs that have ended, with their times.
     ended: Vec<(Life, Nanos)>,
     ending: Option<Ending>,
     abandoned: bool,
-    /// Whether a try of it found no room where a repeat of its client's tasks had taken some.
+    /// Whether a try of the task found no room where a repeat of its client's tasks had taken some.
     is_crowded_out: bool,
 }
 

@@ -15,13 +15,13 @@ pub struct Diary {
 /// A task that got a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiaryEntry {
-    /// When it was due.
+    /// When the task was due.
     pub intended: Nanos,
-    /// How long it was served.
+    /// How long the task was served.
     pub service: Nanos,
     /// When the reply arrived.
     pub replied_at: Nanos,
-    /// Its waits in switch and worker together.
+    /// The task's waits in switch and worker together.
     pub waited: Nanos,
 }
 

@@ -58,11 +58,11 @@ fn possible(found: Estimate, a: &Side, b: &Side) -> Estimate {
 /// The number of one policy.
 struct Side {
     of: Estimate,
-    /// Its deviation from the true number, part by part.
+    /// The estimate's deviation from the true number, part by part.
     parts: Total,
-    /// By what factor its variance is taken to be larger than its parts show.
+    /// By what factor the estimate's variance is taken to be larger than its parts show.
     caution: f64,
-    /// The width of the cell that holds its value.
+    /// The width of the cell that holds the estimate's value.
     cell: f64,
 }
 

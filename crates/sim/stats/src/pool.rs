@@ -41,13 +41,13 @@ pub(super) struct Pool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quantile {
     pub(super) estimate: Estimate,
-    /// How many independent events its rarer side is worth; infinite if there is no interval.
+    /// How many independent events the quantile's rarer side is worth; infinite if there is no interval.
     pub(super) events: f64,
     /// By how much the value rises per share of all tasks that lie below it.
     slope: f64,
     /// The edge of a coarse cell that is nearest to it.
     edge: usize,
-    /// By what factor its variance is taken to be larger than its parts show.
+    /// By what factor the quantile's variance is taken to be larger than its parts show.
     pub(super) caution: f64,
 }
 

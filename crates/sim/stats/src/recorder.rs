@@ -38,17 +38,17 @@ pub struct Recording {
 /// A task that got a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replied {
-    /// Its class, by its place in the workload.
+    /// The task's class, by its place in the workload.
     pub class: u8,
-    /// When it was due.
+    /// When the task was due.
     pub intended: Nanos,
     /// When the reply arrived.
     pub at: Nanos,
-    /// How long its service was to take; slowdowns are relative to it.
+    /// How long the task's service was to take; slowdowns are relative to it.
     pub service: Nanos,
-    /// How long it took, as its worker tells.
+    /// How long the task took, as its worker tells.
     pub served: Nanos,
-    /// Its waits in switch and worker together.
+    /// The task's waits in switch and worker together.
     pub waited: Nanos,
 }
 
@@ -66,11 +66,11 @@ pub enum Mark {
 /// How a task ended without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It cannot have run.
+    /// The task cannot have run.
     Refused,
-    /// It may have run.
+    /// The task may have run.
     Unknown,
-    /// Its client held it back and gave it up.
+    /// The task's client held it back and gave it up.
     PushedBack,
 }
 

@@ -15,7 +15,7 @@ use super::throughput::throughput;
 /// A point: its values come from merged distributions, and its intervals from replications and their parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How many independent runs it summarizes.
+    /// How many independent runs the summary covers.
     pub replications: usize,
     /// How the intervals were found.
     pub method: Method,
@@ -36,7 +36,8 @@ pub struct Summary {
     pub sustained: Sustained,
     /// Whether the warm-up was long enough in all replications that tested it.
     pub settled: bool,
-    /// The caveat about its intervals, such as that the runs are too short; empty if there is none.
+    /// The caveat about the summary's intervals, such as that the runs are too short; empty if there is
+    /// none.
     pub caveat: String,
 }
 

@@ -218,7 +218,7 @@ pub struct Slow {
     pub factor: f64,
     #[serde(with = "span")]
     pub from: Nanos,
-    /// Its length.
+    /// The length of the slow time.
     #[serde(with = "span")]
     pub length: Nanos,
 }

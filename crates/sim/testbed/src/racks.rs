@@ -58,10 +58,10 @@ pub struct Outage {
     pub spine: Option<u32>,
     #[serde(with = "span")]
     pub at: Nanos,
-    /// How long the controller does not notice it, and tasks still go there.
+    /// How long the controller does not notice the failure, so that tasks still go to the switch.
     #[serde(with = "span")]
     pub heard_after: Nanos,
-    /// After how long it is back, and the controller knows it; zero: never.
+    /// After how long the switch is back and the controller knows so; zero: never.
     #[serde(with = "span")]
     pub lasts: Nanos,
 }

@@ -9,19 +9,19 @@ use super::{Service, text};
 /// Tasks of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Its name, for people.
+    /// The class's name, for people.
     pub name: String,
-    /// Its type, for the switch.
+    /// The class's type, for the switch.
     pub task_type: TaskType,
-    /// Its share of all tasks.
+    /// The class's share of all tasks.
     pub share: f64,
-    /// How long its tasks take.
+    /// How long the class's tasks take.
     pub service: Service,
-    /// The share of its tasks with more bytes than the 8 of a queue entry.
+    /// The share of the class's tasks with more bytes than the 8 of a queue entry.
     pub large: f64,
     /// How many bytes such a large task has.
     pub bytes: u16,
-    /// The priority of its tasks, 0 first; `None`: their size alone decides.
+    /// The priority of the class's tasks, 0 first; `None`: their size alone decides.
     pub priority: Option<u8>,
 }
 

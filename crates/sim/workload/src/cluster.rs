@@ -64,9 +64,9 @@ pub(super) struct ClusterEvents {
 /// A task that was submitted.
 #[derive(Clone, Copy, Debug)]
 struct Submission {
-    /// Its position among all submissions.
+    /// The task's position among all submissions.
     place: u64,
-    /// `None` if it came before the trace.
+    /// When the task was submitted; `None` if before the trace.
     at: Option<u64>,
     scheduled: Option<u64>,
     class: u8,

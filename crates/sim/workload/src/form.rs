@@ -44,10 +44,10 @@ pub struct WorkloadTable {
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
     pub name: String,
-    /// Its share of the tasks; the default is 1.
+    /// The class's share of the tasks; the default is 1.
     #[serde(default = "one")]
     pub share: f64,
-    /// Its service, in the short form.
+    /// The class's service, in the short form.
     pub service: String,
     /// The type for the switch; the default is the class's index, from 0.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]

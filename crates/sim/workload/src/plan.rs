@@ -39,13 +39,14 @@ pub struct PhasePlan {
 /// One phase of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// Its length.
+    /// The phase's length.
     pub lasts: Nanos,
-    /// The factor of the rate at its start.
+    /// The factor of the rate at the phase's start.
     pub from: f64,
-    /// The factor of the rate at its end; it changes linearly in between.
+    /// The factor of the rate at the phase's end; it changes linearly in between.
     pub to: f64,
-    /// How its mix differs from the workload's. The next phase starts from the workload's mix again.
+    /// How the phase's mix differs from the workload's. The next phase starts from the workload's mix
+    /// again.
     pub changes: Vec<Change>,
 }
 
@@ -54,7 +55,7 @@ pub struct Phase {
 pub struct Change {
     /// The index of the class in the workload.
     pub class: usize,
-    /// Its share of the tasks.
+    /// The class's share of the tasks.
     pub share: Option<f64>,
     pub service: Option<Service>,
 }

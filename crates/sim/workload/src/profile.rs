@@ -23,7 +23,7 @@ pub struct Profile {
     pub schema: String,
     /// The measured service, such as `rocksdb`.
     pub service: String,
-    /// When it was measured, in seconds since 1970.
+    /// When the operations were measured, in seconds since 1970.
     pub measured_unix_s: u64,
     pub cpu: String,
     /// The clock: `wall`, or `cpu` for the time on the processor alone.
@@ -53,15 +53,15 @@ pub struct ProfileData {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileOperation {
-    /// Its type in `profile:FILE:TYPE`.
+    /// The operation's name, which is TYPE in `profile:FILE:TYPE`.
     pub name: String,
     /// Keys that one operation reads.
     pub keys: u32,
     /// Whether `keys` is the mean of an exponential number, rounded up.
     pub exponential: bool,
-    /// How often it was measured.
+    /// How often the operation was measured.
     pub samples: u64,
-    /// How often the kernel preempted it.
+    /// How often the kernel preempted the operation.
     pub preempted: u64,
     /// Mean of the samples, in nanoseconds.
     pub mean_ns: f64,

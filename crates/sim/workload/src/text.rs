@@ -12,7 +12,7 @@ pub(super) fn number(text: &str) -> Result<f64, String> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell<'l> {
     pub(super) text: &'l str,
-    /// Its first column, in characters from 1.
+    /// The cell's first column, in characters from 1.
     pub(super) column: usize,
 }
 

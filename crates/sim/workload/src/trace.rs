@@ -40,13 +40,13 @@ enum Form {
 /// One task of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedTask {
-    /// When it is due, from the start of the run.
+    /// When the task is due, from the start of the run.
     pub at: Nanos,
-    /// The index of its class in [`Trace::classes`].
+    /// The index of the task's class in [`Trace::classes`].
     pub class: u8,
-    /// Its service time, if the trace has one.
+    /// The task's service time, if the trace has one.
     pub service: Option<Nanos>,
-    /// Whether it has more than 8 bytes, if the trace says so.
+    /// Whether the task has more than 8 bytes, if the trace says so.
     pub large: Option<bool>,
 }
 

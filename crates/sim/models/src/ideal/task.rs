@@ -6,8 +6,8 @@ use sluice_wire::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     pub at: Nanos,
-    /// How long it takes a worker.
+    /// How long a worker takes for the task.
     pub service: Nanos,
-    /// The index of its class in the workload.
+    /// The index of the task's class in the workload.
     pub class: u8,
 }

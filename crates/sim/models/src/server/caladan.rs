@@ -37,10 +37,10 @@ struct ServedCore {
     /// Requests with the times at which they arrived here.
     queue: VecDeque<(RequestId, Nanos)>,
     running: Option<(RequestId, Nanos)>,
-    /// Since when it has been idle.
+    /// Since when the core has been idle.
     idle_since: Option<Nanos>,
     is_granted: bool,
-    /// Whether it runs the batch service.
+    /// Whether the core runs the batch service.
     runs_batch: bool,
 }
 

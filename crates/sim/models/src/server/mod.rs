@@ -36,9 +36,9 @@ use spread::SpreadQueues;
 /// A server and the tasks that it serves.
 #[derive(Clone, Copy, Debug)]
 pub struct OrchestratedServer<'p> {
-    /// How its requests get to its cores.
+    /// How the server's requests get to its cores.
     pub orchestration: Orchestration,
-    /// Its cores, the costs, and the distance of its clients.
+    /// The server's cores, the costs, and the distance of its clients.
     pub testbed: &'p Testbed,
     pub classes: &'p [Class],
 }

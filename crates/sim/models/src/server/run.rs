@@ -22,7 +22,7 @@ pub(super) type RequestId = u32;
 pub(super) struct InServer {
     pub(super) at: Nanos,
     pub(super) service: Nanos,
-    /// The rest of its service.
+    /// The rest of the request's service.
     pub(super) left: Nanos,
     pub(super) class: u8,
 }

@@ -6,7 +6,7 @@
 /// A place where a task may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Held back at its client.
+    /// Held back at the task's client.
     Backlog,
     ToSwitch,
     /// Waiting in the switch, or recirculating.

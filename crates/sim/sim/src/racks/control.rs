@@ -33,7 +33,7 @@ const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 pub(super) struct WorkerSeat {
     pub(super) leaf: u32,
     pub(super) pool: u16,
-    /// Its number at its leaf.
+    /// The worker's number at its leaf.
     pub(super) number: WorkerId,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct ControllerNode {
     calls: u64,
     /// Steps that the switch has not carried out yet.
     steps: VecDeque<TableOp>,
-    /// The wake-up of its next tick in the event queue.
+    /// The wake-up of the controller's next tick in the event queue.
     wakeup: Wakeup,
 }
 

@@ -70,7 +70,7 @@ struct CoreServer {
 struct CoreTask {
     worker: usize,
     run: TaskRun,
-    /// The rest of a core's work on it.
+    /// The rest of a core's work on the task.
     left: Nanos,
 }
 

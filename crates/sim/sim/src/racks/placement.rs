@@ -8,7 +8,7 @@ use crate::system::System;
 pub(crate) struct PlacedRack {
     pub(super) leaf: u32,
     pub(super) workers: u32,
-    /// The index of its spine among the pool's spines.
+    /// The index of the rack's spine among the pool's spines.
     pub(super) spine: usize,
 }
 

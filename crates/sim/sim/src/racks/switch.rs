@@ -27,7 +27,7 @@ pub(super) struct SwitchNode {
     /// The port of recirculating packets.
     pub(super) port: Port,
     pub(super) epoch: Epoch,
-    /// Whether it is up: packets arrive and leave.
+    /// Whether the switch is up: packets arrive and leave.
     pub(super) lives: bool,
 }
 

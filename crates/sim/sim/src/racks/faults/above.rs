@@ -36,7 +36,7 @@ struct Machine {
 /// A client's machine for one spine.
 #[derive(Clone, Copy, Debug)]
 struct Caller {
-    /// The spine at whose address it calls.
+    /// The spine at whose address the client calls.
     calls: usize,
     held: Option<(ClientId, Key)>,
 }

@@ -35,7 +35,7 @@ pub(super) enum Renewals {
 #[derive(Clone, Copy, Debug)]
 struct Stand {
     is_idle: bool,
-    /// Tasks before each of its workers.
+    /// Tasks before each of the rack's workers.
     mean: f64,
 }
 

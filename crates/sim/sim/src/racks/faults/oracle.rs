@@ -22,7 +22,7 @@ enum Ending {
 struct Fate {
     first_tried: Nanos,
     tries: Vec<u16>,
-    /// The workers that ran it, each with the number of its life.
+    /// The workers that ran the task, each with the number of its life.
     runs: Vec<(usize, u32)>,
     ending: Option<Ending>,
 }
