@@ -350,12 +350,15 @@ impl Scheduler for RackSched {
     }
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
-        let HandedDown { from, task, .. } = down;
+        let HandedDown { from, task, room } = down;
         let Some(uplink) = self.post.uplink() else { return Verdict::Drop(Refusal::Unexpected) };
         if let Err(refusal) = uplink.admit(pass, from, task) {
             return Verdict::Drop(refusal);
         }
         let submit = submitted(task);
+        if !room {
+            return self.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
+        }
         self.schedule(pass, now, Entering { submit: &submit, arrived: now, memo: None })
     }
 

@@ -2,7 +2,7 @@
 //! each task to the lesser of two racks.
 
 use sluice_switch::racksched::RackSched;
-use sluice_wire::{Epoch, MeanQueue};
+use sluice_wire::{Epoch, MeanQueue, RejectReason};
 
 use super::*;
 
@@ -133,6 +133,17 @@ fn a_leaf_lets_each_number_in_once_and_takes_nothing_from_clients() {
     let packet = Packet::Submit(submit(START));
     let client = Arrival::Wire { from: at(200), packet, room: true };
     assert_eq!(refused(leaf.pass(Nanos(0), client)), Refusal::Unexpected);
+}
+
+/// A tracked task goes round in the leaf before it leaves: bytes that nobody can keep would be lost there.
+#[test]
+fn a_task_whose_bytes_the_leaf_has_no_room_for_is_turned_away() {
+    let (mut spine, mut leaf) = (spine(2, 1), leaf(2));
+    let task = sent(&mut spine, START);
+    let packet = Packet::Dispatch(task);
+    let verdict = leaf.pass(Nanos(0), Arrival::Wire { from: spine_at(), packet, room: false });
+    let Verdict::Send { to, packet: Packet::Reject(reject) } = verdict else { panic!("{verdict:?}") };
+    assert_eq!((to, reject.task, reject.reason), (at(200), task.task, RejectReason::NoRoom));
 }
 
 #[test]
