@@ -178,6 +178,7 @@ impl Slice {
         self.row == SliceRow::default()
     }
 
+    /// Whether later readings have to show that a sweep or a change of the slice is finished.
     pub(crate) fn is_dirty(&self) -> bool {
         !self.stale.is_empty()
             || self.calm_left > 0
