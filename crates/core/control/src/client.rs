@@ -10,15 +10,15 @@ use crate::registration::{Fate, Holder, Registration};
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) registration: Registration,
-    /// Its row as last written to the switch, or as it will be written first.
+    /// The client's row as last written to the switch, or as it will be written first.
     pub(crate) row: ClientRow,
-    /// Whether the switch has a row for it.
+    /// Whether the switch has a row for the client.
     pub(crate) in_switch: bool,
     pub(crate) at: Endpoint,
-    /// Its oldest outstanding sequence number.
+    /// The client's oldest outstanding sequence number.
     pub(crate) floor: Serial,
     pub(crate) fate: Fate,
-    /// The write of its row that is under way.
+    /// The write of the client's row that is under way.
     pub(crate) writing: Option<Writing>,
 }
 

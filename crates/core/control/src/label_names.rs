@@ -26,13 +26,13 @@ pub struct LabelNames(Vec<String>);
 pub struct SliceLabels {
     /// The slice's name in error messages.
     pub called: String,
-    /// The labels that each of its types needs.
+    /// The labels that each of the slice's types needs.
     pub needs: Vec<Labels>,
     /// The kinds of workers that the plan names; if it names none, those of the known workers count.
     pub named: Vec<Labels>,
     /// The labels of the known workers.
     pub workers: Vec<Labels>,
-    /// Whether its tasks only wish for their labels.
+    /// Whether the slice's tasks only wish for their labels.
     pub wished: bool,
     /// How to give a worker labels, for error messages such as "give a worker these labels".
     pub give: String,

@@ -30,16 +30,16 @@ use crate::recent::RecentWork;
 pub struct PoolSize {
     /// The pool's name, the same at the spine.
     pub name: String,
-    /// The types of its tasks.
+    /// The types of the pool's tasks.
     pub types: Vec<TaskType>,
-    /// Workers that serve it now.
+    /// Workers that serve the pool now.
     pub workers: u16,
     /// Whether tasks may still wait that no worker is there for.
     pub waits: bool,
     pub quotas: u32,
-    /// How many tasks its workers serve per second, all together; 0 while unknown.
+    /// How many tasks the pool's workers serve per second, all together; 0 while unknown.
     pub capacity: u32,
-    /// What its workers did over the last seconds.
+    /// What the pool's workers did over the last seconds.
     pub recent: RecentWork,
 }
 
@@ -51,7 +51,7 @@ pub enum LeafAction {
         pool: SliceId,
         /// The pool's registration as it should be.
         hello: WorkerHello,
-        /// Whether to send it at once, rather than with the next renewal.
+        /// Whether to send the hello at once, rather than with the next renewal.
         at_once: bool,
     },
     /// End the pool's registration, and call [`LeafLine::left`] when it has ended.
@@ -66,7 +66,7 @@ pub struct LeafLine {
     name: String,
     at: Endpoint,
     quota_max: u8,
-    /// The life from which those of the pools' registrations are counted: each has its own.
+    /// The life of the last registration: each registration of a pool takes the next number.
     life: u64,
     pools: Vec<Pool>,
 }

@@ -27,48 +27,50 @@ pub struct CallId(pub u64);
 /// A worker's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerHello {
-    /// Its name, one holder at a time.
+    /// The worker's name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the host.
     pub life: u64,
-    /// The address that it sends from and is sent to.
+    /// The address that the worker sends from and is sent to.
     pub at: Endpoint,
-    /// The slice that it wants to join; if empty, the first slice whose types it serves all. Used when it
-    /// joins; later only the controller moves it.
+    /// The slice that the worker wants to join; if empty, the first slice whose types it serves all. Used
+    /// when it joins; later only the controller moves it.
     pub slice: String,
-    /// The task types it serves.
+    /// The task types the worker serves.
     pub types: Vec<TaskType>,
-    /// Its labels, of those that the plan names.
+    /// The worker's labels, of those that the plan names.
     pub labels: Vec<String>,
-    /// How many tasks it may have granted or held: from 1 to the largest quota that the switch accepts.
+    /// How many tasks the worker may have granted or held: from 1 to the largest quota that the switch
+    /// accepts.
     pub quota: u8,
-    /// Tasks per second that it serves, as measured or declared; 0 for unknown.
+    /// Tasks per second that the worker serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
-    /// What it did over the last seconds.
+    /// What the worker did over the last seconds.
     pub recent: RecentWork,
-    /// The server whose registered memory it shares; empty for none.
+    /// The server whose registered memory the worker shares; empty for none.
     pub server: String,
-    /// How often it lost what its registration depends on, such as its server's queue pair. A new number
-    /// gets it a new generation.
+    /// How often the worker lost what its registration depends on, such as its server's queue pair. A new
+    /// number gets it a new generation.
     pub rejoins: u32,
-    /// If a leaf registers above its rack: how many workers it stands for; else 0.
+    /// If the worker is a leaf that registers above its rack: how many workers it stands for; else 0.
     pub workers: u16,
-    /// The registration that it holds, if any.
+    /// The registration that the worker holds, if any.
     pub held: Option<(WorkerId, Key, Generation)>,
 }
 
 /// A client's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientHello {
-    /// Its name, one holder at a time.
+    /// The client's name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the host.
     pub incarnation: Incarnation,
-    /// The address that it sends from and is sent to.
+    /// The address that the client sends from and is sent to.
     pub at: Endpoint,
-    /// Its oldest outstanding sequence number, or the next one: a new row's replay cells start there.
+    /// The client's oldest outstanding sequence number, or the next one: a new row's replay cells start
+    /// there.
     pub floor: Serial,
-    /// The registration that it holds, if any.
+    /// The registration that the client holds, if any.
     pub held: Option<(ClientId, Key)>,
 }
 
@@ -204,19 +206,21 @@ pub enum Answer {
 /// A worker's registration, and all else that its process needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerGrant {
-    /// The part for its state machine.
+    /// The part for the worker's state machine.
     pub registration: WorkerRegistration,
-    /// Where its server keeps the tasks that the switch wrote ahead for its slice, if the server does.
+    /// Where the worker's server keeps the tasks that the switch wrote ahead for its slice, if the server
+    /// does.
     pub ring: Option<RingPlace>,
-    /// The last `sent` number of its previous generation, if there was one and the number is known.
+    /// The last `sent` number of the worker's previous generation, if there was one and the number is
+    /// known.
     pub final_sent: Option<Serial>,
-    /// How long it keeps the ids of finished tasks.
+    /// How long the worker keeps the ids of finished tasks.
     pub retry_horizon: Nanos,
     /// The longest time that the packets which brought a task may have been on their way.
     pub transit: Nanos,
     /// How long this registration lasts without a renewal.
     pub lease: Nanos,
-    /// How often to renew it.
+    /// How often to renew the worker's registration.
     pub renew_every: Nanos,
 }
 
@@ -231,21 +235,21 @@ impl Deref for WorkerGrant {
 /// A client's registration, and all else that its process needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientGrant {
-    /// The part for its state machine.
+    /// The part for the client's state machine.
     pub registration: ClientRegistration,
-    /// The most bytes of a task that its first packet may bring.
+    /// The most bytes of a task that the client's first packet may bring.
     pub first_bytes: u32,
-    /// The labels that its tasks may ask for, in the order of their bits; empty if any worker takes any
-    /// task.
+    /// The labels that the client's tasks may ask for, in the order of their bits; empty if any worker
+    /// takes any task.
     pub labels: Vec<String>,
-    /// Names of its types, as far as the plan gives any.
+    /// Names of the client's types, as far as the plan gives any.
     pub type_names: Vec<(TaskType, String)>,
     /// How many workers serve each slice now; a leaf counts as the workers that it stands for. A client
     /// that submits to several spines draws them in proportion.
     pub workers: Vec<(SliceId, u32)>,
     /// How long this registration lasts without a renewal.
     pub lease: Nanos,
-    /// How often to renew it.
+    /// How often to renew the client's registration.
     pub renew_every: Nanos,
 }
 
@@ -337,7 +341,7 @@ pub enum Refusal {
     /// The quota lies outside what the switch accepts.
     #[error("a quota of {quota} is outside 1 to {most}: give one of those")]
     BadQuota {
-        /// The largest quota that it accepts.
+        /// The largest quota that the switch accepts.
         most: u8,
         quota: u8,
     },
@@ -410,7 +414,7 @@ pub enum Refusal {
         worker: String,
         has: String,
         slice: String,
-        /// The kinds that it knows.
+        /// The kinds that the slice knows.
         kinds: String,
     },
     /// No kind of workers of the slice has all labels that tasks of the type need.
@@ -433,7 +437,7 @@ pub enum Refusal {
     )]
     RingFull {
         slice: String,
-        /// How many tokens it can hold.
+        /// How many tokens the ring can hold.
         limit: u32,
     },
     /// The worker is the last one of a slice that takes tasks.
@@ -508,9 +512,9 @@ pub enum Refusal {
          labels another scheduler: ask for `labels`"
     )]
     SwitchTooSmall {
-        /// How many slices it has.
+        /// How many slices the switch has.
         slices: u16,
-        /// How many types it can map.
+        /// How many types the switch can map.
         types: u16,
     },
 }

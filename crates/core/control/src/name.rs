@@ -34,13 +34,13 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
 /// Why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum NameError {
-    /// It is empty.
+    /// The name is empty.
     #[error("a name needs at least one letter or digit")]
     Empty,
-    /// It is too long.
+    /// The name is too long.
     #[error("a name of {bytes} bytes is too long; {NAME_BYTES_MAX} are the most")]
     TooLong { bytes: usize },
-    /// It holds a character that no name may hold.
+    /// The name holds a character that no name may hold.
     #[error(
         "the name `{}` holds `{}`; a name has the letters a to z and A to Z, digits, and {MARKS}",
         .name.escape_debug(), .letter.escape_debug()

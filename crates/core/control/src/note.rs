@@ -17,7 +17,7 @@ pub enum Note {
     },
     /// A worker's lease ended without a renewal.
     WorkerDied {
-        /// Its name; empty if it was never learnt.
+        /// The worker's name; empty if it was never learnt.
         name: String,
         worker: WorkerId,
     },
@@ -30,7 +30,7 @@ pub enum Note {
     WorkerMoved {
         name: String,
         worker: WorkerId,
-        /// Its new slice's name.
+        /// The name of the worker's new slice.
         slice: String,
         generation: Generation,
     },
@@ -38,11 +38,11 @@ pub enum Note {
     WorkerLent {
         name: String,
         worker: WorkerId,
-        /// The slice that gives it.
+        /// The slice that gives the worker.
         from: String,
         /// How idle the giving slice was, in thousandths of a worker.
         idle_milli: u32,
-        /// The slice that takes it.
+        /// The slice that takes the worker.
         to: String,
         /// How many workers of the taking slice were overloaded.
         overloads: u32,
@@ -66,16 +66,16 @@ pub enum Note {
     },
     /// A client's lease ended without a renewal.
     ClientDied {
-        /// Its name; empty if it was never learnt.
+        /// The client's name; empty if it was never learnt.
         name: String,
         client: ClientId,
     },
     /// A server registered: waiting tasks are written into its memory.
     ServerJoined {
-        /// Its name; empty if it was never learnt.
+        /// The server's name; empty if it was never learnt.
         name: String,
         server: ServerId,
-        /// How many rings it keeps.
+        /// How many rings the server keeps.
         rings: usize,
         bytes: u64,
     },
@@ -86,7 +86,7 @@ pub enum Note {
     },
     /// A server's lease ended without a renewal.
     ServerDied {
-        /// Its name; empty if it was never learnt.
+        /// The server's name; empty if it was never learnt.
         name: String,
         server: ServerId,
     },
@@ -114,7 +114,7 @@ pub enum Note {
     },
     /// The switch came back with empty registers: all hosts register anew.
     SwitchRestarted {
-        /// Its epoch before.
+        /// The switch's epoch before the restart.
         before: Epoch,
         epoch: Epoch,
     },
@@ -139,7 +139,7 @@ pub enum Note {
     },
     /// The controller was not called for so long that its leases prove nothing; all were extended.
     Stalled {
-        /// How late it was called, in milliseconds.
+        /// How late the controller was called, in milliseconds.
         late_ms: u64,
     },
 }

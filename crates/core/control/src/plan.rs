@@ -18,9 +18,9 @@ pub const WORKER_TYPES_MAX: usize = 256;
 /// One slice: a queue in the switch, and the task types that it is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlicePlan {
-    /// Its name, for people and workers.
+    /// The slice's name, for people and workers.
     pub name: String,
-    /// The task types that go to it at the start.
+    /// The task types that go to the slice at the start.
     pub types: Vec<TaskType>,
     /// How many tasks may wait (C); `None`: the longest wait times the slice's service rate.
     pub limit: Option<u32>,
@@ -213,7 +213,7 @@ pub enum PlanError {
     /// The plan has more slices than indices: merge some.
     #[error("the plan has {count} slices; {} is the most that can be numbered: merge some", u16::MAX)]
     TooManySlices {
-        /// How many slices it has.
+        /// How many slices the plan has.
         count: usize,
     },
     /// A slice's name is not valid: rename it.
@@ -240,7 +240,7 @@ pub enum PlanError {
         Labels::MAX
     )]
     TooManyLabels {
-        /// How many labels it has.
+        /// How many labels the plan has.
         count: usize,
     },
     /// A label is not a valid name: rename it.

@@ -9,13 +9,13 @@ use sluice_wire::{Endpoint, Epoch, Nanos, Psn, Qpn, ServerId, SliceId};
 /// A server's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHello {
-    /// Its name, one holder at a time.
+    /// The server's name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the server.
     pub life: u64,
-    /// The address of its end of the queue pair, which no other process can hold meanwhile.
+    /// The address of the server's end of the queue pair, which no other process can hold meanwhile.
     pub at: Endpoint,
-    /// The number of its queue pair.
+    /// The number of the server's queue pair.
     pub qpn: Qpn,
     /// The number of the first WRITE that the pair expects.
     pub first: Psn,
@@ -23,16 +23,17 @@ pub struct ServerHello {
     pub mtu: u32,
     /// Whether the pair is reliable.
     pub reliable: bool,
-    /// Whether it wants the iCRC computed; a server that ignores the iCRC spares the switch the work.
+    /// Whether the server wants the iCRC computed; a server that ignores the iCRC spares the switch the
+    /// work.
     pub icrc: bool,
-    /// The rings that it has registered; empty until it was told which are needed.
+    /// The rings that the server has registered; empty until it was told which are needed.
     pub rings: Vec<RingOffer>,
 }
 
 /// A ring in a server's registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingOffer {
-    /// The slice whose tasks it holds.
+    /// The slice whose tasks the ring holds.
     pub slice: SliceId,
     pub row: RingRow,
 }
@@ -40,7 +41,7 @@ pub struct RingOffer {
 /// A server's registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerGrant {
-    /// Its index, which is the number of the switch's end of the pair.
+    /// The server's index, which is the number of the switch's end of the pair.
     pub server: ServerId,
     /// The switch's epoch. A newer epoch counts its WRITEs anew.
     pub epoch: Epoch,
@@ -50,7 +51,7 @@ pub struct ServerGrant {
     pub rings: Vec<RingNeed>,
     /// How long this registration lasts without a renewal.
     pub lease: Nanos,
-    /// How often to renew it.
+    /// How often to renew the server's registration.
     pub renew_every: Nanos,
     /// Whether the switch computes no iCRC, whatever the server asked for.
     pub without_icrc: bool,

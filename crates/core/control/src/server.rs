@@ -15,9 +15,9 @@ pub(crate) struct Server {
     pub(crate) at: Endpoint,
     /// The most bytes of one WRITE; 0 until it calls after a read-back.
     pub(crate) mtu: u32,
-    /// The rows that its last call asked for, and the number of the first WRITE.
+    /// The rows that the server's last call asked for, and the number of the first WRITE.
     pub(crate) wanted: Option<(ServerRows, Psn)>,
-    /// Its rows in the switch.
+    /// The server's rows in the switch, once they are written.
     pub(crate) written: Option<ServerRows>,
     /// The last few queue pairs that the switch has written to, or may have. They are kept because a call
     /// of a dead life may arrive after calls of the next life.

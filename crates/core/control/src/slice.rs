@@ -34,9 +34,9 @@ pub(crate) const WATCH_LEASES: u64 = 2;
 pub(crate) struct Slice {
     pub(crate) name: String,
     pub(crate) planned_limit: Option<u32>,
-    /// Its row as last written to the switch.
+    /// The slice's row as last written to the switch.
     pub(crate) row: SliceRow,
-    /// Workers that are open in it.
+    /// Workers that are open in the slice.
     pub(crate) serving: u32,
     pub(crate) quotas: u32,
     /// The last reading and when it came.
@@ -47,7 +47,7 @@ pub(crate) struct Slice {
     pub(crate) calm_left: u8,
     pub(crate) emptying: Option<Emptying>,
     former: Option<Former>,
-    /// When to read it next, and the interval of readings.
+    /// When to read the slice next, and the interval of readings.
     pub(crate) look: Option<Nanos>,
     pub(crate) pace: Nanos,
     /// Whether a reading is on its way.
@@ -178,6 +178,7 @@ impl Slice {
         self.row == SliceRow::default()
     }
 
+    /// Whether later readings have to show that a sweep or a change of the slice is finished.
     pub(crate) fn is_dirty(&self) -> bool {
         !self.stale.is_empty()
             || self.calm_left > 0

@@ -114,6 +114,7 @@ impl Controller {
         self.shape.map_or(QUOTA_MAX, |shape| shape.quota_max)
     }
 
+    /// Makes a slice due for a reading now, and often from now on, if sweeps or changes of it are unfinished.
     pub(crate) fn sweep_soon(&mut self, now: Nanos, id: SliceId) {
         if let Some(slice) = self.slices.get_mut(usize::from(id.0)).filter(|s| s.is_dirty()) {
             slice.pace = SWEEP_EVERY;
@@ -121,8 +122,8 @@ impl Controller {
         }
     }
 
-    /// Reads the slices soon, however rarely they are read by now, if a host was told to wait for what
-    /// readings will show.
+    /// If a host was told to wait for swept tokens, or for tasks of a slice's former types: makes every slice
+    /// that still changes due for a reading. Otherwise the host might wait for a rare reading.
     pub(crate) fn hasten_sweeps(&mut self, now: Nanos, told: &Answer) {
         let waits = |why: &Waiting| matches!(why, Waiting::Sweeping | Waiting::FormerTypes);
         if matches!(told, Answer::Wait { why, .. } if waits(why)) {

@@ -17,10 +17,10 @@ use sluice_wire::{Epoch, Term};
 /// What this controller has claimed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
-    /// The term that was granted to it last, and the epoch in which it was granted.
+    /// The term that was granted to the controller last, and the epoch in which it was granted.
     held: Option<(Epoch, Term)>,
-    /// The first and the last term that it has claimed, while it does not know whether one of them was
-    /// granted.
+    /// The first and the last term that the controller has claimed, while it does not know whether one of
+    /// them was granted.
     asked: Option<(Term, Term)>,
 }
 

@@ -50,13 +50,13 @@ pub enum LinkState {
 pub struct SliceView {
     pub slice: SliceId,
     pub name: String,
-    /// The types that are mapped to it.
+    /// The types that are mapped to the slice.
     pub types: Vec<TaskType>,
-    /// Whether it takes tasks.
+    /// Whether the slice takes tasks.
     pub open: bool,
     /// How many tasks may wait (C).
     pub limit: u32,
-    /// Workers that serve it now.
+    /// Workers that serve the slice now.
     pub workers: u32,
     /// Their quotas together (ΣN).
     pub quotas: u32,
@@ -64,11 +64,11 @@ pub struct SliceView {
     pub balance: Option<i32>,
     /// How old `balance` is.
     pub balance_age: Nanos,
-    /// How many tokens in its ring are stale and not swept yet, at most.
+    /// How many tokens in the slice's ring are stale and not swept yet, at most.
     pub stale_tokens: u32,
-    /// The classes of its tasks by the labels that they need; empty if any worker serves any task.
+    /// The classes of the slice's tasks by the labels that they need; empty if any worker serves any task.
     pub classes: Vec<ClassView>,
-    /// Whether its tasks only wish for their labels.
+    /// Whether the slice's tasks only wish for their labels.
     pub wished: bool,
 }
 
@@ -79,9 +79,9 @@ pub struct ClassView {
     pub needs: Vec<String>,
     /// The types whose tasks need these labels without naming any themselves.
     pub types: Vec<TaskType>,
-    /// How many workers have all of them now.
+    /// How many workers have all these labels now.
     pub workers: u32,
-    /// Whether its tasks are refused, because no worker serves them.
+    /// Whether the class's tasks are refused, because no worker serves them.
     pub refused: bool,
 }
 
@@ -89,36 +89,36 @@ pub struct ClassView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerView {
     pub worker: WorkerId,
-    /// Its name; empty between a read-back and its next renewal.
+    /// The worker's name; empty between a read-back and its next renewal.
     pub name: String,
     pub slice: SliceId,
     pub generation: Generation,
-    /// Its labels; empty between a read-back and its next renewal.
+    /// The worker's labels; empty between a read-back and its next renewal.
     pub labels: Vec<String>,
-    /// The phase of its registration.
+    /// The phase of the worker's registration.
     pub phase: WorkerPhase,
     pub quota: u8,
-    /// Tasks per second as it reports them; 0 while unknown.
+    /// Tasks per second as the worker reports them; 0 while unknown.
     pub capacity: u32,
-    /// What it did over the last seconds.
+    /// What the worker did over the last seconds.
     pub recent: RecentWork,
     pub at: Endpoint,
-    /// How many workers it stands for, if it is a leaf.
+    /// If the worker is a leaf: how many workers it stands for.
     pub workers: u16,
-    /// Time since its last renewal.
+    /// Time since the worker's last renewal.
     pub renewed_ago: Nanos,
 }
 
 /// The phase of a worker's registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkerPhase {
-    /// Its first generation is being opened.
+    /// The worker's first generation is being opened.
     Joining,
-    /// It takes tasks.
+    /// The worker takes tasks.
     Open,
-    /// Its generation or its row is being changed.
+    /// The worker's generation or its row is being changed.
     Changing,
-    /// It said that it leaves.
+    /// The worker said that it leaves.
     Leaving,
     Dying,
 }
@@ -127,10 +127,10 @@ pub enum WorkerPhase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientView {
     pub client: ClientId,
-    /// Its name; empty between a read-back and its next renewal.
+    /// The client's name; empty between a read-back and its next renewal.
     pub name: String,
     pub at: Endpoint,
-    /// Time since its last renewal.
+    /// Time since the client's last renewal.
     pub renewed_ago: Nanos,
 }
 
@@ -138,22 +138,22 @@ pub struct ClientView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerView {
     pub server: ServerId,
-    /// Its name; empty between a read-back and its next renewal.
+    /// The server's name; empty between a read-back and its next renewal.
     pub name: String,
     pub at: Endpoint,
     /// The most bytes of one WRITE; 0 while unknown.
     pub mtu: u32,
-    /// Whether its queue pair is reliable, and whether the iCRC is computed for it; `None` before it has
-    /// rings.
+    /// Whether the server's queue pair is reliable, and whether the iCRC is computed for it; `None` before
+    /// it has rings.
     pub pair: Option<(bool, bool)>,
-    /// Its rings, as the switch has them.
+    /// The server's rings, as the switch has them.
     pub rings: Vec<RingOffer>,
-    /// Time since its last renewal.
+    /// Time since the server's last renewal.
     pub renewed_ago: Nanos,
 }
 
 impl Controller {
-    /// How the controller stands with its switch.
+    /// The state of the controller's link with its switch.
     pub const fn link_state(&self) -> LinkState {
         match self.link {
             Link::Down | Link::Confused(_) => LinkState::Down,

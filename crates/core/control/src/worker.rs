@@ -16,56 +16,57 @@ use crate::registration::{Fate, Holder, Registration};
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) registration: Registration,
-    /// Its row as last written to the switch, or as it will be written first.
+    /// The worker's row as last written to the switch, or as it will be written first.
     pub(crate) row: WorkerRow,
-    /// Whether the switch has a row for it.
+    /// Whether the switch has a row for the worker.
     pub(crate) in_switch: bool,
     /// Whether the counters in the switch belong to the row's generation.
     pub(crate) counted: bool,
-    /// The address that it should have.
+    /// The address that the worker should have.
     pub(crate) at: Endpoint,
-    /// The slice that it should be in.
+    /// The slice that the worker should be in.
     pub(crate) slice: SliceId,
-    /// The slice in which it is open.
+    /// The slice in which the worker is open.
     pub(crate) serves: Option<SliceId>,
     pub(crate) types: Vec<TaskType>,
     pub(crate) labels: Labels,
     pub(crate) quota: u8,
-    /// The depth with which it starts in the slice that it was lent to, until it reports that depth.
+    /// The depth with which the worker starts in the slice that it was lent to, until it reports that
+    /// depth.
     pub(crate) start_quota: Option<u8>,
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
-    /// What it did over the last seconds.
+    /// What the worker did over the last seconds.
     pub(crate) recent: RecentWork,
     pub(crate) server: String,
-    /// How many workers it stands for, if it is a leaf.
+    /// If the worker is a leaf: how many workers it stands for.
     pub(crate) workers: u16,
-    /// Its number of rejoins when its present generation began.
+    /// The worker's number of rejoins when its present generation began.
     rejoins: Option<u32>,
-    /// Whether it asks for a new generation.
+    /// Whether the worker asks for a new generation.
     pub(crate) rejoin: bool,
     pub(crate) fate: Fate,
     pub(crate) step: Option<Step>,
-    /// The final `sent` of its last generation.
+    /// The final `sent` of the worker's last generation.
     pub(crate) final_sent: Option<Serial>,
 }
 
 /// The step that a worker's change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Its row is closed, and packets that saw it open drain.
+    /// The worker's row is closed, and packets that saw it open drain.
     Closing,
-    /// Its generation is raised, so that tokens of older generations no longer match.
+    /// The worker's generation is raised, so that tokens of older generations no longer match.
     Raising,
     /// The final `sent` is read, and how far the token ring had got.
     Reading,
-    /// Its counters are reset.
+    /// The worker's counters are reset.
     Resetting,
     /// Stale tokens have to leave the ring, to make room for new ones.
     Sweeping,
-    /// Its row is opened in the new generation.
+    /// The worker's row is opened in the new generation.
     Opening,
-    /// Its address or weight is changed within its generation.
+    /// The worker's address or weight is changed within its generation.
     Readdressing,
     Clearing,
 }

@@ -9,13 +9,13 @@ pub struct Config {
     pub epoch: Epoch,
     /// The controller that the switch obeys at start: the one that it obeyed in its last life, or none.
     pub term: Term,
-    /// Workers that it can hold.
+    /// Workers that the switch can hold.
     pub workers: u16,
-    /// Clients that it can hold.
+    /// Clients that the switch can hold.
     pub clients: u16,
-    /// Slices that it can hold.
+    /// Slices that the switch can hold.
     pub slices: u16,
-    /// Task types that it can map.
+    /// Task types that the switch can map.
     pub types: u16,
     /// Tasks that can wait in each slice.
     pub tasks_per_slice: u32,
@@ -57,8 +57,8 @@ impl Config {
     }
 
     /// The same sizes with several task classes and kinds of workers. The rings of the classes share the
-    /// room, so each slice holds fewer waiting tasks of a class. If workers are of several kinds, as many
-    /// tokens fit as tasks.
+    /// room, so fewer tasks of each class can wait in a slice. If workers are of several kinds, as many
+    /// tokens fit as tasks of one class.
     pub const fn full_of(epoch: Epoch, classes: u8, kinds: u8) -> Self {
         let full = Self::full(epoch);
         let tasks_per_slice = full.tasks_per_slice / classes as u32;

@@ -34,7 +34,7 @@ pub(crate) struct WaitingTask {
 pub(crate) enum Kept {
     /// Whoever drives the switch, under the payload's handle.
     Driver,
-    /// The servers of its slice: the bytes were written ahead.
+    /// The servers of the task's slice: the bytes were written ahead.
     Ahead,
     Client,
 }

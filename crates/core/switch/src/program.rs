@@ -78,7 +78,7 @@ pub enum Arrival {
         from: Endpoint,
         /// The server whose queue pair the NAK names.
         server: ServerId,
-        /// The packet number that it expects next.
+        /// The packet number that the server expects next.
         expected: Psn,
     },
     /// A packet that [`Verdict::Again`] recirculated.

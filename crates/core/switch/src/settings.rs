@@ -79,7 +79,7 @@ pub struct ProgramTraits {
 }
 
 impl ProgramTraits {
-    /// The traits of a program that has nothing but a quota and a way in which workers get their tasks.
+    /// The traits of a program with this quota and this feed, and with the defaults for all other traits.
     pub const fn new(quota: u8, feed: Feed) -> Self {
         Self {
             quota,

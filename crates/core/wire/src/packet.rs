@@ -307,18 +307,18 @@ pub enum SweepOf {
 pub struct Sweep {
     pub epoch: Epoch,
     pub slice: SliceId,
-    /// The entries that it looks for.
+    /// The entries that the sweep looks for.
     pub of: SweepOf,
-    /// How many entries it may still visit.
+    /// How many entries the sweep may still visit.
     pub left: u16,
-    /// A live token that it carries, to park it in the next pass.
+    /// A live token that the sweep carries, to park it in the next pass.
     pub carried: Option<(WorkerId, Generation)>,
 }
 
 /// The news of a rack's workers that its switch sends to its spine (Horus §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The epoch of the spine to which it goes.
+    /// The epoch of the spine to which the update goes.
     pub epoch: Epoch,
     /// The number of the rack's switch at the spine.
     pub leaf: WorkerId,

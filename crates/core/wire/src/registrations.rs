@@ -18,7 +18,7 @@ pub struct WorkerRegistration {
     pub epoch: Epoch,
     /// The worker's generation. A newer one starts the counters anew.
     pub generation: Generation,
-    /// The slice to which its tokens go.
+    /// The slice to which the worker's tokens go.
     pub slice: SliceId,
     /// The most tokens out and tasks held together (N), at most [`QUOTA_LIMIT`](crate::sizes::QUOTA_LIMIT).
     /// A worker that polls has at most one token out, and one whose tasks are pushed has none.

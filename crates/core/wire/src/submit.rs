@@ -58,9 +58,9 @@ pub struct Submit {
     pub attempt: Attempt,
     /// The task's type.
     pub task_type: TaskType,
-    /// Its class, 0 first, if the switch has classes of tasks; otherwise only carried through.
+    /// The task's class, 0 first, if the switch has classes of tasks; otherwise only carried through.
     pub priority: u8,
-    /// The labels that it needs beside those of its type, one bit each, if the switch tells kinds of
+    /// The labels that the task needs beside those of its type, one bit each, if the switch tells kinds of
     /// workers apart; otherwise only carried through.
     pub constraints: u8,
     /// The time since the client first sent the task.
@@ -77,7 +77,7 @@ pub const JOB_TASKS_MAX: usize = 5;
 pub struct TaskJob {
     /// The first task; the others share its fields.
     first: Submit,
-    /// How many tasks are behind it.
+    /// How many tasks are behind the first.
     behind: u8,
     lengths: [u8; JOB_TASKS_MAX - 1],
     bytes: [[u8; INLINE_BYTES]; JOB_TASKS_MAX - 1],

@@ -13,9 +13,9 @@ use crate::{
 /// The sizes of a switch, and its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The epoch of its registers.
+    /// The epoch of the switch's registers.
     pub epoch: Epoch,
-    /// The controller that it obeys: the one with the highest term so far.
+    /// The controller that the switch obeys: the one with the highest term so far.
     pub term: Term,
     /// Worker indices are below this.
     pub workers: u16,
@@ -31,22 +31,23 @@ pub struct Shape {
     pub tasks_per_slice: u32,
     /// Tokens that one slice's ring can hold.
     pub tokens_per_slice: u32,
-    /// The largest quota of a worker that it accepts. Each worker counts with so many tokens in a ring.
+    /// The largest quota of a worker that the switch accepts. Each worker counts with so many tokens in a
+    /// ring.
     pub quota_max: u8,
     /// Replay cells per client: no client may have more tasks outstanding. A power of two.
     pub replay_cells: u32,
-    /// How its workers get their tasks.
+    /// How workers get their tasks from the switch.
     pub feed: Feed,
-    /// How many classes of tasks it tells apart, by their priority; each has a ring of `tasks_per_slice`. 1
-    /// if it tells none.
+    /// How many classes of tasks the switch tells apart, by their priority; each has a ring of
+    /// `tasks_per_slice`. 1 if it tells none.
     pub classes: u8,
-    /// How many kinds of workers it tells apart, by what they serve; 1 if any worker takes any task of its
-    /// slice. With several kinds, the class of a task goes by what it needs, not by its priority.
+    /// How many kinds of workers the switch tells apart, by what they serve; 1 if any worker takes any task
+    /// of its slice. With several kinds, the class of a task goes by what it needs, not by its priority.
     pub kinds: u8,
     /// The most tasks in one submission; 1 if each task comes alone.
     pub jobs: u8,
-    /// Whether it writes over unreliable queue pairs only, and without an iCRC, because it cannot sum a
-    /// packet's bytes.
+    /// Whether the switch writes over unreliable queue pairs only, and without an iCRC, because it cannot
+    /// sum a packet's bytes.
     pub plain_writes: bool,
 }
 
@@ -84,22 +85,22 @@ impl Default for Feed {
 /// A worker's row in the source table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRow {
-    /// Each of its packets shows this key.
+    /// Each of the worker's packets shows this key.
     pub key: Key,
-    /// The address that it sends from and is sent to.
+    /// The address that the worker sends from and is sent to.
     pub at: Endpoint,
-    /// The slice to which its tokens go.
+    /// The slice to which the worker's tokens go.
     pub slice: SliceId,
     /// The generation whose packets are admitted (`gen_in`).
     pub generation: Generation,
-    /// Whether its tokens are admitted, and its packets answered with counters; false while the generation
-    /// changes.
+    /// Whether the worker's tokens are admitted, and its packets answered with counters; false while the
+    /// generation changes.
     pub open: bool,
     /// The host's life, for a controller that reads the table back.
     pub life: u64,
-    /// Its kind in its slice, if the switch tells kinds apart.
+    /// The worker's kind in its slice, if the switch tells kinds apart.
     pub kind: u8,
-    /// If it is a leaf and the switch its spine: how many workers it stands for; else 0.
+    /// If the worker is a leaf and the switch its spine: how many workers it stands for; else 0.
     pub workers: u16,
 }
 
@@ -120,9 +121,9 @@ pub struct SpineRow {
 /// A client's row in the source table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientRow {
-    /// Each of its packets shows this key.
+    /// Each of the client's packets shows this key.
     pub key: Key,
-    /// The address that it sends from and is sent to.
+    /// The address that the client sends from and is sent to.
     pub at: Endpoint,
     /// The start of the client that holds the index.
     pub incarnation: Incarnation,
@@ -131,7 +132,7 @@ pub struct ClientRow {
 /// A slice's settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceRow {
-    /// Whether it takes tasks; closed while it has no workers.
+    /// Whether the slice takes tasks; closed while it has no workers.
     pub open: bool,
     /// How many tasks may wait (C), at most as many as the ring holds.
     pub limit: u32,
@@ -146,7 +147,7 @@ pub struct SliceRow {
 /// A server's row: the queue pair through which tasks are written into its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerRow {
-    /// The address of its end of the queue pair.
+    /// The address of the server's end of the queue pair.
     pub at: Endpoint,
     /// The queue pair's number at the server.
     pub qpn: Qpn,
@@ -172,16 +173,16 @@ pub struct RingRow {
 /// The state that the switch holds of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerState {
-    /// Its row, if it has one.
+    /// The server's row, if it has one.
     pub row: Option<ServerRow>,
-    /// The number of the next packet to it.
+    /// The number of the next packet to the server.
     pub next: Psn,
 }
 
 /// The state that the switch holds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerState {
-    /// Its row, if it has one.
+    /// The worker's row, if it has one.
     pub row: Option<WorkerRow>,
     /// The generation that popped tokens must have.
     pub generation_out: Generation,

@@ -27,8 +27,8 @@ impl Moment {
 /// Children of a node of the heap: with four its depth is half of a binary heap's.
 const ARITY: usize = 4;
 
-/// Events in the order in which they happen. The heap sorts where they lie: an event may be large, and is not
-/// moved until it happens.
+/// A queue of events in order of their moments. The heap sorts the events' places, because an event may be
+/// large: an event stays in its place until it happens.
 #[derive(Debug)]
 pub(crate) struct EventQueue<E> {
     heap: Vec<(Moment, u32)>,
@@ -86,7 +86,7 @@ impl<E> EventQueue<E> {
         self.places.len() as u32 - 1
     }
 
-    /// Puts an entry where it belongs below the first place, which is free.
+    /// Sinks an entry from the free root of the heap to its place.
     fn sink(&mut self, entry: (Moment, u32)) {
         let mut place = 0;
         loop {

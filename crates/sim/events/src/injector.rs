@@ -8,10 +8,10 @@ use crate::address::Address;
 #[derive(Clone, Copy, Debug)]
 pub struct Transit {
     pub from: Address,
-    /// The place that it goes to.
+    /// The place that the packet goes to.
     pub to: Address,
     pub leaves: Nanos,
-    /// When it arrives without a fault.
+    /// When the packet arrives without a fault.
     pub arrives: Nanos,
 }
 

@@ -11,9 +11,9 @@ use crate::engine::LaneId;
 pub struct OneWay {
     /// How long a packet is on its way.
     pub delay: Nanos,
-    /// The engine's lane for its packets.
+    /// The engine's lane for the link's packets.
     pub lane: LaneId,
-    /// The queue in front of it; without one, any number of packets leave at once.
+    /// The queue in front of the link; without one, any number of packets leave at once.
     pub queue: Option<LinkQueue>,
 }
 

@@ -42,7 +42,7 @@ pub enum FabricError {
     #[error("host {host} has {links} links to switches: give it one")]
     Attached {
         host: u32,
-        /// How many links it has.
+        /// How many links the host has.
         links: usize,
     },
     /// There are fewer than two hosts.

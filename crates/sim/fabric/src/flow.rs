@@ -14,7 +14,7 @@ pub struct FlowSpec {
     pub from: HostId,
     /// The receiving host, another than the sender.
     pub to: HostId,
-    /// Its size, in bytes.
+    /// The flow's size, in bytes.
     pub bytes: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFlow {
     pub flow: FlowSpec,
-    /// The time from its begin to the last ACK at its sender.
+    /// The time from the flow's begin to the last ACK at its sender.
     pub took: Nanos,
 }
 
@@ -46,14 +46,14 @@ pub(crate) struct FlowSender {
     pub(crate) next: u32,
     /// All frames before this one were received.
     pub(crate) acked: u32,
-    /// Whether it is in the queue of flows that take turns.
+    /// Whether the flow is in the queue of flows that take turns.
     pub(crate) is_queued: bool,
     pub(crate) rate: Rate,
     pub(crate) window: Option<CongestionWindow>,
     /// The earliest time at which the next frame may leave, in picoseconds.
     pub(crate) next_ps: u64,
     pub(crate) paced: PacedFlow,
-    /// When its last frame left.
+    /// When the flow's last frame left.
     pub(crate) left: Option<Nanos>,
     /// When a frame last left or an answer arrived.
     pub(crate) heard: Nanos,

@@ -80,9 +80,9 @@ impl FrameKind {
 pub struct Parcel {
     pub from: HostId,
     pub to: HostId,
-    /// Its size on a link, in bytes, with headers.
+    /// The parcel's size on a link, in bytes, with headers.
     pub bytes: u32,
-    /// Its sender's id of it.
+    /// The sender's id of the parcel.
     pub tag: u32,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct FabricFrame {
     pub(crate) flow: FlowKey,
     /// The number of a frame in its flow, or of the one that is expected; the tag of a parcel.
     pub(crate) sequence: u32,
-    /// Its size on a link, in bytes, with headers.
+    /// The frame's size on a link, in bytes, with headers.
     pub(crate) bytes: u32,
     pub(crate) from: HostId,
     pub(crate) to: HostId,
@@ -137,7 +137,7 @@ pub(crate) struct FabricFrame {
     pub(crate) came: u32,
     /// The levels that CONGA's switches tell each other.
     pub(crate) told: PathTold,
-    /// The port by which it came into the switch where it waits.
+    /// The port by which the frame came into the switch where it waits.
     pub(crate) ingress: PortId,
     /// The frame behind it in its queue.
     pub(crate) next: Option<FrameId>,

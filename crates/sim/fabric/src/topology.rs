@@ -39,9 +39,9 @@ pub enum FabricEnd {
 /// A link between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FabricLink {
-    /// Its ends, in any order.
+    /// The link's ends, in any order.
     pub ends: [FabricEnd; 2],
-    /// Its rate and delay.
+    /// The link's rate and delay.
     pub speed: LinkSpeed,
 }
 

@@ -13,9 +13,9 @@ pub(crate) const FABRIC: Address = Address::node(0);
 /// An event at a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arriving {
-    /// A frame arrives from the other end of its link.
+    /// A frame arrives from the other end of the port's link.
     Frame(FrameId),
-    /// The frame that it sent has left.
+    /// The frame that the port sent has left.
     Left,
 }
 
@@ -43,11 +43,11 @@ pub struct PortCounts {
     pub bytes_lost: u64,
     /// Frames that were lost for that reason.
     pub frames_lost: u64,
-    /// How often its other end was asked to pause.
+    /// How often the port's other end was asked to pause.
     pub pauses: u64,
-    /// How often it was paused itself.
+    /// How often the port was paused itself.
     pub paused: u64,
-    /// For how long it was paused.
+    /// For how long the port was paused.
     pub paused_for: Nanos,
 }
 

@@ -9,7 +9,7 @@ use crate::topology::{FabricEnd, LinkSpeed, Topology};
 /// One end of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortSpec {
-    /// The node that it belongs to.
+    /// The node that the port belongs to.
     pub(crate) owner: FabricEnd,
     /// The link's other end.
     pub(crate) peer: PortId,

@@ -23,7 +23,7 @@ pub(super) struct ClientProcess {
     starts: u16,
     pub(super) held: Option<(sluice_wire::ClientId, sluice_wire::Key)>,
     pub(super) session: ControllerSession,
-    /// The bytes of its outstanding tasks.
+    /// The bytes of the client's outstanding tasks.
     pub(super) tasks: Bytes,
     /// The pieces of the replies that are being fetched.
     pub(super) replies: Pieces,

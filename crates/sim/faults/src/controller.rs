@@ -45,7 +45,7 @@ pub(super) struct Await {
 /// A controller and its connection to the switch, without what all controllers of a run share.
 pub(super) struct Seat {
     pub(super) controller: Option<Controller>,
-    /// The number of its connection to the switch: answers to an older connection are lost.
+    /// The number of the controller's connection to the switch: answers to an older connection are lost.
     pub(super) life: u32,
     /// When the last operation under way reaches the switch, and when its answer arrives: both stay in
     /// order.
@@ -63,7 +63,7 @@ pub(super) struct Brain {
     /// The former controller, if a standby took over.
     pub(super) former: Option<Seat>,
     pub(super) stalled_until: Nanos,
-    /// Until this time it cannot reach the switch.
+    /// Until this time the controller cannot reach the switch.
     pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,

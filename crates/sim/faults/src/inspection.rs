@@ -24,8 +24,8 @@ impl Rack<'_> {
     /// Promise 3: checks what the switch holds, the tasks that the worker holds, and the told end of its
     /// running task.
     ///
-    /// Each is checked again only after something has come to the worker or the switch. Time alone breaks
-    /// none of them.
+    /// A worker is checked again only after something has reached the worker or the switch. Time alone cannot
+    /// break this promise.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
         let held = match self.workers[worker].held_when_seen {
             Some(_) if !self.switch.is_unseen => return Ok(()),
@@ -52,8 +52,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// What a worker's machine says itself, and the bytes that it keeps (promises 4 to 6): gives how many
-    /// tasks it holds, if it lives.
+    /// Checks a worker's own counts and the bytes that the worker keeps (promises 4 to 6). Returns how many
+    /// tasks the worker holds; `None` if its process is down.
     fn look_at_worker(&mut self, worker: usize) -> Result<Option<u32>, String> {
         let node = &self.workers[worker];
         let Some(stats) = node.machine().map(Worker::stats) else { return Ok(None) };

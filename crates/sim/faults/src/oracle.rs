@@ -23,7 +23,7 @@ use super::scenario::Scenario;
 /// One start of a worker process.
 pub(super) type Life = u64;
 
-/// A task's place in a book.
+/// The key of a task in the oracle's records.
 pub(super) type TaskKey = (Incarnation, u32);
 
 pub(super) const fn key(task: TaskId) -> TaskKey {
@@ -131,14 +131,14 @@ impl Tally {
 struct Fate {
     submitted: Nanos,
     attempts: u32,
-    /// Whether its client asked for one try only.
+    /// Whether the task's client asked for one try only.
     only_once: bool,
     runs: Vec<Life>,
     /// The runs that have ended, with their times.
     ended: Vec<(Life, Nanos)>,
     ending: Option<Ending>,
     abandoned: bool,
-    /// Whether a try of it found no room where a repeat of its client's tasks had taken some.
+    /// Whether a try of the task found no room where a repeat of its client's tasks had taken some.
     is_crowded_out: bool,
 }
 

@@ -31,7 +31,7 @@ const BEGINNING: Nanos = Nanos(1_000);
 /// The time between two checks of the promises that hold at every moment.
 const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
 
-/// How long three of four runs go on once everything rests: three leases, and six of the longest intervals
+/// How long three of four runs continue once the rack rests: three leases, and six of the longest intervals
 /// between probes.
 const CALM: Nanos = Nanos(3 * LEASE.0);
 
@@ -46,7 +46,7 @@ pub(super) struct Rack<'t> {
     pub(super) dice: Dice,
     /// The stream for the errors of told service times.
     pub(super) estimates: Dice,
-    /// The stream for how long before it reaches the queue a pass of the switch reads the clock.
+    /// The stream for the time between a pass's reading of the clock and its arrival at the queue.
     pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
@@ -64,9 +64,9 @@ pub(super) struct Rack<'t> {
     pub(super) oracle: Oracle,
     /// The names of tasks in the replay.
     pub(super) names: Names,
-    /// The clock that strikes when promises are to be checked.
+    /// The clock of the periodic checks of promises.
     inspections: ClockId,
-    /// Before this time the run cannot rest, as far as is known.
+    /// The earliest time at which the run may rest, by the last check of the rack.
     rests_from: Nanos,
     trace: Trace<'t>,
 }

@@ -69,13 +69,13 @@ pub(super) struct ServerNode {
     /// The life, 64 random bits; zero while it is down.
     pub(super) life: Life,
     pub(super) session: ControllerSession,
-    /// Its queue pair, and the first packet number that the pair expects.
+    /// The server's queue pair, and the first packet number that the pair expects.
     pub(super) qpn: Qpn,
     pub(super) first: Psn,
     pub(super) connected: Option<WriterEnd>,
-    /// Its row at the switch, as the controller last said.
+    /// The server's row at the switch, as the controller last said.
     pub(super) row: Option<ServerId>,
-    /// The rings that it has told the controller.
+    /// The rings that the server has told the controller.
     pub(super) offers: Vec<RingOffer>,
     rings: Vec<(RegionId, SliceId)>,
     memory: HashMap<(SliceId, usize), Vec<u8>>,

@@ -22,15 +22,15 @@ use super::servers::Servers;
 pub(super) struct SwitchNode {
     pub(super) program: Option<Box<dyn Program>>,
     pub(super) life: u32,
-    /// Until this time its thread stands still.
+    /// Until this time the switch's thread stands still.
     pub(super) stalled_until: Nanos,
     /// The most tasks that each slice's row has ever allowed to wait.
     pub(super) limits: [u32; SLICES],
     /// Which workers' tokens may be admitted.
     pub(super) gate: Gate,
-    /// The tasks and tokens in the queues after the last pass; none if the queues may have changed since.
+    /// The tasks and tokens in the queues after the last pass; `None` if the queues may have changed since.
     pub(super) queues: Option<Vec<Parked>>,
-    /// Something has come to the switch since its last check.
+    /// Whether something has reached the switch since its last check.
     pub(super) is_unseen: bool,
     /// The check of the order of tasks and tokens.
     pub(super) order: Precedence,
@@ -38,9 +38,9 @@ pub(super) struct SwitchNode {
     pub(super) fairness: Fairness,
     /// The counts of arrivals and of recirculating packets.
     pub(super) reckoning: SwitchLife,
-    /// Packets that arrived while it stood still, with their times.
+    /// Packets that arrived while the switch stood still, with their times.
     pub(super) unread: Vec<(Nanos, Event)>,
-    /// The large payloads in its slab.
+    /// The large payloads in the switch's slab.
     pub(super) slab: Bytes,
     choice: Choice,
     config: Config,

@@ -41,7 +41,7 @@ pub(super) struct WorkerProcess {
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) core: Core,
     pub(super) early: EarlyBook,
-    /// How many tasks it held when it was last looked at; none if something has come to it since.
+    /// How many tasks the worker held at its last check; `None` if something has reached it since.
     pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,

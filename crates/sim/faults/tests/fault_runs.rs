@@ -46,8 +46,8 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
     }
 }
 
-/// Their workers are lanes: several live and die together, answer for each other, and run all tasks that
-/// they hold at once.
+/// The workers of these racks are lanes: several live and die together, answer for each other, and run all
+/// tasks that they hold at once.
 #[test]
 fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
     for (policy, seeds) in [("rain:1", 1_000), ("rain:2,classes=4", 250), ("rain:2,labels", 250)] {

@@ -1,6 +1,6 @@
-//! Models that hold whole policies, beside the racks that run the real state machines: [`ideal`], references
-//! without a switch's limits; [`server`], one server whose requests are spread over its cores; [`sparrow`],
-//! schedulers in software that reserve places at workers.
+//! Models of whole policies, beside the racks that run the real state machines. [`ideal`] has references
+//! without a switch's limits; [`server`] has one server whose requests are spread over its cores;
+//! [`sparrow`] has software schedulers that reserve places at workers.
 //!
 //! Each takes a stream of requests and tells a recorder what became of them.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A warm reference allocates nothing, however many tasks it serves.
+//! A reference that is warm allocates nothing, however many tasks it serves.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,10 +1,10 @@
-//! What a request costs in the reference `central`, against a bare loop over the standard library's binary
-//! heap.
+//! Measures the cost of a request in the reference `central`, beside a bare loop over the standard
+//! library's binary heap.
 //!
-//! 64 workers, Exp(10 µs), load 0.8. The sides take turns in one run and are timed by what the processor
-//! spent on this thread. `central` records latency and two slowdowns by class, averages its gauges over time
-//! and keeps watch over the measured span; the loop fills one histogram. Prints one line of JSON, and fails
-//! if the sides disagree on the latencies or a warm rack allocates.
+//! 64 workers, Exp(10 µs), load 0.8. The two take turns in one run, and their time on the processor is
+//! measured. `central` records latency and two slowdowns by class, averages its gauges over time and tracks
+//! the measured span; the loop fills one histogram. Prints one line of JSON, and fails if the two disagree
+//! on the latencies or if a warm rack allocates.
 
 mod baseline;
 
@@ -39,7 +39,7 @@ fn main() {
     );
 }
 
-/// What each side takes for the same tasks, in nanoseconds.
+/// The times of both for the same tasks, in nanoseconds.
 struct Turn {
     bare: f64,
     lean: f64,
@@ -66,7 +66,7 @@ fn requests(replication: u32) -> Requests {
     Requests::new(&workload, LOAD * WORKERS as f64 * 1e9 / MEAN_NS, SEED, replication)
 }
 
-/// What both sides pay for the tasks alone.
+/// Draws the tasks alone, a cost that both have.
 fn draw(replication: u32) -> u64 {
     requests(replication).take(TASKS as usize).fold(0, |sum, request| sum ^ request.at.0 ^ request.service.0)
 }
@@ -86,14 +86,15 @@ fn central(replication: u32, tasks: u64) -> Distribution {
     measured.expect("nobody stopped it").classes.remove(0).latency
 }
 
-/// The loop stops after so many ends, `central` when so many arrivals have ended: the last few differ.
+/// Checks that both found the same latencies. The loop stops after so many ends, `central` when so many
+/// arrivals have ended, so the last few tasks differ.
 fn agree(bare: &Distribution, central: &Distribution) {
     assert_eq!(bare.count(), central.count());
     let apart = bare.mean() / central.mean() - 1.0;
     assert!(apart.abs() < 1e-4, "the sides disagree: {bare:?} and {central:?}");
 }
 
-/// What ten times the tasks allocate beyond what a run allocates at its start.
+/// How many allocations ten times the tasks cost beyond those at the start of a run.
 fn allocations_once_warm() -> u64 {
     let of = |tasks| allocation_counter::measure(|| drop(central(0, tasks))).count_total;
     let allocations = of(10 * TASKS) - of(TASKS);

@@ -1,9 +1,9 @@
-//! What a task costs in a simulated datacenter, against one in a simulated rack.
+//! Measures the cost of a task in a simulated datacenter, relative to a simulated rack.
 //!
-//! A datacenter is one pool of Horus' paper, under Horus: of the median size, 475 workers in racks of 24
-//! below one spine, and one of 4,080 below five. A rack has as many workers below one switch under
-//! RackSched, and 4,096 at most. All have Exp(100 µs) at load 0.8, in what their switches and workers take,
-//! and the two of a size take turns in one run. Prints one line of JSON.
+//! A datacenter is one pool of Horus' paper, under Horus: one of the median size, with 475 workers in racks
+//! of 24 below one spine, and one of 4,080 workers below five spines. The rack has as many workers below
+//! one switch under RackSched, at most 4,096. All run Exp(100 µs) at load 0.8 of their switches' and
+//! workers' capacity, and the two of a size take turns in one run. Prints one line of JSON.
 
 #[path = "baseline/median.rs"]
 mod median;
@@ -43,7 +43,7 @@ fn main() {
 }
 
 impl Pair {
-    /// Tasks a core-second in the datacenter, and over those in the rack.
+    /// Tasks per core-second in the datacenter, and that number divided by the rack's.
     fn costs(&self) -> (f64, f64) {
         let racks = RackLayout { spines: self.spines, each: 24, hop: Nanos(5_000), ..RackLayout::default() };
         let points = [self.point("dc-horus", racks), self.point("racksched:2", RackLayout::default())];
@@ -62,7 +62,7 @@ impl Pair {
     }
 }
 
-/// Nanoseconds for all tasks.
+/// Nanoseconds on the processor for all tasks.
 fn spent(point: &Point, replication: u32) -> f64 {
     let (spent, measured) = timed(|| point.replicate(replication, &AtomicBool::new(false)));
     assert_eq!(measured.expect("nobody stopped it").counts.replied, point.tasks);

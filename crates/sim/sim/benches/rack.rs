@@ -1,10 +1,10 @@
-//! What a task costs in a whole simulated rack, and on a simulated server of many cores, against a bare loop
-//! over the standard library's binary heap.
+//! Measures the cost of a task in a whole simulated rack, and on a simulated server of many cores, beside a
+//! bare loop over the standard library's binary heap.
 //!
-//! The rack is testbed "rain" with 32 workers under Rain: the switch's program, the clients' and workers'
-//! state machines, every packet of a task on every link. The server is RingLeader's with 64 cores and what
-//! they cost in testbed "ringleader": its NIC's logic, and cores that yield every 5 µs. The loop is the one
-//! that the reference `central` is weighed against: 64 workers, one queue, one histogram. All have Exp(10 µs)
+//! The rack is testbed "rain" with 32 workers under Rain: the switch's program, the state machines of
+//! clients and workers, every packet of a task on every link. The server is RingLeader's with 64 cores and
+//! the costs of testbed "ringleader": its NIC's logic, and cores that yield every 5 µs. The loop is the one
+//! that the reference `central` is compared with: 64 workers, one queue, one histogram. All run Exp(10 µs)
 //! at load 0.8 and take turns in one run. Prints one line of JSON.
 
 mod baseline;
@@ -43,7 +43,7 @@ fn main() {
     println!(r#"{{"bench":"rack",{of_rack},{of_server}}}"#);
 }
 
-/// Nanoseconds for as many tasks.
+/// The times of all three for the same number of tasks, in nanoseconds.
 struct Turn {
     bare: f64,
     lean: f64,

@@ -1,5 +1,5 @@
-//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`. Prints
-//! how many it took.
+//! Runs seeds of a datacenter until one breaks a promise: `datacenter_fault_runs FIRST COUNT SYSTEM`.
+//! Prints how many runs it took.
 
 use std::env;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let many = run_many_faults(system, first..first.saturating_add(count), threads);
-    // Nobody has to read it: the exit code says the same.
+    // A failed write is ignored: the exit code says the same.
     if let Some(broken) = many.broken {
         writeln!(io::stdout(), "found after {} runs: {broken}", many.runs).ok();
         ExitCode::FAILURE

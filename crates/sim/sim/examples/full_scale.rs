@@ -1,9 +1,9 @@
 //! The whole datacenter of Horus' paper, pool after pool: `full_scale [THREADS [SHARE [WORKLOAD [LOSS]]]]`.
 //!
-//! 1,000 pools with some 685,000 workers (`tests/points/pools.rs`) have a workload at 80 % load under Horus
-//! (`tests/points/whole.rs`): Exp(100 µs) and no losses if nothing else is said, 55 million tasks. Prints
-//! what it took, in all and by the size of pools. With a share of 0.05 it runs each twentieth pool, in the
-//! order of their sizes.
+//! 1,000 pools with about 685,000 workers (`tests/points/pools.rs`) run a workload at 80 % load under Horus
+//! (`tests/points/whole.rs`). The defaults are Exp(100 µs) and no losses: 55 million tasks. Prints the time
+//! that it took, in total and by the size of pools. With a share of 0.05 it runs every twentieth pool, in
+//! the order of their sizes.
 
 #[path = "../tests/points/pools.rs"]
 mod pools;
@@ -24,7 +24,7 @@ use sluice_workload::Workload;
 use pools::{Pool, full_scale};
 use whole::{Took, Whole};
 
-/// Below so many workers a pool is of this group.
+/// A pool with fewer workers than this belongs to this group.
 const GROUPS: [(u32, &str); 4] =
     [(100, "below 100"), (1_000, "below 1,000"), (10_000, "below 10,000"), (u32::MAX, "all others")];
 
@@ -37,7 +37,7 @@ struct Ask {
 fn main() -> ExitCode {
     match asked() {
         Ok(ask) => {
-            // Nobody has to read it.
+            // A failed write is ignored.
             writeln!(io::stdout(), "{}", run(&ask)).ok();
             ExitCode::SUCCESS
         }
@@ -65,7 +65,7 @@ fn asked() -> Result<Ask, String> {
 fn run(ask: &Ask) -> String {
     let Ask { threads, share, whole } = ask;
     let mut pools: Vec<(u32, Pool)> = (0..).zip(full_scale()).collect();
-    // The largest first, so that threads end together.
+    // The largest pools come first, so that threads end at about the same time.
     pools.sort_by_key(|(_, pool)| u32::MAX - pool.workers());
     let every = (1.0 / share).round() as usize;
     let pools: Vec<(u32, Pool)> = pools.into_iter().skip(every / 2).step_by(every).collect();
@@ -97,7 +97,7 @@ fn run(ask: &Ask) -> String {
     )
 }
 
-/// The most that this process ever had in memory, as the kernel tells.
+/// The most memory that this process ever had, as the kernel tells it.
 fn memory_max() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,6 +1,6 @@
-//! One line for each of many short runs, with a hash of all that it gave: the numbers of a point, byte
-//! for byte, and every line of a fault run's story. `goldens [SEEDS [POLICIES]]` (those that have this in
-//! their name), before and after a change that is to change nothing.
+//! Prints one line for each of many short runs, with a hash of its results: the numbers of a point, byte
+//! for byte, and every line of a fault run's replay. Run `goldens [SEEDS [POLICIES]]` before and after a
+//! change that must change nothing; POLICIES selects policies whose names contain it.
 
 use std::env;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ const POLICIES: [&str; 28] = [
 
 const MIX: &str = "get=0.8@exp:10us+scan=0.2@exp:30us";
 const LARGE: &str = "get=0.7@exp:10us+scan=0.3@exp:30us,large=0.5";
-/// So slow that agents' intervals end within the run.
+/// So slow that an interval of the agents ends within the run.
 const SLOW: &str = "get=0.5@exp:2ms+scan=0.5@exp:2ms,large=0.5";
 const LOSSES: &str = "[faults.submit]\nloss = 0.01\nduplicate = 0.01\n[faults.dispatch]\nloss = 0.01\n\
     [faults.token]\nloss = 0.01\nreorder = 0.05\n[faults.reply]\nloss = 0.01\nduplicate = 0.02\n";

@@ -1,4 +1,4 @@
-//! What can be wrong with a simulation, each with what helps.
+//! The errors of simulations, each with what helps.
 
 use sluice_testbed::TestbedError;
 use sluice_units::shown;
@@ -8,23 +8,23 @@ use thiserror::Error;
 /// Why a point cannot be simulated.
 #[derive(Debug, Error)]
 pub enum SimError {
-    /// A testbed that does not parse or cannot be: correct what is named.
+    /// The testbed cannot be read or simulated: correct what the error names.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
-    /// No policy is called so, or its settings are wrong: take one of those that are named.
+    /// No policy has this name, or its settings are wrong: use one that the error names.
     #[error("policy `{}`: {}", shown(.text), shown(.why))]
     Policy {
         text: String,
         /// What is wrong, and what to write.
         why: String,
     },
-    /// Settings that make no sense together: change what is named.
+    /// The settings do not fit together: change what the error names.
     #[error("{}", shown(.0))]
     Point(String),
     /// The workload is wrong: correct it.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// It was asked to stop.
+    /// The run was told to stop.
     #[error("stopped before the end")]
     Stopped,
 }

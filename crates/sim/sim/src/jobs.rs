@@ -1,15 +1,15 @@
-//! Many runs over a few threads: results come in the order of the jobs, whatever thread was first.
+//! Runs many jobs on a few threads; results come in the order of the jobs, whichever thread ends first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Runs `run` on each of `jobs`, on so many threads (one at least), and hands each result to `done`, in the
-/// order of the jobs. Once `stop` is set no further job begins; results of those before the first that did
-/// not run still come.
+/// Runs `run` on each of `jobs`, on so many threads (at least one), and passes each result to `done`, in
+/// the order of the jobs. After `stop` is set no further job begins; results before the first job that did
+/// not run are still passed on.
 ///
-/// Returns how many results were handed over.
+/// Returns how many results were passed on.
 pub fn run_jobs<J, R>(
     jobs: &[J],
     threads: usize,
@@ -42,7 +42,7 @@ where
     })
 }
 
-/// Hands results on in order; one that comes early waits for those before it.
+/// Passes results on in order; a result that comes early waits for those before it.
 fn in_order<R>(results: &mpsc::Receiver<(usize, R)>, done: &mut impl FnMut(usize, R)) -> usize {
     let mut early = BTreeMap::new();
     let mut handed = 0;

@@ -1,8 +1,8 @@
-//! Points in virtual time: all real state machines together, in one thread, replayed from one seed.
+//! Points in virtual time: all real state machines together, in one thread, determined by one seed.
 //!
 //! A [`point`](point::Point) is one [`policy`] on a [testbed](sluice_testbed::Testbed) under a
-//! [workload](sluice_workload::Workload); what its runs measure is `sluice_stats`'. `racks` is one rack
-//! packet by packet, or several below spines; it drives the nodes that fault runs drive.
+//! [workload](sluice_workload::Workload); `sluice_stats` holds the measurements of its runs. `racks` is one
+//! rack packet by packet, or several below spines; it drives the same nodes as fault runs.
 #![forbid(unsafe_code)]
 
 mod error;

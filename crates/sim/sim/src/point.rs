@@ -1,4 +1,4 @@
-//! One policy on one rack under one load: what a curve consists of.
+//! A point of a curve: one policy on one rack under one load.
 
 use sluice_control::check_told_apart;
 use sluice_models::server::OrchestratedServer;
@@ -15,7 +15,8 @@ use crate::error::SimError;
 use crate::fabric::{FlowRun, JoinedFabric, Scheme};
 use crate::policy::Policy;
 
-/// A rate within this share of a trace's own is the trace's own: nobody types all of its digits.
+/// A rate within this share of a trace's own rate counts as that rate, so that nobody has to type all its
+/// digits.
 const TRACE_RATE_OFF_MAX: f64 = 0.005;
 
 /// A point of a load-latency curve.
@@ -23,27 +24,28 @@ const TRACE_RATE_OFF_MAX: f64 = 0.005;
 pub struct Point {
     pub policy: Policy,
     pub testbed: Testbed,
-    /// What is to be done.
+    /// The workload.
     pub workload: Workload,
     /// Tasks per second.
     pub rate_per_s: f64,
-    /// Measured tasks, each replication.
+    /// Measured tasks per replication.
     pub tasks: u64,
-    /// What is left out before them.
+    /// The warm-up before them.
     pub warmup: Warmup,
-    /// One seed gives one result.
+    /// The seed; one seed gives one result.
     pub seed: u64,
-    /// Whether a load that cannot be kept up is meant.
+    /// Whether a load that cannot be kept up is intended.
     pub transient: bool,
-    /// Whether all replications have the same tasks, those of one trace, so that they tell nothing of chance.
+    /// Whether all replications have the same tasks, those of one trace, so that they say nothing about
+    /// chance.
     pub repeats: bool,
-    /// Which classes have workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice);
-    /// without, all workers serve all classes.
+    /// The classes with workers of their own, and how many (`get` 14, `scan` 18; `get+put` share a slice).
+    /// `None`: all workers serve all classes.
     pub slices: Option<Vec<(String, u32)>>,
 }
 
 impl Point {
-    /// A point without a warm-up, of one task, and of seed 1.
+    /// A point without a warm-up, with one task and seed 1.
     pub const fn new(policy: Policy, testbed: Testbed, workload: Workload, rate_per_s: f64) -> Self {
         Self {
             policy,
@@ -59,7 +61,7 @@ impl Point {
         }
     }
 
-    /// Whether this can be simulated; an error is one line that says what to change.
+    /// Checks that the point can be simulated; an error is one line that says what to change.
     pub fn check(&self) -> Result<(), SimError> {
         self.testbed.check()?;
         match self.complaint() {
@@ -68,28 +70,29 @@ impl Point {
         }
     }
 
-    /// The rate at which every worker would serve all the time, were tasks at hand at once: workers over the
-    /// mean service. Loads are shares of it. With slices it is the rate that fills the first of them, with
-    /// labels the first that fills those who serve some classes.
+    /// The rate, per second, at which every worker would serve all the time if tasks arrived without delay:
+    /// workers over the mean service. Loads are shares of this rate. With slices it is the rate that fills
+    /// the first slice. With labels it is the rate that first fills the workers that serve some set of
+    /// classes.
     pub fn capacity_per_s(&self) -> f64 {
         self.rate_where_a_slice_fills(|class| class.service.mean_ns())
     }
 
-    /// The rate that this policy cannot exceed on this testbed, from the mean time that a worker spends on a
-    /// task:
+    /// The rate, per second, that this policy cannot exceed on this testbed. It follows from the mean time
+    /// of a worker per task:
     ///
-    /// - pushed tasks: receive + service + reply;
-    /// - with n tokens: the same and the token; and n tasks at most in service + the way from a task's end to
-    ///   the next
-    ///   one's start (3.7 µs on "rain"), which with n = 1 is what decides;
-    /// - references have no limits beside the service;
-    /// - a scheduler in a server makes one decision at a time;
-    /// - one server's dispatcher or allocator does one request at a time.
+    /// - Pushed tasks: receive + service + reply.
+    /// - With n tokens: the same plus the token; and at most n tasks in service + the time from a task's
+    ///   end to the next one's start (3.7 µs on "rain"), which is the limit for n = 1.
+    /// - References: only the service.
+    /// - A scheduler in a server: one decision at a time.
+    /// - One server's dispatcher or allocator: one request at a time.
     ///
-    /// A task whose bytes are fetched takes that longer. Variation makes a policy give out earlier than that.
+    /// Fetching a task's bytes adds to these times. Because of variation a policy saturates below this
+    /// rate.
     pub fn limit_per_s(&self) -> f64 {
         let (mut cpu, mut refill) = self.policy.worker_times(&self.testbed);
-        // A server's NIC deals with tokens, and has the next task there when a core is done with one.
+        // A server's NIC handles tokens, and has the next task ready when a core has finished one.
         if self.testbed.servers.depth.is_some() && matches!(self.policy, Policy::Program(_)) {
             let Testbed { worker, cores, .. } = &self.testbed;
             (cpu, refill) = ((worker.receive + worker.send + cores.descriptor).0 as f64, 0.0);
@@ -138,7 +141,7 @@ impl Point {
         Ok(FlowRun { scheme, fabric, flows, rate_per_s: self.rate_per_s })
     }
 
-    /// What is to be recorded.
+    /// The settings of the recorder.
     pub(crate) fn recording(&self) -> Recording {
         let mean_services_ns = self.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
         Recording {
@@ -151,13 +154,14 @@ impl Point {
         }
     }
 
-    /// Of workers that each serve a stream of their own (M/G/1) at a load of ρ, the share 1 − ρ is idle, and
-    /// ρ²(1 + c²)/2(1 − ρ) tasks wait at each: the product is at most (1 + c²)/2 a worker, whatever the load.
+    /// A worker that serves a stream of its own (M/G/1) at a load of ρ is idle for the share 1 − ρ, and
+    /// ρ²(1 + c²)/2(1 − ρ) tasks wait for it. So the product is at most (1 + c²)/2 per worker, whatever the
+    /// load.
     fn passed_over_at_random(&self) -> f64 {
         f64::from(self.testbed.workers) * (1.0 + self.workload.squared_variation()) / 2.0
     }
 
-    /// What follows a plan has parts that differ for other reasons than chance.
+    /// The parts of a run that follows a plan differ for other reasons than chance.
     fn parts(&self) -> u32 {
         match &self.workload.arrivals {
             _ if self.repeats => 0,
@@ -166,7 +170,7 @@ impl Point {
         }
     }
 
-    /// Which slice a class goes to.
+    /// The index of a class's slice.
     pub(crate) fn slice_of(&self, class: &Class) -> usize {
         let slices = self.slices.iter().flatten();
         let mut names = slices.map(|(names, _)| names.split('+').any(|name| name == class.name));
@@ -181,7 +185,7 @@ impl Point {
         }
     }
 
-    /// Who serves whom, where something is said of labels; an error is one line that says what to change.
+    /// The labels of workers and tasks, if there are any; an error is one line that says what to change.
     pub fn suits(&self) -> Result<Option<Suits>, String> {
         let all: [Sliced<'_>; 1] = [(None, self.testbed.workers)];
         let slices = self.slices.as_ref().map(|slices| {
@@ -219,7 +223,7 @@ impl Point {
             .or_else(|| self.not_the_traces_rate())
     }
 
-    /// One trace has one rate, unless its times are to be stretched.
+    /// Why a trace has another rate than this point; a trace has one rate, unless its times are scaled.
     fn not_the_traces_rate(&self) -> Option<String> {
         let trace = self.workload.trace().filter(|trace| self.repeats && !trace.is_scaled())?;
         let own_per_s = trace.rate_per_s();
@@ -256,7 +260,7 @@ impl Point {
         })
     }
 
-    /// Each slice has a ring for each class, and all of them one chip.
+    /// Why the rings do not fit: each slice has a ring for each class, and all rings share one chip.
     fn bad_rings(&self) -> Option<String> {
         let Policy::Program(choice) = &self.policy else { return None };
         let (slices, testbed) = (self.workers_by_slice(), &self.testbed);
@@ -282,7 +286,8 @@ impl Point {
         OrchestratedServer { orchestration, testbed, classes }.complaint()
     }
 
-    /// Servers of many cores take tasks for tokens, as many as their cores have room for.
+    /// Why this policy does not fit servers of many cores: they take tasks for tokens, as many as their
+    /// cores have room for.
     fn bad_cores(&self) -> Option<String> {
         self.testbed.servers.depth?;
         let policy = &self.policy;
@@ -313,7 +318,7 @@ impl Point {
         }
     }
 
-    /// Flows cross fabrics, and nothing else does.
+    /// Why a policy for flows and the rest of the point do not fit: fabrics carry flows, and nothing else.
     fn bad_flows(&self) -> Option<String> {
         match self.policy {
             Policy::Fabric(scheme) => match self.flow_run(scheme) {
@@ -330,7 +335,7 @@ impl Point {
         }
     }
 
-    /// A rack on a fabric has a program in its switch, and packets that fit frames.
+    /// Why the rack cannot be on a fabric: it needs a program in its switch, and packets that fit frames.
     fn bad_fabric(&self) -> Option<String> {
         self.testbed.background()?;
         match &self.policy {
@@ -346,7 +351,8 @@ impl Point {
         }
     }
 
-    /// A datacenter's policies need racks, and a rack's need one switch.
+    /// Why the policy does not fit the racks: a datacenter's policies need racks, and a rack's need one
+    /// switch.
     fn bad_racks(&self) -> Option<String> {
         let (policy, testbed) = (&self.policy, &self.testbed);
         match policy {
@@ -375,7 +381,7 @@ impl Point {
         }
     }
 
-    /// Not every policy looks at labels.
+    /// Why the policy does not fit the labels: not every policy uses labels.
     fn bad_labels(&self) -> Option<String> {
         let suits = match self.suits() {
             Ok(suits) => suits?,

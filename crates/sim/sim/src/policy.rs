@@ -1,5 +1,5 @@
-//! The policies by their names: the switch programs, the references without a network's limits, and what
-//! spreads one server's requests over its cores, and what a datacenter's spines and leaves run.
+//! The policies with their names: switch programs, references without a network's limits, orchestrations of
+//! one server's cores, and the systems of a datacenter's spines and leaves.
 
 use core::fmt;
 use std::str::FromStr;
@@ -18,26 +18,26 @@ use crate::fabric::Scheme;
 use crate::software::detour;
 use crate::system::System;
 
-/// Who decides which worker gets a task.
+/// Decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Policy {
-    /// A program of the switch, with the hosts that go with it.
+    /// A program of the switch, with its hosts.
     Program(Choice),
     /// A policy without a network's limits.
     Reference(Reference),
-    /// What spreads one server's requests over its cores.
+    /// Spreads one server's requests over its cores.
     Server(Orchestration),
-    /// What spreads flows over a fabric's paths.
+    /// Spreads flows over a fabric's paths.
     Fabric(Scheme),
-    /// Schedulers in software that reserve places at workers.
+    /// Software schedulers that reserve places at workers.
     Sparrow(Sparrow),
-    /// What the spines and leaves of a datacenter run.
+    /// The system of a datacenter's spines and leaves.
     Datacenter(System),
 }
 
 impl Policy {
-    /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and the like; an unknown name's error says which is
-    /// nearest.
+    /// Reads `rain:2`, `racksched:2,tracked`, `jbsq:3` and so on; the error for an unknown name names the
+    /// nearest one.
     pub fn parse(text: &str) -> Result<Self, SimError> {
         let wrong = |why| SimError::Policy { text: text.to_owned(), why };
         let name = text.split(':').next().unwrap_or(text);
@@ -82,12 +82,12 @@ impl Policy {
         Choice::all().chain(alone).chain(systems).chain(Scheme::all())
     }
 
-    /// Whether it spreads flows over a fabric, and no tasks over workers.
+    /// Whether it spreads flows over a fabric, rather than tasks over workers.
     pub const fn is_for_flows(&self) -> bool {
         matches!(self, Self::Fabric(_))
     }
 
-    /// Tokens that each worker may have out, or come to have; 0 where it has none.
+    /// How many tokens each worker may have out, now or later; 0 if it has none.
     pub fn quota(&self) -> u8 {
         match self {
             Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.traits().quota),
@@ -97,8 +97,8 @@ impl Policy {
         }
     }
 
-    /// Whether an agent looks on: then what is measured begins when it has settled, also if it only advises,
-    /// so that fixed depths can be measured on the same tasks.
+    /// Whether there are agents. Then the measured span begins when their depths have settled, even if they
+    /// only advise, so that fixed depths can be measured on the same tasks.
     pub fn has_agent(&self) -> bool {
         matches!(self, Self::Program(choice) if choice.traits().adaptive.is_some())
     }
@@ -113,8 +113,8 @@ impl Policy {
         matches!(self, Self::Program(choice) if choice.traits().fetches)
     }
 
-    /// What a worker's core spends on a task beside the service, and what lies between two services when the
-    /// worker has one token only (no more than the first, where there are none); in nanoseconds.
+    /// The time of a worker's core per task beside the service, and the time between two services of a
+    /// worker with one token (at most the former, if there are no tokens); in nanoseconds.
     pub(crate) fn worker_times(&self, testbed: &Testbed) -> (f64, f64) {
         let reply_only = testbed.worker.receive + testbed.worker.send;
         match self {
@@ -144,7 +144,7 @@ impl Policy {
     }
 }
 
-/// Sparrow with what stands behind its name.
+/// Reads Sparrow with the settings behind its name.
 fn sparrow(text: &str) -> Result<Sparrow, String> {
     let arguments = text.split_once(':').map(|(_, arguments)| arguments);
     let wrong = || format!("its arguments: {}", Sparrow::ABOUT.arguments);

@@ -1,4 +1,4 @@
-//! One replication of a point: the rack that its program runs in, or the reference.
+//! Runs one replication of a point: in a rack with the policy's program, or in a model.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,8 @@ use crate::policy::Policy;
 use crate::racks::{self, Plain};
 
 impl Point {
-    /// One replication: the same number gives the same bytes. Setting `stop` ends it early, without a result.
+    /// Runs one replication; the same number gives the same bytes. Setting `stop` ends it early, without a
+    /// result.
     pub fn replicate(&self, replication: u32, stop: &AtomicBool) -> Result<Measured, SimError> {
         self.check()?;
         let recorder = Recorder::new(self.recording());
@@ -52,8 +53,8 @@ impl Point {
         }
     }
 
-    /// One replication of a switch's program that is watched task by task, until the observer has seen enough
-    /// or no request is left.
+    /// Runs one replication of a switch's program with an observer, until the observer is complete or no
+    /// request is left.
     pub fn observe<O: Observer>(
         &self,
         replication: u32,

@@ -1,7 +1,7 @@
-//! A scheduler that is a program of a server: what it costs to stand behind the switch, and to have one core.
+//! A scheduler in a server: the cost of standing behind the switch with one core.
 //!
-//! Packets pass the switch, go to the server, wait there for its core, and go back through the switch. Each
-//! that comes takes half of a decision, since a task and a token make one; what a decision sends is in it.
+//! Packets pass the switch, go to the server, wait there for its core, and return through the switch. Each
+//! packet that arrives takes half of a decision, since a task and a token make one; sending is included.
 
 use sluice_events::LaneId;
 use sluice_switch::registry::Software;
@@ -11,35 +11,35 @@ use sluice_wire::Nanos;
 /// The server's one core.
 #[derive(Debug)]
 pub(crate) struct ServerCore {
-    /// From the switch's port to the server, and back.
+    /// The delay from the switch's port to the server, which is also that of the way back.
     way: Nanos,
-    /// What a packet takes.
+    /// The time of the core per packet.
     each: Nanos,
     free_at: Nanos,
-    /// What waits for the core.
+    /// The lane of packets that wait for the core.
     pub(crate) lane: LaneId,
 }
 
 impl ServerCore {
-    /// A server as far from the switch as workers are.
+    /// A server that is as far from the switch as workers are.
     pub(crate) fn new(software: Software, testbed: &Testbed, lane: LaneId) -> Self {
         let each = Nanos(software.decision.0.div_ceil(2));
         Self { way: way(testbed), each, free_at: Nanos(0), lane }
     }
 
-    /// A packet comes to the switch: when the core has seen to it.
+    /// A packet arrives at the switch: returns when the core has handled it.
     pub(crate) fn takes(&mut self, now: Nanos) -> Nanos {
         self.free_at = self.free_at.max(now + self.way) + self.each;
         self.free_at
     }
 
-    /// What a packet that the core sends takes to the switch.
+    /// The delay of a packet from the core to the switch.
     pub(crate) const fn way_back(&self) -> Nanos {
         self.way
     }
 }
 
-/// How much longer a decision takes than the switch's own, when nothing waits for the core.
+/// How much longer a decision takes than the switch's own, if no packet waits for the core.
 pub(crate) fn detour(software: Software, testbed: &Testbed) -> Nanos {
     way(testbed).times(2) + Nanos(software.decision.0.div_ceil(2))
 }

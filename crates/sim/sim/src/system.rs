@@ -1,4 +1,4 @@
-//! Who schedules in a datacenter of racks, and how one asks for it.
+//! The schedulers of a datacenter's racks, with their names.
 
 use std::fmt;
 
@@ -8,35 +8,38 @@ use sluice_units::WholeSpan;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::Feed;
 
-/// What spines and leaves run.
+/// The programs of spines and leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// Horus at both.
     Horus(FabricReading),
-    /// RackSched at both (RS-H, Horus §4.1): the better of two racks by the means that they told, and each
-    /// leaf tells its mean with every reply.
+    /// RackSched at both (RS-H, Horus §4.1): a task goes to the better of two racks by the means that they
+    /// told, and each leaf tells its mean with every reply.
     Hierarchy {
-        /// Clients draw spines evenly, whatever is below them; else by their workers, as Horus' do.
+        /// Whether clients draw spines evenly, whatever is below them; otherwise by the workers below, as
+        /// Horus' clients do.
         even_spines: bool,
-        /// Spines draw racks by how many workers these have; else evenly, as RackSched does workers.
+        /// Whether spines draw racks by the number of their workers; otherwise evenly, as RackSched draws
+        /// workers.
         by_size: bool,
     },
     /// Racks drawn evenly, however large they are, and RackSched in each (RS-LB, which Horus' Figure 19 and
     /// its authors' code call RS-R).
     Balanced {
-        /// Each client has so many connections, and each of these goes to one rack; zero: each task to any.
+        /// How many connections each client has, each of which goes to one rack; zero: each task goes to
+        /// any rack.
         flows: u16,
     },
     /// Horus' spines above racks of Rain, whose workers have so many tokens each.
     Rain {
         /// Tokens of each worker.
         tokens: u8,
-        /// How Horus is read.
+        /// The reading of Horus.
         reading: FabricReading,
     },
 }
 
-/// A system for people.
+/// The description of a system for people.
 pub(crate) struct SystemAbout {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -44,21 +47,21 @@ pub(crate) struct SystemAbout {
     pub(crate) example: &'static str,
 }
 
-/// Tokens of each worker, unless something else is asked for.
+/// The default number of tokens of each worker.
 const TOKENS: u8 = 1;
-/// What Rain's are called before those of Horus.
+/// The arguments of Rain, before those of Horus.
 const RAIN_ARGUMENTS: &str =
     "N, how many tokens each worker has: 1 to 8, else 1; and the settings of dc-horus but affinity";
 
-/// What RackSched's at both are called.
+/// The arguments of RackSched at both.
 const HIERARCHY_ARGUMENTS: &str = "spines=even, clients draw spines evenly: else by the workers below \
     them, as Horus' clients do; racks=by-size, spines draw racks by how many workers these have: else evenly";
 
-/// What the balancer's are called.
+/// The arguments of the load balancer.
 const BALANCED_ARGUMENTS: &str =
     "flows=N, each client has N connections, each of which goes to one rack: else each task goes to any";
 
-/// What Horus' settings are called.
+/// The arguments of Horus.
 const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers on: else 1; \
     idle-rack=random, a spine takes any idle rack: else the newest; \
     told=replies, a leaf tells its mean after as many replies as workers: else when it moved by one from \
@@ -72,7 +75,7 @@ const HORUS_ARGUMENTS: &str = "idle-from=K, a rack is idle from K idle workers o
     66us to 500s: else anywhere; racks of Rain have none";
 
 impl System {
-    /// All of them, each as it is without settings.
+    /// All systems, each with its default settings.
     pub(crate) const ALL: [SystemAbout; 4] = [
         SystemAbout {
             name: "dc-horus",
@@ -108,7 +111,7 @@ impl System {
         }
     }
 
-    /// Tokens of each worker; where tasks are pushed there are none.
+    /// Tokens of each worker; 0 if tasks are pushed.
     pub(crate) const fn tokens(self) -> u8 {
         match self {
             Self::Rain { tokens, .. } => tokens,
@@ -116,8 +119,8 @@ impl System {
         }
     }
 
-    /// How Horus is read at live spines, and the program of the switches below them; `None` for what runs in
-    /// simulations only.
+    /// The reading of Horus at live spines, and the program of the switches below them; `None` for systems
+    /// that are only simulated.
     pub fn live(self) -> Option<(FabricReading, Choice)> {
         let (reading, leaf) = match self {
             Self::Horus(reading) => (reading, "horus".to_owned()),
@@ -128,7 +131,7 @@ impl System {
         Some((reading, Choice::parse(&leaf).expect("a program with as many tokens")))
     }
 
-    /// Reads `dc-horus:told=replies` and the like. `None` if no system is called so.
+    /// Reads `dc-horus:told=replies` and so on. `None` if no system has this name.
     ///
     /// # Errors
     /// A line that says which setting is wrong.
@@ -251,7 +254,7 @@ fn write_name(f: &mut fmt::Formatter<'_>, name: &str, settings: &[String]) -> fm
     Ok(())
 }
 
-/// What differs from the text's reading.
+/// The settings that differ from the text's reading.
 fn settings(reading: FabricReading) -> Vec<String> {
     let FabricReading { as_published, resubmit_writes, idle_uncounted, .. } = reading;
     let FabricReading { idle_from, idle_rack, told, parts, affinity, .. } = reading;

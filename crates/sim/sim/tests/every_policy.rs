@@ -1,4 +1,4 @@
-//! What holds for every policy there is, also for one that was added a minute ago.
+//! Tests for every policy, including one that was just added.
 
 use std::sync::atomic::AtomicBool;
 
@@ -37,8 +37,8 @@ fn every_policy_serves_half_of_what_its_rack_can() {
     }
 }
 
-/// Two tasks come where ten are asked for: with polls, probes, agents and looks at queues something always
-/// goes on.
+/// Ten tasks are asked for and only two come. Polls, probes, agents and looks at queues would go on for
+/// ever.
 #[test]
 fn a_run_ends_when_all_its_tasks_have_ended_though_more_were_asked_for() {
     let all = Policy::all().map(|about| about.name.replace(":N", ":3"));
@@ -69,7 +69,7 @@ fn a_run_ends_when_all_its_tasks_have_ended_though_more_were_asked_for() {
     }
 }
 
-/// What a datacenter's policies are for has racks.
+/// A testbed for the policy; a datacenter's policies get racks.
 fn testbed_for(policy: &Policy) -> Testbed {
     let rain = Testbed::rain();
     let Policy::Datacenter(_) = policy else { return rain };

@@ -1,4 +1,4 @@
-//! Once warm, a simulated rack allocates nothing, however many tasks it runs.
+//! A simulated rack that is warm allocates nothing, however many tasks it runs.
 
 use std::sync::atomic::AtomicBool;
 
@@ -38,7 +38,7 @@ fn a_hundred_thousand_tasks_more_cost_no_allocation() {
         "pallas",
         "horus",
     ] {
-        // Queues grow when more wait than ever before: that may happen late, but rarely.
+        // A queue grows when more tasks wait than ever before: that may happen late, but rarely.
         let (few, many) = (allocations(policy, 20_000), allocations(policy, 120_000));
         assert!(many <= few + 40, "{policy}: {few} and {many}");
     }

@@ -1,6 +1,6 @@
-//! Reliable pairs under losses: Rain's engine on one end, the endpoint on the other, and between them a link
-//! that loses WRITEs and NAKs alike. What is lost is not sent again; what must not happen is that a pair
-//! waits for ever.
+//! Reliable pairs under losses: Rain's engine on one end, the endpoint on the other, and between them a
+//! link that loses WRITEs and NAKs alike. Lost WRITEs are not sent again, but a pair must never stop for
+//! ever.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ struct Pair {
     path: Path,
     reliable: bool,
     sequence: u32,
-    /// WRITEs and NAKs on their way: each takes effect once so many WRITEs left after it.
+    /// The number of later WRITEs after which a WRITE or NAK takes effect.
     delay: usize,
     writes: VecDeque<Vec<u8>>,
     naks: VecDeque<Option<Psn>>,
@@ -76,8 +76,8 @@ impl Pair {
         Self { rain, endpoint, path, reliable, sequence: 0, delay, writes, naks, lost: 0, placed: 0 }
     }
 
-    /// One more task that waits; its WRITE, and the NAK that comes now, may be lost. Says whether a WRITE
-    /// came to its place.
+    /// One more waiting task. Its WRITE, and the NAK that arrives now, may be lost. Returns whether a WRITE
+    /// was placed.
     fn task(&mut self, loses_write: bool, loses_nak: bool) -> bool {
         let write = self.write();
         self.lost += u32::from(loses_write);
@@ -94,7 +94,7 @@ impl Pair {
         placed
     }
 
-    /// The number that the switch gives next.
+    /// The number that the switch uses next.
     fn next(&mut self) -> Psn {
         match self.rain.table(TableOp::ReadServer(ServerId(0))) {
             TableAnswer::Server(state) => state.next,
@@ -146,7 +146,7 @@ impl Pair {
     }
 }
 
-/// WRITEs that do not come to their places, by the lost ones, where one in `one_in` is lost.
+/// WRITEs that are not placed, per lost WRITE, if one in `one_in` is lost.
 fn missed_by_lost(reliable: bool, delay: usize, one_in: u32) -> f64 {
     let mut pair = Pair::new(reliable, delay);
     let tasks = 4_000;
@@ -176,9 +176,9 @@ proptest! {
         for (write, nak) in losses {
             pair.task(write, nak);
         }
-        // The NAK may have been lost, and the last one was counted when a few numbers were sent since. On a
-        // long way it is sent once more while what it asked for comes, and takes the switch back a second
-        // time.
+        // The NAK may have been lost, and the last one counted until a few more numbers were sent. On a
+        // long link it is repeated while the packet that it asked for arrives, and sets the switch back a
+        // second time.
         let soon = 3 * NAK_EVERY as usize + 4 * delay + 2;
         for _ in 0..soon {
             pair.task(false, false);
@@ -192,7 +192,7 @@ proptest! {
     fn the_very_first_writes_and_the_same_number_again_and_again_may_be_lost(times in 1_usize..6) {
         let mut pair = Pair::new(true, 0);
         for _ in 0..times {
-            // Whatever is sent under the number that the server waits for.
+            // Each WRITE under the number for which the server waits is lost.
             let expected = pair.endpoint.expected(Qpn(5)).expect("it is connected");
             let mut lost = false;
             for _ in 0..4 * NAK_EVERY {

@@ -1,14 +1,15 @@
-//! What to know of a point's intervals: whether runs are long enough for what is read from them, told by the
-//! runs themselves.
+//! The caveat of a point: whether its runs are long enough for the quantiles that are read from them. The
+//! runs themselves show it.
 
 use sluice_outcome::study::Part;
 
 use super::pool::{Pool, QUANTILES};
 
-/// Independent events that a quantile's tail should have seen.
+/// How many independent events a quantile's tail should contain.
 const EVENTS_MIN: f64 = 10.0;
 
-/// Which quantiles rest on too few independent events, and how many tasks would do; empty if none does.
+/// Names the quantiles that rest on too few independent events, and how many tasks would be enough; empty
+/// if there are none.
 pub(super) fn caveat(latencies: &Pool) -> String {
     if latencies.is_one_trace() {
         return "one trace, no interval: its replications have the same tasks".into();
@@ -22,7 +23,7 @@ pub(super) fn caveat(latencies: &Pool) -> String {
         .collect();
     let Some(fewest) = few.iter().map(|(_, events)| *events).reduce(f64::min) else { return String::new() };
     let named: Vec<&str> = few.iter().map(|(part, _)| name(*part)).collect();
-    // Cut, not rounded: as many as are needed would read as enough.
+    // Rounded down: rounded up it could read as enough.
     let seen = libm::floor(fewest * 10.0) / 10.0;
     let why = if fewest < EVENTS_MIN {
         format!("about {seen:.1} independent ones were seen, {EVENTS_MIN} are needed")

@@ -1,48 +1,49 @@
-//! How much chance moves a total over all replications, found from the runs' own parts.
+//! How far chance moves a total over all replications, found from parts of the runs.
 //!
-//! Neighbouring parts are put together until what remains of their correlation is small, and that is made up
-//! for as for a process of first order; whole replications, which are independent, may say that it moves
-//! more. A total of few large parts is known worse than their number says, so that their kurtosis costs
-//! degrees of freedom.
+//! Neighbouring parts are joined until their correlation is small, and the rest of the correlation is
+//! corrected as for a process of first order. Whole replications, which are independent, may show a larger
+//! variance. A total of a few large parts is known less well than the number of parts suggests, so their
+//! kurtosis reduces the degrees of freedom.
 //!
-//! Batch means with a test and a correction for what correlation is left are Steiger et al. (2005, ASAP3) and
-//! Tafazzoli et al. (2011, Skart); left out of those is that the run goes on until the interval is narrow.
+//! Batch means with a test and a correction for the remaining correlation are those of Steiger et al.
+//! (2005, ASAP3) and Tafazzoli et al. (2011, Skart). Left out of these: that the run goes on until the
+//! interval is narrow.
 
-/// Neighbours are put together above this correlation.
+/// Neighbouring parts are joined while their correlation is above this.
 const CORRELATION_MAX: f64 = 0.3;
-/// Fewer parts a replication say nothing of correlation.
+/// With fewer parts per replication the correlation cannot be estimated.
 const PARTS_MIN: usize = 2;
-/// What is made up for at most.
+/// The largest correlation that is corrected.
 const CORRELATION_TOP: f64 = 0.7;
-/// Student's t with fewer degrees of freedom is wide beyond use.
+/// With fewer degrees of freedom Student's t is too wide to be useful.
 const FREEDOM_MIN: f64 = 2.0;
-/// With more of them it is the normal distribution.
+/// With more degrees of freedom Student's t is the normal distribution.
 const FREEDOM_MAX: f64 = 1_000.0;
 
-/// A quantity that is summed up over all replications, in the parts in which it came.
+/// A quantity that is summed over all replications, in parts.
 #[derive(Clone, Debug)]
 pub(super) struct Total {
     /// By replication, then by part.
     parts: Vec<Vec<f64>>,
 }
 
-/// What chance does to a total.
+/// How far chance moves a total.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Chance {
     pub(super) variance: f64,
-    /// How well that is known: degrees of freedom.
+    /// Degrees of freedom of the variance.
     pub(super) freedom: usize,
 }
 
 impl Total {
-    /// `of` says what a replication's part adds.
+    /// `of` returns what a replication's part adds.
     pub(super) fn new(replications: usize, parts: usize, of: impl Fn(usize, usize) -> f64) -> Self {
         let of = &of;
         let replication = |replication| (0..parts).map(|part| of(replication, part)).collect();
         Self { parts: (0..replications).map(replication).collect() }
     }
 
-    /// The same less another one, part by part.
+    /// This total minus another one, part by part.
     pub(super) fn less(&self, other: &Self) -> Self {
         let less = |(one, other): (&Vec<f64>, &Vec<f64>)| {
             one.iter().zip(other).map(|(one, other)| one - other).collect()
@@ -50,7 +51,7 @@ impl Total {
         Self { parts: self.parts.iter().zip(&other.parts).map(less).collect() }
     }
 
-    /// What chance does to it; none if there are not two parts in all.
+    /// The chance of this total; `None` if there are fewer than two parts in all.
     pub(super) fn chance(mut self) -> Option<Chance> {
         let whole = self.of_replications();
         loop {
@@ -67,20 +68,21 @@ impl Total {
         }
     }
 
-    /// The variance that whole replications show; 0 if there is only one.
+    /// The variance among whole replications; 0 if there is only one.
     fn of_replications(&self) -> f64 {
         let sums: Vec<f64> = self.parts.iter().map(|parts| parts.iter().sum()).collect();
         let count = sums.len() as f64;
         if sums.len() < 2 { 0.0 } else { powers(&sums, 2) * count / (count - 1.0) }
     }
 
-    /// Parts this much correlated with their neighbours.
+    /// The chance, if neighbouring parts have this correlation.
     fn of_parts(&self, correlation: f64) -> Chance {
         let all: Vec<f64> = self.parts.concat();
         let count = all.len() as f64;
         let inflation = (1.0 + correlation) / (1.0 - correlation);
         let squares = powers(&all, 2);
-        // The parts' mean takes away as much of their variance as correlated parts share.
+        // The parts' deviations are taken from their own mean, which removes the share of their variance
+        // that correlated parts have in common.
         let variance = squares * inflation * count / (count - inflation).max(0.3 * count);
         let independent = ((count - 1.0) / inflation).max(1.0);
         let excess =
@@ -89,7 +91,7 @@ impl Total {
         Chance { variance, freedom: freedom.clamp(FREEDOM_MIN, FREEDOM_MAX) as usize }
     }
 
-    /// Of neighbouring parts in one replication, the small-sample bias made good.
+    /// The correlation of neighbouring parts in one replication, with its bias in small samples corrected.
     fn correlation(&self) -> f64 {
         let all: Vec<f64> = self.parts.concat();
         let (count, mean) = (all.len() as f64, mean(&all));
@@ -114,12 +116,12 @@ impl Total {
     }
 }
 
-/// The mean of a sample that has one.
+/// The mean of a sample, which must not be empty.
 pub(super) fn mean(sample: &[f64]) -> f64 {
     sample.iter().sum::<f64>() / sample.len() as f64
 }
 
-/// The sum of a sample's deviations from its mean, to a power.
+/// The sum of a power of the sample's deviations from its mean.
 pub(super) fn powers(sample: &[f64], power: i32) -> f64 {
     let mean = mean(sample);
     sample.iter().map(|one| (0..power).fold(1.0, |product, _| product * (one - mean))).sum()
@@ -130,7 +132,8 @@ mod tests {
     use super::*;
     use sluice_events::dice::Dice;
 
-    /// Parts of a process of first order: each is so much of the one before, and noise of variance 1.
+    /// Parts of a process of first order: each is `correlation` times the one before, plus noise of
+    /// variance 1.
     fn process(seed: u64, correlation: f64) -> Total {
         let mut dice = Dice::new(seed, 1);
         let mut noise = || (0..12).map(|_| dice.unit()).sum::<f64>() - 6.0;
@@ -148,7 +151,7 @@ mod tests {
     #[test]
     fn the_variance_of_a_total_is_found_however_its_parts_depend_on_each_other() {
         for correlation in [0.0, 0.3, 0.6, 0.8] {
-            // A long sum of such a process has the noise's variance over (1 − correlation)².
+            // The variance of a long sum of such a process is the noise's variance over (1 − correlation)².
             let right = 160.0 / ((1.0 - correlation) * (1.0 - correlation));
             let mut found: Vec<f64> = (0..201)
                 .map(|seed| process(seed, correlation).chance().expect("there are parts").variance / right)

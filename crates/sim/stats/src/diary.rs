@@ -1,10 +1,10 @@
-//! Every task of a run by itself, for whoever holds runs against each other task by task.
+//! A record of each task of a run, for comparing runs task by task.
 
 use sluice_wire::Nanos;
 
 use super::recorder::{Mark, Observer, Outcome, Replied};
 
-/// The tasks that were replied to before a time. Those that ended otherwise are left out.
+/// The tasks that got a reply before a given time. Tasks that ended otherwise are left out.
 #[derive(Clone, Debug)]
 pub struct Diary {
     entries: Vec<DiaryEntry>,
@@ -12,31 +12,31 @@ pub struct Diary {
     is_complete: bool,
 }
 
-/// A task that was replied to.
+/// A task that got a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiaryEntry {
-    /// When it was due.
+    /// When the task was due.
     pub intended: Nanos,
-    /// How long it was served.
+    /// How long the task was served.
     pub service: Nanos,
-    /// When the reply came.
+    /// When the reply arrived.
     pub replied_at: Nanos,
-    /// What it waited in switch and worker together.
+    /// The task's waits in switch and worker together.
     pub waited: Nanos,
 }
 
 impl Diary {
-    /// An empty one, of what is replied to before `until`.
+    /// An empty diary, for replies before `until`.
     pub const fn until(until: Nanos) -> Self {
         Self { entries: Vec::new(), until, is_complete: false }
     }
 
-    /// What was written, in the order of the replies.
+    /// The entries, in the order of the replies.
     pub fn entries(self) -> Vec<DiaryEntry> {
         self.entries
     }
 
-    /// What was written, in the order in which the tasks were due.
+    /// The entries, in the order in which the tasks were due.
     pub fn in_order(mut self) -> Vec<DiaryEntry> {
         self.entries.sort_unstable();
         self.entries

@@ -1,22 +1,23 @@
-//! How often which value was seen: the one histogram type of the simulator.
+//! The one histogram type of the simulator.
 
 use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The largest value that is told apart: 18 minutes in nanoseconds, a slowdown of 10⁹ in thousandths.
+/// The largest value that is told apart: 18 minutes in nanoseconds, or a slowdown of 10⁹ in thousandths.
 pub(super) const VALUE_MAX: u64 = (1 << 40) - 1;
 
-/// Cells from a value to its double: 2¹⁰, so that values are kept to a thousandth.
+/// There are 2¹⁰ cells from a value to its double, so values are kept to a thousandth.
 const CELLS_BITS: u32 = 10;
-/// All of them.
+/// The number of cells.
 const CELLS: usize = index_of(VALUE_MAX, CELLS_BITS) as usize + 1;
 
 /// A distribution of whole numbers: latencies in nanoseconds, slowdowns in thousandths.
 ///
-/// Its size is fixed (about 240 KiB), so that recording never allocates. Quantiles are right to a thousandth,
-/// the mean is exact. Distributions are merged; their quantiles are never averaged. The cells are those of an
-/// HDR histogram of three digits, as loads keep; here three are counted up for each task of a curve.
+/// Its size is fixed (about 240 KiB), so recording never allocates. Quantiles are right to a thousandth,
+/// and the mean is exact. Distributions are merged; their quantiles are never averaged. The cells are those
+/// of an HDR histogram of three digits, which `load` uses. Each task of a curve is counted in three
+/// distributions, so counting has to be fast here.
 #[derive(Clone)]
 pub struct Distribution {
     counts: Vec<u64>,
@@ -25,12 +26,12 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Nothing seen yet.
+    /// An empty distribution.
     pub fn new() -> Self {
         Self { counts: vec![0; CELLS], count: 0, sum: 0 }
     }
 
-    /// One value more; a value above the range counts as the range's largest.
+    /// Adds a value; a value above the range counts as the largest of the range.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.counts[cell(value)] += 1;
@@ -38,7 +39,7 @@ impl Distribution {
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// All values of another one too.
+    /// Adds all values of another distribution.
     pub fn merge(&mut self, other: &Self) {
         self.counts
             .iter_mut()
@@ -70,14 +71,14 @@ impl Distribution {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
     }
 
-    /// The value that a share of `quantile` lies at or below; 0 if there are none.
+    /// The smallest value that at least this share of all values does not exceed; 0 if there are none.
     pub fn quantile(&self, quantile: f64) -> u64 {
         self.quantiles([quantile])[0]
     }
 
-    /// The same for several shares in rising order, in one go.
+    /// Several quantiles in one pass; the shares must rise.
     ///
-    /// Between the ends of a cell of the histogram, values count as evenly spread: its upper end would be up
+    /// Within a cell of the histogram, values count as uniformly spread: the cell's upper end would be up
     /// to a thousandth too high every time.
     pub fn quantiles<const N: usize>(&self, rising: [f64; N]) -> [u64; N] {
         let mut found = [0; N];
@@ -98,8 +99,8 @@ impl Distribution {
         found
     }
 
-    /// The ends of the cell in which the value lies that a share of `quantile` lies at or below:
-    /// what is known of it, however many values there are. Zeros if there are none.
+    /// The ends of the cell that holds this quantile: it is known no better, however many values there are.
+    /// Zeros if there are none.
     pub fn cell_at(&self, quantile: f64) -> (u64, u64) {
         Self::cell_of(self.quantile(quantile))
     }
@@ -120,7 +121,7 @@ impl Distribution {
         self.cells().last().map_or(0, |(lowest, _)| Self::cell_of(lowest).1 - 1)
     }
 
-    /// The cells that hold anything, rising: the smallest value of each, and how many values it holds.
+    /// The cells that are not empty, rising: the smallest value of each, and how many values it holds.
     pub fn cells(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut left = self.count;
         let all = self.counts.iter().enumerate().take_while(move |(_, count)| {
@@ -131,7 +132,7 @@ impl Distribution {
         all.filter(|(_, count)| **count > 0).map(|(cell, count)| (lowest_of(cell as u64, CELLS_BITS), *count))
     }
 
-    /// The same values with each multiplied by `factor`, to a thousandth.
+    /// The same values multiplied by `factor`, to a thousandth.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         let mut scaled = Self::new();
@@ -175,8 +176,8 @@ impl fmt::Debug for Distribution {
     }
 }
 
-/// The form on disk: the exact sum, and how many values each cell holds, from the cell of 0 on. A negative
-/// number stands for so many empty cells.
+/// The form on disk: the exact sum, and the count of each cell from the cell of 0 on. A negative number
+/// stands for so many empty cells.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -203,7 +204,8 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
-/// Rising cells and what each holds, as one list: a negative number stands for so many empty cells.
+/// Packs rising cells with their counts into one list, in which a negative number stands for so many empty
+/// cells.
 pub(super) fn packed(cells: impl Iterator<Item = (u64, u64)>) -> Vec<i64> {
     let mut counts = Vec::new();
     let mut next = 0;
@@ -217,7 +219,7 @@ pub(super) fn packed(cells: impl Iterator<Item = (u64, u64)>) -> Vec<i64> {
     counts
 }
 
-/// The cells that hold anything, of which none is beyond `last`.
+/// Unpacks the cells that are not empty; an error if one is beyond `last`.
 pub(super) fn unpacked(counts: &[i64], last: u64) -> Result<Vec<(u64, u64)>, &'static str> {
     let mut cells = Vec::new();
     let mut at = 0u64;
@@ -235,13 +237,13 @@ pub(super) fn unpacked(counts: &[i64], last: u64) -> Result<Vec<(u64, u64)>, &'s
     Ok(cells)
 }
 
-/// The cell that a value falls into; what is above the range falls into its last.
+/// The cell of a value; values above the range fall into the last cell.
 #[inline]
 fn cell(value: u64) -> usize {
     index_of(value.min(VALUE_MAX), CELLS_BITS) as usize
 }
 
-/// The number of a value's cell where every doubling has 2^`bits` cells, and values below have one each.
+/// The number of a value's cell if every doubling has 2^`bits` cells, and small values have one cell each.
 #[inline]
 pub(super) const fn index_of(value: u64, bits: u32) -> u64 {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(bits + 1);

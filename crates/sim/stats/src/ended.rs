@@ -1,20 +1,20 @@
-//! What the tasks took that ended in one interval of an agent: waits and service, without the ways to and
-//! from the rack.
+//! The times of the tasks that ended in one interval of an agent: waits and service, without the ways to
+//! and from the rack.
 
 use sluice_wire::Nanos;
 
 /// The tasks that workers ended in an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// In thousandths.
+    /// Slowdowns, in thousandths.
     slowdowns: Vec<u32>,
-    /// In nanoseconds.
+    /// Response times, in nanoseconds.
     responses: Vec<u32>,
 }
 
 impl Ended {
-    /// One more, with its waits in switch and worker. Its response is waits and service, its slowdown that
-    /// over the service.
+    /// Adds a task with its waits in switch and worker. Its response time is waits plus service; its
+    /// slowdown is the response time over the service.
     #[inline]
     pub fn take(&mut self, waits: Nanos, service: Nanos) {
         let all = waits + service;
@@ -23,7 +23,7 @@ impl Ended {
         self.responses.push(u32::try_from(all.0).unwrap_or(u32::MAX));
     }
 
-    /// How many.
+    /// How many tasks there are.
     pub const fn tasks(&self) -> u64 {
         self.slowdowns.len() as u64
     }
@@ -33,7 +33,7 @@ impl Ended {
         p99(&mut self.slowdowns) / 1_000.0
     }
 
-    /// The 99th percentile of their responses, ns; 0 if there are none.
+    /// The 99th percentile of their response times, in nanoseconds; 0 if there are none.
     pub fn response_p99_ns(&mut self) -> f64 {
         p99(&mut self.responses)
     }

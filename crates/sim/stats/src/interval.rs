@@ -1,8 +1,8 @@
-//! 95 % intervals that hold their value and never leave the possible.
+//! 95 % intervals with true coverage and possible ends.
 //!
-//! Three kinds, each on the scale on which chance is about symmetric: numbers of whole replications on a
-//! logarithmic one, means of tasks' times on a reciprocal one (near saturation a queue's mean is known as
-//! well as its square is small), and quantiles by rank, between values that were seen.
+//! There are three kinds, each on a scale on which chance is about symmetric. Numbers of whole replications
+//! use a logarithmic scale. Means of tasks' times use a reciprocal scale: near saturation the error of a
+//! queue's mean grows with the square of the mean. Quantiles use ranks, between values that were seen.
 
 use core::f64::consts::FRAC_PI_2;
 
@@ -10,19 +10,18 @@ use sluice_outcome::study::{Estimate, Method};
 
 use super::chance::{Chance, powers};
 
-/// Both tails of a 95 % interval leave so much.
+/// The probability of each tail outside a 95 % interval.
 const TAIL: f64 = 0.025;
-/// The normal distribution exceeds this with that probability.
+/// The normal distribution's value for that tail.
 const Z: f64 = 1.959_963_985;
-/// Independent events that a quantile's tail is taken to have fewer than it seems to, because the busiest
-/// times decide how much chance there is, and may not have come yet. Found by experiment
-/// (docs/results/statistics.md).
+/// How many independent events are subtracted from those in a quantile's tail. The busiest times decide the
+/// variance, and may not have come yet. Found by experiment (docs/results/statistics.md).
 const EVENTS_WITHHELD: f64 = 3.5;
-/// Of the rest, at least so many.
+/// The fewest independent events after the subtraction.
 const EVENTS_MIN: f64 = 0.3;
 
-/// A number that cannot be negative, with the 95 % interval that independent `samples` of it give (Student's
-/// t on a logarithmic scale); without one if there are fewer than two.
+/// A number that cannot be negative, with the 95 % interval that independent `samples` of it give
+/// (Student's t on a logarithmic scale); without an interval if there are fewer than two samples.
 pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     if samples.len() < 2 {
         return Estimate::exact(value);
@@ -34,8 +33,8 @@ pub fn estimate(value: f64, samples: &[f64], method: Method) -> Estimate {
     Estimate::between(value, value / factor, value * factor, method)
 }
 
-/// The mean of independent samples of either sign, with the interval that they give; without one if there are
-/// fewer than two.
+/// The mean of independent samples of either sign, with their interval; without an interval if there are
+/// fewer than two samples.
 pub fn mean_of_either_sign(samples: &[f64]) -> Estimate {
     let mean = samples.iter().sum::<f64>() / samples.len().max(1) as f64;
     if samples.len() < 2 {
@@ -45,14 +44,14 @@ pub fn mean_of_either_sign(samples: &[f64]) -> Estimate {
     Estimate::between(mean, mean - half, mean + half, Method::Replications)
 }
 
-/// A number of either sign with an interval of so many standard errors.
+/// A number of either sign, with an interval by Student's t.
 pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
     let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
     Estimate::between(value, value - half, value + half, method)
 }
 
-/// A mean of values of which none can be less than `least`. Open above if chance may have kept all that is
-/// large away.
+/// A mean of values of which none can be below `least`. The interval is open above if the large values may
+/// have been missed by chance.
 pub(super) fn of_mean(value: f64, least: f64, chance: Chance, method: Method) -> Estimate {
     let over = value - least;
     if over <= 0.0 {
@@ -66,11 +65,10 @@ pub(super) fn of_mean(value: f64, least: f64, chance: Chance, method: Method) ->
     Estimate { open_above: true, ..Estimate::between(value, low, value, method) }
 }
 
-/// Shares of all values at or below which a quantile may lie that a share of `quantile` was found below, if
-/// its tail has as much to say as so many independent `events`: the lower end, and the upper one if there is
-/// one.
+/// The shares of all values that bound a quantile's interval: the lower end, and the upper end if there is
+/// one. `quantile` is the quantile's own share, and its tail holds so many independent `events`.
 ///
-/// What lies above the right quantile is a sum of few bursts, and is taken as a gamma distribution (its
+/// The part above the true quantile is a sum of a few bursts, and is taken as a gamma distribution (its
 /// quantiles by Wilson and Hilferty, 1931).
 pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<f64>) {
     let widening = student_t(TAIL, freedom) / Z;
@@ -85,7 +83,7 @@ pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<
     ((1.0 - most).max(0.0), (fewest > 0.0).then_some(1.0 - fewest))
 }
 
-/// What is left of a tail's independent events when those are withheld that may be missing.
+/// How many of a tail's independent events count, after the subtraction of those that may be missing.
 pub(super) fn events_left(events: f64) -> f64 {
     (events - EVENTS_WITHHELD).max(EVENTS_MIN)
 }
@@ -107,7 +105,7 @@ pub fn student_t(tail: f64, freedom: usize) -> f64 {
     libm::sqrt(freedom as f64) * libm::tan(low)
 }
 
-/// The deviation of the mean of at least two samples.
+/// The standard error of the mean of at least two samples.
 pub(super) fn standard_error(samples: &[f64]) -> f64 {
     libm::sqrt(powers(samples, 2) / (samples.len() - 1) as f64 / samples.len() as f64)
 }
@@ -155,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_negative_has_no_negative_interval() {
-        // Student's t on the plain scale says −46 to 76.
+        // On the plain scale Student's t gives −46 to 76.
         let found = estimate(15.0, &[8.0, 9.0, 10.0, 11.0, 100.0], Method::Replications);
         assert!(found.low > 0.0 && found.low < 15.0 && found.high > 15.0, "{found:?}");
         assert!(estimate(0.0, &[0.0; 5], Method::Replications).high.abs() < f64::EPSILON);

@@ -1,23 +1,24 @@
-//! How many of something there are, over time.
+//! A number of things over time.
 
 use sluice_wire::Nanos;
 
 /// A number that rises and falls by one: its mean over a span of time, and its maximum.
 ///
-/// Each step costs an addition: the area under the level is the sum of the times of all steps down less that
-/// of all steps up, but for what was there at the span's ends.
+/// Each step costs one addition. The area under the level is the sum of the times of all steps down minus
+/// the sum of the times of all steps up, with a correction for the level at both ends of the span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     now: u64,
     max: u64,
-    /// Times of the steps down less times of the steps up, in nanoseconds; wraps on its way, not in its end.
+    /// Times of the steps down minus times of the steps up, in nanoseconds. It may wrap on the way; the
+    /// final sum is right.
     steps: u64,
     opened: Nanos,
     at_opening: u64,
 }
 
 impl Level {
-    /// One more.
+    /// The number rises by one.
     #[inline]
     pub fn enter(&mut self, at: Nanos) {
         self.now += 1;
@@ -25,7 +26,7 @@ impl Level {
         self.steps = self.steps.wrapping_sub(at.0);
     }
 
-    /// One less; there was at least one.
+    /// The number falls by one; it must be above zero.
     #[inline]
     pub fn leave(&mut self, at: Nanos) {
         debug_assert!(self.now > 0, "a level cannot fall below zero");
@@ -33,7 +34,7 @@ impl Level {
         self.steps = self.steps.wrapping_add(at.0);
     }
 
-    /// The span that is averaged over begins here.
+    /// Begins the span over which the mean is taken.
     pub fn open(&mut self, at: Nanos) {
         *self = Self { now: self.now, max: self.now, steps: 0, opened: at, at_opening: self.now };
     }
@@ -49,7 +50,7 @@ impl Level {
         self.max
     }
 
-    /// The mean from the span's beginning until `at`; 0 for an empty span.
+    /// The mean from the beginning of the span until `at`; 0 for an empty span.
     pub fn mean(&self, at: Nanos) -> f64 {
         let at_ends = self.now.wrapping_mul(at.0).wrapping_sub(self.at_opening.wrapping_mul(self.opened.0));
         let area = self.steps.wrapping_add(at_ends);
@@ -72,7 +73,7 @@ mod tests {
         level.leave(Nanos(130));
         level.leave(Nanos(150));
         level.leave(Nanos(160));
-        // 2 for 10, 3 for 20, 2 for 20, 1 for 10, 0 for 40.
+        // The level is 2 for 10 ns, 3 for 20, 2 for 20, 1 for 10, and 0 for 40.
         assert!((level.mean(Nanos(200)) - 1.3).abs() < 1e-12);
         assert_eq!((level.now(), level.max()), (0, 3));
     }

@@ -1,11 +1,11 @@
-//! Statistics that can be trusted: what one replication measured, and what many of them say together.
+//! Statistics of simulations: the measurements of one replication, and the summary of many.
 //!
-//! An engine tells a [`Recorder`] of each task; the recorder leaves out the warm-up and gives a [`Measured`],
-//! which is small enough to be kept. [`summarize`] makes a [`Summary`] of a point's replications:
-//! distributions are **merged**, quantiles never averaged, and the 95 % intervals lie between merged values,
-//! as many ranks apart as the runs' [`Parts`] say that chance moves them. [`paired`] holds two policies
-//! against each other on the same tasks, [`throughput_at_slo`] searches the highest rate that keeps a limit.
-//! Time stands still here: nothing reads a clock.
+//! An engine tells a [`Recorder`] about each task. The recorder leaves out the warm-up and returns a
+//! [`Measured`], which is small enough to be kept. [`summarize`] makes a [`Summary`] of a point's
+//! replications: distributions are **merged**, and quantiles are never averaged. A 95 % interval lies
+//! between merged values, as many ranks apart as chance moves them according to the runs' [`Parts`].
+//! [`paired`] compares two policies on the same tasks, and [`throughput_at_slo`] searches the highest rate
+//! that keeps a limit. This crate reads no clock.
 #![forbid(unsafe_code)]
 
 mod caveat;

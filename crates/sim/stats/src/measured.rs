@@ -1,4 +1,4 @@
-//! What one replication measured.
+//! The measurements of one replication.
 
 use serde::{Deserialize, Serialize};
 use sluice_outcome::study::{Counts, Depths, Gauges};
@@ -6,22 +6,23 @@ use sluice_outcome::study::{Counts, Depths, Gauges};
 use super::distribution::Distribution;
 use super::parts::Parts;
 
-/// Parts of the measured span in which the backlog is told.
+/// The parts of the measured span for which the backlog is recorded.
 pub const EIGHTHS: usize = 8;
 
-/// One replication of one point: a task counts if it was due in the measured span, however late it ended.
+/// One replication of one point. A task counts if it was due in the measured span, however late it ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// In the workload's order.
+    /// The classes, in the workload's order.
     pub classes: Vec<ClassMeasured>,
     /// Events of the measured span.
     pub counts: Counts,
-    /// Means over the measured span; what they say per task is left to the summary.
+    /// Means over the measured span; the summary computes the values per task.
     pub gauges: Gauges,
-    /// Whether tasks piled up.
+    /// The backlog of tasks.
     pub backlog: Backlog,
-    /// From the first measured task's due time to the first one after the last.
+    /// From the first measured task's due time to the due time of the first task after the last measured
+    /// one.
     pub span_ns: u64,
     /// When the measured span began.
     pub warmup_ns: u64,
@@ -43,7 +44,8 @@ impl Measured {
         per_s(self.counts.sent, self.span_ns)
     }
 
-    /// The same with depths over time, and their mean over the intervals of the measured span.
+    /// The same replication with depths over time, and with their mean over the intervals of the measured
+    /// span.
     #[must_use]
     pub fn with_depths(mut self, depths: Vec<Depths>) -> Self {
         let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
@@ -70,7 +72,7 @@ pub struct ClassMeasured {
     pub slowdown_own: Distribution,
     /// Waits in switch and worker + service, over service, in thousandths.
     pub slowdown_server: Distribution,
-    /// The same, part by part and coarsely.
+    /// The same measures by consecutive parts of the run, in coarse cells.
     pub parts: ClassParts,
 }
 
@@ -78,13 +80,13 @@ pub struct ClassMeasured {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassParts {
-    /// As [`ClassMeasured::latency`].
+    /// The parts of [`ClassMeasured::latency`].
     pub latency: Parts,
-    /// As [`ClassMeasured::scheduling_delay`].
+    /// The parts of [`ClassMeasured::scheduling_delay`].
     pub scheduling_delay: Parts,
-    /// As [`ClassMeasured::slowdown_own`].
+    /// The parts of [`ClassMeasured::slowdown_own`].
     pub slowdown_own: Parts,
-    /// As [`ClassMeasured::slowdown_server`].
+    /// The parts of [`ClassMeasured::slowdown_server`].
     pub slowdown_server: Parts,
 }
 
@@ -96,8 +98,8 @@ impl ClassMeasured {
         Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
     }
 
-    /// These tasks more, each in its class's place. One measure comes after the other: a histogram does not
-    /// stay in the first cache, but of many tasks in one go the cells are fetched side by side.
+    /// Adds these tasks, each to its class. One measure is recorded after the other: a histogram does not
+    /// stay in the nearest cache, but the cells of many tasks can be fetched in parallel.
     pub(super) fn record(classes: &mut [Self], tasks: &[TaskTook]) {
         record_measure(classes, tasks, |class, task| {
             (&mut class.latency, &mut class.parts.latency, task.latency_ns)
@@ -126,7 +128,7 @@ fn record_measure(
     }
 }
 
-/// What a task took: its latency and scheduling delay, and its two slowdowns in thousandths.
+/// A task's latency and scheduling delay, and its two slowdowns in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskTook {
     pub(super) class: u8,
@@ -142,7 +144,7 @@ impl ClassParts {
         Self { latency, scheduling_delay, slowdown_own, slowdown_server }
     }
 
-    /// The next part begins.
+    /// Begins the next part.
     pub(super) fn next(&mut self) {
         self.latency.next();
         self.scheduling_delay.next();
@@ -155,19 +157,19 @@ impl ClassParts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backlog {
-    /// As many as a task found on its arrival, on average over each eighth of the measured tasks.
+    /// The mean number that a task found on its arrival, for each eighth of the measured tasks.
     pub by_eighth: [f64; EIGHTHS],
-    /// As many as waited while workers were idle, likewise: those that waited, times the share of workers
-    /// that served nobody. Zeros where nobody looked.
+    /// The mean number of tasks that waited while workers were idle, for each eighth: the waiting tasks,
+    /// times the share of workers that served no task. Zeros if it was not measured.
     #[serde(default)]
     pub passed_over: [f64; EIGHTHS],
-    /// As many at most would be if tasks were sent to workers drawn at random.
+    /// The largest such number if each task were sent to a worker drawn at random.
     #[serde(default)]
     pub at_random: Option<f64>,
-    /// When the measured span began.
+    /// The number when the measured span began.
     pub at_open: u64,
     pub at_close: u64,
-    /// Replies in the measured span, to whichever task.
+    /// Replies in the measured span, to tasks of any time.
     pub replies: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Two policies on the same tasks.
+//! Comparison of two policies on the same tasks.
 
 use sluice_outcome::study::{Estimate, Method, Metric};
 
@@ -8,23 +8,24 @@ use super::measured::Measured;
 use super::pool::{Pool, QUANTILES, Quantile};
 use super::throughput::{throughput, throughput_parts};
 
-/// A number under two policies that met the same tasks, replication by replication.
+/// A number under two policies that got the same tasks, replication by replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// Under the one.
+    /// The number under the first policy.
     pub of_a: Estimate,
-    /// Under the other.
+    /// The number under the second policy.
     pub of_b: Estimate,
-    /// B less A.
+    /// The second minus the first.
     pub difference: Estimate,
-    /// The difference's interval leaves out zero.
+    /// Whether the difference's interval excludes zero.
     pub is_real: bool,
 }
 
-/// Compares a metric (the throughput if there is none) of a class (all tasks if there is none), part by part.
+/// Compares a metric of a class, part by part. Without a metric it compares the throughput, and without a
+/// class all tasks.
 ///
-/// What the tasks' own luck does to both is in neither's difference, so that small differences show. None if
-/// there are not two pairs.
+/// Both policies got the same tasks, so the luck of the tasks cancels out of the difference, and small
+/// differences show. `None` if there are fewer than two pairs.
 pub fn paired(
     a: &[Measured],
     b: &[Measured],
@@ -46,22 +47,22 @@ pub fn paired(
     Some(Paired { of_a: a.of, of_b: b.of, difference, is_real })
 }
 
-/// No number is negative, so that none falls by more than it is; and none is known better than a histogram's
-/// cell.
+/// Limits the interval to possible differences: no number is negative, so none can fall by more than
+/// itself. And no number is known better than to a histogram's cell.
 fn possible(found: Estimate, a: &Side, b: &Side) -> Estimate {
     let cell = a.cell.max(b.cell);
     let (low, high) = (found.low.min(found.value - cell), found.high.max(found.value + cell));
     Estimate { low: low.max(-a.of.most()), high: high.min(b.of.most()), ..found }
 }
 
-/// One policy's number.
+/// The number of one policy.
 struct Side {
     of: Estimate,
-    /// Its deviation from the right one, part by part.
+    /// The estimate's deviation from the true number, part by part.
     parts: Total,
-    /// How much larger its variance is taken to be than its parts say.
+    /// By what factor the estimate's variance is taken to be larger than its parts show.
     caution: f64,
-    /// The width of the cell that its value is in.
+    /// The width of the cell that holds the estimate's value.
     cell: f64,
 }
 
@@ -101,7 +102,7 @@ mod tests {
     use sluice_events::dice::Dice;
     use sluice_outcome::study::{Counts, Gauges, Measure, Part};
 
-    /// A replication whose tasks have the luck of `seed`, and `extra` on top.
+    /// A replication whose tasks' times depend on `seed`, plus `extra`.
     fn measured(seed: u64, extra: u64) -> Measured {
         let mut class = ClassMeasured::new(1_000.0, PARTS);
         let mut dice = Dice::new(seed, 1);

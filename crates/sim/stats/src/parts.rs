@@ -1,41 +1,41 @@
-//! A replication cut into consecutive parts, each one's tasks counted coarsely.
+//! A replication cut into consecutive parts, with the tasks of each counted in coarse cells.
 //!
-//! Values come from [`Distribution`](super::Distribution)s. What parts are for is how much chance moves
-//! those: tasks of one busy time share their fate, so that a million of them may say as much as a thousand
-//! independent ones, and only the run itself, looked at part by part, can tell.
+//! Values come from [`Distribution`](super::Distribution)s. The parts show how far chance moves these
+//! values. Tasks of one busy time share their fate, so a million tasks may say as much as a thousand
+//! independent ones, and only a comparison of the run's parts can show it.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::distribution::{self, VALUE_MAX};
 
-/// Parts of a steady run: enough to see how far tasks depend on each other, few enough to be kept.
+/// Parts of a steady run: enough to see how far tasks depend on each other, and few enough to be kept.
 pub const PARTS: u32 = 32;
 
-/// Cells from a value to its double: 2⁴.
+/// There are 2⁴ cells from a value to its double.
 const CELLS_BITS: u32 = 4;
-/// Cells of a part, and one edge more.
+/// Cells of a part; there is one more edge than cells.
 const CELLS: usize = distribution::index_of(VALUE_MAX, CELLS_BITS) as usize + 1;
 
-/// How many values of which size each part of a replication saw. Recording never allocates.
+/// The sizes of the values in each part of a replication. Recording never allocates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// The part that is being recorded.
     at: usize,
-    /// Row by row.
+    /// The counts of cells, one row per part.
     counts: Vec<u32>,
-    /// Of each part's values, exact.
+    /// The exact sum of each part's values.
     sums: Vec<u64>,
 }
 
 impl Parts {
-    /// So many parts, with nothing in them; none if nothing is to be said of chance.
+    /// So many empty parts; none if chance is not to be estimated.
     pub(super) fn new(parts: u32) -> Self {
         let parts = parts as usize;
         Self { at: 0, counts: vec![0; parts * CELLS], sums: vec![0; parts] }
     }
 
-    /// One value more of the present part.
+    /// Adds a value to the present part.
     #[inline]
     pub(super) fn record(&mut self, value: u64) {
         let value = value.min(VALUE_MAX);
@@ -44,7 +44,7 @@ impl Parts {
         self.counts[self.at * CELLS + cell_of(value)] += 1;
     }
 
-    /// The next part begins; the last one goes on to the end.
+    /// Begins the next part; the last part goes on to the end.
     pub(super) fn next(&mut self) {
         self.at = (self.at + 1).min(self.sums.len().saturating_sub(1));
     }
@@ -69,13 +69,13 @@ impl Parts {
         self.sums[part]
     }
 
-    /// Another class's values of the same parts too.
+    /// Adds another class's values of the same parts.
     pub(super) fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         self.sums.iter_mut().zip(&other.sums).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
     }
 
-    /// The same with each value multiplied by `factor`, to a cell.
+    /// The same parts with each value multiplied by `factor`, to a cell.
     #[must_use]
     pub(super) fn scaled(&self, factor: f64) -> Self {
         let mut scaled = Self::new(self.len() as u32);
@@ -95,7 +95,7 @@ impl Parts {
     }
 }
 
-/// The cell that a value falls into; its two edges are the cell's own number and the next.
+/// The cell of a value; its two edges are the cell's own number and the next number.
 pub(super) fn cell_of(value: u64) -> usize {
     distribution::index_of(value, CELLS_BITS) as usize
 }

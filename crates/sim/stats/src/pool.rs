@@ -1,11 +1,12 @@
-//! One measure of one set of tasks, of all replications: its mean and quantiles with their intervals.
+//! One measure of one set of tasks, over all replications: its mean and quantiles with their intervals.
 //!
-//! A quantile's interval lies between values that were seen, by rank: as many ranks around the quantile's own
-//! as chance moves them. Tasks of one busy time share their fate, so that chance moves them further than if
-//! tasks were independent, by a factor that the runs' parts tell at each quantile ([`Total`]). Where a tail
-//! has seen few busy times, it tells too little of that; so each quantile halves, on a logarithmic scale, its
-//! distance to the one before, and is at least a stated share of that. A run that was quiet by chance would
-//! else tell of itself that it is known well, and its interval be closed where others are open.
+//! A quantile's interval lies between values that were seen, by rank: as many ranks around the quantile's
+//! own as chance moves them. Tasks of one busy time share their fate. So chance moves a rank further than
+//! with independent tasks, by a factor (the dispersion) that the runs' parts show at each quantile
+//! ([`Total`]). A tail with few busy times shows too little of it. So each quantile's dispersion is moved
+//! halfway, on a logarithmic scale, towards that of the quantile before, and is at least a fixed share of
+//! that one. Otherwise a run that was quiet by chance would claim to be known well, and its interval would
+//! be closed where those of other runs are open.
 
 use sluice_outcome::study::{Estimate, Measure, Method, Part, Spread};
 
@@ -15,13 +16,14 @@ use super::interval::{events_left, of_mean, ranks};
 use super::measured::{ClassMeasured, Measured};
 use super::parts::{Parts, cell_of};
 
-/// The quantiles that are told, rising.
+/// The quantiles that are reported, rising.
 pub(super) const QUANTILES: [(Part, f64); 5] =
     [(Part::P50, 0.5), (Part::P90, 0.9), (Part::P95, 0.95), (Part::P99, 0.99), (Part::P999, 0.999)];
-/// The quantile that none after it leans on: p99 leans on p90, a decade before it.
+/// The quantile that the next one is not compared with: p99 follows p90, a decade before it.
 const ASIDE: Part = Part::P95;
-/// How much of the dispersion before each has at least. Found by experiment (docs/results/statistics.md);
-/// p95's is half the way from p90's to p99's on a logarithmic scale.
+/// The smallest share of the dispersion before that each quantile has. Found by experiment
+/// (docs/results/statistics.md); the value for p95 is half the way from p90's to p99's on a logarithmic
+/// scale.
 const LEAST_OF_BEFORE: [f64; 5] = [0.0, 1.25, 0.63, 0.4, 0.25];
 /// Slowdowns are recorded in thousandths.
 pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
@@ -31,25 +33,26 @@ pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
 pub(super) struct Pool {
     all: Distribution,
     runs: Vec<Parts>,
-    /// What one is in the values' unit.
+    /// How many units of the values make 1.
     unit: f64,
 }
 
-/// A quantile, and what is known of it beside its interval.
+/// A quantile with its interval, and the numbers behind the interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quantile {
     pub(super) estimate: Estimate,
-    /// Independent events that its rarer side is worth; infinite if there is no interval.
+    /// How many independent events the quantile's rarer side is worth; infinite if there is no interval.
     pub(super) events: f64,
-    /// By how much the value changes for a share of all tasks more or less below it.
+    /// By how much the value rises per share of all tasks that lie below it.
     slope: f64,
-    /// The edge between coarse cells that is nearest to it.
+    /// The edge of a coarse cell that is nearest to it.
     edge: usize,
-    /// How much larger its variance is taken to be than its parts say.
+    /// By what factor the quantile's variance is taken to be larger than its parts show.
     pub(super) caution: f64,
 }
 
-/// How much further than independent tasks chance moves a quantile's rank, and how well that is known.
+/// By what factor chance moves a quantile's rank further than with independent tasks, and how well the
+/// factor is known.
 #[derive(Clone, Copy, Debug)]
 struct Dispersion {
     factor: f64,
@@ -80,7 +83,7 @@ impl Pool {
         pool
     }
 
-    /// Mean and quantiles.
+    /// The mean and the quantiles.
     pub(super) fn spread(&self) -> Spread {
         let [p50, p90, p95, p99, p999] = self.quantiles().map(|quantile| quantile.estimate);
         Spread { mean: self.mean(), p50, p90, p95, p99, p999 }
@@ -106,7 +109,7 @@ impl Pool {
 
     /// The mean with its interval.
     ///
-    /// What is large comes in few busy times, which the ninth decile tells better than the mean itself.
+    /// Large values come in a few busy times, and the ninth decile shows these better than the mean itself.
     pub(super) fn mean(&self) -> Estimate {
         let value = self.all.mean() / self.unit;
         let Some(chance) = self.mean_parts(value).chance() else { return Estimate::exact(value) };
@@ -125,7 +128,7 @@ impl Pool {
         of_mean(value, least, Chance { variance, freedom }, self.method())
     }
 
-    /// The mean's deviation from the right one, in the parts from which it came.
+    /// The mean's deviation from the true mean, part by part.
     pub(super) fn mean_parts(&self, mean: f64) -> Total {
         let count = self.all.count() as f64;
         self.total(|parts, part| {
@@ -133,7 +136,7 @@ impl Pool {
         })
     }
 
-    /// A quantile's deviation from the right one, in the parts from which it came.
+    /// A quantile's deviation from the true quantile, part by part.
     pub(super) fn quantile_parts(&self, of: &Quantile) -> Total {
         let (share, slope) = (self.share_below(of.edge), of.slope / self.all.count() as f64);
         self.total(|parts, part| {
@@ -141,12 +144,12 @@ impl Pool {
         })
     }
 
-    /// Whether replications cannot tell chance, because all have the same tasks.
+    /// Whether replications cannot show chance, because all have the same tasks.
     pub(super) fn is_one_trace(&self) -> bool {
         self.runs.first().is_some_and(|run| run.len() == 0)
     }
 
-    /// The width of the histogram's cell that a value is in.
+    /// The width of the histogram's cell that holds a value.
     pub(super) fn cell_width(&self, value: f64) -> f64 {
         let (least, most) = Distribution::cell_of((value * self.unit) as u64);
         (most - least) as f64 / self.unit
@@ -165,7 +168,7 @@ impl Pool {
     fn quantile(&self, quantile: f64, edge: usize, found: Dispersion, used: Dispersion) -> Quantile {
         let rarer = quantile.min(1.0 - quantile) * self.all.count() as f64;
         let (low, high) = ranks(quantile, rarer / used.factor, used.freedom);
-        // Between the last value and the end of all ranks there is nothing.
+        // An upper rank beyond the last value leaves the interval open.
         let top = 1.0 - 1.0 / self.all.count() as f64;
         let high = high.filter(|high| *high <= top);
         let (least, most) = (self.all.cell_at(low).0, self.all.cell_at(high.unwrap_or(1.0)).1);
@@ -189,7 +192,7 @@ impl Pool {
         Quantile { estimate, events: f64::INFINITY, slope: 0.0, edge, caution: 1.0 }
     }
 
-    /// How much the ranks at an edge are moved by chance; none if the runs cannot tell.
+    /// The dispersion at an edge; `None` if the runs cannot show it.
     fn dispersion(&self, edge: usize) -> Option<Dispersion> {
         let (share, count) = (self.share_below(edge), self.all.count() as f64);
         let chance = self
@@ -201,7 +204,7 @@ impl Pool {
         Some(Dispersion { factor, freedom: chance.freedom })
     }
 
-    /// The coarse cells' edge below which the share is nearest to a quantile's.
+    /// The edge of coarse cells whose share below is nearest to the quantile's.
     fn edge_near(&self, quantile: f64) -> usize {
         let cell = cell_of(self.all.quantile(quantile));
         let off = |edge: usize| (self.share_below(edge) - quantile).abs();
@@ -218,7 +221,7 @@ impl Pool {
         Total::new(self.runs.len(), parts, |run, part| of(&self.runs[run], part))
     }
 
-    /// Of the values, to a thousandth.
+    /// The variance of the values, to a thousandth.
     fn variance(&self) -> f64 {
         let mean = self.all.mean();
         let squares = self.all.cells().map(|(lowest, count)| {
@@ -230,7 +233,7 @@ impl Pool {
 }
 
 impl Dispersion {
-    /// As it is used behind that of the quantile before, of which it is `least` at least.
+    /// The dispersion that is used after that of the quantile before; at least `least` times that one.
     fn after(self, before: Option<Self>, least: f64) -> Self {
         let Some(before) = before else { return self };
         let between = libm::sqrt(before.factor * self.factor).max(self.factor);
@@ -240,7 +243,7 @@ impl Dispersion {
     }
 }
 
-/// A class's values of a measure, and what one is in them.
+/// A class's values of a measure, and how many units of them make 1.
 fn pool_of(class: &ClassMeasured, measure: Measure, alone: bool) -> (Distribution, Parts, f64) {
     match measure {
         Measure::LatencyNs => (class.latency.clone(), class.parts.latency.clone(), 1.0),
@@ -254,7 +257,8 @@ fn pool_of(class: &ClassMeasured, measure: Measure, alone: bool) -> (Distributio
         Measure::SlowdownTypeMean if alone => {
             (class.latency.clone(), class.parts.latency.clone(), class.mean_service_ns)
         }
-        // Classes have different means, so that their slowdowns against these must be merged one by one.
+        // Slowdowns against a type's mean have another unit in each class, so each class is scaled before
+        // they are merged.
         Measure::SlowdownTypeMean => {
             let factor = SLOWDOWN_UNIT / class.mean_service_ns;
             (class.latency.scaled(factor), class.parts.latency.scaled(factor), SLOWDOWN_UNIT)

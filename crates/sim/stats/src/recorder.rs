@@ -1,4 +1,4 @@
-//! What an engine tells of each task, and what becomes of it.
+//! Records what an engine tells about each task.
 
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
@@ -7,93 +7,93 @@ use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTook};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
-/// A warm-up that is to be detected is first looked at after this share of the measured tasks …
+/// A warm-up that has to be detected is first looked at after one part in so many of the measured tasks.
 const PILOT_SHARE: u64 = 10;
-/// … but never before so many.
+/// It is never looked at before so many tasks.
 const PILOT_MIN: u64 = 2_000;
-/// Tasks that are recorded in one go.
+/// Tasks that are recorded together.
 const PENDING_MAX: usize = 64;
 
-/// What is to be recorded.
+/// The settings of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// Each class's mean service time, in the workload's order.
     pub mean_services_ns: Vec<f64>,
-    /// Tasks to measure; more if several are due in the last one's instant.
+    /// How many tasks to measure; a few more if several are due at the same time as the last.
     pub tasks: u64,
-    /// What comes before them.
+    /// The tasks before them, which are left out.
     pub warmup: Warmup,
-    /// Parts of the run that tell how much chance there is: [`PARTS`](super::PARTS) if it is steady; 1 if it
-    /// is meant to change with time, and replications alone can tell; 0 if they cannot either, because all
-    /// have the same tasks.
+    /// Parts of the run for estimating chance: [`PARTS`](super::PARTS) if the run is steady; 1 if it
+    /// changes with time by plan, so that only replications show chance; 0 if these cannot either, because
+    /// all have the same tasks.
     pub parts: u32,
-    /// From the end of a service to its reply's arrival when nothing is in the way: what is neither service
-    /// nor scheduling delay.
+    /// The time from the end of a service to its reply's arrival on an idle path: the part of the latency
+    /// that is neither service nor scheduling delay.
     pub way_home: Nanos,
-    /// How many tasks would wait, times the share of workers that serve nobody, if each were sent to a worker
-    /// drawn at random, at most; `None` where that is no measure.
+    /// The largest number of waiting tasks, times the share of idle workers, if each task were sent to a
+    /// worker drawn at random; `None` if that is not meaningful.
     pub passed_over_at_random: Option<f64>,
 }
 
-/// A task that was replied to.
+/// A task that got a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replied {
-    /// Its class, by its place in the workload.
+    /// The task's class, by its place in the workload.
     pub class: u8,
-    /// When it was due.
+    /// When the task was due.
     pub intended: Nanos,
-    /// When the reply came.
+    /// When the reply arrived.
     pub at: Nanos,
-    /// How long its service was to take: what slowdowns are over.
+    /// How long the task's service was to take; slowdowns are relative to it.
     pub service: Nanos,
-    /// How long it took, as its worker tells.
+    /// How long the task took, as its worker tells.
     pub served: Nanos,
-    /// What it waited in switch and worker together.
+    /// The task's waits in switch and worker together.
     pub waited: Nanos,
 }
 
-/// What a task's arrival meant for the run.
+/// The effect of a task's arrival on the measured span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing.
+    /// No effect.
     None,
-    /// The measured span begins with it: averages over time begin anew.
+    /// The measured span begins with this task: averages over time begin anew.
     Opened,
-    /// The measured span ended before it: averages over time are read now.
+    /// The measured span ended before this task: averages over time are read now.
     Closed,
 }
 
-/// How a task ended that was not replied to.
+/// How a task ended without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It cannot have run.
+    /// The task cannot have run.
     Refused,
-    /// It may have run.
+    /// The task may have run.
     Unknown,
-    /// Its client held it back and gave it up.
+    /// The task's client held it back and gave it up.
     PushedBack,
 }
 
-/// Who is told of each task: a [`Recorder`], or a test that wants to see them one by one.
+/// Is told about each task: a [`Recorder`], or a test that looks at single tasks.
 pub trait Observer {
     /// A task is due.
     fn sent(&mut self, at: Nanos) -> Mark;
 
-    /// So many tasks wait while a task is due, times the share of workers that serve nobody. Who tells it
-    /// does so before each [`sent`](Self::sent).
+    /// How many tasks wait, times the share of workers that serve no task. An engine that measures this
+    /// calls it before each [`sent`](Self::sent).
     fn passed_over(&mut self, _tasks: f64) {}
 
-    /// A task was replied to.
+    /// A task got a reply.
     fn done(&mut self, task: &Replied);
 
     /// A task ended without a reply.
     fn failed(&mut self, intended: Nanos, outcome: Outcome);
 
-    /// Nothing more needs to be told.
+    /// Whether nothing more needs to be told.
     fn is_complete(&self) -> bool;
 }
 
-/// Collects one replication. An engine tells it of each task in the order of time, as an [`Observer`], and
+/// Records one replication. An engine tells it about each task in order of time, as an [`Observer`], and
 /// stops when it is complete: when every measured task has been sent and has ended.
 ///
 /// Nothing allocates after [`new`](Self::new).
@@ -103,18 +103,18 @@ pub struct Recorder {
     closed: Nanos,
     sent: u64,
     outstanding: u64,
-    /// Tasks outstanding on arrivals, summed up since the last mark.
+    /// The sum of outstanding tasks at arrivals since the last mark.
     found: u64,
-    /// Tasks that waited on arrivals while workers were idle, likewise.
+    /// The sum of tasks that waited at arrivals while workers were idle, since the last mark.
     passed_over: f64,
-    /// The number of sent tasks at which something is to be done.
+    /// The number of sent tasks at which the span opens or closes or an eighth ends.
     mark: u64,
     replied: u64,
     last_sent: Nanos,
     measured_sent: u64,
     measured_ended: u64,
     classes: Vec<ClassMeasured>,
-    /// Tasks of the present part that are not recorded yet.
+    /// Tasks of the present part that are still to be recorded.
     pending: Vec<TaskTook>,
     phase: Phase,
     pilot: Option<Pilot>,
@@ -127,7 +127,7 @@ pub struct Recorder {
     /// Eighths that ended.
     eighths: usize,
     counts: Counts,
-    /// Parts that have begun, and measured tasks at which the present one ends.
+    /// How many parts have begun, and the number of measured tasks at which the present part ends.
     part: u64,
     part_ends: u64,
 }
@@ -140,7 +140,7 @@ enum Phase {
 }
 
 impl Recorder {
-    /// Nothing has been sent yet.
+    /// A recorder before the first task.
     pub fn new(recording: Recording) -> Self {
         let classes: Vec<_> = recording
             .mean_services_ns
@@ -189,7 +189,7 @@ impl Recorder {
         mark
     }
 
-    /// A task was replied to.
+    /// A task got a reply.
     #[inline]
     pub fn done(&mut self, task: &Replied) {
         self.outstanding -= 1;
@@ -227,26 +227,27 @@ impl Recorder {
         }
     }
 
-    /// Every measured task has been sent and has ended.
+    /// Whether every measured task has been sent and has ended.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.phase == Phase::Closed && self.measured_ended == self.measured_sent
     }
 
-    /// Tasks that were sent and have not ended, warm-up and all.
+    /// Tasks that were sent and have not ended, including those of the warm-up.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// The replication. `counts` has what the engine counted between opening and closing (what became of
-    /// tasks is known here), `gauges` the averages over that span.
+    /// The replication. `counts` is what the engine counted between opening and closing; the fates of tasks
+    /// are known here. `gauges` are the averages over that span.
     pub fn finish(mut self, counts: Counts, gauges: Gauges) -> Measured {
         if self.phase != Phase::Closed {
             self.close(self.last_sent);
         }
         self.record_pending();
         if self.recording.parts < 2 {
-            // What changes with time by its plan, or as its trace does, has spells of its own.
+            // A run that changes with time by plan, or as its trace does, has spells that are no fault of
+            // the policy.
             self.backlog.passed_over = [0.0; EIGHTHS];
         }
         self.backlog.at_random = self.recording.passed_over_at_random;
@@ -278,7 +279,7 @@ impl Recorder {
         self.pending.clear();
     }
 
-    /// A reply that does not count, but for the pilot.
+    /// A reply that is not measured; the pilot uses it.
     #[cold]
     fn aside(&mut self, latency: Nanos) {
         if let (Phase::WarmingUp, Some(pilot)) = (self.phase, &mut self.pilot) {
@@ -286,9 +287,10 @@ impl Recorder {
         }
     }
 
-    /// Before a task that may open or close the span or end an eighth is counted as sent.
+    /// Called before a task is counted as sent that may open or close the span or end an eighth.
     ///
-    /// The span opens and closes between instants: of tasks due at once, all are measured or none.
+    /// The span opens and closes between two due times: of tasks that are due at the same time, all are
+    /// measured or none.
     #[cold]
     fn marked(&mut self, at: Nanos) -> Mark {
         let first_of_its_instant = at > self.last_sent || self.sent == 0;
@@ -350,7 +352,7 @@ impl Recorder {
         }
     }
 
-    /// Tasks sent at which the present eighth ends.
+    /// The number of sent tasks at which the present eighth ends.
     fn eighth_ends(&self) -> u64 {
         self.opened_sent + self.recording.tasks * (self.eighths as u64 + 1) / EIGHTHS as u64
     }
@@ -380,7 +382,7 @@ impl Recorder {
     }
 }
 
-/// No span of a run comes near 2⁶³ ns, and a number with a sign becomes a float in one instruction.
+/// No span of a run comes near 2⁶³ ns, and a signed number becomes a float in one instruction.
 #[inline]
 const fn float(span: u64) -> f64 {
     span as i64 as f64
@@ -429,7 +431,7 @@ mod tests {
         }
     }
 
-    /// Tasks due every 10 ns that take 100 ns each, until the recorder is complete.
+    /// Sends a task every 10 ns, each of which takes 100 ns, until the recorder is complete.
     fn run(recorder: &mut Recorder) -> u64 {
         let mut now = 0;
         let mut due = std::collections::VecDeque::new();

@@ -4,7 +4,7 @@ use sluice_outcome::study::{Estimate, Method};
 
 use super::summary::Summary;
 
-/// What is searched for.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SloSearch {
     /// The lowest rate tried.
@@ -12,27 +12,27 @@ pub struct SloSearch {
     /// The highest rate tried.
     pub high_per_s: f64,
     pub limit: f64,
-    /// A bracket narrower than this share of its rate is narrow enough, such as 0.005.
+    /// The search ends when the bracket is narrower than this share of its rate, such as 0.005.
     pub tolerance: f64,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloFound {
-    /// The limit is kept up to this rate. The interval is that of the rates at which one cannot tell.
+    /// The limit is kept up to this rate. The interval holds the rates at which chance decides.
     Rate(Estimate),
-    /// The lowest rate breaks it.
+    /// Even the lowest rate breaks the limit.
     Never,
-    /// The highest rate keeps it.
+    /// Even the highest rate keeps the limit.
     Always,
 }
 
-/// Bisects for the rate at which `number` reaches the limit; a point that is not sustained breaks any limit.
+/// Bisects for the rate at which `number` reaches the limit; a point that is not sustained breaks any
+/// limit.
 ///
-/// `measure` should use the same seeds for every rate: then neighbouring rates meet the same tasks, closer
-/// together, and the number rises with the rate as smoothly as it can. The same measurements are used three
-/// times: for the number, and for both ends of its interval, whose crossings are the ends of the rate's
-/// interval.
+/// `measure` should use the same seeds for every rate. Then neighbouring rates get the same tasks, closer
+/// together, and the number rises smoothly with the rate. The same measurements are used three times: for
+/// the number, and for both ends of its interval, whose crossings are the ends of the rate's interval.
 pub fn throughput_at_slo<E>(
     search: &SloSearch,
     mut number: impl FnMut(&Summary) -> Estimate,
@@ -68,8 +68,8 @@ struct Tried {
     number: Estimate,
 }
 
-/// The highest rate known to keep the limit, by halving; every search halves the same bracket, and meets
-/// known rates.
+/// The highest rate that is known to keep the limit, by halving. Every search halves the same bracket, and
+/// so reuses the rates that were measured.
 fn bisect<E>(
     search: &SloSearch,
     look: &mut impl FnMut(f64) -> Result<Estimate, E>,

@@ -1,4 +1,4 @@
-//! What all replications of a point say together.
+//! The summary of all replications of a point.
 
 use sluice_outcome::study::{
     Aggregate, Counts, Depths, Estimate, Gauges, Measure, Method, Part, Sustained, Times,
@@ -12,10 +12,10 @@ use super::pool::{Pool, SLOWDOWN_UNIT};
 use super::sustained::sustained;
 use super::throughput::throughput;
 
-/// A point: merged distributions for the values, replications and their parts for the intervals.
+/// A point: its values come from merged distributions, and its intervals from replications and their parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Independent runs behind it.
+    /// How many independent runs the summary covers.
     pub replications: usize,
     /// How the intervals were found.
     pub method: Method,
@@ -26,45 +26,46 @@ pub struct Summary {
     pub offered_per_s: f64,
     /// Replies per second.
     pub throughput_per_s: Estimate,
-    /// Means over the replications, and what they counted per task.
+    /// Means over the replications, per task where the replications counted events.
     pub gauges: Gauges,
     /// Events, of all replications together.
     pub counts: Counts,
-    /// What each replication counted and averaged.
+    /// The counts and averages of each replication.
     pub each: Vec<Each>,
     /// Whether the load can be kept up.
     pub sustained: Sustained,
-    /// All replications' warm-ups were long enough, as far as that was looked for.
+    /// Whether the warm-up was long enough in all replications that tested it.
     pub settled: bool,
-    /// What to know of its intervals, such as that the runs are too short; empty if nothing.
+    /// The caveat about the summary's intervals, such as that the runs are too short; empty if there is
+    /// none.
     pub caveat: String,
 }
 
-/// What one replication counted and averaged beside its tasks' times.
+/// The counts and averages of one replication, without its tasks' times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Each {
     /// Events of the measured span.
     pub counts: Counts,
-    /// Means over it.
+    /// Means over the measured span.
     pub gauges: Gauges,
-    /// How long it was.
+    /// The length of the measured span.
     pub span_ns: u64,
-    /// Depths over time, where they are found at run time.
+    /// Depths over time, if they are found at run time.
     pub depths: Vec<Depths>,
-    /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; none of a class without
-    /// tasks.
+    /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; `None` for a class
+    /// without tasks.
     pub slowdowns: Vec<Option<[f64; 6]>>,
 }
 
 /// One class of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassSummary {
-    /// Tasks that were replied to.
+    /// Tasks that got a reply.
     pub tasks: u64,
     pub times: Times,
 }
 
-/// Makes a summary of a point's replications; of none, one of zeros.
+/// Summarizes a point's replications; without any, all numbers are zero.
 pub fn summarize(measured: &[Measured]) -> Summary {
     let counts = total(measured);
     let of_class = |class: usize| ClassSummary {

@@ -1,22 +1,23 @@
-//! Whether a point's load can be kept up, whatever its quantiles say.
+//! Whether a point's load can be kept up, whatever its quantiles are.
 //!
 //! A point is not sustained if
 //! - a task was refused, pushed back or left unknown, or
-//! - **throughput** falls short: replies in the span are fewer than tasks due in it, less those that a rack
-//!   which was empty at first is always to hold, by more than a thousandth on average and by more than 99.9 %
-//!   chance over the replications (one-sided Student's t on the paired shortfall), or
-//! - **the backlog grows**: arrivals of the last quarter find a quarter more tasks outstanding than those of
-//!   the first,
-//!   and more of them by more than 99 % chance (the same test), or
-//! - **tasks are passed over**: arrivals find more than ten tasks that wait while workers are idle (those
-//!   that wait, times the share of workers that serve nobody). In an eighth of some run they are four times
-//!   as many as in its middle eighths, or in all of a run four times as many as if each task were sent to a
-//!   worker drawn at random. A policy that spreads badly has such tasks always, and as many; one that forgets
-//!   a worker or a rack has them in spells, which a run's quantiles hide as long as they are few.
+//! - **throughput** falls short. Replies in the span are fewer than the tasks due in it, not counting those
+//!   that fill a rack which was empty at first. They are fewer by more than a thousandth on average, and by
+//!   more than chance explains at 99.9 % over the replications (one-sided Student's t on the paired
+//!   shortfall). Or
+//! - **the backlog grows**. Arrivals of the last quarter find a quarter more tasks outstanding than those
+//!   of the first, and by more than chance explains at 99 % (the same test). Or
+//! - **tasks are passed over**. Arrivals find more than ten tasks that wait while workers are idle (the
+//!   waiting tasks, times the share of workers that serve no task). And in an eighth of some run these are
+//!   four times as many as in its middle eighths, or in all of a run four times as many as if each task
+//!   were sent to a worker drawn at random. A policy that spreads badly always has such tasks, at a
+//!   constant number. A policy that forgets a worker or a rack has them in spells, which a run's quantiles
+//!   hide as long as they are few.
 //!
-//! With fewer than five replications the test of chance has no power. Then the shortfall must be a hundredth
-//! in each, or in each every quarter must find more than the one before, and the last twice as many as the
-//! first.
+//! With fewer than five replications the test of chance has no power. Then the shortfall must be a
+//! hundredth in each replication; or in each replication every quarter must find more than the one before,
+//! and the last twice as many as the first.
 
 use sluice_outcome::study::Sustained;
 
@@ -25,38 +26,40 @@ use super::interval::{standard_error, student_t};
 use super::measured::{EIGHTHS, Measured};
 
 const REPLICATIONS_MIN: usize = 5;
-/// One-sided: a point that is sustained is called otherwise once in a hundred times, if at all.
+/// One-sided: a point that is sustained fails the test at most once in a hundred times.
 const CHANCE: f64 = 0.01;
-/// Studies have hundreds of points, and a shortfall of a thousandth is soon there by chance.
+/// Smaller for the shortfall: studies have hundreds of points, and a shortfall of a thousandth happens
+/// easily by chance.
 const CHANCE_OF_SHORTFALL: f64 = 0.001;
 const SHORTFALL_MIN: f64 = 0.001;
 const SHORTFALL_MIN_OF_FEW: f64 = 0.01;
 const GROWTH_MIN: f64 = 1.25;
 const GROWTH_MIN_OF_FEW: f64 = 2.0;
-/// Outstanding tasks below which no backlog is worth a word.
+/// With fewer outstanding tasks a backlog is not reported.
 const BACKLOG_MIN: f64 = 10.0;
-/// How much more is passed over in a spell than otherwise, and always than by workers drawn at random.
+/// By what factor the tasks passed over in a spell exceed the others, and in a whole run those of workers
+/// drawn at random.
 const SPELL_MIN: f64 = 4.0;
 
-/// What the replications say.
+/// The verdict on the replications.
 pub(super) fn sustained(measured: &[Measured]) -> Sustained {
     let verdicts = [failures(measured), shortfall(measured), growth(measured), spells(measured)];
     let why: Vec<String> = verdicts.into_iter().flatten().collect();
     Sustained { holds: why.is_empty(), why: why.join("; ") }
 }
 
-/// What came in one of the equally long parts of a run that is measured once, as a live one is.
+/// One of the equally long parts of a run that is measured once, as a live one is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunPart {
     /// Tasks that were due.
     pub due: u64,
-    /// Replies, to whichever task.
+    /// Replies, to tasks of any part.
     pub replies: u64,
 }
 
-/// What the consecutive parts of one run say: the test of the throughput, where parts stand for replications.
-/// A stretch in which nothing moves is made up for in the next part, or is one part alone; what falls short
-/// in part after part was never kept up. `None` if there are too few parts for the test.
+/// The verdict on the consecutive parts of one run: the test of the throughput, with parts in place of
+/// replications. A part in which the rack stalls is made up for in the next part, or is one part alone; a
+/// load that is too high falls short in part after part. `None` if there are too few parts for the test.
 pub fn sustained_in_parts(parts: &[RunPart]) -> Option<Sustained> {
     if parts.len() < REPLICATIONS_MIN {
         return None;
@@ -84,8 +87,8 @@ fn failures(measured: &[Measured]) -> Option<String> {
     (!told.is_empty()).then(|| format!("tasks: {}", told.join(", ")))
 }
 
-/// What only fills up once is no shortfall: a rack that was empty when the span opened owes its clients, ever
-/// after, the tasks that are always in it.
+/// Tasks that fill the rack once are no shortfall: if the rack was empty when the span opened, its usual
+/// number of tasks stays unanswered at the end.
 fn shortfall(measured: &[Measured]) -> Option<String> {
     let share = |one: &Measured| 1.0 - one.backlog.replies as f64 / one.counts.sent.max(1) as f64;
     let fills = |one: &Measured| (mean(&one.backlog.by_eighth) - one.backlog.at_open as f64).max(0.0);
@@ -168,7 +171,7 @@ mod tests {
         }
     }
 
-    /// A backlog around `start` that grows by `step` an eighth, and goes up and down by a fifth.
+    /// A backlog around `start` that grows by `step` per eighth and varies by a fifth.
     fn noisy(dice: &mut Dice, start: f64, step: f64) -> [f64; EIGHTHS] {
         core::array::from_fn(|n| (start + step * n as f64) * dice.between(800, 1_200) as f64 / 1_000.0)
     }
@@ -233,7 +236,8 @@ mod tests {
         assert!(sustained_in_parts(&[RunPart::default(); 8]).is_some_and(|found| found.holds));
     }
 
-    /// Without a warm-up each replication is short by what is in the rack, always: that is no trend.
+    /// Without a warm-up the replies of each replication are fewer by the tasks in the rack, always by as
+    /// many: that is no trend.
     #[test]
     fn a_rack_that_was_empty_at_first_is_not_said_to_fall_behind() {
         let filled = |seed: u64| measured(10_000, 10_000 - 30 - seed, [30.0 + seed as f64; EIGHTHS]);
@@ -248,15 +252,16 @@ mod tests {
         assert!(sustained(&all).why.starts_with("throughput is 4.0"), "{}", sustained(&all).why);
     }
 
-    /// At full length this is told of one point in a hundred, were the test as weak as the other one.
+    /// With a test as weak as that of the backlog, this would be reported of one full-length point in a
+    /// hundred.
     #[test]
     fn a_shortfall_by_chance_is_none() {
         let off = |replies: u64| measured(10_000, replies, [300.0; EIGHTHS]);
         let at_open = |one: Measured| Measured { backlog: Backlog { at_open: 300, ..one.backlog }, ..one };
-        // By 0.11 % on average, at Student's t of 5.0 with four degrees of freedom.
+        // The shortfall is 0.11 % on average, with a Student's t of 5.0 and four degrees of freedom.
         let all: Vec<_> = [9_995, 9_991, 9_985, 9_983, 9_991].map(off).map(at_open).into();
         assert_eq!(sustained(&all), Sustained { holds: true, why: String::new() });
-        // By 2 %, which is no chance.
+        // The shortfall is 2 %, which chance does not explain.
         let all: Vec<_> = [9_820, 9_800, 9_790, 9_810, 9_785].map(off).map(at_open).into();
         assert!(!sustained(&all).holds);
     }

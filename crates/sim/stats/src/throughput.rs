@@ -1,4 +1,4 @@
-//! Replies per second: all replications' replies over all their spans.
+//! Throughput: all replications' replies per second of all their spans.
 
 use sluice_outcome::study::{Estimate, Method};
 
@@ -6,7 +6,8 @@ use super::chance::Total;
 use super::interval::of_mean;
 use super::measured::Measured;
 
-/// With the interval that whole replications give. Parts of one cannot: what one lacks the next one has.
+/// The throughput, with the interval that whole replications give. Parts of a replication cannot give one:
+/// a reply that one part lacks is in the next.
 pub(super) fn throughput(measured: &[Measured]) -> Estimate {
     let value = merged(measured);
     let is_sample = measured.iter().flat_map(|one| &one.classes).any(|class| class.parts.latency.len() > 0);
@@ -16,13 +17,13 @@ pub(super) fn throughput(measured: &[Measured]) -> Estimate {
     }
 }
 
-/// All replications' replies over all their spans.
+/// All replications' replies over the sum of their spans, per second.
 pub(super) fn merged(measured: &[Measured]) -> f64 {
     let (replies, span_ns) = both(measured);
     if span_ns > 0.0 { replies * 1e9 / span_ns } else { 0.0 }
 }
 
-/// The throughput's deviation from the right one, replication by replication.
+/// The throughput's deviation from the true one, replication by replication.
 pub(super) fn throughput_parts(measured: &[Measured], value: f64) -> Total {
     let span_ns = both(measured).1.max(1.0);
     Total::new(measured.len(), 1, |run, _| {

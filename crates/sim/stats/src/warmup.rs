@@ -1,26 +1,26 @@
-//! How much of a run's beginning is left out.
+//! The warm-up: how much of a run's beginning is left out.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 use sluice_wire::Nanos;
 
-/// What is left out at a run's beginning.
+/// The part at a run's beginning that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Warmup {
     /// So many tasks.
     Tasks(u64),
-    /// What is due before this time, in nanoseconds.
+    /// The tasks due before this time, in nanoseconds.
     TimeNs(u64),
-    /// A pilot that is long enough by MSER-5 (White, Cobb and Spratt 2000): the variance of the mean of what
-    /// would remain of it is least with at most half of it cut off. The whole pilot is left out, not the cut
-    /// alone.
+    /// A pilot whose length is tested by MSER-5 (White, Cobb and Spratt 2000): it is long enough if the
+    /// standard error of the mean of its rest is smallest with at most half of it cut off. The whole pilot
+    /// is left out, not the cut alone.
     Detect,
 }
 
 impl Warmup {
-    /// What is due before this time.
+    /// The tasks due before this time.
     pub const fn time(until: Nanos) -> Self {
         Self::TimeNs(until.0)
     }
@@ -37,9 +37,9 @@ impl fmt::Display for Warmup {
     }
 }
 
-/// Means of so many observations are the pilot's smallest parts.
+/// How many observations each mean of the pilot has at first.
 const OBSERVATIONS_A_MEAN: u32 = 5;
-/// When there are so many means, neighbours are merged.
+/// At so many means, neighbours are merged.
 const MEANS_MAX: usize = 4_096;
 
 /// The beginning of a run, in bounded memory.
@@ -49,13 +49,13 @@ pub(super) struct Pilot {
     a_mean: u32,
     sum: f64,
     observed: u32,
-    /// Observations after which it is looked at.
+    /// The number of observations after which it is tested next.
     look_at: u64,
     seen: u64,
 }
 
 impl Pilot {
-    /// A pilot that is looked at after `first` observations, and whenever there are twice as many.
+    /// A pilot that is tested after `first` observations, and each time their number has doubled.
     pub(super) fn new(first: u64) -> Self {
         let means = Vec::with_capacity(MEANS_MAX);
         Self { means, a_mean: OBSERVATIONS_A_MEAN, sum: 0.0, observed: 0, look_at: first, seen: 0 }
@@ -74,7 +74,7 @@ impl Pilot {
         }
     }
 
-    /// Whether the transient is over; looks at all means, but seldom.
+    /// Whether the transient is over. Tests all means, at rare times only.
     pub(super) fn has_settled(&mut self) -> bool {
         if self.seen < self.look_at {
             return false;
@@ -92,9 +92,10 @@ impl Pilot {
     }
 }
 
-/// How many of the first means MSER leaves out: the fewest that make Σ (x − x̄)² ÷ n² of the others least.
+/// How many of the first means MSER leaves out: the fewest for which Σ (x − x̄)² ÷ n² of the others is
+/// smallest.
 ///
-/// The last few would do by chance, so that cuts stop short of them.
+/// The last few means could give a small value by chance, so the cut stops before them.
 fn cut(means: &[f64]) -> usize {
     let (mut best, mut least) = (0, f64::INFINITY);
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);

@@ -1,11 +1,11 @@
-//! What lies between two services of a worker in a testbed, for the agents of simulated racks and of live
-//! ones that stand for it.
+//! The time between two services of a worker in a testbed, for the agents of simulated racks and of live
+//! ones that imitate the testbed.
 
 use sluice_host::agent::Way;
 
 use crate::Testbed;
 
-/// What lies between two services of a worker with one token: what the core spends, and the rest.
+/// The time between two services of a worker with one token: the core's part, and the rest.
 pub fn way(testbed: &Testbed) -> Way {
     let busy = testbed.worker.receive + testbed.worker.send.times(2);
     Way { round_trip: testbed.refill() - busy, busy }

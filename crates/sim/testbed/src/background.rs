@@ -1,4 +1,4 @@
-//! A rack on a fabric: whose hosts its servers, its clients and its switch are, and what else crosses it.
+//! A rack on a fabric: the hosts of its servers, clients and switch, and the other traffic of the fabric.
 
 use serde::{Deserialize, Serialize};
 use sluice_fabric::{HostId, Idle, LinkSpeed, Parcel, SwitchId, Topology};
@@ -8,12 +8,12 @@ use sluice_wire::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackgroundFlows {
-    /// How large they are: `web-search`, `hadoop` or `storage`.
+    /// The distribution of their sizes: `web-search`, `hadoop` or `storage`.
     pub flows: String,
-    /// What hosts send, as a share of their links; 0 for none.
+    /// What hosts send, as a share of their links; 0 for no flows.
     pub load: f64,
-    /// How frames of all kinds get their paths, and whether hosts make flowlets: a policy for flows, such as
-    /// `letflow:paced`.
+    /// How frames of all kinds get their paths, and whether hosts make flowlets: a policy for flows, such
+    /// as `letflow:paced`.
     pub scheme: String,
 }
 
@@ -23,20 +23,20 @@ impl Default for BackgroundFlows {
     }
 }
 
-/// Where a rack's nodes are among the hosts of a fabric.
+/// The hosts of a fabric at which a rack's nodes are.
 #[derive(Clone, Debug)]
 pub struct RackHosts {
-    /// All nodes and links, the port of the rack's switch among them.
+    /// All nodes and links, with the port of the rack's switch.
     pub topology: Topology,
     pub servers: Vec<HostId>,
     pub clients: Vec<HostId>,
-    /// Behind this port of the first ToR switch is the pipeline.
+    /// The port of the first ToR switch behind which the pipeline is.
     pub switch: HostId,
 }
 
 impl RackHosts {
-    /// The rack is the first ToR switch's: so many of its hosts are servers. Clients are spread evenly over
-    /// the hosts of others. An error is one line that says what to change.
+    /// The rack is below the first ToR switch: the first of its hosts are the servers. Clients are spread
+    /// evenly over the hosts of the other ToR switches. An error is one line that says what to change.
     pub fn new(topology: Topology, servers: u16, clients: u16) -> Result<Self, String> {
         let tor = topology.switch_of(HostId(0)).unwrap_or(SwitchId(0));
         let (here, across): (Vec<_>, Vec<_>) =
@@ -64,8 +64,7 @@ impl RackHosts {
         })
     }
 
-    /// How long a packet takes to the rack's switch in an idle fabric: from the farthest client, and from a
-    /// server.
+    /// A packet's time to the rack's switch in an idle fabric: from the farthest client, and from a server.
     pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 2] {
         let to_switch = |from: &HostId| idle.carries(&Parcel { from: *from, to: self.switch, bytes, tag: 0 });
         let farthest = |hosts: &[HostId]| hosts.iter().map(to_switch).max().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! How many tasks a rack has room for: in a slice's queue, and in all.
+//! How many tasks a rack has room for: in a slice's queue, and in total.
 
 use sluice_switch::registry::Choice;
 use sluice_wire::sizes::{self, QUOTA_MAX};
 
 use crate::Testbed;
 
-/// Cells in the rings of tasks of all slices and classes together, and as many that let tries in once: what
-/// the chip holds (Rain §4).
+/// The most cells of the task rings of all slices and classes together, and the most replay cells: what the
+/// chip holds (Rain §4).
 pub const CELLS_MAX: u64 = 128 * 1024;
 
 /// The room of a policy's slices on a testbed.
@@ -14,12 +14,12 @@ pub const CELLS_MAX: u64 = 128 * 1024;
 pub struct Capacity {
     queue: u32,
     depth_max: u8,
-    /// Tasks a worker that may wait beside the queue.
+    /// How many tasks per worker may wait beyond the queue.
     growth: u8,
 }
 
 impl Capacity {
-    /// Of a policy with these settings: where depths are found at run time there must be room for them.
+    /// The room under a policy. If depths are found at run time, there is room for them to grow.
     pub fn of(testbed: &Testbed, choice: &Choice) -> Self {
         let is_adaptive = choice.traits().adaptive.is_some_and(|asked| !asked.advises);
         let (depth_max, growth) =
@@ -27,20 +27,20 @@ impl Capacity {
         Self { queue: testbed.queue, depth_max, growth }
     }
 
-    /// Tasks that may wait in a slice of so many workers (C). Where depths are found at run time, that leaves
-    /// room for them to grow: they do where tasks wait, and clients with no more outstanding than workers
-    /// hold let none wait.
+    /// How many tasks may wait in a slice of so many workers (C). If depths are found at run time, there is
+    /// extra room: depths grow while tasks wait, and no task would wait if clients had no more outstanding
+    /// than workers hold.
     pub fn waiting(self, workers: u32) -> u32 {
         self.queue + workers * u32::from(self.growth)
     }
 
-    /// The most tasks that the clients may come to have outstanding there together: C + ΣN.
+    /// The most tasks that all clients together may have outstanding in the slice: C + ΣN.
     pub fn outstanding(self, workers: u32) -> u32 {
         self.waiting(workers) + workers * u32::from(self.depth_max)
     }
 
-    /// The longest queue with which all rings of these slices and classes fit the chip, and the cells that
-    /// let each client's tries in once.
+    /// The longest queue with which all rings of these slices and classes, and the replay cells, fit the
+    /// chip.
     pub fn queue_max(self, workers: &[u32], classes: u8, clients: u16) -> u32 {
         let fits = |queue: u32| {
             let room = Self { queue, ..self };
@@ -57,13 +57,13 @@ impl Capacity {
         fitting
     }
 
-    /// The cells that let each client's tries in once, where slices have so many workers.
+    /// The replay cells of each client, if slices have so many workers.
     pub fn replay_cells(self, workers: impl Iterator<Item = u32>, clients: u16) -> u32 {
         let share = |workers| sizes::share(self.outstanding(workers), clients.into());
         sizes::replay_cells(workers.map(share).sum())
     }
 
-    /// The cells of each ring of tasks, where slices have so many workers.
+    /// The cells of each ring of tasks, if slices have so many workers.
     pub fn cells(self, workers: impl Iterator<Item = u32>) -> u32 {
         workers.map(|workers| self.outstanding(workers)).max().unwrap_or(1).next_power_of_two()
     }

@@ -1,22 +1,22 @@
-//! What a testbed must not say.
+//! Checks that a testbed can be simulated.
 
 use sluice_wire::Nanos;
 
 use super::{Rates, Testbed, racks};
 use crate::error::TestbedError;
 
-/// More workers than this do not fit the switch's memory beside their tokens.
+/// The most workers: more do not fit the switch's memory beside their tokens.
 const WORKERS_MAX: u32 = 4_096;
 /// The chip's 128 Ki entries.
 const QUEUE_MAX: u32 = 128 * 1024;
 const CLIENTS_MAX: u16 = 256;
-/// Tasks of a priority that a core may have room for.
+/// The most tasks of one priority that a core may have room for.
 const DEPTH_MAX: u32 = 64;
-/// Nothing on a rack takes longer.
+/// The longest span of any setting.
 const SPAN_MAX: Nanos = Nanos::from_millis(10_000);
 
 impl Testbed {
-    /// Whether a simulation can be run on it; the error says what to change.
+    /// Checks that a simulation can be run on it; the error says what to change.
     pub fn check(&self) -> Result<(), TestbedError> {
         self.complaint().map_or(Ok(()), |why| Err(TestbedError { place: String::new(), why }))
     }
@@ -87,7 +87,7 @@ impl Testbed {
         uneven.or_else(|| self.bad_depth())
     }
 
-    /// Servers of many cores: what a NIC's lanes have no part in.
+    /// Why servers of many cores do not fit the other settings; `None` if they do.
     fn bad_depth(&self) -> Option<String> {
         let (depth, servers) = (self.servers.depth?, &self.servers);
         if !(1..=DEPTH_MAX).contains(&depth) {
@@ -131,7 +131,8 @@ impl Testbed {
         self.unknown_worker("slow", &self.slow.workers)
     }
 
-    /// A rack on a fabric stands at one ToR switch, and only the fabric loses its packets.
+    /// Why a rack cannot be on this fabric; it has to be at one ToR switch, and only the fabric may lose
+    /// its packets. `None` if it can.
     fn bad_background(&self) -> Option<String> {
         let (_, background) = self.background()?;
         if !(0.0..=1.0).contains(&background.load) {

@@ -1,4 +1,5 @@
-//! How a testbed's servers of many cores look to the switch: as lanes, eight tasks each, of every service.
+//! A testbed's servers of many cores as the switch sees them: as lanes of every service, with eight tasks
+//! each.
 
 use std::ops::Range;
 
@@ -11,30 +12,30 @@ use sluice_workload::Class;
 
 use crate::{CoreTimes, Testbed};
 
-/// Workers that fit a switch's memory.
+/// The most workers that fit a switch's memory.
 const LANES_MAX: u32 = 4_096;
 
-/// How a testbed's servers of many cores are laid out.
+/// The layout of a testbed's servers of many cores.
 #[derive(Clone, Debug)]
 pub struct CoresLayout {
     /// Servers of the rack.
     pub servers: u32,
     /// Cores of each server.
     pub cores_each: u32,
-    /// Tasks of a priority that a core has room for.
+    /// How many tasks of one priority a core has room for.
     pub depth: u32,
     /// Lanes of each service of a server.
     pub lanes_each: u32,
-    /// The services' priorities, and their classes' names.
+    /// The priority of each service, and the names of its classes.
     pub services: Vec<(Priority, String)>,
-    /// What a core's work takes.
+    /// The costs of a core's work.
     pub times: CoreTimes,
-    /// What a packet received and a reply sent cost a core.
+    /// The time of a core to receive a packet and send a reply.
     pub packets: Nanos,
 }
 
 impl CoresLayout {
-    /// None where workers are no cores of servers.
+    /// The layout of a testbed; `None` if its workers are not cores of servers.
     pub fn of(testbed: &Testbed, classes: &[Class]) -> Option<Self> {
         let Testbed { servers, workers, cores, worker, .. } = *testbed;
         let depth = servers.depth?;
@@ -44,7 +45,7 @@ impl CoresLayout {
         Some(Self { servers, cores_each, depth, lanes_each, services: services(classes), times, packets })
     }
 
-    /// Why there cannot be such servers, in a line.
+    /// Why such servers are impossible, in one line; `None` if they are possible.
     pub fn complaint(&self) -> Option<String> {
         let lanes = self.lanes();
         let too_many = lanes > LANES_MAX;
@@ -59,25 +60,25 @@ impl CoresLayout {
         self.servers * self.cores_each
     }
 
-    /// Lanes of all servers, workers to the switch.
+    /// Lanes of all servers, which are workers to the switch.
     pub fn lanes(&self) -> u32 {
         self.servers * self.lanes_each * self.services.len() as u32
     }
 
-    /// A worker's server, and its service.
+    /// The server of a worker, and its service.
     pub fn place_of(&self, worker: usize) -> (usize, usize) {
         let (each, servers) = (self.lanes_each as usize, self.servers as usize);
         (worker / each % servers, worker / each / servers)
     }
 
-    /// A server's workers that serve one of its services.
+    /// The workers of a server that serve this service.
     pub fn workers_of(&self, server: usize, service: usize) -> Range<usize> {
         let each = self.lanes_each as usize;
         let first = (service * self.servers as usize + server) * each;
         first..first + each
     }
 
-    /// A NIC all of whose services run on all of its cores.
+    /// A NIC on all of whose cores all services run.
     pub fn idle_nic(&self) -> Result<Nic, String> {
         let why = |why: OrchestratorError| why.to_string();
         let mut nic = Nic::new(&self.nic_settings()?).map_err(|why| why.to_string())?;
@@ -90,7 +91,7 @@ impl CoresLayout {
         Ok(nic)
     }
 
-    /// What a core may hold at most.
+    /// The most tasks that a core may hold.
     pub fn held_max(&self) -> u32 {
         self.nic_settings().map_or(0, |of| of.balancing.held_max(of.depth))
     }
@@ -101,12 +102,12 @@ impl CoresLayout {
     }
 }
 
-/// A service of a server by its place.
+/// The id of a server's service with this index.
 pub fn id(service: usize) -> ServiceId {
     ServiceId::new(service).expect("there are as many services as priorities at most")
 }
 
-/// Classes of one priority are a service: the most important first.
+/// The services: the classes of one priority are one service. The most important comes first.
 fn services(classes: &[Class]) -> Vec<(Priority, String)> {
     let mut services: Vec<(Priority, String)> = Vec::new();
     for (class, priority) in classes.iter().zip(priorities(classes)) {
@@ -120,8 +121,8 @@ fn services(classes: &[Class]) -> Vec<(Priority, String)> {
     services
 }
 
-/// The classes' priorities, a larger number first: a workload's 0 is its most urgent, and a class without one
-/// is as urgent as can be.
+/// The classes' priorities, where a larger number goes first. A workload's 0 is its most urgent priority,
+/// and a class without one is as urgent.
 pub fn priorities(classes: &[Class]) -> impl Iterator<Item = u8> {
     classes.iter().map(|class| PRIORITIES as u8 - 1 - class.priority.unwrap_or(0).min(PRIORITIES as u8 - 1))
 }

@@ -1,4 +1,4 @@
-//! A fabric as a testbed: which switches and links there are, and all constants of its hosts and switches.
+//! A fabric as a testbed: its switches and links, and all constants of its hosts and switches.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ use super::toml_text::span;
 pub struct FabricTestbed {
     /// `fat-tree:K`, or `leaf-spine:LEAVES:SPINES:HOSTS` with so many hosts at each leaf.
     pub topology: String,
-    /// The rate of all links.
+    /// The rate of all links, in Gb/s.
     pub gbps: f64,
     #[serde(with = "span")]
     pub delay: Nanos,
@@ -30,47 +30,48 @@ pub struct FabricTestbed {
     pub buffer_bytes: u64,
     /// The share of a switch's free memory at which a port is paused.
     pub ingress_alpha: f64,
-    /// Without PFC: the share that a queue may take.
+    /// Without PFC: the share of the free memory that a queue may take.
     pub egress_alpha: f64,
-    /// From so many bytes in a queue on some data are marked, and all from as many as the second.
+    /// The bounds of a queue, in bytes, from which on some data are marked and all data are marked.
     pub ecn: [u64; 2],
-    /// The share that is marked just below the second.
+    /// The share of data that is marked just below the second bound.
     pub ecn_most: f64,
-    /// Whether frames are held rather than lost.
+    /// Whether frames are held back rather than lost.
     pub pfc: bool,
-    /// What a port may still take when it has asked for a pause; without, what can come.
+    /// How many bytes a port may still take after it has asked for a pause; without it, as many as can
+    /// arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<u64>,
-    /// How fast hosts send: by DCQCN, by windows as TCP has them, or as fast as their links.
+    /// How hosts choose their rates: by DCQCN, by windows like TCP's, or as fast as their links.
     pub rates: HostRates,
     /// DCQCN's constants.
     #[serde(with = "DcqcnTable")]
     pub dcqcn: DcqcnSettings,
-    /// So many frames are answered together.
+    /// How many frames are answered together.
     pub answer_every: u32,
-    /// A NACK for the same frame is repeated after so long, and not before.
+    /// How long after a NACK it may be repeated for the same frame.
     #[serde(with = "span")]
     pub nack_interval: Nanos,
-    /// Whether a NACK says that congestion was met.
+    /// Whether a NACK reports congestion.
     pub nack_is_congestion: bool,
-    /// Without any answer for so long a host sends again.
+    /// How long a host waits for any answer before it sends again.
     #[serde(with = "span")]
     pub retransmit_after: Nanos,
-    /// With selective repeat, the most frames that a flow has under way; without, hosts go back.
+    /// With selective repeat, the most frames that a flow has under way; without it, hosts use go-back-N.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selective: Option<u32>,
-    /// The pause that begins a flowlet, for policies that do not say: `2rtt`, or a span such as `100us`.
+    /// The pause that begins a flowlet, for policies that give none: `2rtt`, or a span such as `100us`.
     pub threshold: FlowletThreshold,
-    /// Whether each switch chooses a flowlet's way, and not the first one all of it.
+    /// Whether each switch chooses a flowlet's next hop, in place of the first switch the whole path.
     pub each_hop: bool,
     /// Whether all flows from one host to another share a connection, whose pauses make flowlets.
     pub shared_connections: bool,
-    /// How many of its gaps a host learns before it holds any.
+    /// How many gaps a host learns before it holds frames.
     pub training_gaps: u32,
-    /// Flows that begin before are not counted: hosts learn their gaps, and the fabric fills.
+    /// Flows that begin earlier are not counted: hosts still learn their gaps, and the fabric fills.
     #[serde(with = "span")]
     pub settles: Nanos,
-    /// What crosses it beside the packets of a rack: a testbed that says so is a rack on a fabric, and its
+    /// The traffic beside the packets of a rack. A testbed with this key is a rack on a fabric, and its
     /// `[links]` follow from the fabric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundFlows>,
@@ -81,15 +82,15 @@ pub struct FabricTestbed {
 pub enum FlowletThreshold {
     /// So many round trips of the longest path.
     RoundTrips(u32),
-    /// As long as this.
+    /// This span.
     Span(Nanos),
 }
 
-/// More round trips than this are no threshold.
+/// The largest number of round trips.
 const ROUND_TRIPS_MAX: u32 = 100;
 
 impl FlowletThreshold {
-    /// Reads `2rtt` or `100us`; none if it is neither.
+    /// Reads `2rtt` or `100us`; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_suffix("rtt") {
             Some(times) => {
@@ -100,7 +101,7 @@ impl FlowletThreshold {
         }
     }
 
-    /// How long it is where a round trip takes so long.
+    /// The threshold as a span, for a given round trip.
     pub const fn of(self, round_trip: Nanos) -> Nanos {
         match self {
             Self::RoundTrips(times) => Nanos(round_trip.0 * times as u64),
@@ -133,25 +134,25 @@ impl<'de> Deserialize<'de> for FlowletThreshold {
     }
 }
 
-/// What a topology's text says.
+/// The parsed text of a topology.
 enum Shape {
     FatTree(u32),
     LeafSpine(LeafSpine),
 }
 
-/// How fast hosts send.
+/// How hosts choose their rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostRates {
     #[default]
     Dcqcn,
-    /// By windows as TCP has them.
+    /// By windows like TCP's.
     Windows,
     /// As fast as their links.
     Line,
 }
 
-/// How [`DcqcnSettings`] are written.
+/// The written form of [`DcqcnSettings`].
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "DcqcnSettings", deny_unknown_fields, default = "DcqcnSettings::default")]
 struct DcqcnTable {
@@ -206,7 +207,7 @@ impl Default for FabricTestbed {
 }
 
 impl FabricTestbed {
-    /// Its nodes and links.
+    /// The nodes and links of the fabric.
     pub fn topology(&self) -> Result<Topology, String> {
         let speed = LinkSpeed { gbps: self.gbps, delay: self.delay };
         let made = match self.shape()? {
@@ -238,7 +239,7 @@ impl FabricTestbed {
         }
     }
 
-    /// How its hosts and switches behave, apart from who balances loads and who makes flowlets.
+    /// The settings of its hosts and switches, without the balancer and the pacer.
     pub fn settings(&self) -> FabricSettings {
         let given = FabricSettings::default();
         let under_way = self.selective;
@@ -263,12 +264,12 @@ impl FabricTestbed {
         }
     }
 
-    /// Where a rack's nodes are among its hosts.
+    /// The hosts at which a rack's nodes are.
     pub fn rack(&self, servers: u16, clients: u16) -> Result<RackHosts, String> {
         RackHosts::new(self.topology()?, servers, clients)
     }
 
-    /// Where the nodes of racks below spines are among its hosts.
+    /// The hosts at which the nodes of racks below spines are.
     pub(super) fn tiers(&self, tiers: &Tiers) -> Result<TierHosts, String> {
         match self.shape()? {
             Shape::LeafSpine(shape) => TierHosts::new(self.topology()?, shape, tiers),
@@ -279,7 +280,7 @@ impl FabricTestbed {
         }
     }
 
-    /// Why hosts of another number do not fit it, or what else is wrong, in a line.
+    /// Why so many hosts do not fit it, or what else is wrong, in one line; `None` if it is right.
     pub(super) fn complaint(&self, workers: u32) -> Option<String> {
         let topology = match self.topology() {
             Ok(topology) => topology,

@@ -1,10 +1,10 @@
-//! Which labels a testbed's workers have, and which tasks need: the words of a live plan.
+//! The labels of a testbed's workers and the labels that tasks need, in the words of a live plan.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sluice_control::{LabelNames, check_label, read_needs, write_labels};
 
-/// What tasks need, or wish for, and workers have.
+/// The labels that tasks need, or wish for, and that workers have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LabelPlan {
@@ -12,7 +12,7 @@ pub struct LabelPlan {
     pub needs: Vec<LabelNeed>,
     /// Whether tasks only prefer workers with their labels.
     pub wished: bool,
-    /// Workers with the labels that they have, in the order of their numbers; those behind have none.
+    /// Workers with their labels, in the order of the workers' numbers; later workers have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worker: Vec<LabelledWorkers>,
 }
@@ -24,7 +24,7 @@ pub struct LabelNeed {
     pub labels: Vec<String>,
 }
 
-/// So many workers that have the same labels.
+/// So many workers with the same labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelledWorkers {
@@ -39,26 +39,26 @@ const fn one() -> u32 {
 }
 
 impl LabelPlan {
-    /// Whether nothing is said of labels.
+    /// Whether there are no labels.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// All labels that it names.
+    /// All labels that the plan names.
     pub fn names(&self) -> LabelNames {
         let needed = self.needs.iter().flat_map(|need| &need.labels);
         let had = self.worker.iter().flat_map(|workers| &workers.labels);
         LabelNames::of(needed.chain(had).cloned())
     }
 
-    /// What each worker has, by its number.
+    /// The labels of each worker, by its number.
     pub fn of_workers(&self, workers: u32) -> impl Iterator<Item = &[String]> {
         let named = self.worker.iter();
         let named = named.flat_map(|same| std::iter::repeat_n(&same.labels[..], same.count as usize));
         named.chain(std::iter::repeat(&[][..])).take(workers as usize)
     }
 
-    /// What cannot be, on a rack of so many workers.
+    /// What is impossible on a rack of so many workers; `None` if nothing is.
     pub(super) fn complaint(&self, workers: u32) -> Option<String> {
         let counted: u64 = self.worker.iter().map(|same| u64::from(same.count)).sum();
         if counted > workers.into() {

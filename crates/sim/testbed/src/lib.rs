@@ -1,7 +1,7 @@
-//! The rack as hardware: how far hosts are apart, what a packet costs them, and what goes wrong.
+//! The hardware of a rack: distances between hosts, costs of packets, and faults.
 //!
 //! A testbed is a TOML file that users copy and change (`experiments/testbeds/`). Every key has a default,
-//! the one of the network without delays, costs and faults; unknown keys are refused.
+//! which describes a network without delays, costs and faults. Unknown keys are refused.
 #![forbid(unsafe_code)]
 
 pub mod agents;
@@ -36,9 +36,9 @@ pub use tiers::TierHosts;
 use tiers::Tiers;
 use toml_text::{sizes, span};
 
-/// The paper's testbed, as the file that users copy.
+/// The testbed of the Rain paper, as the file that users copy.
 const RAIN: &str = include_str!("../../../../experiments/testbeds/rain.toml");
-/// The same with its servers' links and memory.
+/// The same testbed with its servers' links and memory.
 const RAIN_RDMA: &str = include_str!("../../../../experiments/testbeds/rain-rdma.toml");
 
 /// The fabric of the HF²T paper.
@@ -51,21 +51,21 @@ const RINGLEADER: &str = include_str!("../../../../experiments/testbeds/ringlead
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Testbed {
-    /// What reports call it.
+    /// The name in reports.
     #[serde(default = "unnamed")]
     pub name: String,
     /// Workers, each with a core of its own.
     pub workers: u32,
-    /// Clients; requests go to them in turn.
+    /// Clients; they send requests in turn.
     pub clients: u16,
-    /// Tasks that may wait in each slice (C).
+    /// How many tasks may wait in each slice (C).
     pub queue: u32,
-    /// What a class of tasks is, where the policy has classes: the largest size of each but the last.
-    /// Without, each spans the same factor of the sizes that there are.
+    /// The classes of tasks by size, if the policy has classes: the largest size of each class but the
+    /// last. Without it, each class spans the same factor of the existing sizes.
     #[serde(default, skip_serializing_if = "Sizes::is_none", with = "sizes")]
     pub sizes: Sizes,
     pub links: LinkTimes,
-    /// The switch; each, where there are many.
+    /// The switch; if there are several, each of them.
     pub switch: SwitchTimes,
     /// The racks that workers are in, and the spines above them.
     #[serde(skip_serializing_if = "RackLayout::are_none")]
@@ -73,26 +73,26 @@ pub struct Testbed {
     pub worker: WorkerTimes,
     /// The servers that workers share.
     pub servers: Servers,
-    /// What it costs to orchestrate the workers as one server's cores.
+    /// The costs of orchestrating the workers as one server's cores.
     #[serde(skip_serializing_if = "CoreTimes::are_none")]
     pub cores: CoreTimes,
-    /// What the network does to packets.
+    /// Losses, repeats and delays of packets.
     pub faults: Faults,
-    /// What takes the workers' cores away from time to time.
+    /// Times in which a worker's core does something else.
     pub stalls: Stalls,
-    /// What makes some workers slow for a while.
+    /// A time in which some workers are slow.
     pub slow: Slow,
-    /// What some tasks need of their workers, and which workers have it.
+    /// The labels that tasks need and workers have.
     #[serde(skip_serializing_if = "LabelPlan::is_none")]
     pub labels: LabelPlan,
-    /// How clients try again; matters only where packets can be lost.
+    /// How clients try again; it matters only if packets can be lost.
     pub retries: Retries,
-    /// A fabric, whose hosts the workers are: they send each other flows.
+    /// A fabric whose hosts are the workers, which send each other flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricTestbed>,
 }
 
-/// One way over a link.
+/// Delays of links, one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkTimes {
@@ -104,26 +104,27 @@ pub struct LinkTimes {
     pub worker: Nanos,
 }
 
-/// What the switch takes.
+/// The times and rates of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchTimes {
     /// From a packet's arrival to its departure.
     #[serde(with = "span")]
     pub pass: Nanos,
-    /// From the end of a pass to the beginning of the next, for a packet that goes round.
+    /// From the end of a pass to the beginning of the next, for a recirculating packet.
     #[serde(with = "span")]
     pub recirculation: Nanos,
-    /// The bandwidth of the port that packets go round through; without it, any number go round at once.
+    /// The bandwidth of the recirculation port in Gb/s; without it, any number of packets recirculate at
+    /// once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recirculation_gbps: Option<f64>,
-    /// What a packet takes of it.
+    /// How many bytes a packet takes of that port.
     pub packet_bytes: u32,
-    /// What the packet of a large task takes of it.
+    /// How many bytes the packet of a large task takes of that port.
     pub large_packet_bytes: u32,
 }
 
-/// What a packet costs a worker's core, which does one thing at a time.
+/// The time of a worker's core for a packet; a core does one thing at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkerTimes {
@@ -133,91 +134,91 @@ pub struct WorkerTimes {
     pub send: Nanos,
 }
 
-/// Servers: workers belong to them in equal blocks, in the order of their numbers. Without any, each worker
-/// has a link of its own, and nothing is written ahead.
+/// Servers. Workers belong to them in equal blocks, in the order of their numbers. Without servers each
+/// worker has a link of its own, and nothing is written ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
     pub count: u16,
-    /// The bandwidth of the link from the switch to each; without it, any number of packets is under way at
-    /// once.
+    /// The bandwidth of the link from the switch to each server in Gb/s; without it, any number of packets
+    /// is under way at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gbps: Option<f64>,
-    /// How fast a worker copies what was written ahead; without it, at once.
+    /// How fast a worker copies a task that was written ahead, in Gb/s; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_gbps: Option<f64>,
-    /// How many adaptive agents look after the workers, each after a block of them; without it, one after
-    /// all.
+    /// How many adaptive agents there are, each for a block of workers; without it, one for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<u16>,
-    /// Where each is one server of many cores behind an orchestrator, and the workers are their cores: so
-    /// many tasks of a priority each core has room for.
+    /// Makes each server one of many cores behind an orchestrator, whose cores are the workers. The number
+    /// is how many tasks of one priority each core has room for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
 }
 
-/// How often something happens to packets of each kind.
+/// How often faults happen to packets of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
-    /// A packet that is out of order is late by up to so much.
+    /// The longest delay of a packet that is out of order.
     #[serde(with = "span")]
     pub reorder_by: Nanos,
-    /// Tasks to the switch.
+    /// SUBMITs.
     pub submit: Rates,
-    /// Tasks to workers.
+    /// DISPATCHes.
     pub dispatch: Rates,
-    /// Replies.
+    /// REPLYs.
     pub reply: Rates,
-    /// Tokens and polls.
+    /// TOKENs, also as polls.
     pub token: Rates,
-    /// The switch's refusals, to clients.
+    /// REJECTs.
     pub reject: Rates,
-    /// Workers' questions to the switch.
+    /// PROBEs.
     pub probe: Rates,
-    /// Their answers, also to polls.
+    /// ANSWERs, also to polls.
     pub answer: Rates,
-    /// What racks' switches tell those above them.
+    /// UPDATEs of racks' switches to their spines.
     #[serde(skip_serializing_if = "Rates::are_none")]
     pub update: Rates,
 }
 
-/// Shares of a kind's packets.
+/// The shares of a kind's packets that meet each fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rates {
-    /// Never arrive.
+    /// The share that never arrives.
     pub loss: f64,
-    /// Arrive twice.
+    /// The share that arrives twice.
     pub duplicate: f64,
-    /// Arrive late, and so perhaps after younger ones.
+    /// The share that arrives late, and so perhaps after later ones.
     pub reorder: f64,
 }
 
-/// Times in which a worker's core does something else: what it was at takes so much longer.
+/// Times in which a worker's core does something else; its present work takes so much longer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stalls {
-    /// Stalls a second, each worker, at random times; none if it is zero.
+    /// Stalls per second and worker, at random times; zero for none.
     pub per_s: f64,
-    /// How long each lasts.
+    /// The length of each stall.
     #[serde(with = "span")]
     pub length: Nanos,
-    /// Which workers, by number from 0; all if none is named.
+    /// The workers, by number from 0; empty for all.
     pub workers: Vec<u32>,
 }
 
-/// A time in which some workers' cores take longer for everything: another program beside them.
+/// A time in which the cores of some workers take longer for everything, because another program runs
+/// beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slow {
-    /// Which workers, by number from 0.
+    /// The workers, by number from 0.
     pub workers: Vec<u32>,
-    /// How many times as long.
+    /// By which factor everything takes longer.
     pub factor: f64,
     #[serde(with = "span")]
     pub from: Nanos,
-    /// How long it lasts.
+    /// The length of the slow time.
     #[serde(with = "span")]
     pub length: Nanos,
 }
@@ -228,17 +229,17 @@ impl Default for Slow {
     }
 }
 
-/// The clients' and workers' patience where packets can be lost.
+/// The timeouts of clients and workers, if packets can be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retries {
-    /// How long the first try may stay unanswered; it doubles with each further one.
+    /// The timeout of the first try; it doubles with each further try.
     #[serde(with = "span")]
     pub first_timeout: Nanos,
-    /// Where the doubling ends.
+    /// The largest timeout.
     #[serde(with = "span")]
     pub timeout_max: Nanos,
-    /// After this time a task's outcome is unknown.
+    /// After this time a task ends unknown.
     #[serde(with = "span")]
     pub deadline: Nanos,
 }
@@ -311,7 +312,7 @@ impl Default for Retries {
 }
 
 impl Testbed {
-    /// What a class of these tasks is, where a policy tells so many classes apart.
+    /// The classes of these tasks by size, for a policy that tells so many classes apart.
     pub fn sizes_of<'c>(&self, tasks: impl Iterator<Item = &'c Class>, classes: u8) -> Sizes {
         match classes {
             1 => Sizes::default(),
@@ -325,13 +326,13 @@ impl Testbed {
         Self::parse(RAIN).expect("the file is part of this crate, and a test reads it")
     }
 
-    /// The testbed of the Rain paper with what RDMA costs: the servers' links, and copies out of their
+    /// The testbed of the Rain paper with the costs of RDMA: the servers' links, and copies out of their
     /// memory.
     pub fn rain_rdma() -> Self {
         Self::parse(RAIN_RDMA).expect("the file is part of this crate, and a test reads it")
     }
 
-    /// The server of the RingLeader paper, with what it costs to orchestrate its cores.
+    /// The server of the RingLeader paper, with the costs of orchestrating its cores.
     pub fn ringleader() -> Self {
         Self::parse(RINGLEADER).expect("the file is part of this crate, and a test reads it")
     }
@@ -341,12 +342,12 @@ impl Testbed {
         Self::parse(HF2T).expect("the file is part of this crate, and a test reads it")
     }
 
-    /// The network of theory: nothing takes any time but the tasks, and nothing goes wrong.
+    /// The network of theory: only services take time, and there are no faults.
     pub fn ideal() -> Self {
         Self::default()
     }
 
-    /// Reads a testbed's TOML. An error says where, and the nearest known key for one that is not.
+    /// Reads a testbed's TOML. An error names the line, and for an unknown key the nearest known one.
     pub fn parse(text: &str) -> Result<Self, TestbedError> {
         let mut testbed: Self = toml_text::read(text)?;
         testbed.check()?;
@@ -366,37 +367,36 @@ impl Testbed {
         toml::to_string(self).expect("a testbed is a table")
     }
 
-    /// From a request's departure to its reply's arrival, when nobody else is there, beside the service
-    /// itself.
+    /// The time from a request's departure to its reply's arrival in an idle rack, without the service.
     pub fn zero_load(&self) -> Nanos {
         self.way_in() + self.worker.receive + self.way_home()
     }
 
-    /// From the end of a service to its reply's arrival, when nobody else is there.
+    /// The time from the end of a service to its reply's arrival in an idle rack.
     pub fn way_home(&self) -> Nanos {
         self.worker.send + self.way_back()
     }
 
-    /// From a task's end to the next one's start at the same worker, when it waits in the switch for that
-    /// worker's only token.
+    /// The time from a task's end to the start of the next at the same worker, if that task waits in the
+    /// switch for the worker's only token.
     pub fn refill(&self) -> Nanos {
         let costs = self.worker.receive + self.worker.send.times(2);
         costs + self.links.worker.times(2) + self.switch.pass
     }
 
-    /// A round trip between a worker and a client, with what it costs the worker.
+    /// The round trip between a worker and a client, with its cost at the worker.
     pub fn fetch(&self) -> Nanos {
         self.way_back().times(2) + self.worker.send + self.worker.receive
     }
 
-    /// Whether packets can be lost, come twice or overtake each other, or switches be out.
+    /// Whether packets can be lost, arrive twice or overtake each other, or switches can fail.
     pub fn has_faults(&self) -> bool {
         let may_lose = self.background().is_some_and(|(fabric, _)| !fabric.pfc);
         !self.faults.are_none() || !self.racks.outages.is_empty() || may_lose
     }
 
-    /// The nodes and links of the fabric below racks, their switches' ports among them; an error is one line
-    /// that says what to change.
+    /// The nodes and links of the fabric below racks, with the ports of the racks' switches; an error is
+    /// one line that says what to change.
     pub fn joined_topology(&self) -> Option<Result<Topology, String>> {
         let (fabric, _) = self.background()?;
         Some(if self.racks.are_none() {
@@ -406,8 +406,8 @@ impl Testbed {
         })
     }
 
-    /// Where racks below spines are on their fabric, if they are on one; an error is one line that says what
-    /// to change.
+    /// The hosts of racks below spines on their fabric, if there is one; an error is one line that says
+    /// what to change.
     pub fn tiers(&self) -> Option<Result<TierHosts, String>> {
         let (fabric, _) = self.background()?;
         let Self { racks, workers, clients, .. } = self;
@@ -418,7 +418,7 @@ impl Testbed {
         }))
     }
 
-    /// Where racks are on a fabric, their links are as long as it is.
+    /// Sets the links of racks on a fabric to the fabric's delays.
     fn measure_links(&mut self) {
         let (Some((fabric, _)), bytes) = (self.background(), self.switch.packet_bytes) else { return };
         let idle = |topology: &Topology| Idle::new(topology, FrameSizes::default());
@@ -435,28 +435,28 @@ impl Testbed {
         }
     }
 
-    /// The fabric below a rack, and what else crosses it.
+    /// The fabric below a rack, and its other traffic.
     pub fn background(&self) -> Option<(&FabricTestbed, &BackgroundFlows)> {
         let fabric = self.fabric.as_ref()?;
         fabric.background.as_ref().map(|background| (fabric, background))
     }
 
-    /// From a client's send to a worker's NIC.
+    /// The time from a client's send to a worker's NIC.
     pub fn way_in(&self) -> Nanos {
         self.links.client + self.above() + self.through_rack()
     }
 
-    /// Between a client's link and a leaf, where there are spines.
+    /// The time between a client's link and a leaf, if there are spines.
     pub fn above(&self) -> Nanos {
         if self.racks.spines > 0 { self.switch.pass + self.racks.hop } else { Nanos(0) }
     }
 
-    /// From a worker's send to the client.
+    /// The time from a worker's send to the client.
     pub fn way_back(&self) -> Nanos {
         self.through_rack() + self.above() + self.links.client
     }
 
-    /// Between a rack's switch and a worker, through its leaf, wherever that runs.
+    /// The time between a rack's switch and a worker, through the leaf, wherever the leaf runs.
     fn through_rack(&self) -> Nanos {
         self.racks.detour.times(2) + self.switch.pass + self.links.worker
     }
@@ -468,7 +468,7 @@ impl Slow {
         !self.workers.is_empty() && self.factor > 1.0 && self.length > Nanos(0)
     }
 
-    /// When a worker is slow, and how much; `None` if it never is.
+    /// When a worker is slow, and by which factor; `None` if it never is.
     pub fn of(&self, worker: u32) -> Option<SlowTime> {
         let time = SlowTime { factor: self.factor, from: self.from, until: self.from + self.length };
         (self.is_any() && self.workers.contains(&worker)).then_some(time)
@@ -476,14 +476,14 @@ impl Slow {
 }
 
 impl Rates {
-    /// Whether nothing ever happens to a packet of the kind.
+    /// Whether packets of the kind meet no fault.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Faults {
-    /// Whether nothing ever happens.
+    /// Whether no packets meet a fault.
     pub fn are_none(&self) -> bool {
         self.kinds().iter().all(Rates::are_none)
     }

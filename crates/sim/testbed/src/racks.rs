@@ -1,56 +1,56 @@
-//! Racks below spines: how a datacenter's switches stand to each other (Horus §4.1, §5.1).
+//! Racks below spines: the switches of a datacenter and their relation (Horus §4.1, §5.1).
 
 use serde::{Deserialize, Serialize};
 use sluice_wire::Nanos;
 
 use super::toml_text::span;
 
-/// Workers of one pool that a testbed may have: a pool of the paper has 20,000 at most.
+/// The most workers of one pool that a testbed may have: a pool of the paper has at most 20,000.
 pub(super) const WORKERS_MAX: u32 = 1 << 16;
-/// Workers that a leaf's tables hold.
+/// The most workers that a leaf's tables hold.
 const RACK_MAX: u32 = 4_096;
-/// Leaves that a removal from a spine's list can name.
+/// The most leaves that a removal from a spine's list can name.
 const RACKS_MAX: usize = 4_095;
 const SPINES_MAX: u16 = 256;
 /// The shortest time between two looks at the queues.
 const WATCH_MIN: Nanos = Nanos(1_000);
 
-/// The racks that workers are in, and the spines above them; none where all stand below one switch.
+/// The racks of the workers, and the spines above them; none if all workers are below one switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RackLayout {
-    /// Spines above them. Each has a block of the racks, in their order.
+    /// Spines above the racks. Each has a block of racks, in order.
     pub spines: u16,
-    /// Workers in each rack. They have to be the testbed's, all together.
+    /// Workers in each rack; together they have to be the testbed's workers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<u32>,
-    /// Or so many in each, and what is left in the last.
+    /// Alternatively so many workers in each rack; the rest is in the last.
     #[serde(skip_serializing_if = "is_zero")]
     pub each: u32,
-    /// One way between a spine and a leaf.
+    /// The delay between a spine and a leaf, one way.
     #[serde(with = "span")]
     pub hop: Nanos,
-    /// One way between a rack's switch, which only forwards then, and the server of the rack that its leaf
-    /// runs on; the switch is the leaf, if this is zero.
+    /// The delay between a rack's switch and the server of the rack that its leaf runs on, one way; the
+    /// switch then only forwards. Zero: the switch is the leaf.
     #[serde(with = "span", skip_serializing_if = "is_never")]
     pub detour: Nanos,
-    /// How often queues are looked at for their imbalance; never, if this is zero.
+    /// How often the imbalance of queues is measured; zero: never.
     #[serde(with = "span")]
     pub watch: Nanos,
-    /// How often it is told what tasks took that ended since; never, if this is zero.
+    /// How often the times of tasks that ended since are reported; zero: never.
     #[serde(with = "span", skip_serializing_if = "is_never")]
     pub interval: Nanos,
-    /// Switches that are out for a while.
+    /// Switches that fail for a while.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
 }
 
-/// A leaf or a spine that is out: silent, and its memory lost (Horus §4.3, Appendix C). A leaf that is out
-/// from the beginning on is a rack that joins later.
+/// The failure of a leaf or a spine: it is silent, and its memory is lost (Horus §4.3, Appendix C). A leaf
+/// that fails at the beginning is a rack that joins later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Outage {
-    /// The leaf, by its rack's place; or
+    /// The leaf, by its rack's index; or
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<u32>,
     /// the spine.
@@ -58,21 +58,21 @@ pub struct Outage {
     pub spine: Option<u32>,
     #[serde(with = "span")]
     pub at: Nanos,
-    /// How long the controller does not know of it, and tasks go there all the same.
+    /// How long the controller does not notice the failure, so that tasks still go to the switch.
     #[serde(with = "span")]
     pub heard_after: Nanos,
-    /// After so long it is back, and the controller knows; never, if this is zero.
+    /// After how long the switch is back and the controller knows so; zero: never.
     #[serde(with = "span")]
     pub lasts: Nanos,
 }
 
 impl RackLayout {
-    /// Whether all workers stand below one switch.
+    /// Whether all workers are below one switch.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Workers in each rack, of so many.
+    /// How many of these workers are in each rack.
     pub fn sizes(&self, workers: u32) -> Vec<u32> {
         if self.each == 0 {
             return self.workers.clone();
@@ -82,7 +82,7 @@ impl RackLayout {
         full.chain((rest > 0).then_some(rest)).collect()
     }
 
-    /// What it must not say: the names of what is wrong, and what to write.
+    /// What is wrong with it, and what to write; `None` if it is right.
     pub(super) fn complaint(&self, workers: u32, queue: u32) -> Option<String> {
         if self.are_none() {
             return None;
@@ -152,7 +152,8 @@ impl RackLayout {
     }
 }
 
-/// Whether a rack's mean could outgrow its 16 bits of whole tasks, if it got all tasks that may be under way.
+/// Whether a rack's mean queue could exceed its 16 bits of whole tasks, if the rack got all tasks that may
+/// be under way.
 fn bad_mean(tasks: u64, sizes: &[u32]) -> Option<String> {
     let overflows = |size: &u32| tasks > u64::from(u16::MAX) * u64::from(*size);
     let rack = sizes.iter().position(overflows)?;

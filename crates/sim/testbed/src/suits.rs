@@ -1,4 +1,4 @@
-//! Who serves whom on a rack, by the labels of its testbed.
+//! Which worker serves which task on a rack, by the labels of its testbed.
 
 use std::ops::Range;
 
@@ -10,34 +10,34 @@ use sluice_workload::Class;
 
 use crate::Testbed;
 
-/// What the workers of a rack have, its tasks need, and what follows in each slice.
+/// The labels of a rack's workers and tasks, and the table of kinds and classes in each slice.
 #[derive(Clone, Debug)]
 pub struct Suits {
-    /// What labels are called.
+    /// The names of labels.
     pub names: LabelNames,
-    /// What workers have, by number.
+    /// The labels of each worker, by number.
     pub has: Vec<Labels>,
-    /// What tasks of a type need; others need nothing.
+    /// The labels that tasks of a type need; types without an entry need none.
     pub needs: Vec<(TaskType, Labels)>,
-    /// Each slice, in their order.
+    /// The slices, in order.
     pub slices: Vec<SliceSuits>,
 }
 
-/// Who serves whom in a slice.
+/// Which worker serves which task in a slice.
 #[derive(Clone, Debug)]
 pub struct SliceSuits {
-    /// What complaints call it.
+    /// The slice's name in error messages.
     pub called: String,
     /// Which kinds of workers serve which classes of tasks.
     pub serving: Serving,
     workers: Range<usize>,
 }
 
-/// A slice's name, if there are several, and how many workers it has.
+/// A slice's name, if there are several slices, and how many workers it has.
 pub type Sliced<'p> = (Option<&'p str>, u32);
 
 impl Suits {
-    /// Of a testbed whose slices have so many workers and these classes; none where nothing is said of
+    /// The labels of a testbed whose slices have so many workers and these classes; `None` if it has no
     /// labels.
     pub fn of(
         testbed: &Testbed,
@@ -71,13 +71,13 @@ impl Suits {
         Ok(Some(suits))
     }
 
-    /// What tasks of a type need.
+    /// The labels that tasks of a type need.
     pub fn needs_of(&self, task_type: TaskType) -> Labels {
         self.needs.iter().find(|(of, _)| *of == task_type).map_or(Labels::NONE, |(_, needs)| *needs)
     }
 
-    /// The highest rate at which those who serve some classes have time for all of them, whichever classes
-    /// one looks at. `work_ns` is a class's time in each task of all.
+    /// The highest rate, per second, at which for every set of classes the workers that serve them have
+    /// time for all their tasks. `work_ns` is each class's time per task of the whole workload.
     pub fn rate_max_per_s(
         &self,
         classes: &[Class],
@@ -104,7 +104,7 @@ impl Suits {
         self.slices.iter().enumerate().map(of_slice).fold(f64::INFINITY, f64::min)
     }
 
-    /// The switch knows types, not classes: two classes of one type need the same.
+    /// The switch knows types, not classes, so two classes of one type must need the same labels.
     fn check_types(&self, testbed: &Testbed, classes: &[Class]) -> Result<(), String> {
         let said = |class: &Class| {
             let need = testbed.labels.needs.iter().find(|need| need.class == class.name);

@@ -1,10 +1,10 @@
-//! Racks below spines on a fabric (Horus over HF²T's fabric): which switches are theirs, and whose hosts
-//! their workers and clients are.
+//! Racks below spines on a fabric (Horus over HF²T's fabric): their switches, and the hosts of their
+//! workers and clients.
 
 use sluice_fabric::{HostId, Idle, LinkSpeed, Parcel, SwitchId, Topology};
 use sluice_wire::Nanos;
 
-/// Leaves with so many hosts each, and spines above them.
+/// A leaf-spine with so many hosts per leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSpine {
     pub(super) leaves: u32,
@@ -12,7 +12,7 @@ pub(super) struct LeafSpine {
     pub(super) hosts_each: u32,
 }
 
-/// Racks by their workers, the spines above them, and their clients.
+/// The workers of each rack, the number of spines above the racks, and the clients.
 #[derive(Clone, Debug)]
 pub(super) struct Tiers {
     pub(super) racks: Vec<u32>,
@@ -20,23 +20,23 @@ pub(super) struct Tiers {
     pub(super) clients: u32,
 }
 
-/// Where a datacenter's nodes are among the hosts of a leaf-spine.
+/// The hosts of a leaf-spine at which a datacenter's nodes are.
 #[derive(Clone, Debug)]
 pub struct TierHosts {
-    /// All nodes and links, a port for each scheduling switch among them.
+    /// All nodes and links, with a port for each scheduling switch.
     pub topology: Topology,
-    /// The ports behind which the racks' leaves are.
+    /// The ports of the racks' leaves.
     pub leaves: Vec<HostId>,
-    /// The ports behind which the spines are.
+    /// The ports of the spines.
     pub spines: Vec<HostId>,
     pub workers: Vec<HostId>,
     pub clients: Vec<HostId>,
 }
 
 impl TierHosts {
-    /// Racks are below the first leaves, and their workers spread evenly over a leaf's hosts; spines are the
-    /// fabric's first. Clients are spread evenly over the hosts of the other leaves. An error is one line
-    /// that says what to change.
+    /// Racks are below the first leaves, with their workers spread evenly over a leaf's hosts; the spines
+    /// are the fabric's first spines. Clients are spread evenly over the hosts of the other leaves. An
+    /// error is one line that says what to change.
     pub(super) fn new(topology: Topology, shape: LeafSpine, tiers: &Tiers) -> Result<Self, String> {
         let LeafSpine { leaves, spines, hosts_each } = shape;
         let racks = tiers.racks.len() as u32;
@@ -71,8 +71,8 @@ impl TierHosts {
         Ok(hosts)
     }
 
-    /// How long a packet takes in an idle fabric: to a spine from the farthest client, between spine and
-    /// leaf, and to a leaf from its workers.
+    /// A packet's time in an idle fabric: to a spine from the farthest client, between spine and leaf, and
+    /// to a leaf from its workers.
     pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 3] {
         let took = |from: HostId, to: HostId| idle.carries(&Parcel { from, to, bytes, tag: 0 });
         let (leaf, spine) = (self.leaves[0], self.spines[0]);
@@ -80,7 +80,7 @@ impl TierHosts {
         [farthest.unwrap_or_default(), took(spine, leaf), took(self.workers[0], leaf)]
     }
 
-    /// A switch's own port, without a limit.
+    /// Adds a port of a switch's own, with an unlimited rate.
     fn port(&mut self, switch: u32) -> Result<HostId, String> {
         let inside = LinkSpeed { gbps: f64::INFINITY, delay: Nanos(0) };
         let topology = self.topology.clone().and_host(SwitchId(switch), inside);

@@ -1,11 +1,11 @@
-//! Testbeds as text: spans with their units, and errors that say where and what was meant.
+//! Testbeds as text: spans with their units, and errors that name the place and what was meant.
 
 use serde::de::DeserializeOwned;
 use sluice_workload::toml_complaint;
 
 use crate::error::TestbedError;
 
-/// Reads TOML; an error has one line, with the place and the nearest known key.
+/// Reads TOML; an error is one line with the place and the nearest known key.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, TestbedError> {
     toml::from_str(text).map_err(|why| {
         let (line, why) = toml_complaint(text, &why);
@@ -14,7 +14,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, TestbedError> {
     })
 }
 
-/// Puts the values of `by` over those of `table`, table by table.
+/// Overwrites the values of `table` with those of `by`, table by table.
 pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
     for (key, value) in by {
         match (table.get_mut(key), value) {
@@ -26,7 +26,7 @@ pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
     }
 }
 
-/// Spans as `1.3us`.
+/// Spans written as `1.3us`.
 pub(super) mod span {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -45,7 +45,7 @@ pub(super) mod span {
     }
 }
 
-/// Sizes as a list of spans.
+/// Sizes written as a list of spans.
 pub(super) mod sizes {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};

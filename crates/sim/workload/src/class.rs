@@ -9,25 +9,26 @@ use super::{Service, text};
 /// Tasks of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// What people call it.
+    /// The class's name, for people.
     pub name: String,
-    /// What the switch calls it.
+    /// The class's type, for the switch.
     pub task_type: TaskType,
-    /// Its share of all tasks.
+    /// The class's share of all tasks.
     pub share: f64,
-    /// How long its tasks take.
+    /// How long the class's tasks take.
     pub service: Service,
-    /// The share of its tasks that carry more than the 8 bytes that ride in a queue entry.
+    /// The share of the class's tasks with more bytes than the 8 of a queue entry.
     pub large: f64,
-    /// How many bytes those carry.
+    /// How many bytes such a large task has.
     pub bytes: u16,
-    /// How urgent its tasks are, 0 first; none: their size alone tells.
+    /// The priority of the class's tasks, 0 first; `None`: their size alone decides.
     pub priority: Option<u8>,
 }
 
-/// What a large task carries unless something else is said: ten keys of 64 bytes.
+/// The default bytes of a large task: ten keys of 64 bytes.
 pub const LARGE_BYTES: u16 = 640;
-/// What fits one WRITE beside the task's id; a longer task's rest would go straight to its worker.
+/// The most bytes that fit one WRITE beside the task's id; the rest of a longer task would go straight to
+/// its worker.
 pub(super) const BYTES_MAX: u16 = 4_084;
 /// The last priority: no switch has more classes.
 pub(super) const PRIORITY_MAX: u8 = KINDS_MAX as u8 - 1;
@@ -54,7 +55,7 @@ impl Class {
     }
 }
 
-/// The classes as they are during a phase.
+/// The classes during a phase.
 pub(super) fn changed(classes: &[Class], changes: &[Change]) -> Vec<Class> {
     let mut classes = classes.to_vec();
     for change in changes {

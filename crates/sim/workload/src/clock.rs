@@ -1,11 +1,11 @@
-//! When the next task comes.
+//! Draws when the next task arrives.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use super::plan::{Arrivals, Phase, PhasePlan};
 
-/// The arrival times of everything but a trace.
+/// The arrival times, unless a trace has them.
 #[derive(Clone, Debug)]
 pub(super) enum Clock {
     Poisson { gap_ns: f64, at_ns: f64 },
@@ -24,7 +24,7 @@ impl Clock {
         }
     }
 
-    /// The next arrival; none when no task comes any more.
+    /// The next arrival; `None` if no further task arrives.
     pub(super) fn next(&mut self, dice: &mut Dice) -> Option<Nanos> {
         match self {
             Self::Poisson { gap_ns, at_ns } => {
@@ -39,7 +39,7 @@ impl Clock {
         }
     }
 
-    /// The phase that the last arrival fell into; 0 where there is only one.
+    /// The phase of the last arrival; 0 if there is only one.
     pub(super) fn phase(&self) -> usize {
         match self {
             Self::Plan(plan) => plan.phase,
@@ -48,16 +48,16 @@ impl Clock {
     }
 }
 
-/// Arrivals at a changing rate: the rate's integral between two of them is exponential.
+/// Arrivals at a changing rate: the integral of the rate between two arrivals is exponential.
 #[derive(Clone, Debug)]
 pub(super) struct PlanClock {
     phases: Vec<Phase>,
     repeat: bool,
     gap_ns: f64,
-    /// The integral of the factor over all phases, and their length.
+    /// The integral of the factor over all phases, and the phases' length.
     round: (f64, f64),
     phase: usize,
-    /// When the phase began, and how far it is in.
+    /// When the phase began, and the time since then.
     began_ns: f64,
     offset_ns: f64,
 }
@@ -119,9 +119,9 @@ fn lasts(phase: &Phase) -> f64 {
     phase.lasts.0 as f64
 }
 
-/// When the integral of `factor + slope · t` reaches `area`.
+/// The time after which the integral of `factor + slope · t` reaches `area`.
 fn time_to(area: f64, factor: f64, slope: f64) -> f64 {
-    // The root's argument is the square of the factor at that time.
+    // The argument of the root is the square of the factor at that time.
     let root = libm::sqrt((factor * factor + 2.0 * slope * area).max(0.0));
     if area > 0.0 { 2.0 * area / (factor + root) } else { 0.0 }
 }

@@ -1,19 +1,19 @@
-//! A cluster's tasks as they came once, in the columns of the 2011 cluster trace's task events (Draconis'
+//! The recorded tasks of a cluster, in the columns of the 2011 cluster trace's task events (Draconis'
 //! evaluation).
 //!
 //! Each line is an event of a task: time in microseconds, missing info, job, task index, machine, event
-//! type, user, scheduling class, priority, the CPU, memory and disk that it asks for (of the largest
-//! machine's), and whether it wants another machine than the other tasks of its job. A task here is a
-//! submission that was scheduled and finished; it is due when it was submitted and takes as long as it ran.
-//! Cluster tasks run for minutes, so their times are scaled to a mean, and arrivals to whatever rate is
-//! asked for.
+//! type, user, scheduling class, priority, the CPU, memory and disk that the task requests (as shares of
+//! the largest machine's), and whether it needs another machine than the other tasks of its job. Here a
+//! task is a submission that was scheduled and finished; it is due when it was submitted and takes as long
+//! as it ran. Cluster tasks run for minutes, so their times are scaled to a given mean, and the arrivals to
+//! the given rate.
 //!
-//! Its class says what a scheduler may look at: the band of its priority, whether it is `big`, and whether it
-//! wants to be `apart`.
+//! A task's class consists of what a scheduler may look at: the band of its priority, whether it is `big`,
+//! and whether it has to run `apart`.
 //!
-//! Left out: submissions that were evicted, failed, were killed or lost, that came before the trace or did
-//! not end in it, and are only counted; machines, users and scheduling classes; updates of what a task asks
-//! for.
+//! Left out: submissions that were evicted, failed, killed or lost, or that came before the trace or did
+//! not end in it; they are only counted. Also left out: machines, users and scheduling classes, and updates
+//! of requests.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use sluice_wire::Nanos;
 use super::SERVICE_MAX;
 use super::text::{self, Cell};
 
-/// What the columns are called where one is refused.
+/// The columns' names in error messages.
 const COLUMNS: [&str; 13] = [
     "time",
     "missing info",
@@ -38,19 +38,19 @@ const COLUMNS: [&str; 13] = [
     "disk request",
     "different-machines",
 ];
-/// Later than any event; the trace uses it for what came after its end.
+/// Later than any event; the trace uses it for events after its end.
 const AFTER: u64 = i64::MAX as u64;
-/// What is asked for from which on a task is `big`, unless something else is said.
+/// The default request from which on a task is `big`.
 pub(super) const BIG: f64 = 0.1;
 
-/// Priorities in bands, as the trace's own description has them; the first goes first.
+/// Priorities in bands, as the trace's own description has them; the first band goes first.
 const BANDS: [(&str, std::ops::RangeInclusive<u8>); 4] =
     [("monitoring", 10..=11), ("production", 9..=9), ("batch", 2..=8), ("free", 0..=1)];
 
-/// A fault: its column, and what helps.
+/// An error: its column, and what helps.
 type Fault = (usize, String);
 
-/// Puts events together to tasks.
+/// Collects events into tasks.
 #[derive(Debug)]
 pub(super) struct ClusterEvents {
     big: f64,
@@ -64,9 +64,9 @@ pub(super) struct ClusterEvents {
 /// A task that was submitted.
 #[derive(Clone, Copy, Debug)]
 struct Submission {
-    /// Among all submissions.
+    /// The task's position among all submissions.
     place: u64,
-    /// None before the trace.
+    /// When the task was submitted; `None` if before the trace.
     at: Option<u64>,
     scheduled: Option<u64>,
     class: u8,
@@ -81,7 +81,7 @@ struct Run {
     took: u64,
 }
 
-/// A task in order of its submission.
+/// A task, for lists in order of submission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FinishedTask {
     pub(super) at: Nanos,
@@ -89,7 +89,7 @@ pub(super) struct FinishedTask {
     pub(super) service: Nanos,
 }
 
-/// What a task's line says of it.
+/// The part of a task's line about the task itself.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     priority: u8,
@@ -112,7 +112,7 @@ impl ClusterEvents {
         Self { big, waiting: HashMap::new(), submitted: 0, last: 0, done: Vec::new(), left_out: 0 }
     }
 
-    /// One line more; `class` numbers a class by its name, or says why not.
+    /// Adds a line; `class` returns the number of the class with this name, or an error.
     pub(super) fn take(
         &mut self,
         line: &str,
@@ -149,9 +149,10 @@ impl ClusterEvents {
         self.left_out + self.waiting.len() as u64
     }
 
-    /// The tasks, in order of their submission; services scaled to this mean.
+    /// The tasks, in order of their submission, with services scaled to this mean.
     pub(super) fn finish(mut self, mean: Nanos) -> Vec<FinishedTask> {
-        // They stand here as they finished: those of one instant would begin with the shortest.
+        // The list is in order of finishing: without this, tasks of the same time would begin with the
+        // shortest.
         self.done.sort_by_key(|run| run.place);
         let start = self.done.first().map_or(0, |run| run.at);
         let took: u128 = self.done.iter().map(|run| u128::from(run.took)).sum();
@@ -183,7 +184,7 @@ impl ClusterEvents {
         Ok(Asked { priority, big, apart })
     }
 
-    /// Something happens to a task; nothing is known of those that were submitted before the file begins.
+    /// Applies an event of a task; events of tasks that were submitted before the file begins are ignored.
     fn goes_on(&mut self, task: (u64, u64), event: Event, time: u64) {
         match event {
             Event::Scheduled => {
@@ -196,7 +197,7 @@ impl ClusterEvents {
                     return;
                 };
                 match (at, scheduled) {
-                    // What began and ended within the clock's step took about one.
+                    // A task that began and ended within one step of the clock took about one step.
                     (Some(at), Some(began)) if time < AFTER => {
                         self.done.push(Run { place, at, class, took: (time - began).max(1) });
                     }
@@ -209,7 +210,7 @@ impl ClusterEvents {
     }
 }
 
-/// How urgent a class of this name is, 0 first.
+/// The priority of a class with this name, 0 first.
 pub(super) fn urgency(class: &str) -> Option<u8> {
     let band = class.split('-').next()?;
     BANDS.iter().position(|(name, _)| *name == band).map(|place| place as u8)
@@ -249,12 +250,12 @@ fn whole(cell: Cell<'_>, column: usize, most: u64) -> Result<u64, Fault> {
     })
 }
 
-/// The same, where nothing may stand.
+/// A number that may be missing.
 fn optional(cell: Cell<'_>, column: usize, most: u64) -> Result<Option<u64>, Fault> {
     if cell.text.is_empty() { Ok(None) } else { whole(cell, column, most).map(Some) }
 }
 
-/// How much a task asks for, of the largest machine's; nothing is 0.
+/// A task's request, as a share of the largest machine's; a missing one is 0.
 fn request(cell: Cell<'_>, column: usize) -> Result<f64, Fault> {
     if cell.text.is_empty() {
         return Ok(0.0);

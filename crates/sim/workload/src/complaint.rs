@@ -1,15 +1,15 @@
-//! What the TOML reader complains of, as people are told it.
+//! Messages for errors of the TOML reader.
 
-/// Where a text is wrong, as far as that is known, and in one line how: of an unknown key with the nearest
-/// known one.
+/// The line of an error in a text, if it is known, and the error in one line; for an unknown key with the
+/// nearest known one.
 pub fn toml_complaint(text: &str, why: &toml::de::Error) -> (Option<usize>, String) {
     let line = why.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     (line, in_words(why.message().lines().next().unwrap_or_default()))
 }
 
-/// What serde says, without the names of our types.
+/// Serde's message, without the names of our types.
 fn in_words(message: &str) -> String {
-    // Serde says ``unknown field `x`, expected one of `a`, `b` ``.
+    // Serde's form: ``unknown field `x`, expected one of `a`, `b` ``.
     let mut quoted = message.split('`').skip(1).step_by(2);
     if message.starts_with("unknown field") {
         return quoted.next().map_or_else(String::new, |key| sluice_units::unknown("key", key, quoted));
@@ -20,7 +20,7 @@ fn in_words(message: &str) -> String {
     if let Some(key) = message.strip_prefix("missing field ") {
         return format!("the key {key} is missing");
     }
-    // It says ``invalid type: integer `5`, expected struct Worker``.
+    // Serde's form: ``invalid type: integer `5`, expected struct Worker``.
     let told = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     match told.and_then(|told| told.rsplit_once(", expected ")) {
         Some((found, expected)) => format!("{} stands where {} belongs", noun(found), noun(expected)),
@@ -31,7 +31,7 @@ fn in_words(message: &str) -> String {
     }
 }
 
-/// What a type of serde's is called, with its value if there is one.
+/// The words for a type of serde's, with its value if there is one.
 fn noun(of: &str) -> String {
     let (kind, value) = match of.find(['`', '"']) {
         Some(at) => (of[..at].trim_end(), &of[at..]),

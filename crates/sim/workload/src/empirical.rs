@@ -1,6 +1,6 @@
-//! A distribution that was measured: points of its cumulative distribution, straight lines between them.
+//! A measured distribution: points of its cumulative distribution, with straight lines between them.
 //!
-//! The first point's share falls on its value alone. A file holds one point a line,
+//! The share of the first point falls on its value alone. A file holds one point per line,
 //! `MICROSECONDS,CUMULATIVE`, with `#` before remarks.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::files;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Empirical {
     points: Vec<Point>,
-    /// For each of [`GUIDES`] equal parts of 0..1: the first point that a share in it may belong to.
+    /// For each of [`GUIDES`] equal parts of 0..1 the first point to which a share in the part may belong.
     guide: Vec<u32>,
 }
 
@@ -29,7 +29,8 @@ struct Point {
 const GUIDES: usize = 256;
 
 impl Empirical {
-    /// Reads a file of `MICROSECONDS,CUMULATIVE` lines; both columns must grow, and the last must reach 1.
+    /// Reads a file of `MICROSECONDS,CUMULATIVE` lines; both columns must rise, and the last share must be
+    /// 1.
     pub fn read(path: &Path) -> Result<Self, WorkloadError> {
         let file = |source| WorkloadError::File { path: path.to_owned(), source };
         let text = files::read(path).map_err(file)?;
@@ -55,7 +56,7 @@ impl Empirical {
         Ok(Self::of_points(points))
     }
 
-    /// Points in order of both columns, the last at 1.
+    /// From points in order of both columns, the last with share 1.
     pub(super) fn of_points(points: impl IntoIterator<Item = (Nanos, f64)>) -> Self {
         let points = points.into_iter().map(|(value, up_to)| Point { value_ns: value.0 as f64, up_to });
         let points: Vec<Point> = points.collect();
@@ -64,7 +65,7 @@ impl Empirical {
         Self { points, guide }
     }
 
-    /// All of `values` alike, each as often as it is there.
+    /// From `values`, all equally likely.
     pub(super) fn of_values(mut values: Vec<Nanos>) -> Self {
         values.sort_unstable();
         let count = values.len() as f64;
@@ -107,7 +108,7 @@ impl Empirical {
     }
 }
 
-/// Reads one line; a fault comes with its column.
+/// Reads one line; an error comes with its column.
 fn point(line: &str, last: Option<(Nanos, f64)>) -> Result<(Nanos, f64), (usize, String)> {
     let [value, cumulative] = text::cells(line)
         .try_into()

@@ -1,59 +1,59 @@
-//! What can be wrong with a workload.
+//! The errors of workloads.
 
 use std::path::PathBuf;
 
 use sluice_system::text::TextError;
 use sluice_units::shown;
 
-/// Why a workload was refused; each message is one line that says what helps.
+/// Why a workload was refused. Each message is one line that says what helps.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// No distribution has this name: take the nearest, or one of the list.
+    /// No distribution has this name: use the nearest one, or another of the list.
     #[error("service `{}`: {}", shown(.text), shown(.unknown))]
     UnknownDistribution {
         text: String,
-        /// What is unknown, what is near, and what is known.
+        /// The unknown name, the nearest known one, and all known ones.
         unknown: String,
     },
-    /// A distribution's values make no sense: correct them.
+    /// The values of a distribution make no sense: correct them.
     #[error("service `{}`: {}", shown(.text), shown(.why))]
     Service {
         text: String,
-        /// What is wrong, and how it is written.
+        /// What is wrong, and how to write it.
         why: String,
     },
-    /// The classes do not fit together, or the text does not parse: correct it.
+    /// The classes do not fit together, or the text cannot be read: correct it.
     #[error("workload `{}`: {}", shown(.text), shown(.why))]
     Workload {
-        /// The workload as far as it is known.
+        /// The workload, as far as it is known.
         text: String,
-        /// What is wrong, and how it is written.
+        /// What is wrong, and how to write it.
         why: String,
     },
-    /// The arrivals do not parse: correct them.
+    /// The arrivals cannot be read: correct them.
     #[error("arrivals `{}`: {}", shown(.text), shown(.why))]
     Arrivals {
-        /// The whole of the arrivals.
+        /// The whole text of the arrivals.
         text: String,
-        /// What is wrong, and how it is written.
+        /// What is wrong, and how to write it.
         why: String,
     },
-    /// A file holds something else than it should: correct it there.
+    /// The content of a file is wrong: correct it there.
     #[error("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Content {
         path: PathBuf,
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
-        /// From 1, in characters.
+        /// The column in characters, counted from 1.
         column: usize,
-        /// What is wrong, and what stands there otherwise.
+        /// What is wrong, and what should stand there.
         why: String,
     },
-    /// A file is no text, or the system does not give it: do as it says.
+    /// A file is not text, or the system refuses it: follow the system's message.
     #[error("{}: {source}", shown(&path.to_string_lossy()))]
     File {
         path: PathBuf,
-        /// Where it is no text, or what the system says.
+        /// Where the file is not text, or the system's message.
         source: TextError,
     },
 }

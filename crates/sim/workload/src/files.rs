@@ -1,6 +1,6 @@
-//! Files that a command reads more than once: it checks them first and runs them later.
+//! Files that a command reads more than once: it checks them first and uses them later.
 //!
-//! What comes through a pipe comes once, so it is kept for the second reading.
+//! The content of a pipe arrives only once, so it is kept for the second reading.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,20 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sluice_system::text::{self, TextError};
 
-/// The most bytes that are kept of a pipe.
+/// The most bytes that are kept of one pipe.
 const PIPE_BYTES_MAX: u64 = 256 << 20;
 
-/// What came through pipes, by the numbers of their devices and nodes.
+/// The content of pipes, by the numbers of their devices and inodes.
 type Piped = BTreeMap<(u64, u64), Arc<[u8]>>;
 
 static PIPED: Mutex<Piped> = Mutex::new(BTreeMap::new());
 
-/// A file's text.
+/// Reads the text of a file.
 pub fn read(path: &Path) -> Result<String, TextError> {
     text::read_from(open(path)?)
 }
 
-/// A file from its beginning, also if it is a pipe that was read to its end.
+/// Opens a file at its beginning, even a pipe that was read to its end.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let file = File::open(path)?;
     let node = file.metadata()?;

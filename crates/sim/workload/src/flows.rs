@@ -1,6 +1,6 @@
 //! Flows that hosts send over a fabric, in place of tasks for workers (HF²T §5.1).
 //!
-//! A flow's class is the part of the table that its size falls into.
+//! A flow's class is the part of the table into which its size falls.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::error::WorkloadError;
 use super::text::unknown;
 use crate::files;
 
-/// What stands before a table's name.
+/// The prefix of a table's name.
 const FLOWS: &str = "flows:";
 const NAMES: [&str; 3] = ["web-search", "hadoop", "storage"];
 
-/// Flows: how large they are.
+/// Flows, with the distribution of their sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flows {
     name: String,
@@ -22,26 +22,27 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Reads `flows:web-search`, `flows:hadoop`, `flows:storage`, or `flows:FILE`, a file with a size in
-    /// bytes and a percentage on each line, looked for from `folder`; none if it does not begin so.
+    /// Reads `flows:web-search`, `flows:hadoop`, `flows:storage`, or `flows:FILE`. The file has a size in
+    /// bytes and a percentage on each line, and is searched in `folder`. `None` if the text has another
+    /// prefix.
     pub(super) fn named(text: &str, folder: &Path) -> Option<Result<Self, WorkloadError>> {
         let name = text.strip_prefix(FLOWS)?;
         let sizes = published(name).map_or_else(|| read(text, name, folder), Ok);
         Some(sizes.map(|sizes| Self { name: name.to_owned(), sizes }))
     }
 
-    /// How large they are.
+    /// The distribution of sizes.
     pub const fn sizes(&self) -> &FlowSizes {
         &self.sizes
     }
 
-    /// As it was written.
+    /// The text that it was read from.
     pub(super) fn text(&self) -> String {
         format!("{FLOWS}{}", self.name)
     }
 }
 
-/// The sizes of published flows; an error is one line that says which there are.
+/// The sizes of published flows; an error is one line with the known names.
 pub fn published_sizes(name: &str) -> Result<FlowSizes, String> {
     published(name).ok_or_else(|| unknown("flows", name, NAMES))
 }

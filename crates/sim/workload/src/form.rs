@@ -1,4 +1,4 @@
-//! How plans in TOML and results in JSON write a workload: a short string, or a table.
+//! The written forms of a workload in TOML plans and JSON results: a short string, or a table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,9 +17,9 @@ use crate::complaint::toml_complaint;
 /// A workload as it is written, before its files are read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadForm {
-    /// Such as `get=0.9@const:8us+scan=0.1@const:107us`.
+    /// A string such as `get=0.9@const:8us+scan=0.1@const:107us`.
     Short(String),
-    /// With a `class` table for each class, and a `phase` table for each phase.
+    /// A table with a `class` table for each class and a `phase` table for each phase.
     Table(Box<WorkloadTable>),
 }
 
@@ -27,14 +27,14 @@ pub enum WorkloadForm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
-    /// `poisson` when left out; see [`Arrivals::parse`], or `trace:FILE`.
+    /// The default is `poisson`; see [`Arrivals::parse`], or `trace:FILE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<String>,
     pub class: Vec<ClassTable>,
-    /// What changes with time; instead of `arrivals`.
+    /// Changes with time, in place of `arrivals`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phase: Vec<PhaseTable>,
-    /// Whether the first phase follows the last.
+    /// Whether the first phase follows the last again.
     #[serde(default, skip_serializing_if = "is_false")]
     pub repeat: bool,
 }
@@ -44,21 +44,21 @@ pub struct WorkloadTable {
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
     pub name: String,
-    /// Its share of the tasks; 1 when left out.
+    /// The class's share of the tasks; the default is 1.
     #[serde(default = "one")]
     pub share: f64,
-    /// Its service, in the short form.
+    /// The class's service, in the short form.
     pub service: String,
-    /// The type that the switch sees; the class's place from 0 when left out.
+    /// The type for the switch; the default is the class's index, from 0.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<u16>,
-    /// The share of tasks over 8 bytes; 0 when left out.
+    /// The share of tasks with more than 8 bytes; the default is 0.
     #[serde(default)]
     pub large: f64,
-    /// How many bytes those carry; 640 when left out.
+    /// How many bytes such a task has; the default is 640.
     #[serde(default = "large_bytes", skip_serializing_if = "is_large_bytes")]
     pub bytes: u16,
-    /// How urgent its tasks are, 0 first; left out, their size alone tells.
+    /// The priority of its tasks, 0 first; without it their size alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
 }
@@ -67,27 +67,27 @@ pub struct ClassTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTable {
-    /// Such as `50ms`; only the last phase may leave it out.
+    /// A span such as `50ms`; only the last phase may leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// What the rate is multiplied with; 1 when left out.
+    /// The factor of the rate; the default is 1.
     #[serde(default)]
     pub rate: Factor,
-    /// Other shares, by class.
+    /// Changed shares, by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub share: BTreeMap<String, f64>,
-    /// Other services, by class.
+    /// Changed services, by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service: BTreeMap<String, String>,
 }
 
-/// What a rate is multiplied with.
+/// The factor by which a rate is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Factor {
-    /// One number all through the phase.
+    /// One factor for the whole phase.
     Steady(f64),
-    /// From the first to the second, evenly.
+    /// A linear change from the first to the second factor.
     Ramp([f64; 2]),
 }
 
@@ -98,7 +98,7 @@ impl Default for Factor {
 }
 
 impl WorkloadForm {
-    /// Reads the files that are named, looked for from `folder`, and checks it all.
+    /// Reads the files that it names, searched in `folder`, and checks everything.
     pub fn resolve(&self, folder: &Path) -> Result<Workload, WorkloadError> {
         match self {
             Self::Short(text) => Workload::parse_in(text, folder),
@@ -108,7 +108,7 @@ impl WorkloadForm {
 }
 
 impl WorkloadForm {
-    /// As [`Workload::parse_in`] reads it: the short form, or the table as TOML.
+    /// The text that [`Workload::parse_in`] reads: the short form, or the table as TOML.
     pub fn written(&self) -> String {
         match self {
             Self::Short(text) => text.clone(),
@@ -118,7 +118,7 @@ impl WorkloadForm {
 }
 
 impl WorkloadTable {
-    /// Reads what [`WorkloadForm::written`] wrote of a table; `None` if it is a short form.
+    /// Reads the TOML that [`WorkloadForm::written`] wrote of a table; `None` if the text is a short form.
     pub(super) fn read(text: &str) -> Option<Result<Self, WorkloadError>> {
         let wrong = |why: toml::de::Error| WorkloadError::Workload {
             text: "table".to_owned(),
@@ -233,7 +233,7 @@ impl Serialize for Workload {
     }
 }
 
-/// Files are looked for from the working directory; [`WorkloadForm::resolve`] takes another folder.
+/// Files are searched in the working directory; [`WorkloadForm::resolve`] takes another folder.
 impl<'de> Deserialize<'de> for Workload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         WorkloadForm::deserialize(deserializer)?.resolve(Path::new("")).map_err(Error::custom)
@@ -255,7 +255,7 @@ impl<'de> Deserialize<'de> for WorkloadForm {
     }
 }
 
-/// Takes a string or a table, and lets a table's own faults be told.
+/// Reads a string or a table, and reports a table's own errors.
 struct Either;
 
 impl<'de> Visitor<'de> for Either {

@@ -1,9 +1,8 @@
-//! What a rack is asked to do: classes of tasks with their service times, and when they come.
+//! The workload of a rack: classes of tasks with their service times, and when they arrive.
 //!
-//! Short forms stand on command lines (`exp:10us`,
-//! `get=0.9@const:8us+scan=0.1@const:107us;burst:5:1ms:10ms`), tables in plans; `docs/manual/workloads.md`
-//! has them all. One seed gives one stream of [`Requests`], the same for every policy. Left out are closed
-//! loops: a slow rack gets no less to do.
+//! Command lines use short forms (`exp:10us`, `get=0.9@const:8us+scan=0.1@const:107us;burst:5:1ms:10ms`),
+//! plans use tables; `docs/manual/workloads.md` has all forms. One seed gives one stream of [`Requests`],
+//! the same for every policy. Left out: closed loops, in which a slow rack would get fewer tasks.
 #![forbid(unsafe_code)]
 
 mod bounds;
@@ -51,25 +50,25 @@ pub use sizes::equal_spans;
 pub use sluice_events::dice::Dice;
 pub use trace::{Trace, TraceWriter, TracedTask};
 
-/// Classes of tasks, and when they come.
+/// Classes of tasks, and their arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// At least one; their shares add up to 1.
+    /// At least one class; the shares add up to 1.
     pub classes: Vec<Class>,
     pub arrivals: Arrivals,
 }
 
-/// The name of the class when there is one only and nobody named it.
+/// The name of the only class, if none was given.
 const ONLY_CLASS: &str = "task";
 impl Workload {
-    /// Classes that fit together; else says what does not.
+    /// Makes a workload of classes that fit together; an error says which do not.
     pub fn new(classes: Vec<Class>, arrivals: Arrivals) -> Result<Self, WorkloadError> {
         let workload = Self { classes, arrivals };
         workload.check().map_err(|why| WorkloadError::Workload { text: workload.to_string(), why })?;
         Ok(workload)
     }
 
-    /// The mean service of a task, over all classes as they are outside of phases.
+    /// The mean service of a task over all classes, without the changes of phases, in nanoseconds.
     pub fn mean_service_ns(&self) -> f64 {
         mean_ns(&self.classes)
     }
@@ -80,7 +79,7 @@ impl Workload {
         (square / (self.mean_service_ns() * self.mean_service_ns()) - 1.0).max(0.0)
     }
 
-    /// How many tasks are due in the first `span_ns`, on average; at least one.
+    /// How many tasks are due in the first `span_ns` on average; at least 1.
     pub fn tasks_within(&self, rate_per_s: f64, span_ns: u64) -> u64 {
         let Arrivals::Plan(plan) = &self.arrivals else {
             return (libm::ceil(rate_per_s * span_ns as f64 / 1e9) as u64).max(1);
@@ -98,7 +97,7 @@ impl Workload {
         (libm::ceil(tasks) as u64).max(1)
     }
 
-    /// How many workers `rate_per_s` keeps busy at least, in the phase with the most to do.
+    /// How many workers `rate_per_s` keeps busy in the busiest phase, at least.
     ///
     /// A trace has a rate of its own, and only its mean over time is known.
     pub fn busy_workers(&self, rate_per_s: f64) -> f64 {
@@ -117,12 +116,12 @@ impl Workload {
         }
     }
 
-    /// A steady state needs arrivals whose rate and mix do not change by plan.
+    /// Whether there is a steady state: the rate and mix of arrivals must not change by plan.
     pub fn is_steady(&self) -> bool {
         matches!(self.arrivals, Arrivals::Poisson | Arrivals::Even | Arrivals::Flows(_))
     }
 
-    /// The trace whose tasks these are, if they are one's.
+    /// The trace, if the tasks come from one.
     pub fn trace(&self) -> Option<&Trace> {
         match &self.arrivals {
             Arrivals::Trace(trace) => Some(trace),
@@ -130,7 +129,7 @@ impl Workload {
         }
     }
 
-    /// The flows, if hosts are to send some over a fabric.
+    /// The flows, if hosts send some over a fabric.
     pub fn flows(&self) -> Option<&Flows> {
         match &self.arrivals {
             Arrivals::Flows(flows) => Some(flows),
@@ -138,7 +137,7 @@ impl Workload {
         }
     }
 
-    /// Checks what the types leave open.
+    /// Checks what the types do not ensure.
     fn check(&self) -> Result<(), String> {
         if self.classes.is_empty() || self.classes.len() > trace::CLASSES_MAX {
             return Err(format!("there are {} classes, not 1 to {}", self.classes.len(), trace::CLASSES_MAX));
@@ -162,7 +161,7 @@ impl Workload {
         Ok(())
     }
 
-    /// `trace:FILE` when the workload is what this file says, and nothing else; `flows:NAME` likewise.
+    /// `trace:FILE` or `flows:NAME`, if the workload consists of this file and nothing else.
     fn only_file(&self) -> Option<String> {
         if let Arrivals::Flows(flows) = &self.arrivals {
             return Some(flows.text());
@@ -216,7 +215,7 @@ fn mean_ns(classes: &[Class]) -> f64 {
     classes.iter().map(|class| class.share * class.service.mean_ns()).sum()
 }
 
-/// A class of which a trace is all that is known: its service is what the trace's tasks took.
+/// A class that only a trace describes: its services are those of the trace's tasks.
 fn traced_class(trace: &Trace, class: usize) -> Result<Class, WorkloadError> {
     let name = &trace.classes()[class];
     let tasks = || trace.tasks().iter().filter(|task| usize::from(task.class) == class);

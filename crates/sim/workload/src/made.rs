@@ -1,32 +1,32 @@
-//! A made cluster trace: events in the columns of the 2011 trace that no cluster ever had, the same each
-//! time.
+//! An artificial cluster trace: events in the columns of the 2011 trace, the same each time.
 //!
-//! Whoever has the real trace names its file. This one is for a rack without it: jobs come at random, most
-//! with one task and some with up to 64 that come at once; times spread over orders of magnitude (lognormal);
-//! each job has a priority, and some are big or want different machines. All of that is ours.
+//! With the real trace, name its file instead. This trace is for a rack without it. Jobs arrive at random,
+//! most with one task and some with up to 64 that arrive together. Times spread over orders of magnitude
+//! (lognormal). Each job has a priority, and some are big or need different machines. All these choices are
+//! ours.
 
 use core::fmt::Write as _;
 
 use sluice_events::dice::Dice;
 
-/// What workloads call it in a file's place.
+/// Its name in place of a file.
 pub(super) const MADE: &str = "made";
 
-/// Tasks that it has.
+/// How many tasks it has.
 const TASKS: usize = 20_000;
-/// The mean gap between two jobs, and what a task takes in the median, µs.
+/// The mean gap between two jobs, and the median time of a task, in µs.
 const GAP_US: f64 = 5_000_000.0;
 const MEDIAN_US: f64 = 60_000_000.0;
-/// Of the logarithm of what tasks take.
+/// The standard deviation of the logarithm of tasks' times.
 const SIGMA: f64 = 1.5;
-/// Shares of jobs in thousandths, by priority: monitoring, production, batch, free.
+/// Shares of jobs by priority, in thousandths: monitoring, production, batch, free.
 const PRIORITIES: [(u64, u8); 4] = [(10, 10), (120, 9), (550, 4), (320, 0)];
-/// Jobs with more than one task, that are big, and that want to be apart, in thousandths.
+/// Shares of jobs with more than one task, of big jobs, and of jobs that have to run apart, in thousandths.
 const MANY: u64 = 250;
 const BIG: u64 = 100;
 const APART: u64 = 20;
 
-/// What a job's tasks have in common.
+/// The properties that a job's tasks share.
 struct Job {
     id: usize,
     at_us: u64,
@@ -35,7 +35,7 @@ struct Job {
     apart: bool,
 }
 
-/// Its lines, in order of time.
+/// The lines of the trace, in order of time.
 pub(super) fn lines() -> String {
     let dice = &mut Dice::named(2_011, "made cluster", 0);
     let mut events: Vec<(u64, String)> = Vec::with_capacity(3 * TASKS);
@@ -50,7 +50,7 @@ pub(super) fn lines() -> String {
         }
         (made, id) = (made + tasks, id + 1);
     }
-    // What happens in one instant happens in the order in which it was made.
+    // Events of the same time stay in the order in which they were made.
     events.sort_by_key(|(at_us, _)| *at_us);
     events.iter().fold(String::new(), |mut text, (_, line)| {
         let _ = writeln!(text, "{line}");
@@ -71,7 +71,7 @@ fn job(dice: &mut Dice, id: usize, at_us: u64) -> Job {
 }
 
 impl Job {
-    /// Submitted and scheduled, and finished when it has run.
+    /// The three events of a task: submitted, scheduled, and finished at its end.
     fn task(&self, index: usize, took_us: u64) -> [(u64, String); 3] {
         let Self { id, at_us, priority, request, apart } = *self;
         let line = |at_us: u64, event: u8| {

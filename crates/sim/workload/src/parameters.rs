@@ -1,11 +1,11 @@
-//! The values behind a distribution's name, one after the other.
+//! Reads the values behind a distribution's name, one after the other.
 
 use sluice_wire::Nanos;
 
 use super::bounds::{MEAN_MAX, SERVICE_MAX};
 use super::text;
 
-/// What stands between the colons.
+/// The values between the colons that are still to be read.
 #[derive(Debug)]
 pub(super) struct Parameters<'t> {
     left: Option<&'t str>,
@@ -20,12 +20,12 @@ impl<'t> Parameters<'t> {
         self.left.is_none()
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses values that are left over.
     pub(super) fn end(&self) -> Result<(), String> {
         self.left.map_or(Ok(()), |left| Err(format!("`{left}` is more than it takes")))
     }
 
-    /// A span that a task may take.
+    /// A span that a task's service may have.
     pub(super) fn service(&mut self, what: &str) -> Result<Nanos, String> {
         let given = self.next(what)?;
         service(given, what)
@@ -57,7 +57,7 @@ impl<'t> Parameters<'t> {
         }
     }
 
-    /// `SPAN@SHARE`
+    /// Reads `SPAN@SHARE`.
     pub(super) fn mode(&mut self) -> Result<(Nanos, f64), String> {
         let given = self.next("mode")?;
         let (span, share) = given.split_once('@').ok_or_else(|| format!("the mode `{given}` has no `@`"))?;

@@ -1,4 +1,4 @@
-//! When tasks come: at random, evenly, at a rate that changes with time, or as a trace says.
+//! The arrivals of tasks: at random, evenly, at a rate that changes with time, or from a trace.
 
 use std::fmt;
 use std::path::Path;
@@ -13,47 +13,49 @@ use super::{Service, Trace, WorkloadError};
 /// How tasks follow one another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Arrivals {
-    /// Independently of one another, at a constant rate.
+    /// Independent arrivals at a constant rate.
     #[default]
     Poisson,
-    /// At equal distances.
+    /// Equal gaps.
     Even,
-    /// Independently of one another, at a rate and of a mix that change with time.
+    /// Independent arrivals, at a rate and with a mix that change with time.
     Plan(PhasePlan),
-    /// As they came once.
+    /// The arrivals of a trace.
     Trace(Arc<Trace>),
-    /// As hosts of a fabric begin flows: independently of one another, each to another host.
+    /// Flows of a fabric's hosts: independent arrivals, each to another host.
     Flows(Arc<Flows>),
 }
 
-/// What changes with time.
+/// The changes with time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhasePlan {
-    /// One after the other; the last one's final rate and its mix hold for ever, unless it repeats.
+    /// The phases, one after the other. The last one's final rate and its mix stay for ever, unless the
+    /// plan repeats.
     pub phases: Vec<Phase>,
-    /// Whether the first phase follows the last.
+    /// Whether the first phase follows the last again.
     pub repeat: bool,
 }
 
-/// A part of a plan.
+/// One phase of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// How long it takes.
+    /// The phase's length.
     pub lasts: Nanos,
-    /// What the rate is multiplied with at its start.
+    /// The factor of the rate at the phase's start.
     pub from: f64,
-    /// And at its end; in between it grows evenly.
+    /// The factor of the rate at the phase's end; it changes linearly in between.
     pub to: f64,
-    /// How its mix differs from that of the workload; the next phase starts from the workload's again.
+    /// How the phase's mix differs from the workload's. The next phase starts from the workload's mix
+    /// again.
     pub changes: Vec<Change>,
 }
 
-/// What one class is during a phase.
+/// The changes of one class during a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The class, by its place in the workload.
+    /// The index of the class in the workload.
     pub class: usize,
-    /// Its share of the tasks.
+    /// The class's share of the tasks.
     pub share: Option<f64>,
     pub service: Option<Service>,
 }
@@ -66,8 +68,8 @@ const FOREVER: Nanos = Nanos(0);
 impl Arrivals {
     /// Reads `poisson`, `even`, `steps:1@50ms:2`, `ramp:0.5:2:100ms` or `burst:5:1ms:10ms`.
     ///
-    /// Steps that all have a span start over; a last one without a span stays. `0.5..2@10ms` is a step that
-    /// grows.
+    /// Steps that all have a span repeat; a last step without a span stays. `0.5..2@10ms` is a step whose
+    /// rate grows.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let plan = match name {
@@ -83,7 +85,7 @@ impl Arrivals {
         checked.map(Self::Plan).map_err(wrong)
     }
 
-    /// The same, or a trace of classes with these names, whose file is looked for from `folder`.
+    /// Reads arrivals, or a trace of classes with these names, whose file is searched in `folder`.
     pub(super) fn parse_in(text: &str, folder: &Path, names: &[String]) -> Result<Self, WorkloadError> {
         match Trace::named(text, folder, Some(names)) {
             Some(trace) => Ok(Self::Trace(Arc::new(trace?))),
@@ -105,12 +107,12 @@ impl fmt::Display for Arrivals {
 }
 
 impl PhasePlan {
-    /// Whether the mix changes too, which the short form cannot say.
+    /// Whether the mix changes too, which the short form cannot express.
     pub fn changes_the_mix(&self) -> bool {
         self.phases.iter().any(|phase| !phase.changes.is_empty())
     }
 
-    /// Checks that time goes on and tasks come.
+    /// Checks that time goes on and tasks arrive.
     pub(super) fn check(&self) -> Result<(), String> {
         let legal = |factor: &f64| (0.0..=FACTOR_MAX).contains(factor);
         if let Some(wrong) = self.phases.iter().flat_map(|phase| [phase.from, phase.to]).find(|f| !legal(f)) {

@@ -1,4 +1,4 @@
-//! A service profile: how long real operations took on a real machine, as `sluice profile` measured them.
+//! A service profile: the times of real operations on a real machine, as `sluice profile` measured them.
 
 use std::path::Path;
 
@@ -12,40 +12,40 @@ use crate::files;
 /// Profiles that come with this program, by the names that stand for their files.
 const KNOWN: [(&str, &str); 1] = [("rocksdb", include_str!("../../../../experiments/profiles/rocksdb.toml"))];
 
-/// What the first line of a profile's file says.
+/// The schema in the first line of a profile's file.
 pub const PROFILE_SCHEMA: &str = "sluice.profile.v1";
 
-/// Measured operations, and where and how they were measured.
+/// Measured operations, and how and where they were measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// [`PROFILE_SCHEMA`].
     pub schema: String,
-    /// What was measured, such as `rocksdb`.
+    /// The measured service, such as `rocksdb`.
     pub service: String,
-    /// When, in seconds since 1970.
+    /// When the operations were measured, in seconds since 1970.
     pub measured_unix_s: u64,
     pub cpu: String,
-    /// What told the time: `wall`, or `cpu` for the time on the processor alone.
+    /// The clock: `wall`, or `cpu` for the time on the processor alone.
     pub clock: String,
-    /// What reading it costs, which was subtracted.
+    /// The cost of reading the clock, which was subtracted.
     pub clock_cost_ns: u64,
-    /// What the operations worked on, by name.
+    /// The data that the operations worked on.
     pub data: ProfileData,
     pub operation: Vec<ProfileOperation>,
 }
 
-/// The data under a profile.
+/// The data of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileData {
     /// How many keys the database held.
     pub keys: u64,
-    /// Length of each key.
+    /// Length of each key, in bytes.
     pub key_bytes: u32,
-    /// Length of each value.
+    /// Length of each value, in bytes.
     pub item_bytes: u32,
-    /// Memory for blocks.
+    /// Memory for cached blocks, in MiB.
     pub cache_mib: u32,
 }
 
@@ -53,24 +53,24 @@ pub struct ProfileData {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileOperation {
-    /// The type to name behind the file: `profile:FILE:TYPE`.
+    /// The operation's name, which is TYPE in `profile:FILE:TYPE`.
     pub name: String,
     /// Keys that one operation reads.
     pub keys: u32,
-    /// Whether that is the mean of an exponential number, rounded up.
+    /// Whether `keys` is the mean of an exponential number, rounded up.
     pub exponential: bool,
-    /// How often it was measured.
+    /// How often the operation was measured.
     pub samples: u64,
-    /// How often the kernel gave the processor to somebody else meanwhile.
+    /// How often the kernel preempted the operation.
     pub preempted: u64,
-    /// Mean of the samples.
+    /// Mean of the samples, in nanoseconds.
     pub mean_ns: f64,
-    /// `[nanoseconds, cumulative share]`, both growing, the last at 1.
+    /// `[nanoseconds, cumulative share]`, both rising, the last share 1.
     pub cdf: Vec<(u64, f64)>,
 }
 
 impl Profile {
-    /// One that comes with this program, or the one in this file, looked for from `folder`.
+    /// A profile that comes with this program, or the one in this file, searched in `folder`.
     pub fn find(name: &str, folder: &Path) -> Result<Self, WorkloadError> {
         match KNOWN.iter().find(|(known, _)| *known == name) {
             Some((known, text)) => Self::parse(Path::new(known), text),
@@ -95,7 +95,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// How long the operation called `name` takes.
+    /// The distribution of the operation called `name`.
     pub fn distribution(&self, name: &str) -> Result<Empirical, String> {
         let names = || self.operation.iter().map(|operation| operation.name.as_str());
         let operation = self.operation.iter().find(|operation| operation.name == name);
@@ -103,7 +103,7 @@ impl Profile {
         Ok(Empirical::of_points(operation.cdf.iter().map(|(ns, up_to)| (sluice_wire::Nanos(*ns), *up_to))))
     }
 
-    /// Checks what the types of the fields leave open.
+    /// Checks what the types of the fields do not ensure.
     pub fn check(&self) -> Result<(), String> {
         if self.schema != PROFILE_SCHEMA {
             return Err(format!("the schema is `{}`, not `{PROFILE_SCHEMA}`: measure again", self.schema));

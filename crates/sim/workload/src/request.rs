@@ -2,17 +2,17 @@
 
 use sluice_wire::{Nanos, TaskType};
 
-/// A task that a client is to send.
+/// A task that a client has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it is due, from the start.
+    /// When the request is due, from the start of the run.
     pub at: Nanos,
-    /// Its class, by its place in the workload.
+    /// The index of the request's class in the workload.
     pub class: u8,
-    /// The type that the switch sees.
+    /// The type for the switch.
     pub task_type: TaskType,
-    /// How long it takes a worker.
+    /// The request's service time.
     pub service: Nanos,
-    /// Whether it carries more than the 8 bytes that ride in a queue entry.
+    /// Whether the request has more bytes than the 8 of a queue entry.
     pub large: bool,
 }

@@ -1,8 +1,8 @@
-//! The stream of tasks that every policy gets alike.
+//! The stream of tasks, the same for every policy.
 //!
-//! Arrivals, classes, services and sizes come from a stream of randomness each, named after the seed and the
-//! replication alone: two policies see the same tasks, and at another rate they are the same tasks at other
-//! times.
+//! Arrivals, classes, services and sizes come from a stream of randomness each, which depends on the seed
+//! and the replication alone. So two policies get the same tasks, and another rate gives the same tasks at
+//! other times.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Requests {
     source: Source,
     gaps: Dice,
     draws: Draws,
-    /// One for each phase of a plan, else one.
+    /// The mix of each phase of a plan; without a plan one mix.
     mixes: Vec<Mix>,
 }
 
@@ -50,10 +50,10 @@ struct Part {
 }
 
 impl Requests {
-    /// The tasks of `workload` at `rate_per_s`, which a trace leaves aside, unless it is to be scaled: it has
-    /// its own times.
+    /// The tasks of `workload` at `rate_per_s`. A trace has its own times and ignores the rate, unless it
+    /// is to be scaled.
     ///
-    /// A rate that is not above 0 and finite brings no task.
+    /// A rate that is not above 0 and finite gives no task.
     pub fn new(workload: &Workload, rate_per_s: f64, seed: u64, replication: u32) -> Self {
         let dice = |name| Dice::named(seed, name, replication);
         let draws = Draws { classes: dice("classes"), services: dice("services"), sizes: dice("sizes") };
@@ -112,7 +112,7 @@ impl Draws {
         Request { at, class: class as u8, task_type: part.task_type, service, large }
     }
 
-    /// Certainties cost no draw.
+    /// Draws a number only if the outcome is uncertain.
     fn is_large(&mut self, part: &Part) -> bool {
         part.large >= 1.0 || part.large > 0.0 && self.sizes.happens(part.large)
     }

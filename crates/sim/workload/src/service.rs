@@ -1,8 +1,8 @@
-//! How long tasks take: distributions by short names, drawn the same on every machine.
+//! Service times: distributions with short names, drawn the same on every machine.
 //!
-//! Every draw is rounded to a nanosecond and lies from 1 ns to [`SERVICE_MAX`]; means and squares are exact
-//! but for that rounding, and count what the bound cuts off. Left out: services that depend on one another or
-//! on the worker.
+//! Every draw is rounded to a nanosecond and lies between 1 ns and [`SERVICE_MAX`]. Means and squares are
+//! exact except for that rounding, and include the effect of the bound. Left out: services that depend on
+//! one another or on the worker.
 
 use std::fmt;
 use std::path::Path;
@@ -49,7 +49,7 @@ struct Known {
     read: fn(&mut Parameters<'_>) -> Result<Kind, String>,
 }
 
-/// A bounded number of keys may have this bound at most.
+/// The largest bound on a number of keys.
 const MOST_KEYS_MAX: f64 = 1e6;
 
 const KNOWN: [Known; 8] = [
@@ -83,12 +83,12 @@ const USAGE_CDF: &str = "cdf:FILE, a file of MICROSECONDS,CUMULATIVE lines";
 const USAGE_PROFILE: &str = "profile:FILE:TYPE, a file that `sluice profile` wrote";
 
 impl Service {
-    /// Reads a service; files are looked for from the working directory.
+    /// Reads a service; files are searched in the working directory.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         Self::parse_in(text, Path::new(""))
     }
 
-    /// Reads a service; files are looked for from `folder`.
+    /// Reads a service; files are searched in `folder`.
     pub fn parse_in(text: &str, folder: &Path) -> Result<Self, WorkloadError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         match name {
@@ -98,7 +98,7 @@ impl Service {
         }
     }
 
-    /// The values of a trace, each as often as it is there.
+    /// The values of a trace, all equally likely.
     pub(super) fn of_values(label: &str, values: Vec<Nanos>) -> Self {
         Self(Kind::Empirical { label: label.into(), points: Arc::new(Empirical::of_values(values)) })
     }
@@ -295,7 +295,8 @@ fn read_most_keys(given: &mut Parameters<'_>) -> Result<u64, String> {
     Ok(most as u64)
 }
 
-/// A draw of an exponential distribution with mean 1, made one of those that lie below `most` only.
+/// Turns a draw of an exponential distribution with mean 1 into a draw of the same distribution restricted
+/// to values below `most`.
 fn below(drawn: f64, most: f64) -> f64 {
     -libm::log1p(libm::expm1(-drawn) * -libm::expm1(-most))
 }

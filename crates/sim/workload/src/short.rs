@@ -1,4 +1,4 @@
-//! How command lines write a workload.
+//! The short form of a workload, for command lines.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -16,16 +16,16 @@ const USAGE: &str = "write SERVICE, or NAME=SHARE@SERVICE+NAME=SHARE@SERVICE, ea
                      `,bytes=NUMBER`, \
                      `,type=NUMBER` or `,priority=NUMBER` if need be, and `;ARRIVALS` behind it all";
 
-/// Nanoseconds that a byte takes on a link of 100 Gb/s.
+/// Nanoseconds per byte on a link of 100 Gb/s.
 const NS_A_BYTE: f64 = 0.08;
 
 impl Workload {
-    /// Reads `exp:10us`, a mix, or `trace:FILE`; files are looked for from the working directory.
+    /// Reads `exp:10us`, a mix, or `trace:FILE`; files are searched in the working directory.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         Self::parse_in(text, Path::new(""))
     }
 
-    /// The same, with files looked for from `folder`.
+    /// Reads the same forms; files are searched in `folder`.
     pub fn parse_in(text: &str, folder: &Path) -> Result<Self, WorkloadError> {
         if let Some(table) = WorkloadTable::read(text) {
             return table?.resolve(folder);
@@ -46,8 +46,8 @@ impl Workload {
         Self::new(classes, arrivals.unwrap_or_default())
     }
 
-    /// A flow's class is the part of the table that its size falls into; its service is what its bytes take
-    /// on a link of 100 Gb/s, so that a load is the share of the hosts' links that flows take.
+    /// A flow's class is the part of the table into which its size falls. Its service is the time of its
+    /// bytes on a link of 100 Gb/s, so a load is the share of the hosts' links that flows take.
     fn of_flows(flows: Flows) -> Result<Self, WorkloadError> {
         let class = |(place, (most, share, mean)): (usize, (u64, f64, f64))| {
             Ok(Class {
@@ -65,7 +65,7 @@ impl Workload {
     }
 }
 
-/// A flow's size as a class's name: `10k`, `2M`.
+/// The name of a class of flows by its size: `10k`, `2M`.
 fn short_size(bytes: u64) -> String {
     match bytes {
         bytes if bytes > 0 && bytes.is_multiple_of(1_000_000) => format!("{}M", bytes / 1_000_000),
@@ -110,7 +110,7 @@ fn read_classes(text: &str, folder: &Path) -> Result<Vec<Class>, WorkloadError> 
     classes.collect()
 }
 
-/// Splits at each `+` that starts a class; file names may hold others.
+/// Splits at each `+` that starts a class; file names may contain others.
 fn split_classes(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -128,7 +128,7 @@ fn starts_a_class(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| text::check_name(name).is_ok())
 }
 
-/// What may stand behind a service.
+/// The options behind a service.
 struct Options {
     large: f64,
     bytes: u16,

@@ -1,5 +1,4 @@
-//! What a class of tasks is where they go by size and nobody says: sizes of one class are as alike as those
-//! of another.
+//! The default classes of tasks by size: each class spans the same factor of sizes.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
@@ -7,15 +6,16 @@ use sluice_wire::registrations::Sizes;
 
 use super::Class;
 
-/// Tasks that are drawn to find out. The same each time: the classes are those of the workload, at every load
-/// and in every replication.
+/// How many tasks are drawn to find the sizes. The draws are always the same, so a workload has the same
+/// classes at every load and in every replication.
 const DRAWN: u32 = 100_000;
 const SEED: u64 = 1;
-/// Of all tasks one in so many is smaller than what counts as the smallest, and one in so many larger.
+/// One task in so many is smaller than the size that counts as the smallest, and one in so many is larger
+/// than the size that counts as the largest.
 const OUTSIDE: usize = 100;
 
-/// So many classes by size, all of which span the same factor between their smallest and their largest;
-/// none at all where sizes do not differ.
+/// So many classes by size, each of which spans the same factor between its smallest and its largest size.
+/// Without classes if all sizes are equal.
 pub fn equal_spans<'c>(tasks: impl Iterator<Item = &'c Class>, classes: u8) -> Sizes {
     let drawn = draw(&tasks.collect::<Vec<_>>());
     let Some(last) = drawn.len().checked_sub(1) else { return Sizes::default() };
@@ -27,7 +27,7 @@ pub fn equal_spans<'c>(tasks: impl Iterator<Item = &'c Class>, classes: u8) -> S
     Sizes::new(&(1..classes).map(end).collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// Sizes of tasks, the smallest first.
+/// Sizes of drawn tasks, the smallest first.
 fn draw(tasks: &[&Class]) -> Vec<Nanos> {
     let all: f64 = tasks.iter().map(|class| class.share).sum();
     let mut dice = Dice::named(SEED, "classes by size", 0);

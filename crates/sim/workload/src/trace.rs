@@ -1,8 +1,7 @@
-//! Tasks as they came once: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of
-//! time.
+//! Recorded tasks: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of time.
 //!
-//! The first column counts from the start, with up to three decimals. Without a service one is drawn from the
-//! class; `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
+//! The first column counts from the start, with up to three decimals. Without a service one is drawn from
+//! the class. `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -26,51 +25,52 @@ pub struct Trace {
     left_out: u64,
 }
 
-/// How a workload names a trace, and what that makes of its times.
+/// The form in which a workload names a trace, which decides how its times are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Form {
-    /// They are its own.
+    /// The trace's own times.
     #[default]
     AsIs,
-    /// They are stretched to any rate.
+    /// Times that are scaled to any rate.
     Scaled,
-    /// A cluster's events: stretched too, and services scaled to a mean.
+    /// Events of a cluster: times are scaled too, and services are scaled to a mean.
     Cluster { mean: Nanos, big: f64 },
 }
 
 /// One task of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedTask {
-    /// When it is due, from the start.
+    /// When the task is due, from the start of the run.
     pub at: Nanos,
-    /// Its class, by its place in [`Trace::classes`].
+    /// The index of the task's class in [`Trace::classes`].
     pub class: u8,
-    /// How long it takes, when the trace says so.
+    /// The task's service time, if the trace has one.
     pub service: Option<Nanos>,
-    /// Whether it carries more than 8 bytes, when the trace says so.
+    /// Whether the task has more than 8 bytes, if the trace says so.
     pub large: Option<bool>,
 }
 
-/// A trace with its own times.
+/// The prefix of a trace with its own times.
 const AS_IS: &str = "trace:";
-/// A trace with its times stretched.
+/// The prefix of a trace with scaled times.
 const SCALED: &str = "scaled-trace:";
-/// Events of a cluster's tasks.
+/// The prefix of a cluster's events.
 const CLUSTER: &str = "cluster-trace:";
 
-/// As many classes as a task's `u8` can name.
+/// How many classes a task's `u8` can name.
 pub(super) const CLASSES_MAX: usize = 256;
 
 impl Trace {
-    /// Reads a trace; its classes are numbered as in `known`, or as they first come when that is `None`.
+    /// Reads a trace. Its classes are numbered as in `known`; with `None` in the order in which they first
+    /// appear.
     pub fn read(path: &Path, known: Option<&[String]>) -> Result<Self, WorkloadError> {
         let mut trace = Self::empty(path, known);
         let last_line = each_line(path, |line| trace.take(line, known.is_some()))?;
         trace.with_tasks(path, last_line, &format!("add {LINE} lines"))
     }
 
-    /// Reads a cluster's task events; services are scaled to this mean, and who asks for more than `big` of
-    /// the largest machine is in a class of its own.
+    /// Reads a cluster's task events. Services are scaled to this mean, and tasks that request more than
+    /// `big` of the largest machine get a class of their own.
     fn read_cluster(
         path: &Path,
         known: Option<&[String]>,
@@ -111,7 +111,7 @@ impl Trace {
         Self { label: path.display().to_string(), classes, ..Self::default() }
     }
 
-    /// Itself, if it has tasks.
+    /// Returns the trace, or an error if it has no tasks.
     fn with_tasks(self, path: &Path, last_line: usize, helps: &str) -> Result<Self, WorkloadError> {
         if !self.tasks.is_empty() {
             return Ok(self);
@@ -120,7 +120,7 @@ impl Trace {
         Err(WorkloadError::Content { path, line, column: 1, why: format!("there are no tasks; {helps}") })
     }
 
-    /// Drops the classes whose tasks all came to nothing.
+    /// Removes the classes without a task.
     fn keep_classes_with_tasks(&mut self) {
         let mut has = vec![false; self.classes.len()];
         self.tasks.iter().for_each(|task| has[usize::from(task.class)] = true);
@@ -130,13 +130,13 @@ impl Trace {
         self.classes.retain(|_| has.next().copied().unwrap_or_default());
     }
 
-    /// The file, as it was named.
+    /// The name of the file, as it was given.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Reads it as a workload names it: `trace:FILE`, `scaled-trace:FILE` to have its times stretched to any
-    /// rate, or `cluster-trace:FILE:MEAN`; none if `text` is neither.
+    /// Reads the forms of a workload: `trace:FILE`, `scaled-trace:FILE` with times scaled to any rate, or
+    /// `cluster-trace:FILE:MEAN`. `None` if `text` has another form.
     pub(super) fn named(
         text: &str,
         folder: &Path,
@@ -181,22 +181,23 @@ impl Trace {
         read.map(|trace| Self { label: file.to_owned(), ..trace })
     }
 
-    /// Whether its times are stretched to the rate that is asked for.
+    /// Whether its times are scaled to the rate that is asked for.
     pub const fn is_scaled(&self) -> bool {
         !matches!(self.form, Form::AsIs)
     }
 
-    /// How many submissions of a cluster's trace became no task: they did not finish, or not within it.
+    /// How many submissions of a cluster's trace became no task, because they did not finish, or not within
+    /// the trace.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How urgent a class's tasks are, 0 first, if the trace says so.
+    /// The priority of a class's tasks, 0 first, if the trace has priorities.
     pub(super) fn priority(&self, class: usize) -> Option<u8> {
         matches!(self.form, Form::Cluster { .. }).then(|| cluster::urgency(&self.classes[class])).flatten()
     }
 
-    /// As a workload names it.
+    /// The text by which a workload names it.
     pub(super) fn text(&self) -> String {
         let label = &self.label;
         match self.form {
@@ -213,7 +214,7 @@ impl Trace {
         }
     }
 
-    /// When a task is due if the trace is to bring so many a second.
+    /// When a task is due if the trace is to give `rate_per_s` tasks a second.
     pub(super) fn due(&self, task: &TracedTask, rate_per_s: f64) -> Nanos {
         if self.is_scaled() {
             Nanos((task.at.0 as f64 * (self.rate_per_s() / rate_per_s)) as u64)
@@ -232,7 +233,7 @@ impl Trace {
         &self.tasks
     }
 
-    /// Tasks per second from the start to the last one.
+    /// Tasks per second, from the start to the last task.
     pub fn rate_per_s(&self) -> f64 {
         let span = self.tasks.last().map_or(Nanos(0), |last| last.at);
         self.tasks.len() as f64 * 1e9 / span.0.max(1) as f64
@@ -274,8 +275,8 @@ impl Trace {
     }
 }
 
-/// Hands each line that is no remark to `take`, whose faults are told with their place; gives how many lines
-/// there are.
+/// Passes each line that is no remark to `take`, whose errors get their place; returns how many lines there
+/// are.
 fn each_line(
     path: &Path,
     take: impl FnMut(&str) -> Result<(), (usize, String)>,
@@ -303,10 +304,10 @@ fn each_line_of(
     })
 }
 
-/// Why a trace is not read to its end.
+/// Why reading a trace stopped early.
 enum Unread {
     File(TextError),
-    /// Where, and what is wrong.
+    /// Line, column, and what is wrong.
     Content(usize, usize, String),
 }
 
@@ -351,7 +352,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(Self { out, classes: classes.into_iter().collect() })
     }
 
-    /// Adds a task; tasks come in order of time.
+    /// Adds a task; tasks must be in order of time.
     pub fn write(&mut self, request: &Request) -> io::Result<()> {
         let (at, service) = (text::show_micros(request.at), text::show_micros(request.service));
         let class = self.classes.get(usize::from(request.class));

@@ -84,7 +84,7 @@ pub(super) enum Retrieval {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retrieved {
     pub(super) entry: Entry,
-    /// How many tasks are left behind it.
+    /// How many tasks remain behind the retrieved one.
     pub(super) left: u32,
 }
 

@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entering<'a> {
     pub(crate) submit: &'a Submit,
-    /// When it arrived at the switch for the first time.
+    /// When the task arrived at the switch for the first time.
     pub(crate) arrived: Nanos,
     /// The program's note with a task that recirculates; `None` for a new task.
     pub(crate) memo: Option<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Entering<'a> {
 pub(crate) struct HandedDown<'a> {
     pub(crate) from: Endpoint,
     pub(crate) task: &'a Dispatch,
-    /// Whether the switch could keep its payload if it had to recirculate.
+    /// Whether the switch could keep the task's payload if it had to recirculate.
     pub(crate) room: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct HandedDown<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnteringJob<'a> {
     pub(crate) job: &'a TaskJob,
-    /// When it arrived at the switch for the first time.
+    /// When the submission arrived at the switch for the first time.
     pub(crate) arrived: Nanos,
     /// The program's note with a rest that recirculates; `None` for a new submission.
     pub(crate) memo: Option<u64>,

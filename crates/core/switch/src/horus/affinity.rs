@@ -20,7 +20,7 @@ use crate::pipeline::{Layout, Pass, Register};
 
 /// The first try of a task: no try stands before it, so no lookup is needed.
 pub(super) const FIRST_TRY: Attempt = Attempt(1);
-/// Entries. A task takes one when it is sent, and a switch sends a task every few microseconds at most.
+/// Entries. Each task takes one when it is sent, and a switch sends at most one task every few microseconds.
 const CELLS: usize = 1 << 16;
 /// The low bits of the time that an entry leaves out: it counts in steps of 2¹⁶ ns, 65.5 µs.
 const STAMP_SHIFT: u32 = 16;

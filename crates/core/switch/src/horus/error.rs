@@ -46,14 +46,14 @@ pub enum HorusError {
     #[error("pool {} is beyond the {pools} that this switch has", .pool.0)]
     UnknownPool {
         pool: SliceId,
-        /// How many pools it has.
+        /// How many pools the spine has.
         pools: u16,
     },
     /// The leaf has no such spine: make the leaf with more spines, or name one that it has.
     #[error("spine {spine} is beyond the {spines} that this leaf has room for")]
     UnknownSpine {
         spine: u16,
-        /// How many spines it has.
+        /// How many spines the leaf has room for.
         spines: u16,
     },
     /// A spine cannot have so many leaves: split the fabric into more spines.

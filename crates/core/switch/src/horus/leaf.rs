@@ -399,7 +399,7 @@ struct Pick {
 
 /// Where the pass that chose sends a task.
 enum LeafRoute {
-    /// To this worker, which has so many tasks before it.
+    /// Down to this node, which has `queue` tasks before the new one.
     Down {
         node: u16,
         queue: u32,

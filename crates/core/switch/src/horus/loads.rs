@@ -36,7 +36,7 @@ pub(super) struct Candidate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Better {
     pub(super) node: u16,
-    /// The queue before it, without this task.
+    /// The node's queue, without this task.
     pub(super) queue: u32,
     /// Whether a second pass has to note the task; otherwise this pass did.
     pub(super) goes_round: bool,

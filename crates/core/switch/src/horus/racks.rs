@@ -63,7 +63,7 @@ impl Racks {
         self.shares[self.cell(pool, leaf)].filter(|_| self.open[leaf as usize])
     }
 
-    /// Sets the leaf's share in the pool, or `None` if it has no workers of it.
+    /// Sets the leaf's share in the pool, or `None` if the leaf has no workers of the pool.
     pub(super) fn set_share(&mut self, pool: SliceId, leaf: u16, share: Option<Average>) {
         self.shares[self.cell(pool, leaf)] = share;
         self.list(pool);

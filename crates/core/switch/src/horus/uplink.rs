@@ -89,7 +89,7 @@ struct Pool {
 pub(crate) struct RackStand {
     /// How many workers are idle.
     pub(crate) idle: u16,
-    /// Tasks before all of its workers together.
+    /// Tasks before all of the rack's workers together.
     pub(crate) tasks: u32,
     /// What the task's spine believes of the rack.
     pub(crate) thought: SpineView,

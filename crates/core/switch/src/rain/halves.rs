@@ -53,9 +53,9 @@ impl TwoCounts {
 /// A ring that has an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// The ring's number in its slice.
+    /// The number of the entry's ring in the slice.
     pub(super) ring: u8,
-    /// How many entries it had, with the one that is taken.
+    /// How many entries the ring had, with the one that is taken.
     pub(super) of: u32,
 }
 

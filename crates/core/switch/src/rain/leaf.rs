@@ -47,8 +47,8 @@ pub struct RainLeaf {
 
 impl RainLeaf {
     /// A leaf with room for so many spines, whose workers have `depth` tokens each. With more than one
-    /// token, workers tell their ranks. Of `reading` the leaf uses when a rack is idle, and when it tells
-    /// its load.
+    /// token, workers tell their ranks. The leaf uses two parts of `reading`: when a rack is idle, and when
+    /// it tells its load.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.

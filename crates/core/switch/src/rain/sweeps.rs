@@ -21,13 +21,13 @@ use crate::refusal::Refusal;
 /// The state of a sweep for tokens; the memo for its next pass. A new sweep has all zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct SweepState {
-    /// How many entries of each rank it may visit.
+    /// How many entries of each rank the sweep may visit.
     each: u16,
-    /// The rank that it visits.
+    /// The rank that the sweep visits.
     rank: u8,
-    /// Whether it has visited that rank.
+    /// Whether the sweep has visited that rank.
     begun: bool,
-    /// The rank of the token that it carries.
+    /// The rank of the token that the sweep carries.
     carries: Rank,
 }
 

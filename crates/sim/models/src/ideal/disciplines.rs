@@ -1,4 +1,4 @@
-//! Who decides where a task waits and which worker takes it.
+//! The disciplines: where a task waits, and which worker takes it.
 
 use sluice_events::dice::Dice;
 use sluice_stats::Level;
@@ -8,22 +8,22 @@ use super::least::Least;
 use super::queues::{Lines, Queue};
 use super::task::Task;
 
-/// Holds the tasks that wait. It is told of everything, in the order of time, and knows all there is to know.
+/// Holds the waiting tasks. It is told of every event in order of time, and so knows the whole state.
 pub trait Discipline {
-    /// A task came: the idle worker that starts it at once; none if it waits.
+    /// A task arrives: returns the idle worker that starts it at once; `None` if the task waits.
     fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize>;
 
-    /// A worker has finished a task: the one that it starts now, if there is one for it.
+    /// A worker has finished a task: returns the task that it starts now, if there is one.
     fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task>;
 
-    /// How many tasks wait for a worker, where there is such a queue.
+    /// How many tasks wait in a queue of the switch, if there is one.
     fn waiting_in_switch(&mut self) -> Option<&mut Level>;
 
-    /// How many tasks wait at workers, all together, where there are such queues.
+    /// How many tasks wait at all workers together, if workers have queues.
     fn waiting_at_workers(&mut self) -> Option<&mut Level>;
 }
 
-/// One queue for all.
+/// One queue for all workers.
 #[derive(Clone, Debug)]
 pub struct Central {
     queue: Queue,
@@ -65,7 +65,8 @@ impl Discipline for Central {
     }
 }
 
-/// One queue for all, and a bounded one for each worker; of equally short ones, the first worker's.
+/// One queue for all workers, and a bounded queue at each worker. A task goes to the shortest queue; of
+/// equal ones to the first worker's.
 #[derive(Clone, Debug)]
 pub(super) struct Jbsq {
     bound: u64,
@@ -100,7 +101,7 @@ impl Discipline for Jbsq {
     #[inline]
     fn finish(&mut self, worker: usize, now: Nanos) -> Option<Task> {
         match self.queue.pop(now) {
-            // It takes the place of the one that ended: the depth stays.
+            // The next task takes the place of the one that ended, so the depth stays.
             Some(next) => self.lines.push(worker, next, now),
             None => self.depths.remove(worker),
         }
@@ -116,7 +117,7 @@ impl Discipline for Jbsq {
     }
 }
 
-/// A queue for each worker, joined at once.
+/// A queue at each worker, which tasks join at once.
 #[derive(Clone, Debug)]
 pub(super) struct Immediate<P> {
     pick: P,
@@ -125,11 +126,11 @@ pub(super) struct Immediate<P> {
     held: Vec<u32>,
 }
 
-/// Which worker a task joins.
+/// Chooses the worker that a task joins.
 pub(super) trait Pick {
     fn worker(&mut self, held: &[u32]) -> usize;
 
-    /// A worker holds one task more, or one less.
+    /// The number of tasks that a worker holds has changed.
     fn changed(&mut self, _worker: usize, _held: u32) {}
 }
 
@@ -168,7 +169,7 @@ impl<P: Pick> Discipline for Immediate<P> {
     }
 }
 
-/// The worker that holds the fewest tasks; of equals, the first.
+/// Chooses the worker with the fewest tasks; of equal ones the first.
 #[derive(Clone, Debug)]
 pub(super) struct Shortest(Least);
 
@@ -190,7 +191,7 @@ impl Pick for Shortest {
     }
 }
 
-/// Of two workers drawn at random, the one that holds fewer tasks; of equals, the first drawn.
+/// Chooses, of two workers drawn at random, the one with fewer tasks; of equal ones the first drawn.
 #[derive(Clone, Debug)]
 pub(super) struct ShorterOfTwo(pub(super) Dice);
 
@@ -208,7 +209,7 @@ impl Pick for ShorterOfTwo {
     }
 }
 
-/// Any worker.
+/// Chooses a random worker.
 #[derive(Clone, Debug)]
 pub(super) struct Anyone(pub(super) Dice);
 
@@ -219,7 +220,7 @@ impl Pick for Anyone {
     }
 }
 
-/// One worker after the other.
+/// Chooses one worker after the other.
 #[derive(Clone, Debug)]
 pub(super) struct InTurn(pub(super) usize);
 
@@ -232,7 +233,8 @@ impl Pick for InTurn {
     }
 }
 
-/// Which of `parts` an even 32-bit number falls into; uneven by less than 2⁻¹⁶ of a part for 65,536 workers.
+/// The part of `parts` into which a uniform 32-bit number falls. For 65,536 workers the parts differ by
+/// less than 2⁻¹⁶ of their size.
 #[inline]
 fn part(drawn: u64, parts: u64) -> usize {
     ((drawn * parts) >> 32) as usize

@@ -1,4 +1,4 @@
-//! Virtual time for a rack without a network: arrivals, and workers that finish.
+//! Virtual time for a rack without a network: arrivals, and ends of services.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,27 +10,27 @@ use super::disciplines::Discipline;
 use super::least::Least;
 use super::task::Task;
 
-/// When an idle worker finishes.
+/// The time at which an idle worker finishes.
 const NEVER: u64 = u64::MAX;
-/// So many tasks may wait; what comes above that is refused, so that no load takes all memory.
+/// How many tasks may wait; further tasks are refused, so that no load takes all memory.
 const WAITING_MAX: u64 = 1 << 22;
-/// It is asked to stop after so many arrivals, at the latest.
+/// The stop flag is read after so many arrivals, at the latest.
 const STOP_EVERY: u64 = 1 << 12;
 
-/// A rack of workers under a discipline, from start to end.
+/// A rack of workers under a discipline.
 #[derive(Debug)]
 pub struct Rack<D> {
     discipline: D,
     finishes: Least,
-    /// What each worker serves; what it served last, if it idles.
+    /// The task that each worker serves, or served last.
     serving: Vec<Task>,
     busy: Level,
-    /// What is added to each latency.
+    /// A time that is added to each latency.
     distance: Nanos,
     tasks: Tasks,
 }
 
-/// What became of all tasks so far.
+/// The fates of all tasks so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tasks {
     arrived: u64,
@@ -39,7 +39,7 @@ struct Tasks {
 }
 
 impl<D: Discipline> Rack<D> {
-    /// Idle workers, and nothing that waits; there is at least one worker.
+    /// A rack of idle workers without tasks; there must be at least one worker.
     pub fn new(discipline: D, workers: usize, distance: Nanos) -> Self {
         Self {
             discipline,
@@ -51,10 +51,10 @@ impl<D: Discipline> Rack<D> {
         }
     }
 
-    /// Serves `requests` until there are no more, or the observer has seen enough, or it is told to stop.
-    /// Gives the averages over the measured span.
+    /// Serves `requests` until there are no more, the observer is complete, or the run is told to stop.
+    /// Returns the averages over the measured span.
     ///
-    /// A worker that finishes in the instant of an arrival is free for it.
+    /// A worker that finishes at the time of an arrival is free for it.
     pub fn run(
         &mut self,
         requests: impl IntoIterator<Item = Request>,

@@ -1,4 +1,4 @@
-//! The entry with the least number; of equals, the first.
+//! The entry with the smallest number; of equal ones the first.
 
 use super::tournament::Tournament;
 
@@ -20,18 +20,18 @@ impl Least {
         least
     }
 
-    /// Numbers above this count as this.
+    /// Larger numbers count as this one.
     fn number_max(&self) -> u64 {
         u64::MAX >> self.entry_bits
     }
 
-    /// Gives an entry another number.
+    /// Sets an entry's number.
     #[inline]
     pub(super) fn set(&mut self, entry: usize, number: u64) {
         self.tree.set(entry, number.min(self.number_max()) << self.entry_bits | entry as u64);
     }
 
-    /// The least number and its entry.
+    /// The smallest number and its entry.
     #[inline]
     pub(super) fn first(&self) -> (u64, usize) {
         let best = self.tree.first();

@@ -1,9 +1,9 @@
 //! The references: policies without a switch's limits, on a network without delay.
 //!
-//! A [`Discipline`] sees every queue as it is and acts at once, so that a [`Reference`] is what a published
-//! policy would be if its switch could. A fixed distance may be added to each latency. A rack streams: it
-//! holds what waits and runs and no task more, and allocates only when more wait than ever did. Left out are
-//! losses, the hosts' costs and slices: types share all workers.
+//! A [`Discipline`] knows every queue and acts at once. So a [`Reference`] shows what a published policy
+//! would achieve with a perfect switch. A fixed distance may be added to each latency. A rack holds only
+//! the tasks that wait and run, and allocates only when more tasks wait than ever before. Left out: losses,
+//! costs at hosts, and slices; all types share all workers.
 
 mod disciplines;
 mod engine;
@@ -27,18 +27,19 @@ pub use queues::{Lines, Queue};
 pub use reference::{Reference, ReferenceError};
 pub use task::Task;
 
-/// A reference and its rack.
+/// A reference, and the rack that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ideal {
     pub reference: Reference,
-    /// At least one.
+    /// Workers, at least one.
     pub workers: usize,
-    /// What the way there and back adds to each latency; nothing waits for it.
+    /// The time of the ways to and from the rack, which is added to each latency and delays nothing else.
     pub distance: Nanos,
 }
 
 impl Ideal {
-    /// One replication; none if it was stopped. `seed` and `replication` give the policy's own randomness.
+    /// Runs one replication; `None` if it was stopped. `seed` and `replication` determine the policy's own
+    /// randomness.
     pub fn run(
         &self,
         requests: impl IntoIterator<Item = Request>,
@@ -51,7 +52,7 @@ impl Ideal {
         (!stopped).then(|| recorder.finish(Counts::default(), gauges))
     }
 
-    /// The same, told task by task to whoever wants to see them.
+    /// Runs one replication, and tells an observer about each task.
     pub fn tell(
         &self,
         requests: impl IntoIterator<Item = Request>,

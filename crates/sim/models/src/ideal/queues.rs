@@ -1,4 +1,4 @@
-//! Where tasks wait, first come first served, and how many do over time.
+//! Queues of waiting tasks, first come first served, with their length over time.
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use sluice_wire::Nanos;
 
 use super::task::Task;
 
-/// Tasks for which there is room from the start.
+/// Tasks for which a queue has room from the start.
 const ROOM: usize = 1_024;
-/// No task.
+/// The link to no task.
 const NIL: u32 = u32::MAX;
 
 /// One queue.
@@ -20,19 +20,19 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty one.
+    /// An empty queue.
     pub fn new() -> Self {
         Self { tasks: VecDeque::with_capacity(ROOM), level: Level::default() }
     }
 
-    /// A task more, at the end.
+    /// Appends a task.
     #[inline]
     pub fn push(&mut self, task: Task, now: Nanos) {
         self.tasks.push_back(task);
         self.level.enter(now);
     }
 
-    /// The first task.
+    /// Takes the first task.
     #[inline]
     pub fn pop(&mut self, now: Nanos) -> Option<Task> {
         let task = self.tasks.pop_front()?;
@@ -40,7 +40,7 @@ impl Queue {
         Some(task)
     }
 
-    /// How many wait.
+    /// How many tasks wait.
     pub fn level(&mut self) -> &mut Level {
         &mut self.level
     }
@@ -52,8 +52,8 @@ impl Default for Queue {
     }
 }
 
-/// A queue for each worker, in one piece of memory: it grows with the most tasks that ever waited at once,
-/// not with the most at each worker.
+/// A queue for each worker, all in one piece of memory. It grows with the most tasks that ever waited in
+/// all queues together, not with the most in each.
 #[derive(Clone, Debug)]
 pub struct Lines {
     workers: Vec<Line>,
@@ -81,7 +81,7 @@ impl Lines {
         Self { workers, places: Vec::with_capacity(ROOM), free: NIL, level: Level::default() }
     }
 
-    /// A task more at the end of a worker's queue.
+    /// Appends a task to a worker's queue.
     #[inline]
     pub fn push(&mut self, worker: usize, task: Task, now: Nanos) {
         let place = self.place(Place { task, next: NIL });
@@ -95,7 +95,7 @@ impl Lines {
         self.level.enter(now);
     }
 
-    /// The first task of a worker's queue.
+    /// Takes the first task of a worker's queue.
     #[inline]
     pub fn pop(&mut self, worker: usize, now: Nanos) -> Option<Task> {
         let first = self.workers[worker].first;
@@ -110,7 +110,7 @@ impl Lines {
         Some(place.task)
     }
 
-    /// How many wait, at all workers together.
+    /// How many tasks wait at all workers together.
     pub fn level(&mut self) -> &mut Level {
         &mut self.level
     }

@@ -1,16 +1,16 @@
-//! The references by their short names.
+//! The references, with their short names.
 
 use core::fmt;
 use core::num::NonZeroU32;
 use core::str::FromStr;
 
-/// A policy without a switch's limits: it knows every queue as it is, and what it decides happens at once.
+/// A policy without a switch's limits: it knows every queue, and its decisions take effect at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// One queue, first come first served: no worker idles while a task waits.
     Central,
-    /// Join the bounded shortest queue: at most so many tasks at a worker, in service or waiting; the others
-    /// wait in one queue (first come first served). None for no bound.
+    /// Join the bounded shortest queue: at most so many tasks at a worker, in service or waiting; the
+    /// others wait in one queue (first come first served). `None` means no bound.
     Jbsq(Option<NonZeroU32>),
     /// Join the shortest queue at once.
     Jsq,
@@ -22,26 +22,26 @@ pub enum Reference {
     RoundRobin,
 }
 
-/// Why a text names no reference.
+/// Why a text does not name a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// Take one of the known names.
+    /// The name is unknown: use a known one.
     #[error("unknown reference `{}`; {near}known: {}", .name.escape_debug(), Reference::NAMES.join(", "))]
     Unknown {
         name: String,
-        /// A question after the nearest known name, if one is near.
+        /// A question that names the nearest known name, if one is near.
         near: String,
     },
-    /// Give a bound, or none.
+    /// The bound cannot be read: give a whole number above zero, or `inf`.
     #[error("`{}` is no bound: write how many tasks a worker may hold, such as jbsq:3, or jbsq:inf", .0.escape_debug())]
     Bound(String),
-    /// Leave the settings out.
+    /// This reference takes no settings: leave them out.
     #[error("`{0}` has no settings: write {0} alone")]
     Settings(&'static str),
 }
 
 impl Reference {
-    /// How each is written; `jbsq` wants a bound behind it.
+    /// How each reference is written; `jbsq` needs a bound behind it.
     pub const NAMES: [&str; 6] = ["central", "jbsq:N", "jsq", "po2", "random", "round-robin"];
 
     /// Reads `central`, `jbsq:3`, `jbsq:inf`, `jsq`, `po2`, `random` or `round-robin`.
@@ -56,7 +56,7 @@ impl Reference {
         if settings.is_some() { Err(ReferenceError::Settings(found.name())) } else { Ok(found) }
     }
 
-    /// What stands before a colon.
+    /// The name before the colon.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Central => "central",
@@ -68,7 +68,7 @@ impl Reference {
         }
     }
 
-    /// How one asks for it.
+    /// An example of how to ask for it.
     pub const fn example(self) -> &'static str {
         match self {
             Self::Jbsq(_) => "jbsq:3",
@@ -76,7 +76,7 @@ impl Reference {
         }
     }
 
-    /// What it does, in a line.
+    /// One line that says what it does.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Central => "reference: one queue for all workers, first come first served",

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! A task of the references.
 
 use sluice_wire::Nanos;
 
@@ -6,8 +6,8 @@ use sluice_wire::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     pub at: Nanos,
-    /// How long it takes a worker.
+    /// How long a worker takes for the task.
     pub service: Nanos,
-    /// Its class, by its place in the workload.
+    /// The index of the task's class in the workload.
     pub class: u8,
 }

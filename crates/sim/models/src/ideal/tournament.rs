@@ -1,25 +1,25 @@
-//! The smallest of a fixed number of keys, of which one changes at a time.
+//! The smallest of a fixed number of keys, one of which changes at a time.
 
-/// A winner tree. With few entries this is quicker than a heap: a change costs one comparison a level, which
-/// the processor can do without guessing a branch.
+/// A tournament tree. With few entries it is faster than a heap: a change costs one comparison per level,
+/// without branches that the processor could mispredict.
 ///
-/// Keys say whose they are: the caller puts the entry's number into their lowest bits, so that no two are
-/// alike.
+/// A key contains the number of its entry in its lowest bits, which the caller sets; so no two keys are
+/// equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament<K> {
-    /// Leaves stand in the upper half; the node `n` holds the smaller of `2n` and `2n + 1`.
+    /// Leaves stand in the upper half; node `n` holds the smaller of `2n` and `2n + 1`.
     nodes: Vec<K>,
     leaves: usize,
 }
 
 impl<K: Ord + Copy> Tournament<K> {
-    /// So many entries at least, all with this key, which must not win over any other.
+    /// At least so many entries, all with this key, which must not be smaller than any other.
     pub(crate) fn new(entries: usize, last: K) -> Self {
         let leaves = entries.max(1);
         Self { nodes: vec![last; 2 * leaves], leaves }
     }
 
-    /// Gives an entry another key.
+    /// Sets an entry's key.
     #[inline]
     pub(crate) fn set(&mut self, entry: usize, key: K) {
         let mut best = key;
@@ -35,7 +35,7 @@ impl<K: Ord + Copy> Tournament<K> {
     /// The smallest key.
     #[inline]
     pub(crate) fn first(&self) -> K {
-        // With one leaf, that leaf is the root.
+        // With one leaf, the leaf is the root.
         self.nodes[1]
     }
 }

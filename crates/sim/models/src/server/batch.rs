@@ -1,8 +1,8 @@
-//! A batch service beside the others on RingLeader's cores (RingLeader §2, §4.4).
+//! A batch service beside the other services on RingLeader's cores (RingLeader §2, §4.4).
 //!
-//! It is always ready. To a core it is one request, less important than all others, that never ends: it runs
-//! where nothing else waits, yields like the others, and leaves a core that is taken from it when it yields
-//! next. The NIC knows nothing of it.
+//! It always has work. To a core it is one request of the lowest priority that never ends. It runs where no
+//! other request waits, yields like the others, and leaves a core that is taken from it at its next yield.
+//! The NIC does not know of it.
 
 use sluice_host::orchestrator::{
     AssignedService, CoreId, CoreScheduler, Descriptor, HostCall, Priority, RequestHandle, ScheduledRequest,
@@ -11,7 +11,7 @@ use sluice_host::orchestrator::{
 
 use super::run::RequestId;
 
-/// Its request, which is none of the server's.
+/// The id of its request, which no request of the server has.
 pub(super) const BATCH: RequestId = RequestId::MAX;
 
 #[derive(Debug)]
@@ -22,27 +22,27 @@ pub(super) struct BatchService {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct BatchOnCore {
-    /// The core is to run it.
+    /// Whether the core should run it.
     is_wanted: bool,
-    /// The core has it, and may be running something else.
+    /// Whether the core has it; the core may be running another request.
     is_held: bool,
 }
 
 impl BatchService {
-    /// The service of that number; none if there are too many.
+    /// The batch service with this number; `None` if there are too many services.
     pub(super) fn new(number: usize, cores: usize) -> Option<Self> {
         let (handle, priority) = (RequestHandle(BATCH.into()), Priority::new(0).ok()?);
         let request = ScheduledRequest { handle, service: ServiceId::new(number)?, priority };
         Some(Self { request, cores: vec![BatchOnCore::default(); cores] })
     }
 
-    /// Who gets what cores the others leave; it keeps none.
+    /// Its assignment: it gets the cores that the others leave, and keeps none.
     pub(super) fn assigned(&self) -> AssignedService {
         let ScheduledRequest { service, priority, .. } = self.request;
         AssignedService { service, priority, floor: 0 }
     }
 
-    /// Takes note of a call that is about it; says whether it was.
+    /// Handles a call if it is about the batch service; returns whether it was.
     pub(super) fn heeds(&mut self, call: HostCall) -> bool {
         let (service, core, is_wanted) = match call {
             HostCall::EnableService(service, core) => (service, core, true),
@@ -56,7 +56,7 @@ impl BatchService {
         is_mine
     }
 
-    /// Brings it to a core that is to run it and has it not.
+    /// Gives it to a core that should run it and does not have it.
     pub(super) fn comes(&mut self, core: &mut CoreScheduler, at: u16) {
         let here = &mut self.cores[usize::from(at)];
         if here.is_wanted && !here.is_held {
@@ -66,7 +66,7 @@ impl BatchService {
         }
     }
 
-    /// Whether a core runs it no more: what it runs of it is to end.
+    /// Takes it from a core that should not run it any more; returns whether it did.
     pub(super) fn leaves(&mut self, at: u16) -> bool {
         let here = &mut self.cores[usize::from(at)];
         here.is_held &= here.is_wanted;

@@ -1,12 +1,12 @@
-//! Cores that come and go with the load, as Caladan's (RingLeader §2.1, §4.4, §7.1).
+//! Cores that follow the load, like Caladan's (RingLeader §2.1, §4.4, §7.1).
 //!
-//! One core beside the workers' takes each packet and puts it into the queue of one of the cores that the
-//! service has, by chance; those steal from each other. It also allocates: once an interval it looks at the
-//! queues, and if a request has been there since the last look, the service gets one core more, after a
-//! reallocation. A core that finds nothing for as long as a reallocation takes gives itself back. What cores
-//! the service does not have, a batch service may use (`batch`): it gets one a reallocation after it was
-//! given back, and loses one when it is decided that the other needs it. Left out are memory bandwidth and
-//! hyperthreads, which Caladan looks at too.
+//! One more core takes each packet and puts it into the queue of a random core of the service; those cores
+//! steal from each other. It also allocates cores. Once per interval it looks at the queues, and if a
+//! request has been there since the last look, the service gets one more core, after a reallocation time. A
+//! core that finds no request for as long as a reallocation takes gives itself back. A batch service may
+//! use the other cores (`batch`). It gets a core one reallocation time after the core was given back, and
+//! loses it at the decision that the service needs it. Left out: memory bandwidth and hyperthreads, which
+//! Caladan looks at too.
 
 use std::collections::VecDeque;
 
@@ -21,26 +21,26 @@ use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 pub(super) struct Caladan {
     times: CoreTimes,
     dice: Dice,
-    /// Packets that the allocating core has not taken.
+    /// Packets that the allocating core has not taken yet.
     packets: VecDeque<RequestId>,
     is_taking: bool,
     cores: Vec<ServedCore>,
-    /// Cores of the service.
+    /// The cores of the service.
     granted: Vec<u16>,
-    /// Cores that the service does not have.
+    /// The cores that the service does not have.
     parked: Vec<u16>,
     is_watching: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct ServedCore {
-    /// Requests, and when they came here.
+    /// Requests with the times at which they arrived here.
     queue: VecDeque<(RequestId, Nanos)>,
     running: Option<(RequestId, Nanos)>,
-    /// Since when it has had nothing to do.
+    /// Since when the core has been idle.
     idle_since: Option<Nanos>,
     is_granted: bool,
-    /// Whether it does the batch service's work.
+    /// Whether the core runs the batch service.
     runs_batch: bool,
 }
 
@@ -57,7 +57,7 @@ impl Caladan {
             parked: (0..cores as u16).rev().collect(),
             is_watching: false,
         };
-        // Where moving a core costs nothing, the service has all of them.
+        // If moving a core costs nothing, the service has all cores.
         let first = if caladan.moves() { 1 } else { cores };
         let own = caladan.parked.split_off(cores - first);
         own.into_iter().rev().for_each(|core| caladan.grant(core, Nanos(0)));
@@ -69,7 +69,7 @@ impl Caladan {
         self.times.reallocate > Nanos(0)
     }
 
-    /// A core that nobody has comes to the service.
+    /// Gives a free core to the service.
     fn grant(&mut self, core: u16, now: Nanos) {
         self.granted.push(core);
         let core = &mut self.cores[usize::from(core)];
@@ -87,13 +87,14 @@ impl Caladan {
         run.after(self.times.allocate, ServerEvent::Reaches { core, request });
     }
 
-    /// A packet has come into a core's queue.
+    /// A packet arrives in a core's queue.
     fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
         self.is_taking = false;
         self.packets.pop_front();
         run.queued.leave(run.now);
         run.at_cores.enter(run.now);
-        // The core may have gone meanwhile: then what comes waits there to be stolen.
+        // The core may have been given back meanwhile: the request waits in its queue until another core
+        // steals it.
         self.cores[usize::from(core)].queue.push_back((request, run.now));
         let idle = |core: &u16| self.cores[usize::from(*core)].idle_since.is_some();
         let own =
@@ -105,7 +106,7 @@ impl Caladan {
         self.take(run);
     }
 
-    /// A core starts what it has, or what others have.
+    /// A core starts its next request, or steals one.
     fn next<O: Observer>(&mut self, core: u16, run: &mut ServerRun<'_, O>) {
         let at = usize::from(core);
         let own = self.cores[at].queue.pop_front();
@@ -136,7 +137,7 @@ impl Caladan {
         }
     }
 
-    /// A core gives itself back if it has had nothing to do all the while; the last one stays.
+    /// A core gives itself back if it has been idle all the time; the last core stays.
     fn park<O: Observer>(&mut self, core: u16, run: &mut ServerRun<'_, O>) {
         let of = &mut self.cores[usize::from(core)];
         let has_idled = of.idle_since.is_some_and(|since| run.now.since(since) >= self.times.reallocate);
@@ -150,7 +151,7 @@ impl Caladan {
         }
     }
 
-    /// The batch service begins on a core, unless the other needs it again.
+    /// The batch service begins on a core, unless the service needs the core again.
     fn given<O: Observer>(&mut self, core: u16, run: &mut ServerRun<'_, O>) {
         let of = &mut self.cores[usize::from(core)];
         if !of.runs_batch && self.parked.contains(&core) {
@@ -159,7 +160,7 @@ impl Caladan {
         }
     }
 
-    /// A core is taken for the service, which has it a reallocation later.
+    /// Takes a core for the service, which gets it a reallocation time later.
     fn taken<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         let Some(core) = self.parked.pop() else { return };
         if std::mem::take(&mut self.cores[usize::from(core)].runs_batch) {
@@ -168,7 +169,7 @@ impl Caladan {
         run.after(self.times.reallocate, ServerEvent::Told { core, of: 0 });
     }
 
-    /// Looks at the queues an interval later, if anything waits.
+    /// Schedules a look at the queues an interval later, if a request waits.
     fn watch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         if self.moves() && !self.is_watching && run.at_cores.now() > 0 {
             self.is_watching = true;

@@ -1,12 +1,12 @@
-//! A dispatcher in software, as Shinjuku's (RingLeader §2.1, §7.1).
+//! A software dispatcher like Shinjuku's (RingLeader §2.1, §7.1).
 //!
-//! It has a core of its own beside the workers' and does one thing at a time: each request that it hands to
-//! an idle core costs it the same. Each priority has a queue, and the first one that is not empty goes. With
-//! preemption it takes a core away from a request that has run for an interval, if others wait; the request
-//! goes to the end of its queue, and the core pays for the switch. Others wait, too, while a core is idle and
-//! the dispatcher has not come to them yet: whether a core is taken away then is a setting ([`Preempts`]).
-//! Left out is the networking thread: it shares the dispatcher's physical core, and the cost stated is of
-//! both.
+//! The dispatcher has a core of its own beside the workers' and does one thing at a time: each request that
+//! it hands to an idle core costs it the same time. Each priority has a queue, and the first queue that is
+//! not empty goes first. With preemption the dispatcher takes a core away from a request that has run for
+//! an interval, if other requests wait. The preempted request goes to the end of its queue, and the core
+//! pays for the switch. Requests may also wait while a core is idle, because the dispatcher has not got to
+//! them yet; whether a core is taken away then is a setting ([`Preempts`]). Left out: the networking
+//! thread. It shares the dispatcher's physical core, and the stated cost covers both.
 
 use std::collections::VecDeque;
 
@@ -26,10 +26,10 @@ pub(super) struct Dispatcher {
     preempts: Preempts,
     /// The queue of each class.
     queue_of: Vec<usize>,
-    /// The most important first.
+    /// One queue per priority, the most important first.
     queues: [VecDeque<RequestId>; PRIORITIES],
     idle: Vec<u16>,
-    /// What each core runs, and for how long.
+    /// The request that each core runs, and for how long.
     running: Vec<Option<(RequestId, Nanos)>>,
     is_dispatching: bool,
 }
@@ -49,7 +49,7 @@ impl Dispatcher {
         }
     }
 
-    /// Hands the first request to an idle core, if the dispatcher is not at something else.
+    /// Hands the first request to an idle core, if the dispatcher is free.
     fn dispatch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         if self.is_dispatching || self.idle.is_empty() {
             return;

@@ -1,10 +1,10 @@
 //! One server behind its clients: how its requests get to its cores (RingLeader §2, §7).
 //!
-//! `ringleader` is the NIC and the cores of `sluice_host::orchestrator`; the others are what the paper holds
-//! it to: a software dispatcher (Shinjuku), queues that requests are spread over by chance (RSS), with
-//! stealing, with a core allocator (Caladan-like), and ideal decentral orchestrators. A testbed's workers are
-//! the server's cores; a dispatcher's or allocator's own core comes on top, as in the paper. What things cost
-//! is the testbed's `[cores]`. Left out are transports, caches, memory, and what the network does beside a
+//! `ringleader` is the NIC and the cores of `sluice_host::orchestrator`. The others are what the paper
+//! compares it with: a software dispatcher (Shinjuku), random queues (RSS), also with stealing and with a
+//! core allocator (Caladan-like), and ideal decentralized orchestrators. A testbed's workers are the
+//! server's cores; the own core of a dispatcher or allocator is an additional one, as in the paper. The
+//! costs are the testbed's `[cores]`. Left out: transports, caches, memory, and the network except for a
 //! fixed distance.
 
 mod batch;
@@ -33,18 +33,18 @@ use sluice_wire::Nanos;
 use sluice_workload::{Class, Request};
 use spread::SpreadQueues;
 
-/// A server and the tasks that it is to serve.
+/// A server and the tasks that it serves.
 #[derive(Clone, Copy, Debug)]
 pub struct OrchestratedServer<'p> {
-    /// How its requests get to its cores.
+    /// How the server's requests get to its cores.
     pub orchestration: Orchestration,
-    /// Its cores, what things cost, how far its clients are.
+    /// The server's cores, the costs, and the distance of its clients.
     pub testbed: &'p Testbed,
     pub classes: &'p [Class],
 }
 
 impl OrchestratedServer<'_> {
-    /// Why it cannot be simulated, in a line.
+    /// Why it cannot be simulated, in one line; `None` if it can.
     pub fn complaint(&self) -> Option<String> {
         let cores = self.testbed.workers as usize;
         if self.testbed.cores.batch
@@ -75,7 +75,7 @@ impl OrchestratedServer<'_> {
         }
     }
 
-    /// One replication; none if it was stopped.
+    /// Runs one replication; `None` if it was stopped.
     pub fn run(
         &self,
         requests: impl IntoIterator<Item = Request>,
@@ -119,7 +119,7 @@ impl OrchestratedServer<'_> {
         (!stop.load(Ordering::Relaxed)).then(|| recorder.finish(counts, gauges))
     }
 
-    /// Why no batch service can run beside the others, in a line.
+    /// Why no batch service can run beside the others, in one line; `None` if one can.
     fn no_batch(&self) -> Option<String> {
         let times = &self.testbed.cores;
         match self.orchestration {
@@ -137,7 +137,7 @@ impl OrchestratedServer<'_> {
         }
     }
 
-    /// RingLeader's NIC and cores, as they are asked for.
+    /// RingLeader's NIC and cores, with the settings of this server.
     fn ringleader(&self) -> Result<RingLeader, OrchestratorSetupError> {
         let mut settings = NicSettings::paper(self.testbed.workers as usize)?;
         let (mut shares, mut times) = (Assignment::CompleteShare, self.testbed.cores);

@@ -1,4 +1,4 @@
-//! The ways to orchestrate a server, by their names.
+//! The ways to orchestrate a server's cores, with their names.
 
 use core::fmt;
 
@@ -13,15 +13,15 @@ use sluice_wire::Nanos;
 pub enum Orchestration {
     /// RingLeader's NIC and cores.
     RingLeader {
-        /// Requests of a priority that a core has room for.
+        /// How many requests of one priority a core has room for.
         depth: u32,
-        /// By what a core is chosen.
+        /// The rule by which a core is chosen.
         balancing: Balancing,
-        /// Whether services without room are passed over (FEO); else they block the others (PIFO).
+        /// Whether services without room are passed over (FEO); otherwise they block the others (PIFO).
         passes_over: bool,
-        /// Which services run on which cores; hints move them.
+        /// Which services run on which cores; hints move cores.
         assignment: Assignment,
-        /// After how long a core yields; as the testbed says, if it is none.
+        /// After how long a core yields; `None`: as the testbed says.
         yields: Option<Nanos>,
     },
     /// A dispatcher with a core of its own and one queue for each priority.
@@ -29,17 +29,17 @@ pub enum Orchestration {
         /// When it takes a core away from a request that has run for an interval.
         preempts: Preempts,
     },
-    /// A queue for each core, chosen by chance.
+    /// A queue for each core; a request's queue is random.
     Rss {
-        /// Chosen for each of so many flows, once; else for each request.
+        /// Whether a queue is drawn once for each of so many flows; `None`: for each request.
         flows: Option<u32>,
     },
-    /// The same by request, and a core without work takes another's.
+    /// As `Rss` by request; a core without work steals another core's request.
     Stealing,
-    /// The same, and cores without work are taken away, and given when requests wait.
+    /// As `Stealing`; idle cores are taken away, and given back when requests wait.
     Caladan,
     /// So many orchestrators without costs, each with one queue and an equal share of the cores; a request
-    /// goes to one of them by chance.
+    /// goes to a random one.
     DIdeal { orchestrators: u32 },
 }
 
@@ -48,13 +48,13 @@ pub enum Orchestration {
 pub enum Preempts {
     /// It never does.
     Never,
-    /// While others wait, also if they merely wait for the dispatcher and a core is idle.
+    /// While requests wait, even if they only wait for the dispatcher while a core is idle.
     WhileOthersWait,
-    /// While others wait and no core is idle.
+    /// While requests wait and no core is idle.
     WhileNoneIsIdle,
 }
 
-/// Why a text names no orchestration.
+/// Why a text does not name an orchestration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` means nothing to {policy}: {usage}", .text.escape_debug())]
 pub struct OrchestrationError {
@@ -111,17 +111,18 @@ const ALL: [About; 6] = [
 ];
 
 impl Orchestration {
-    /// All of them, as lists of policies show them.
+    /// All orchestrations, as lists of policies show them.
     pub fn all() -> impl Iterator<Item = About> {
         ALL.into_iter()
     }
 
-    /// What a core spends on each request beside its service.
+    /// The time of a core for each request beside its service.
     pub fn descriptor(self, times: &CoreTimes) -> Nanos {
         if matches!(self, Self::RingLeader { .. }) { times.descriptor } else { Nanos(0) }
     }
 
-    /// The rate that its one dispatcher or allocator can do; infinite where there is none.
+    /// The highest rate that its one dispatcher or allocator can handle, per second; infinite if it has
+    /// none.
     pub fn rate_max_per_s(self, times: &CoreTimes) -> f64 {
         let each = match self {
             Self::Shinjuku { .. } => times.dispatch,
@@ -132,7 +133,7 @@ impl Orchestration {
     }
 
     /// Reads `ringleader:4,lambda=1/5`, `shinjuku:nopre`, `rss`, `rss:64`, `stealing`, `caladan` or
-    /// `d-ideal:16`; none if no orchestration is called so.
+    /// `d-ideal:16`; `None` if no orchestration has this name.
     pub fn parse(text: &str) -> Option<Result<Self, OrchestrationError>> {
         let (name, settings) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let about = ALL.iter().find(|about| about.name == name)?;

@@ -1,11 +1,12 @@
-//! RingLeader's NIC and cores, with what the hardware between them costs (RingLeader §3 to §6).
+//! RingLeader's NIC and cores, with the costs of the hardware between them (RingLeader §3 to §6).
 //!
-//! The machines are `sluice_host::orchestrator`'s. A descriptor takes a way over PCIe to its core, and costs
-//! that core time to take; feedback takes the same way back, with the reply's descriptor. A core pays for a
-//! switch when another request goes on than the one that yielded. Where not all services run on all cores,
-//! hints move cores (§4.4): one rides to its core and what the allocator makes of it comes back, two ways
-//! over PCIe; the monitor looks as often as a core may move. A batch service may run beside (`batch`). Left
-//! out: what the NIC's own pipeline takes (8 ns a decision at 125 MHz).
+//! The state machines are those of `sluice_host::orchestrator`. A descriptor takes one way over PCIe to its
+//! core, and costs that core time to take. Feedback takes the same way back, with the reply's descriptor. A
+//! core pays for a switch when it continues another request than the one that yielded. If not all services
+//! run on all cores, hints move cores (§4.4): a hint travels to its core and the allocator's decision
+//! travels back, two ways over PCIe. The monitor looks as often as a core may move. A batch service may run
+//! beside the others (`batch`). Left out: the time of the NIC's own pipeline (8 ns per decision at 125
+//! MHz).
 
 use core::net::{Ipv4Addr, SocketAddr};
 
@@ -23,7 +24,7 @@ use sluice_workload::Class;
 use super::batch::{BATCH, BatchService};
 use super::run::{Orchestrates, RequestId, ServerEvent, ServerRun};
 
-/// The paper's (§4.4), where the testbed says nothing of it.
+/// The paper's interval (§4.4), if the testbed gives none.
 const MOVES_EVERY: Nanos = Nanos::from_micros(5);
 /// Bytes of a request on the NIC, with its headers.
 const REQUEST_BYTES: u32 = 128;
@@ -32,16 +33,16 @@ const REQUEST_BYTES: u32 = 128;
 pub(super) struct RingLeader {
     nic: Nic,
     allocator: CoreAllocator,
-    /// What the allocator wants of the NIC; empty between hints.
+    /// Calls of the allocator to the NIC; empty between hints.
     calls: Vec<HostCall>,
-    /// Whether a look at the queues is due.
+    /// Whether a look at the queues is scheduled.
     is_watching: bool,
     cores: Vec<CoreScheduler>,
-    /// How long what a core runs will have run.
+    /// How long each core runs its present request.
     spans: Vec<Nanos>,
     times: CoreTimes,
     services: Vec<(ServiceId, Priority, SocketAddr)>,
-    /// What takes the time that these leave, if anything does.
+    /// The batch service, if there is one.
     batch: Option<BatchService>,
 }
 
@@ -86,7 +87,7 @@ impl RingLeader {
         Ok(Self { nic, allocator, calls, is_watching: false, spans, cores, times, services, batch })
     }
 
-    /// Everything that can leave the NIC does.
+    /// Sends everything that can leave the NIC.
     fn dispatch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         while let Some(Descriptor { core, request, hint }) = self.nic.dispatch(run.now) {
             if let Some(LoadHint { service, hint }) = hint {
@@ -101,7 +102,7 @@ impl RingLeader {
         }
     }
 
-    /// Asks to look at the queues when that is due.
+    /// Schedules the next look at the queues.
     fn watch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         if let Some(due) = self.nic.next_deadline().filter(|_| !self.is_watching) {
             self.is_watching = true;
@@ -109,7 +110,7 @@ impl RingLeader {
         }
     }
 
-    /// What the allocator makes of a hint has come to the NIC.
+    /// The allocator's decision on a hint arrives at the NIC.
     fn heeds<O: Observer>(&mut self, of: u8, hint: Hint, run: &mut ServerRun<'_, O>) {
         let Some(service) = ServiceId::new(of.into()) else { return };
         let calls = &mut self.calls;
@@ -119,7 +120,7 @@ impl RingLeader {
         self.dispatch(run);
     }
 
-    /// The batch service comes to the cores that are to run it.
+    /// Gives the batch service to the cores that should run it.
     fn bring_batch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         for core in 0..self.cores.len() {
             if let Some(batch) = &mut self.batch {
@@ -157,7 +158,7 @@ impl RingLeader {
         self.spans[usize::from(core)] = run.runs(core, request, (switch + taken, most));
     }
 
-    /// The batch service runs until it yields, unless the core is another's by now.
+    /// Runs the batch service until it yields, unless another service has the core by now.
     fn runs_batch<O: Observer>(&mut self, core: u16, until: Nanos, run: &mut ServerRun<'_, O>) {
         if self.batch.as_mut().is_some_and(|batch| batch.leaves(core)) {
             self.cores[usize::from(core)].finish(false).ok();
@@ -238,8 +239,8 @@ impl Orchestrates for RingLeader {
     }
 }
 
-/// The NIC knows the services, and the allocator its cores: it refuses nothing. Of the batch service it does
-/// not know.
+/// Passes the allocator's calls to the NIC, which knows all services and cores and so refuses none. Calls
+/// about the batch service are handled here, since the NIC does not know it.
 fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>, batch: &mut Option<BatchService>) {
     let mut is_batch = |call: &HostCall| batch.as_mut().is_some_and(|batch| batch.heeds(*call));
     for call in calls.drain(..).filter(|call| !is_batch(call)) {

@@ -1,4 +1,4 @@
-//! Virtual time for one server: arrivals, and what its policy asked to hear of.
+//! Virtual time for one server: arrivals, and the events that its policy scheduled.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,77 +7,77 @@ use sluice_stats::{Gauges, Level, Mark, Observer, Outcome, Replied};
 use sluice_wire::Nanos;
 use sluice_workload::Request;
 
-/// So many requests may be in the server; what comes above that is refused, so that no load takes all memory.
+/// How many requests may be in the server; further ones are refused, so that no load takes all memory.
 const REQUESTS_MAX: u64 = 1 << 22;
-/// It is asked to stop after so many arrivals, at the latest.
+/// The stop flag is read after so many arrivals, at the latest.
 const STOP_EVERY: u64 = 1 << 12;
-/// There is one server, and a place of it for each core.
+/// There is one server; each core is a place of it.
 const SERVER: Address = Address::node(0);
 
-/// A request in the server, by its place.
+/// The id of a request in the server.
 pub(super) type RequestId = u32;
 
-/// A request that is in the server.
+/// A request in the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InServer {
     pub(super) at: Nanos,
     pub(super) service: Nanos,
-    /// What is left of its service.
+    /// The rest of the request's service.
     pub(super) left: Nanos,
     pub(super) class: u8,
 }
 
-/// What a policy asked to hear of. Of what happens in one instant, the ends of what cores ran come first, in
-/// the order of the cores, as in the references; then what was asked for first.
+/// An event that a policy scheduled. Of events at the same time, the ends of cores' runs come first, in the
+/// order of the cores, as in the references; the others come in the order in which they were scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ServerEvent {
-    /// A core has run what it was told to.
+    /// A core has run as long as it was told to.
     Ran { core: u16 },
     /// A request reaches a core.
     Reaches { core: u16, request: RequestId },
-    /// News of a core reach whoever orchestrates.
+    /// Feedback of a core reaches the orchestrator.
     Told { core: u16, of: u8 },
     /// A core is ready again.
     Ready { core: u16 },
-    /// It is time for a look around.
+    /// The policy looks at its queues.
     Check,
-    /// A hint of a service's load has come to a core, and what that makes of it has come back.
+    /// A hint about a service's load has reached a core, and the decision on it has come back.
     Hinted { of: u8, more: bool },
     /// A core has been given to the batch service.
     Given { core: u16 },
 }
 
-/// Who decides which core serves a request, and when.
+/// Decides which core serves a request, and when.
 pub(super) trait Orchestrates {
-    /// Nothing has come yet: a batch service begins.
+    /// Called before the first request: starts a batch service.
     fn begin<O: Observer>(&mut self, _: &mut ServerRun<'_, O>) {}
 
-    /// A request has come.
+    /// A request arrives.
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
 
-    /// What was asked for happens.
+    /// A scheduled event happens.
     fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
 }
 
-/// A server in virtual time, apart from who decides.
+/// A server in virtual time, without its policy.
 pub(super) struct ServerRun<'o, O> {
     pub(super) now: Nanos,
-    /// Requests that no core has.
+    /// Requests that no core has yet.
     pub(super) queued: Level,
     /// Requests that a core has and does not run.
     pub(super) at_cores: Level,
     /// Cores that run a request.
     pub(super) busy: Level,
-    /// Cores that go from one request to another meanwhile.
+    /// Cores that are switching between requests.
     pub(super) switching: Level,
-    /// Cores that do a batch service's work; none where there is no such service.
+    /// Cores that run a batch service; `None` if there is none.
     pub(super) batch: Option<Level>,
     requests: Vec<InServer>,
     free: Vec<RequestId>,
     engine: EventEngine<ServerEvent, ServerEvent>,
-    /// When a core will have run what it was told to.
+    /// The timers of the cores' runs.
     ran: TimerId,
-    /// The core that has just run something, until it runs something else.
+    /// The core whose run has just ended, until it runs another request.
     rang: Option<u16>,
     lanes: SpanLanes,
     observer: &'o mut O,
@@ -107,8 +107,8 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         }
     }
 
-    /// Serves requests until there are no more, or the observer has seen enough, or it is told to stop. What
-    /// happens in the instant of an arrival happens before it.
+    /// Serves requests until there are no more, the observer is complete, or the run is told to stop.
+    /// Events at the time of an arrival happen before it.
     pub(super) fn drive(
         &mut self,
         policy: &mut impl Orchestrates,
@@ -144,8 +144,8 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         gauges.unwrap_or_else(|| self.gauges())
     }
 
-    /// Asks to hear of something after a while. All waits but those for a look around are a testbed's, and
-    /// so a few.
+    /// Schedules an event after a wait. All waits except those for looks at the queues are the testbed's,
+    /// so there are only a few different ones.
     pub(super) fn after(&mut self, wait: Nanos, event: ServerEvent) {
         let at = self.now + wait;
         if matches!(event, ServerEvent::Check) {
@@ -155,7 +155,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         self.engine.send(lane, at, SERVER, event);
     }
 
-    /// Time goes on to what was asked for first, and its policy hears of it; says whether there was anything.
+    /// Advances to the next event and passes it to the policy; returns whether there was one.
     #[inline]
     fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
         let Some((at, whom, what)) = self.engine.take_next() else { return false };
@@ -179,13 +179,13 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         &mut self.requests[id as usize]
     }
 
-    /// Whose a request is, by its class's place.
+    /// The index of a request's class.
     pub(super) fn class(&self, id: RequestId) -> u8 {
         self.requests[id as usize].class
     }
 
-    /// A core begins to run a request for `span` at most, after `first`, which it spends on something else.
-    /// Gives how long it will run.
+    /// A core begins to run a request, for `most` at most, after it spent `first` on something else.
+    /// Returns how long it will run.
     pub(super) fn runs(&mut self, core: u16, id: RequestId, (first, most): (Nanos, Nanos)) -> Nanos {
         let span = self.requests[id as usize].left.min(most);
         self.busy.enter(self.now);
@@ -194,19 +194,19 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         span
     }
 
-    /// A core begins to do the batch service's work.
+    /// A core begins to run the batch service.
     pub(super) fn batch_begins(&mut self) {
         let now = self.now;
         self.batch.iter_mut().for_each(|batch| batch.enter(now));
     }
 
-    /// A core has done what it did of that.
+    /// A core's run of the batch service ends.
     pub(super) fn batch_ends(&mut self) {
         let now = self.now;
         self.batch.iter_mut().for_each(|batch| batch.leave(now));
     }
 
-    /// It has run for so long; says whether it is served.
+    /// A request has run for so long; returns whether its service has ended.
     pub(super) fn ran(&mut self, id: RequestId, span: Nanos) -> bool {
         self.busy.leave(self.now);
         let request = self.request(id);
@@ -218,7 +218,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         is_served
     }
 
-    /// A request cannot be served: its client hears of it.
+    /// Refuses a request, and tells its client.
     pub(super) fn refuse(&mut self, id: RequestId) {
         let at = self.requests[id as usize].at;
         self.free.push(id);
@@ -230,7 +230,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
             return self.observer.failed(request.at, Outcome::Refused);
         }
         let Request { at, service, class, .. } = *request;
-        // A service of no time would never be seen to run.
+        // A service of zero length would never be seen to run.
         let left = service.max(Nanos(1));
         let entry = InServer { at, service, left, class };
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);

@@ -1,9 +1,9 @@
-//! Queues that requests are spread over by chance (RingLeader §2.1): RSS, work stealing, d-ideal(X, Y).
+//! Random queues (RingLeader §2.1): RSS, work stealing, d-ideal(X, Y).
 //!
-//! Each queue has a group of cores. By flow, a queue is drawn once for each flow, and each request is of any
-//! flow; by request, it is drawn for each. With stealing a core without work takes the oldest request of the
-//! first queue that has one, from a random one on; that costs it time. Left out is what a core spends to look
-//! for work in vain.
+//! Each queue has a group of cores. By flow, a queue is drawn once for each flow, and each request belongs
+//! to a random flow; by request, a queue is drawn for each request. With stealing, a core without work
+//! takes the oldest request of the first queue that has one, starting at a random queue; that costs it
+//! time. Left out: the time that a core spends on looking for work without finding any.
 
 use std::collections::VecDeque;
 
@@ -19,12 +19,12 @@ pub(super) struct SpreadQueues {
     /// The idle cores of each queue.
     idle: Vec<Vec<u16>>,
     cores_each: usize,
-    /// What each core runs.
+    /// The request that each core runs.
     running: Vec<Option<(RequestId, Nanos)>>,
     /// The queue of each flow.
     flows: Vec<u32>,
     dice: Dice,
-    /// What a stolen request costs.
+    /// The time to steal a request.
     steal: Option<Nanos>,
 }
 
@@ -44,7 +44,7 @@ impl SpreadQueues {
         }
     }
 
-    /// The same, where cores without work take others'.
+    /// The same queues, with stealing by cores without work.
     pub(super) fn stealing(self, costs: Nanos) -> Self {
         Self { steal: Some(costs), ..self }
     }
@@ -67,7 +67,7 @@ impl SpreadQueues {
         self.running[usize::from(core)] = Some((request, span));
     }
 
-    /// An idle core that would steal at once.
+    /// An idle core that can steal at once.
     fn thief(&mut self) -> Option<u16> {
         self.steal?;
         let queues = self.idle.len();
@@ -75,7 +75,7 @@ impl SpreadQueues {
         (0..queues).find_map(|at| self.idle[(first + at) % queues].pop())
     }
 
-    /// What a core of a queue does next, and what that costs first.
+    /// The next request of a core, and the time to get it.
     fn next(&mut self, queue: usize) -> Option<(RequestId, Nanos)> {
         if let Some(own) = self.queues[queue].pop_front() {
             return Some((own, Nanos(0)));

@@ -1,10 +1,10 @@
-//! Sparrow in virtual time: its scheduler and its workers (`machines`) behind a testbed's links, each message
-//! with the time that it takes.
+//! Sparrow in virtual time: its scheduler and its workers (`machines`) behind a testbed's links, each
+//! message with its delay.
 //!
-//! Schedulers are programs of servers as far from the switch as workers are, each with one core that takes
-//! one message after the other. Tasks that are due in the same instant are one job. A worker has one core: it
-//! receives what has come, asks for the task whose reservation is next, and waits for the answer. It is
-//! simulated only: live workers know no reservations.
+//! Schedulers are programs on servers that are as far from the switch as workers are. Each has one core,
+//! which takes one message after the other. Tasks that are due at the same time form one job. A worker has
+//! one core. It receives the messages that have arrived, asks for the task of its next reservation, and
+//! waits for the answer. Sparrow is simulated only: live workers do not know reservations.
 
 mod machines;
 mod run;
@@ -21,7 +21,7 @@ use sluice_testbed::Testbed;
 use sluice_workload::Request;
 
 impl Sparrow {
-    /// One replication; none if it was stopped.
+    /// Runs one replication; `None` if it was stopped.
     pub fn run(
         self,
         testbed: &Testbed,

@@ -1,4 +1,4 @@
-//! One run: schedulers' and workers' cores, and messages between them.
+//! One run: the cores of schedulers and workers, and the messages between them.
 
 use core::cmp::Reverse;
 use core::iter::Peekable;
@@ -15,12 +15,12 @@ use sluice_workload::Request;
 use super::machines::{JobId, Reservations, SparrowScheduler, ToWorker};
 use super::settings::{Sparrow, way};
 
-/// So many tasks may be held back at clients; what comes above that is given up, as in a rack.
+/// How many tasks clients may hold back; further ones are given up, as in a rack.
 const BACKLOG_MAX: usize = 1 << 20;
-/// It looks whether it is to stop after so many events.
+/// The stop flag is read after so many events.
 const STOP_EVERY: u32 = 1 << 14;
 
-/// What comes to a scheduler.
+/// A message to a scheduler.
 #[derive(Clone, Debug)]
 enum ToScheduler {
     Job(Vec<Request>),
@@ -33,17 +33,17 @@ enum ToScheduler {
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// A message comes to a scheduler.
+    /// A message arrives at a scheduler.
     Comes(u8, ToScheduler),
-    /// Its core has seen to it.
+    /// A scheduler's core has handled the message.
     Decided(u8, ToScheduler),
-    /// A scheduler's message comes to a worker.
+    /// A scheduler's message arrives at a worker.
     Hears(u32, u8, ToWorker<Request>),
     /// A worker's service ends.
     Ends(u32),
 }
 
-/// An event in its turn: time first, then order of entry.
+/// An event; events are ordered by time, then by order of entry.
 #[derive(Debug)]
 struct Due {
     at: Nanos,
@@ -79,10 +79,10 @@ struct SchedulerNode {
 #[derive(Default)]
 struct WorkerNode {
     reservations: Reservations<u8>,
-    /// What waits in its NIC, and from which scheduler.
+    /// Messages that wait in its NIC, each with its scheduler.
     mail: VecDeque<(u8, ToWorker<Request>)>,
     running: Option<(Request, Nanos)>,
-    /// Whether it waits for an answer.
+    /// Whether it waits for an answer to its question.
     asks: bool,
     free_at: Nanos,
 }
@@ -92,15 +92,16 @@ pub(super) struct SparrowRun<'o, O> {
     now: Nanos,
     settings: Sparrow,
     costs: WorkerTimes,
-    /// From a client to a scheduler, between a scheduler and a worker, from a worker to a client.
+    /// The delays from a client to a scheduler, between a scheduler and a worker, and from a worker to a
+    /// client.
     ways: [Nanos; 3],
-    /// From when a task is due to its start, when nobody else is there and it needs no question.
+    /// The time from when a task is due to its start, if the rack is idle and the worker need not ask.
     lonely: Nanos,
     schedulers: Vec<SchedulerNode>,
     turn: usize,
-    /// Tasks that clients may have with schedulers together, as a rack's clients with its switch (C + ΣN).
+    /// How many tasks clients may have outstanding together, as many as with a rack's switch (C + ΣN).
     room: u64,
-    /// Jobs that wait for room, and how many tasks these are.
+    /// Jobs that wait for room, and how many tasks they have.
     held_back: VecDeque<Vec<Request>>,
     held_tasks: usize,
     workers: Vec<WorkerNode>,
@@ -144,7 +145,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         }
     }
 
-    /// Serves requests until there are no more, or the observer has seen enough; nothing if it is stopped.
+    /// Serves requests until there are no more or the observer is complete; `None` if it is stopped.
     pub(super) fn drive(
         &mut self,
         mut requests: Peekable<impl Iterator<Item = Request>>,
@@ -164,8 +165,8 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         Some(closed.unwrap_or_else(|| self.so_far()))
     }
 
-    /// What is due next happens. What was counted until then, if the span ends with it; it breaks off when
-    /// nothing is due any more.
+    /// Carries out the next event. Returns the counts so far if the measured span ends with it; ends the
+    /// loop when there is no event left.
     fn turn(
         &mut self,
         requests: &mut Peekable<impl Iterator<Item = Request>>,
@@ -188,7 +189,8 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         }
     }
 
-    /// All that are due in one instant are a job. What was counted until then, if the span ends with it.
+    /// Takes all tasks that are due at the same time, as one job. Returns the counts so far if the measured
+    /// span ends with it.
     fn job_comes(&mut self, job: Vec<Request>) -> Option<(Counts, Gauges)> {
         let mut closed = None;
         for request in &job {
@@ -210,7 +212,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         closed
     }
 
-    /// Jobs leave for schedulers in turn, as long as there is room.
+    /// Sends jobs to schedulers in turn, as long as there is room.
     fn submits(&mut self) {
         while self.waiting.now() < self.room
             && let Some(job) = self.held_back.pop_front()
@@ -260,7 +262,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         self.said = said;
     }
 
-    /// A worker's core takes a message, and does what follows.
+    /// A worker's core takes a message, and does what follows from it.
     fn receives(&mut self, worker: u32, scheduler: u8, what: ToWorker<Request>) {
         let node = &mut self.workers[worker as usize];
         node.free_at = node.free_at.max(self.now) + self.costs.receive;
@@ -283,7 +285,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         self.asks(worker);
     }
 
-    /// An idle worker asks for the task whose reservation is next.
+    /// An idle worker asks for the task of its next reservation.
     fn asks(&mut self, worker: u32) {
         let node = &mut self.workers[worker as usize];
         if node.asks || node.running.is_some() {
@@ -297,7 +299,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         }
     }
 
-    /// The reply leaves; then what waits in the NIC is received until there is a task.
+    /// A service ends: the reply leaves, and the messages in the NIC are received until one brings a task.
     fn ends(&mut self, worker: u32) {
         let node = &mut self.workers[worker as usize];
         let Some((task, started)) = node.running.take() else { return };

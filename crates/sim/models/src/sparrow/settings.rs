@@ -1,4 +1,4 @@
-//! How Sparrow is asked for, and what follows for its rates.
+//! Reads and prints how Sparrow is asked for, and computes the rates that follow.
 
 use core::fmt;
 
@@ -7,19 +7,20 @@ use sluice_testbed::Testbed;
 use sluice_units::WholeSpan;
 use sluice_wire::Nanos;
 
-/// What a message takes of a scheduler's core: half of what a decision takes behind sockets, as for `server`.
+/// The time of a scheduler's core per message: half of a decision behind sockets, as for `server`.
 const MESSAGE: Nanos = Nanos::from_micros(3);
 
-/// How Sparrow is set up.
+/// The settings of Sparrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sparrow {
     /// Places reserved for each task (d).
     pub probes: u8,
     /// Schedulers, which get jobs in turn.
     pub schedulers: u8,
-    /// What each message that comes takes of its scheduler's core; what it sends is in it.
+    /// The time of a scheduler's core per message that arrives, including the messages that it sends in
+    /// answer.
     pub message: Nanos,
-    /// Whether reservations that are no longer needed are taken back.
+    /// Whether reservations that are no longer needed are cancelled.
     pub cancels: bool,
 }
 
@@ -30,7 +31,7 @@ impl Default for Sparrow {
 }
 
 impl Sparrow {
-    /// What people are told of it.
+    /// The description for people.
     pub const ABOUT: About = About {
         name: "sparrow",
         about: "schedulers in software that reserve places at random workers; the first to ask gets the task",
@@ -40,7 +41,7 @@ impl Sparrow {
         example: "sparrow:2",
     };
 
-    /// Reads what stands behind the name, if anything; none if a part of it means nothing.
+    /// Reads the part behind the name, if there is one; `None` if an argument is unknown.
     pub fn parse(arguments: Option<&str>) -> Option<Self> {
         let mut sparrow = Self::default();
         for argument in arguments.into_iter().flat_map(|arguments| arguments.split(',')) {
@@ -63,20 +64,20 @@ impl Sparrow {
         Some(())
     }
 
-    /// The highest rate that its schedulers can do: a task is a message, and its first worker's question
-    /// another.
+    /// The highest rate that its schedulers can handle, per second: each task costs two messages, the task
+    /// itself and its worker's question.
     pub fn rate_max_per_s(self) -> f64 {
         f64::from(self.schedulers) * 1e9 / (2.0 * self.message.0 as f64)
     }
 
-    /// How long a worker has nothing to do between two tasks: its question and the answer.
+    /// How long a worker is idle between two tasks: the time of its question and the answer.
     pub fn refill(self, testbed: &Testbed) -> Nanos {
         let worker = testbed.worker;
         worker.send.times(2) + worker.receive + way(testbed).times(2) + self.message
     }
 }
 
-/// One way between a worker and a scheduler, through the switch.
+/// The delay between a worker and a scheduler, through the switch.
 pub(super) fn way(testbed: &Testbed) -> Nanos {
     testbed.links.worker.times(2) + testbed.switch.pass
 }

@@ -1,14 +1,14 @@
 //! The grid: 1 to 64 workers, loads from 0.3 to 0.95.
 //!
-//! How many tasks a cell takes was found with another seed, from the width of its intervals there, threefold:
-//! so much may a width differ from seed to seed.
+//! The number of tasks of a cell was found with another seed: three times as many as gave intervals of the
+//! wanted width there, since widths differ from seed to seed.
 
 use crate::grid::{Cell, Service};
 
-/// A service, workers, and at each load millions of tasks.
+/// A service, a number of workers, and for each load how many million tasks.
 type Row = (Service, u32, &'static [(f64, u64)]);
 
-/// What every test run can afford.
+/// Cells that every test run can afford.
 const QUICK: &[Row] = &[
     (Service::Exp, 1, &[(0.3, 2), (0.5, 6), (0.95, 130)]),
     (Service::Exp, 2, &[(0.3, 1), (0.5, 3)]),
@@ -23,7 +23,7 @@ const QUICK: &[Row] = &[
     (Service::Lognormal, 1, &[(0.3, 2), (0.5, 4), (0.7, 11)]),
 ];
 
-/// What takes minutes.
+/// Cells that take minutes.
 const LONG: &[Row] = &[
     (Service::Exp, 1, &[(0.7, 22), (0.8, 55), (0.9, 270)]),
     (Service::Exp, 2, &[(0.7, 16), (0.8, 46), (0.9, 250), (0.95, 130)]),
@@ -44,7 +44,7 @@ pub(crate) fn all() -> Vec<Cell> {
     QUICK.iter().chain(LONG).flat_map(cells).collect()
 }
 
-/// Those that are cheap enough to be run again and again.
+/// The cells that are cheap enough to be run many times.
 pub(crate) fn cheap() -> Vec<Cell> {
     quick().into_iter().filter(|cell| cell.tasks <= 1_000_000).collect()
 }

@@ -1,9 +1,9 @@
-//! Intervals of 95 % that hold the right value as often as they say, whatever the load, from 50,000 tasks up.
+//! 95 % intervals hold the true value as often as they claim, at any load, from 50,000 tasks up.
 //!
-//! Each cell is run many times as users run a point: five replications, a warm-up that is detected. An
-//! interval near saturation may be open above, because the data do not bound it; it must not be where there
-//! are tasks enough. Those that are closed must hold it as often: a run that was quiet by chance must not
-//! take itself for one that is known well.
+//! Each cell is run many times as users run a point: five replications, with a detected warm-up. An
+//! interval near saturation may be open above, because the data do not bound it; with enough tasks it must
+//! be closed. The closed intervals alone must have the claimed coverage too: a run that was quiet by chance
+//! must not claim to be known well.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -16,18 +16,18 @@ use sluice_workload::{Requests, Workload};
 use crate::formulas::{Theory, md1_response, mg1_mean_response, mmk_response};
 use crate::grid::allowed;
 
-/// Fixed before the first run, and never changed since; each trial has a seed of its own behind it.
+/// Fixed before the first run, and never changed since; each trial adds its number.
 const SEED: u64 = 90_000;
-/// That of the long run which stands for theory where there is none.
+/// The seed of the long run that stands for theory if there is no formula.
 const TRUTH_SEED: u64 = 89_999;
 const TRUTH_TASKS: u64 = 200_000_000;
 const REPLICATIONS: u32 = 5;
 const MEAN_NS: f64 = 10_000.0;
-/// Intervals may miss so often …
+/// The largest share of intervals that may miss.
 const MISS_MAX: f64 = 0.07;
-/// … and a cell of such intervals has more misses than are allowed so often.
+/// The probability that a cell of such intervals has more misses than are allowed.
 const CHANCE: f64 = 0.001;
-/// What is read, and below which share it lies; the mean last.
+/// A number that is read, and how it is read; the mean is the last.
 type Read = (&'static str, fn(&Spread) -> Estimate);
 const READ: [Read; 5] = [
     ("p50", |spread| spread.p50),
@@ -38,24 +38,24 @@ const READ: [Read; 5] = [
 ];
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A rack that is run again and again.
+/// A rack that is run many times.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     service: &'static str,
     workers: u32,
     load: f64,
-    /// In all replications together.
+    /// The tasks of all replications together.
     tasks: u64,
     trials: u64,
-    /// The share of intervals that may be open above, for each of what is read.
+    /// For each number the share of intervals that may be open above.
     open_max: [f64; 5],
 }
 
 const BOUNDED: [f64; 5] = [0.0; 5];
 const P999_OPEN: [f64; 5] = [0.0, 0.0, 0.0, 1.0, 0.0];
 const TAIL_OPEN: [f64; 5] = [0.1, 0.1, 1.0, 1.0, 0.1];
-/// Near saturation a run of 50,000 tasks holds so few busy times that the ninth decile may not be bounded
-/// either.
+/// Near saturation a run of 50,000 tasks holds so few busy times that even the ninth decile may be
+/// unbounded.
 const MOST_OPEN: [f64; 5] = [0.2, 0.5, 1.0, 1.0, 0.3];
 
 const fn cell(
@@ -73,7 +73,7 @@ const QUICK: &[Cell] = &[
     cell(EXP, 1, 0.5, 50_000, 200, P999_OPEN),
     cell(EXP, 1, 0.9, 50_000, 200, TAIL_OPEN),
     cell(EXP, 23, 0.8, 50_000, 200, BOUNDED),
-    // More often than others: of its closed intervals alone there are fewer.
+    // More trials than other cells: fewer of its intervals are closed.
     cell(EXP, 23, 0.95, 50_000, 800, MOST_OPEN),
     cell(CONST, 1, 0.8, 50_000, 200, TAIL_OPEN),
 ];
@@ -87,7 +87,8 @@ fn intervals_hold_the_right_value_as_often_as_they_say() {
     hold(QUICK);
 }
 
-/// Minutes: all loads and services, to a million tasks. Prints the table of docs/results/statistics.md.
+/// Takes minutes: all loads and services, up to a million tasks. Prints the table of
+/// docs/results/statistics.md.
 #[test]
 #[ignore = "takes long: make soak"]
 fn intervals_hold_the_right_value_over_the_whole_grid() {
@@ -145,9 +146,9 @@ fn hold(cells: &[Cell]) {
 struct Count {
     held: u64,
     open: u64,
-    /// Of those that are open, how many miss: below.
+    /// How many open intervals miss, which is only possible below.
     open_missed: u64,
-    /// Widths of those that are not open, as shares of the right value.
+    /// The widths of closed intervals, as shares of the true value.
     widths: Vec<f64>,
 }
 
@@ -169,12 +170,12 @@ impl Cell {
         counts
     }
 
-    /// What holds for every interval, wherever the right value lies.
+    /// Checks what holds for every interval, wherever the true value lies.
     fn check(&self, name: &str, found: &Estimate, summary: &Summary) {
         let told = || format!("{name} of {self:?}: {found:?}");
         assert!(found.low <= found.value && found.value <= found.high, "{}", told());
         assert!(found.low > 0.0 && found.has_interval() && found.high.is_finite(), "{}", told());
-        // A point that seems not to be sustained says that instead.
+        // A point that seems not to be sustained says so instead.
         let must_say = found.open_above && name != "mean" && summary.sustained.holds;
         assert!(!must_say || summary.caveat.contains(name_in_words(name)), "{}", told());
     }
@@ -199,7 +200,7 @@ impl Cell {
         (0..256 * 200).map(|n| (theory.tail)((f64::from(n) + 0.5) * step) * step).sum::<f64>() * MEAN_NS
     }
 
-    /// What a run says that is so long that it can stand for theory.
+    /// The numbers of a run that is long enough to stand for theory.
     fn long_run(&self) -> [f64; 5] {
         let summary = self.point(TRUTH_SEED, TRUTH_TASKS, 1);
         READ.map(|(_, of)| of(&summary.overall.latency_ns).value)
@@ -227,8 +228,8 @@ impl Cell {
         summarize(&(0..replications).map(replicate).collect::<Vec<Measured>>())
     }
 
-    /// A row of the table in docs/results/statistics.md: for each number, how many per cent held, how wide
-    /// the middle one of the intervals was, and how many were open above.
+    /// A row of the table in docs/results/statistics.md: for each number the coverage in per cent, the
+    /// median width, and the share of intervals that were open above.
     fn row(&self, counts: &[Count; 5]) -> String {
         let share = |count: u64| 100.0 * count as f64 / self.trials as f64;
         let told = |count: &Count| {
@@ -259,7 +260,7 @@ impl Cell {
     }
 }
 
-/// As [`Summary::caveat`] names it.
+/// The name of a number in [`Summary::caveat`].
 fn name_in_words(name: &str) -> &str {
     if name == "p50" { "the median" } else { name }
 }

@@ -1,4 +1,4 @@
-//! What queueing theory says, in forms that lose no digits. Times are in the unit of the service's mean.
+//! Formulas of queueing theory, in forms that lose no digits. The unit of times is the mean service.
 
 /// A distribution of times by its tail.
 pub(crate) struct Theory {
@@ -7,7 +7,7 @@ pub(crate) struct Theory {
 }
 
 impl Theory {
-    /// The time that a share of `quantile` lies at or below.
+    /// The smallest time that this share of all times does not exceed.
     pub(crate) fn quantile(&self, quantile: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         while (self.tail)(high) > 1.0 - quantile {
@@ -32,7 +32,7 @@ pub(crate) fn mmk_response(workers: u32, load: f64) -> Theory {
     let (waits, rate) = (erlang_c(workers, load), f64::from(workers) * (1.0 - load));
     let tail = move |t: f64| {
         let served = libm::exp(-t);
-        // The sum of two exponentials; of equal ones, the gamma distribution.
+        // The sum of two exponential times; for equal rates, the gamma distribution.
         let after_a_wait = if (rate - 1.0).abs() < 1e-9 {
             (1.0 + t) * served
         } else {
@@ -52,10 +52,10 @@ pub(crate) fn erlang_c(workers: u32, load: f64) -> f64 {
 
 /// The response time of M/D/1.
 ///
-/// Erlang's series (1909) alternates and loses all digits for long waits. Instead the wait is taken from the
-/// number in the system (Franx, A simple solution for the M/D/c waiting time distribution, 2001, for one
-/// server), and that from the balance of ups and downs between two neighbouring numbers: both have positive
-/// terms only.
+/// Erlang's series (1909) alternates, and loses all digits for long waits. Instead the wait is computed
+/// from the number in the system (Franx, A simple solution for the M/D/c waiting time distribution, 2001,
+/// for one server), and the number from the balance of steps up and down between two neighbouring numbers.
+/// Both have positive terms only.
 pub(crate) fn md1_response(load: f64) -> Theory {
     let up_to = cumulative(&md1_numbers(load, 2_000));
     let tail = move |t: f64| {
@@ -76,9 +76,9 @@ pub(crate) fn md1_response(load: f64) -> Theory {
     Theory { tail: Box::new(tail) }
 }
 
-/// How probable each number of tasks in M/D/1 is, in service or waiting.
+/// The probability of each number of tasks in M/D/1, in service or waiting.
 fn md1_numbers(load: f64, numbers: usize) -> Vec<f64> {
-    // The probability that at least so many come during a service.
+    // The probability that at least so many tasks arrive during a service.
     let mut term = libm::exp(-load);
     let mut exactly = Vec::with_capacity(numbers + 2);
     for n in 0..numbers + 2 {

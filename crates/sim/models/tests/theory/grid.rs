@@ -1,4 +1,4 @@
-//! Many racks held to theory: every interval must be narrow, and hardly one may miss.
+//! Many racks compared with theory: every interval must be narrow, and almost none may miss.
 
 use std::sync::atomic::AtomicBool;
 
@@ -9,26 +9,26 @@ use sluice_workload::{Requests, Workload};
 
 use crate::formulas::{md1_response, mg1_mean_response, mmk_response};
 
-/// Fixed before the first run, and never changed since: a seed that was looked for proves nothing.
+/// Fixed before the first run, and never changed since: a seed that was searched for proves nothing.
 const SEED: u64 = 4;
 const REPLICATIONS: u32 = 40;
 const MEAN_NS: f64 = 10_000.0;
-/// An interval may be so wide, as a share of the right value …
+/// The largest width of an interval, as a share of the true value.
 const WIDTH_MAX: f64 = 0.02;
-/// … and so wide from this load on.
+/// The largest width from this load on.
 const WIDTH_MAX_NEAR_SATURATION: f64 = 0.05;
 const NEAR_SATURATION: f64 = 0.95;
-/// An interval of 95 % misses so often.
+/// The share of 95 % intervals that miss.
 const MISS: f64 = 0.05;
-/// A grid of such intervals has more misses than are allowed so often.
+/// The probability that a grid of such intervals has more misses than are allowed.
 const CHANCE: f64 = 0.001;
 
-/// How long tasks take.
+/// The distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Service {
     Exp,
     Const,
-    /// 90 % short, 10 % ten times as long.
+    /// 90 % short tasks, 10 % ten times as long.
     Bimodal,
     Uniform,
     Lognormal,
@@ -46,7 +46,7 @@ impl Service {
         }
     }
 
-    /// Variance over squared mean.
+    /// The squared coefficient of variation.
     fn squared_variation(self) -> f64 {
         match self {
             Self::Exp => 1.0,
@@ -58,16 +58,16 @@ impl Service {
     }
 }
 
-/// What is read from a run by its name, and what theory says it is, in mean services.
+/// The name of a number, how it is read from a run, and its value in theory, in mean services.
 type Known = (&'static str, fn(&Spread) -> Estimate, f64);
 
-/// A rack with one queue, which theory knows.
+/// A rack with one queue, for which theory has formulas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     pub(crate) service: Service,
     pub(crate) workers: u32,
     pub(crate) load: f64,
-    /// In all replications together: as many as narrow intervals take.
+    /// The tasks of all replications together: as many as narrow intervals need.
     pub(crate) tasks: u64,
 }
 
@@ -88,8 +88,7 @@ impl Cell {
         ]
     }
 
-    /// Runs it with services that take `factor` times as long as theory thinks, under a discipline of one's
-    /// own.
+    /// Runs it with services that take `factor` times as long as theory assumes, under a given discipline.
     fn measure<D: Discipline>(&self, factor: f64, discipline: impl Fn(usize) -> D) -> Vec<Measured> {
         let workload = Workload::parse(&self.service.text(factor)).expect("it is right");
         let rate_per_s = self.load * f64::from(self.workers) * 1e9 / MEAN_NS;
@@ -113,7 +112,7 @@ impl Cell {
         (0..REPLICATIONS).map(replicate).collect()
     }
 
-    /// Its own, whatever other cells there are.
+    /// A seed of its own, whatever other cells there are.
     fn seed(&self) -> u64 {
         SEED + 1_000_000 * self.service as u64 + 1_000 * u64::from(self.workers) + (self.load * 100.0) as u64
     }
@@ -123,7 +122,7 @@ impl Cell {
     }
 }
 
-/// What came of a grid.
+/// The result of a grid.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     intervals: usize,
@@ -132,12 +131,12 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// No interval is wide, and no more of them miss than may.
+    /// Whether no interval is too wide, and no more of them miss than are allowed.
     pub(crate) fn holds(&self) -> bool {
         self.wide.is_empty() && !self.misses_too_often()
     }
 
-    /// So many intervals miss that it cannot be chance.
+    /// Whether more intervals miss than chance explains.
     pub(crate) fn misses_too_often(&self) -> bool {
         self.misses.len() > misses_allowed(self.intervals)
     }
@@ -167,13 +166,13 @@ pub(crate) fn run<D: Discipline>(cells: &[Cell], factor: f64, discipline: impl F
     outcome
 }
 
-/// The number of misses that this many intervals exceed once in a thousand grids.
+/// How many misses so many intervals exceed in one grid of a thousand.
 fn misses_allowed(intervals: usize) -> usize {
     allowed(intervals as u64, MISS, CHANCE) as usize
 }
 
-/// The number of misses that so many intervals exceed with probability `chance` if each misses with
-/// probability `miss`.
+/// How many misses so many intervals exceed with probability `chance`, if each misses with probability
+/// `miss`.
 pub(crate) fn allowed(intervals: u64, miss: f64, chance: f64) -> u64 {
     let mut term = libm::pow(1.0 - miss, intervals as f64);
     let (mut misses, mut so_far) = (0, term);

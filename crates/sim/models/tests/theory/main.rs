@@ -1,4 +1,5 @@
-//! Runs held to queueing theory, to one another, and to what a wrong policy must not get away with.
+//! Runs compared with queueing theory and with one another; and policies that are wrong on purpose, which
+//! the checks must find.
 
 mod cells;
 mod coverage;

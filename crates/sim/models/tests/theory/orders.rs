@@ -1,4 +1,4 @@
-//! The references held to one another on the same tasks.
+//! The references compared with one another on the same tasks.
 
 use std::sync::atomic::AtomicBool;
 
@@ -70,7 +70,7 @@ fn ideal(policy: &str) -> Ideal {
     Ideal { reference: Reference::parse(policy).expect("it is one"), workers: WORKERS, distance: Nanos(0) }
 }
 
-/// 100,000 tasks at load 0.9 in the order of their due times.
+/// 100,000 tasks at load 0.9, in the order of their due times.
 fn each_task(policy: &str, workload: &str) -> Vec<DiaryEntry> {
     let mut tasks = told(&ideal(policy), workload);
     tasks.sort_unstable();

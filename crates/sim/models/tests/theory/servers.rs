@@ -1,4 +1,4 @@
-//! One server whose orchestration costs nothing, held to theory and to the references.
+//! One server whose orchestration costs nothing, compared with theory and with the references.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +15,7 @@ const CORES: u32 = 8;
 const REPLICATIONS: u32 = 20;
 const SEED: u64 = 1;
 
-/// One replication of a server's orchestration, or of a reference of that name, at a load.
+/// One replication of a server's orchestration, or of a reference with that name, at a load.
 fn replicate(policy: &str, load: f64, tasks: u64, replication: u32) -> Measured {
     let testbed = Testbed { workers: CORES, ..Testbed::ideal() };
     let workload = Workload::parse("exp:3us").unwrap();
@@ -48,8 +48,8 @@ fn measured(policy: &str, load: f64) -> Summary {
     summarize(&all)
 }
 
-/// Within twice the half width of an interval of 95 %, which chance misses once in 10,000 times; and the
-/// interval says something.
+/// Checks that the true value is within twice the half width of the 95 % interval, which chance misses once
+/// in 10,000 times; and that the interval is narrow enough to say something.
 fn assert_is(name: &str, of: Estimate, right: f64) {
     let half = (of.high - of.low) / 2.0;
     assert!((of.value - right).abs() <= 2.0 * half && half < 0.03 * right, "{name}: {of:?}, theory {right}");

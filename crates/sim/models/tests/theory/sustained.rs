@@ -1,5 +1,4 @@
-//! Loads that can be kept up, loads that cannot, and the rate between what a limit allows and what it does
-//! not.
+//! Loads that can be kept up, loads that cannot, and the highest rate that keeps a limit.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,4 @@
-//! Policies that are wrong on purpose: the checks must not let them pass.
+//! Policies that are wrong on purpose: the checks must find each.
 
 use std::sync::atomic::AtomicBool;
 
@@ -48,7 +48,7 @@ fn a_lost_task_is_noticed_at_once() {
     rack.run(requests, &mut Recorder::new(recording), &AtomicBool::new(false));
 }
 
-/// Serves the task that came last.
+/// Serves the newest task first.
 struct LastFirst {
     waiting: Vec<Task>,
     idle: Vec<usize>,
@@ -89,7 +89,7 @@ impl Discipline for LastFirst {
     }
 }
 
-/// Forgets one worker when it becomes idle: its token is lost.
+/// Forgets one worker when the worker becomes idle, as if its token were lost.
 struct LosesAWorker {
     queue: Queue,
     idle: Vec<usize>,

@@ -1,7 +1,7 @@
 //! The baseline: an event loop as one writes it in an hour, over the standard library's binary heap.
 //!
-//! It draws the same tasks from the same streams and fills the same histogram. It knows one queue and workers
-//! that are all alike; it has no warm-up, classes, slowdowns, averages over time or checks.
+//! It draws the same tasks from the same streams and fills the same histogram. It has one queue and
+//! identical workers, and no warm-up, classes, slowdowns, averages over time or checks.
 
 mod median;
 mod timing;
@@ -15,7 +15,8 @@ use sluice_workload::Request;
 pub(crate) use median::median;
 pub(crate) use timing::timed;
 
-/// Serves so many of `requests` with so many workers, first come first served, and gives their latencies.
+/// Serves the first `tasks` of `requests` with so many workers, first come first served, and returns their
+/// latencies.
 pub(crate) fn serve(requests: impl IntoIterator<Item = Request>, workers: usize, tasks: u64) -> Distribution {
     let mut requests = requests.into_iter();
     let mut latencies = Distribution::new();
@@ -51,7 +52,7 @@ pub(crate) fn serve(requests: impl IntoIterator<Item = Request>, workers: usize,
     latencies
 }
 
-/// The same with all that one would do to make it quick: the next arrival stays out of the heap.
+/// As [`serve`], with the usual optimization: the next arrival stays out of the heap.
 pub(crate) fn serve_lean(
     requests: impl IntoIterator<Item = Request>,
     workers: usize,

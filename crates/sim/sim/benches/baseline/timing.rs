@@ -1,10 +1,10 @@
-//! How long work takes a thread.
+//! Measures the time of a thread.
 
 use std::fs;
 use std::time::Instant;
 
-/// What `work` gives, and how many nanoseconds this thread had a processor for it; those of the wall clock
-/// where the kernel does not tell.
+/// The result of `work`, and how many nanoseconds this thread had a processor for it; those of the wall
+/// clock if the kernel does not tell.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let (begun, on_cpu) = (Instant::now(), on_cpu_ns());
     let done = work();

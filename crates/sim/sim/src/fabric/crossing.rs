@@ -1,7 +1,8 @@
-//! What crosses a fabric beside its flows: packets of another world, and what else has to come.
+//! The traffic of a world across a fabric, beside the fabric's own flows: packets, and other messages.
 //!
-//! Fabric and world each have their events; what comes first happens first. A packet has its turn from when
-//! it was sent, so that where nothing waits all happens as without a fabric.
+//! Fabric and world each have their own events; the earlier event happens first. A packet gets its position
+//! in the world's order of entry when it is sent. So without queues in the fabric everything happens as
+//! without a fabric.
 
 use sluice_events::{Address, EventTurn, Id, Mail, PacketId, Reused, World};
 use sluice_fabric::{FabricCounts, FabricError, FabricStep, HostId, Parcel};
@@ -11,17 +12,17 @@ use sluice_wire::Nanos;
 use super::gauges::fabric_gauges;
 use super::joined::{JoinedFabric, frame_bytes};
 
-/// A fabric, and what is under way on it that is not its own. `T` is what has to come and is no packet.
+/// A fabric, and the traffic of the world on it. `T` is the type of messages that are no packets.
 #[derive(Debug)]
 pub(crate) struct Crossing<T> {
     joined: JoinedFabric,
     carried: Reused<Carried<T>>,
     under_way: u32,
-    /// What the fabric had done when the measured span began.
+    /// The fabric's counts when the measured span began.
     opened: FabricCounts,
 }
 
-/// Who sends to whom, and at which hosts they are.
+/// Sender and receiver of a packet, and their hosts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leg {
     pub(crate) ends: [Address; 2],
@@ -42,7 +43,7 @@ enum Cargo<T> {
 }
 
 impl<T: Copy> Crossing<T> {
-    /// A fabric with nobody's packets on it yet.
+    /// A fabric without traffic of the world.
     pub(crate) fn new(joined: JoinedFabric) -> Self {
         let nothing = Carried {
             turn: EventTurn::default(),
@@ -52,13 +53,13 @@ impl<T: Copy> Crossing<T> {
         Self { joined, carried: Reused::new(nothing), under_way: 0, opened: FabricCounts::default() }
     }
 
-    /// A packet of the world leaves then.
+    /// A packet of the world leaves at `leaves`.
     pub(crate) fn send<C, W>(&mut self, world: &mut World<C, W>, leg: Leg, leaves: Nanos, packet: PacketId) {
         let bytes = frame_bytes(world.packets.get(packet));
         self.carry(world, leg, leaves, (bytes, Cargo::Packet(packet)));
     }
 
-    /// Something else leaves then, with so many bytes.
+    /// Another message leaves at `leaves`, with so many bytes.
     pub(crate) fn send_other<C, W>(
         &mut self,
         world: &mut World<C, W>,
@@ -69,9 +70,9 @@ impl<T: Copy> Crossing<T> {
         self.carry(world, leg, leaves, (bytes, Cargo::Other(what)));
     }
 
-    /// What happens in the fabric until the world's next event comes to pass. Packets that come are entered
-    /// into the world; of what else comes or is lost `other` hears, with whether it came. Gives how many
-    /// packets were lost.
+    /// Carries out the fabric's events up to the world's next event. Packets that arrive are entered into
+    /// the world. For other messages `other` is called, with whether the message arrived or was lost.
+    /// Returns how many packets were lost.
     pub(crate) fn catch_up<C, W>(
         &mut self,
         world: &mut World<C, W>,
@@ -114,7 +115,7 @@ impl<T: Copy> Crossing<T> {
         self.joined.fabric.forget_gaps();
     }
 
-    /// What the fabric did in the measured span so far.
+    /// The fabric's gauges in the measured span so far.
     pub(crate) fn gauges(&self) -> Gauges {
         let JoinedFabric { fabric, round_trip, .. } = &self.joined;
         fabric_gauges(&fabric.counts(), &self.opened, fabric.gaps(), *round_trip)
@@ -133,7 +134,7 @@ impl<T: Copy> Crossing<T> {
         self.joined.fabric.carry(leaves, Parcel { from, to, bytes, tag });
     }
 
-    /// Whether anything of the world's is still to happen: flows go on for ever.
+    /// Whether any event of the world is still to come; the flows alone would go on for ever.
     fn is_awaited<C, W>(&self, world: &World<C, W>) -> bool {
         self.under_way > 0 || world.engine.next_at() != Nanos(u64::MAX)
     }

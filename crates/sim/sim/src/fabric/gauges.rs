@@ -1,10 +1,10 @@
-//! What a fabric counted, as gauges.
+//! The counts of a fabric as gauges.
 
 use sluice_fabric::{FabricCounts, Gaps};
 use sluice_stats::Gauges;
 use sluice_wire::Nanos;
 
-/// What a fabric counted between two moments, and how flows paused.
+/// The counts of a fabric between two moments, and the pauses of its flows.
 pub(crate) fn fabric_gauges(
     now: &FabricCounts,
     then: &FabricCounts,

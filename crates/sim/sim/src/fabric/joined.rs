@@ -1,4 +1,4 @@
-//! A fabric that a rack is on: its packets are frames there, among the flows that hosts send each other.
+//! A fabric below a rack: the rack's packets are frames on it, among the flows that hosts send each other.
 
 #[cfg(test)]
 use sluice_fabric::{Ecn, FabricSettings};
@@ -11,26 +11,27 @@ use sluice_workload::{Class, published_sizes};
 use super::scheme::Scheme;
 use super::settings::settings_of;
 
-/// Ethernet, IPv4 and UDP before a packet, and what a frame takes beside its bytes: preamble, check, gap.
+/// The headers before a packet (Ethernet, IPv4, UDP), and the bytes around a frame: preamble, checksum,
+/// gap.
 const AROUND_BYTES: u32 = 14 + 20 + 8 + 24;
 
-/// What a packet takes of a link.
+/// The bytes of a packet on a link.
 #[inline]
 pub(crate) const fn frame_bytes(packet: &Packet) -> u32 {
     AROUND_BYTES + encoded_len(packet) as u32
 }
 
-/// What the WRITE of a task of so many bytes takes of a link.
+/// The bytes on a link of the WRITE of a task with so many bytes.
 pub(crate) fn write_bytes(bytes: u16) -> u32 {
     AROUND_BYTES + write_len(SLOT_HEAD_BYTES + usize::from(bytes)) as u32
 }
 
-/// A fabric, and what crosses it beside a rack's packets.
+/// A fabric, and the flows that cross it beside a rack's packets.
 #[derive(Debug)]
 pub(crate) struct JoinedFabric {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Option<FlowArrivals>,
-    /// A full frame's over the longest path.
+    /// The round trip of a full frame over the longest path.
     pub(crate) round_trip: Nanos,
 }
 
@@ -53,7 +54,7 @@ impl JoinedFabric {
         Ok(Some(Self { fabric, flows, round_trip }))
     }
 
-    /// Nothing but ways: no marks, no pauses, room for all, no flows.
+    /// A fabric of delays only: no marks, no pauses, unlimited room, no flows.
     #[cfg(test)]
     pub(crate) fn without_limits(topology: &Topology) -> Self {
         let settings = FabricSettings {
@@ -66,7 +67,7 @@ impl JoinedFabric {
         Self { fabric, flows: None, round_trip: Nanos(1) }
     }
 
-    /// Why a testbed's fabric cannot carry a rack with such tasks, in a line.
+    /// Why a testbed's fabric cannot carry a rack with such tasks, in one line; `None` if it can.
     pub(crate) fn complaint(testbed: &Testbed, classes: &[Class]) -> Option<String> {
         let (fabric, _) = testbed.background()?;
         let large = classes.iter().filter(|class| class.large > 0.0);
@@ -91,7 +92,7 @@ fn scheme(text: &str) -> Result<Scheme, String> {
     Scheme::parse(text).ok_or_else(unknown)?.map_err(|why| format!(": {why}"))
 }
 
-/// The flows that the hosts send each other, if any.
+/// The flows that the hosts send each other, if there are any.
 fn flows(
     fabric: &FabricTestbed,
     background: &BackgroundFlows,

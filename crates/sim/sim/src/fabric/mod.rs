@@ -1,9 +1,9 @@
-//! A fabric that hosts send flows over: one replication of it (HF²T §5).
+//! A fabric over which hosts send flows: one replication of it (HF²T §5).
 //!
-//! The fabric is that of `sluice-fabric`; here a point's flows are begun in it, and what becomes of them is
-//! recorded as tasks are: a flow's service is what it takes in an idle fabric, so that its slowdown is over
-//! that. When the measured span is over no flow begins any more, and those under way end, as in the public
-//! set-up: a flow whose rate was lowered takes many times the span.
+//! The fabric is that of `sluice-fabric`. This module begins a point's flows on it, and records flows as
+//! tasks. A flow's service is its time in an idle fabric, so its slowdown is relative to that. After the
+//! measured span no new flow begins and those under way end, as in the public set-up: a flow whose rate was
+//! lowered takes many times the span.
 
 mod crossing;
 mod gauges;
@@ -28,7 +28,7 @@ use sluice_stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
 use sluice_testbed::FabricTestbed;
 use sluice_workload::Flows;
 
-/// Events between two looks at whether the run is to stop.
+/// The stop flag is read after so many events.
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
 /// A fabric, its scheme, and the flows that cross it.
@@ -37,24 +37,24 @@ pub(crate) struct FlowRun<'p> {
     pub(crate) scheme: Scheme,
     pub(crate) fabric: &'p FabricTestbed,
     pub(crate) flows: &'p Flows,
-    /// Flows that begin in a second.
+    /// Flows that begin per second.
     pub(crate) rate_per_s: f64,
 }
 
 impl FlowRun<'_> {
-    /// Why it cannot be simulated, in a line.
+    /// Why it cannot be simulated, in one line; `None` if it can.
     pub(crate) fn complaint(&self) -> Option<String> {
         self.build(1, 0).map(|_| ()).err()
     }
 
-    /// The most flows a second that the links between switches carry.
+    /// The most flows per second that the links between switches can carry.
     pub(crate) fn rate_max_per_s(&self) -> f64 {
         let Ok(topology) = self.fabric.topology() else { return 0.0 };
         let most = Traffic::most(&topology).unwrap_or(0.0).min(1.0);
         most * self.rate_per_s / self.load(&topology)
     }
 
-    /// One replication.
+    /// Runs one replication.
     pub(crate) fn run(
         &self,
         recorder: Recorder,
@@ -113,7 +113,7 @@ impl FlowRun<'_> {
     }
 }
 
-/// What a replication begins with.
+/// The parts of a replication before it begins.
 struct Built {
     topology: Topology,
     traffic: Traffic,
@@ -122,11 +122,11 @@ struct Built {
     fabric: Fabric,
 }
 
-/// Who looks on.
+/// Records the flows of a replication.
 struct FlowWatch {
     recorder: Recorder,
     round_trip: Nanos,
-    /// What the fabric had done when the measured span began.
+    /// The fabric's counts when the measured span began.
     opened: FabricCounts,
     gauges: Option<Gauges>,
 }
@@ -163,12 +163,12 @@ impl FlowWatch {
     fn finish(self, fabric: &Fabric) -> Measured {
         let gauges = self.gauges.unwrap_or_else(|| self.read(fabric));
         let measured = self.recorder.finish(Counts::default(), gauges);
-        // The longest flows outlast the span, and all have ended: a backlog says nothing.
+        // The longest flows outlast the span, and all flows have ended: a backlog would mean nothing.
         let backlog = Backlog { replies: measured.counts.sent, ..Backlog::default() };
         Measured { backlog, ..measured }
     }
 
-    /// What was counted since the measured span began.
+    /// The gauges since the measured span began.
     fn read(&self, fabric: &Fabric) -> Gauges {
         fabric_gauges(&fabric.counts(), &self.opened, fabric.gaps(), self.round_trip)
     }

@@ -1,4 +1,4 @@
-//! Who balances a fabric's load, and who makes flowlets, by their names.
+//! The schemes: the load balancers of a fabric and the makers of flowlets, with their names.
 
 use core::fmt;
 
@@ -8,13 +8,13 @@ use sluice_switch::registry::About;
 use sluice_testbed::{FabricTestbed, FlowletThreshold};
 use sluice_wire::Nanos;
 
-/// How flows get their paths.
+/// A load balancer, and whether hosts make flowlets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
     way: Way,
-    /// The testbed's, unless it is stated.
+    /// The flowlet threshold; `None`: the testbed's.
     threshold: Option<FlowletThreshold>,
-    /// Whether each switch chooses; if not, it is up to the testbed.
+    /// Whether each switch chooses the next hop; otherwise the testbed decides.
     each_hop: bool,
     pacing: Option<Pacing>,
 }
@@ -28,14 +28,14 @@ enum Way {
     Drill,
 }
 
-/// What hosts make flowlets by (HF²T §4).
+/// How hosts make flowlets (HF²T §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pacing {
     percentile: GapShare,
     alpha: Option<Alpha>,
 }
 
-/// Why a text names no scheme.
+/// Why a text does not name a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` means nothing to {policy}: {usage}", .text.escape_debug())]
 pub struct SchemeError {
@@ -44,7 +44,7 @@ pub struct SchemeError {
     usage: &'static str,
 }
 
-/// The paper's (HF²T §5.1).
+/// The settings of the paper (HF²T §5.1).
 const PAPER: Pacing = Pacing { percentile: GapShare::P99, alpha: Some(Alpha { short: 20, long: 80 }) };
 const USAGE: &str = "write a threshold such as 2rtt or 100us, each-hop, paced, alpha=20/80, \
                      alpha=none or t=99, with commas";
@@ -56,7 +56,7 @@ const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a fl
 impl Way {
     const ALL: [Self; 5] = [Self::Ecmp, Self::LetFlow, Self::Conga, Self::Spray, Self::Drill];
 
-    /// What people are told of it.
+    /// The description for people.
     const fn about(self) -> About {
         let (name, about, arguments, example) = match self {
             Self::Ecmp => ("ecmp", "a fabric: a path for each flow, by a hash", "", "ecmp"),
@@ -86,8 +86,8 @@ impl Scheme {
         Way::ALL.into_iter().map(Way::about)
     }
 
-    /// Reads `ecmp`, `letflow:2rtt,paced,alpha=none`, `conga:100us` and the like; none if no scheme is called
-    /// so.
+    /// Reads `ecmp`, `letflow:2rtt,paced,alpha=none`, `conga:100us` and so on; `None` if no scheme has this
+    /// name.
     pub fn parse(text: &str) -> Option<Result<Self, SchemeError>> {
         let (name, given) = text.split_once(':').map_or((text, ""), |(name, given)| (name, given));
         let way = Way::ALL.into_iter().find(|way| way.about().name == name)?;
@@ -105,7 +105,7 @@ impl Scheme {
         Some(Ok(scheme))
     }
 
-    /// Who balances, where a round trip takes so long.
+    /// The load balancer, for a given round trip.
     pub(crate) fn balancer(self, fabric: &FabricTestbed, round_trip: Nanos) -> PathBalancer {
         let threshold = self.threshold(fabric, round_trip);
         match self.way {
@@ -121,7 +121,7 @@ impl Scheme {
         }
     }
 
-    /// Who makes flowlets, if anybody does.
+    /// The pacer of the hosts, if they make flowlets.
     pub(crate) fn pacer(self, fabric: &FabricTestbed, round_trip: Nanos) -> Option<PacerSettings> {
         let Pacing { percentile, alpha } = self.pacing?;
         let (threshold, training_gaps) = (self.threshold(fabric, round_trip), fabric.training_gaps);

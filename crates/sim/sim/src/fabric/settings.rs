@@ -1,4 +1,4 @@
-//! A testbed's fabric under a scheme.
+//! The settings of a testbed's fabric under a scheme.
 
 use sluice_fabric::{FabricSettings, FlowSpec, HostId, Idle, Topology};
 use sluice_testbed::FabricTestbed;
@@ -6,8 +6,8 @@ use sluice_wire::Nanos;
 
 use super::scheme::Scheme;
 
-/// How hosts and switches behave under a scheme, and a frame's round trip over the longest path; an error is
-/// one line that says what to change.
+/// The settings of hosts and switches under a scheme, and a frame's round trip over the longest path; an
+/// error is one line that says what to change.
 pub(super) fn settings_of(
     fabric: &FabricTestbed,
     scheme: Scheme,
@@ -20,7 +20,7 @@ pub(super) fn settings_of(
     Ok((FabricSettings { balancer, pacer, ..given }, round_trip))
 }
 
-/// A frame's round trip over the longest path.
+/// The round trip of a frame over the longest path.
 fn longest(idle: &Idle, topology: &Topology, payload: u64) -> Nanos {
     let from = HostId(0);
     let others = (1..topology.hosts).map(HostId);

@@ -1,4 +1,4 @@
-//! A rack on a fabric.
+//! Tests of a rack on a fabric.
 
 use std::thread;
 
@@ -20,8 +20,8 @@ fn point(policy: &str, testbed: Testbed, rate_per_s: f64) -> Point {
     Point::new(Policy::parse(policy).unwrap(), testbed, workload, rate_per_s)
 }
 
-/// The links of the "rain" testbed as a fabric without limits: servers are 1.3 us from the switch, and
-/// clients 0.2 us from another one, 0.3 us away.
+/// The links of the "rain" testbed as a fabric without limits: servers are 1.3 µs from the switch; clients
+/// are 0.2 µs from another switch, which is 0.3 µs away.
 fn without_limits(testbed: &Testbed) -> Below {
     let speed = |delay| LinkSpeed { gbps: f64::INFINITY, delay: Nanos(delay) };
     let link = |a, b, delay| FabricLink { ends: [a, b], speed: speed(delay) };
@@ -71,7 +71,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_rack_w
     }
 }
 
-/// The rack of a small fat-tree's first ToR, and what crosses the fabric besides.
+/// A rack at the first ToR switch of a small fat-tree, with other flows on the fabric.
 fn on_fat_tree(load: f64, more: &str) -> Testbed {
     let text = format!(
         "workers = 16\nclients = 7\n[switch]\npass = \"0.5us\"\n\
@@ -82,7 +82,7 @@ fn on_fat_tree(load: f64, more: &str) -> Testbed {
     Testbed::parse(&text).unwrap()
 }
 
-/// How long tasks took from when they were due, in order; and what was counted.
+/// The latencies of tasks, in order of their due times, with counts and gauges.
 fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
     let run = AtomicBool::new(false);
     let point = point("rain:2", testbed, 0.9e6);
@@ -96,7 +96,7 @@ fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
 #[test]
 fn a_racks_links_are_those_of_its_idle_fabric() {
     let testbed = on_fat_tree(0.5, "");
-    // 150 bytes take 12 ns of each of five links from the farthest client.
+    // 150 bytes take 12 ns on each of the five links from the farthest client.
     assert_eq!((testbed.links.client, testbed.links.worker), (Nanos(5 * 1_012), Nanos(1_012)));
     assert_eq!(Testbed::parse(&testbed.to_toml()).unwrap(), testbed);
 }

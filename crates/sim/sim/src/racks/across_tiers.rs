@@ -1,4 +1,4 @@
-//! A datacenter on a fabric.
+//! Tests of a datacenter on a fabric.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -30,8 +30,8 @@ fn system(policy: &str) -> System {
     System::parse(policy).unwrap().unwrap()
 }
 
-/// The links of a datacenter as a fabric without limits: a host for each worker; clients are 0.2 us from a
-/// switch of their own, which is as far from the spines as is left of their way.
+/// The links of a datacenter as a fabric without limits: a host for each worker. Clients are 0.2 µs from a
+/// switch of their own, and the rest of their way lies between it and the spines.
 fn without_limits(testbed: &Testbed) -> Below {
     let (workers, clients) = (testbed.workers, u32::from(testbed.clients));
     let racks = testbed.racks.sizes(workers);
@@ -95,7 +95,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datace
     }
 }
 
-/// Two racks below two spines, their clients below a third leaf, and what crosses the fabric besides.
+/// Two racks below two spines, their clients below a third leaf, and other flows on the fabric.
 fn on_leaf_spine(load: f64, more: &str) -> Testbed {
     let text = format!(
         "workers = 16\nclients = 4\n[switch]\npass = \"0.5us\"\n\
@@ -106,7 +106,7 @@ fn on_leaf_spine(load: f64, more: &str) -> Testbed {
     Testbed::parse(&text).unwrap()
 }
 
-/// How long tasks took from when they were due, in order; and what was counted.
+/// The latencies of tasks, in order of their due times, with counts and gauges.
 fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
     let point = point("dc-horus", testbed, 340e3);
     point.check().unwrap();
@@ -121,7 +121,7 @@ fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
 #[test]
 fn a_datacenters_links_are_those_of_its_idle_fabric() {
     let testbed = on_leaf_spine(0.5, "");
-    // 150 bytes take 12 ns of each link: two to a spine, one to a leaf.
+    // 150 bytes take 12 ns on each link: two links to a spine, one to a leaf.
     assert_eq!((testbed.links.client, testbed.links.worker), (Nanos(2 * 1_012), Nanos(1_012)));
     assert_eq!(testbed.racks.hop, Nanos(1_012));
     assert_eq!(Testbed::parse(&testbed.to_toml()).unwrap(), testbed);

@@ -1,9 +1,9 @@
-//! Adaptive depths and slices in the rack: the agents as they run beside workers, and what is known of who
-//! serves where.
+//! Adaptive depths and slices in the rack: the agents that run beside workers, and the slice and depth of
+//! each worker.
 //!
-//! One agent looks after all workers, or several after a block of them each if the testbed says so
-//! (`servers.agents`). They report to the controller, which tells them of each other and takes the slice step
-//! (`adapting`). Samples come from what each DISPATCH carried and what its worker knew.
+//! One agent serves all workers; or several serve a block of workers each, if the testbed says so
+//! (`servers.agents`). They report to the controller, which tells them about each other and takes the slice
+//! step (`adapting`). Samples consist of what a DISPATCH carried and what its worker measured.
 
 use sluice_control::WorkerGrant;
 use sluice_host::agent::{Agent, AgentSettings, Decision, Sample, Verdict};
@@ -20,35 +20,35 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 #[derive(Debug)]
 pub(super) struct Adaptation {
     agents: Vec<Agent>,
-    /// How many workers each looks after.
+    /// Workers of each agent.
     workers_each: u32,
     advises: bool,
     interval_began: Nanos,
     seats: Vec<Serving>,
     decisions: Vec<Decision>,
-    /// The interval's tasks by slice.
+    /// The interval's tasks, by slice.
     ended: Vec<Ended>,
     log: Vec<Depths>,
     moves: u32,
 }
 
-/// Where a worker serves.
+/// The slice and depth of a worker.
 #[derive(Clone, Copy, Debug)]
 struct Serving {
     slice: SliceId,
     depth: u8,
 }
 
-/// What the agents make of an interval.
+/// The agents' decisions at the end of an interval.
 #[derive(Debug)]
 pub(super) struct IntervalEnd {
-    /// When the next one ends.
+    /// When the next interval ends.
     pub(super) next: Nanos,
-    /// Whether nothing is to be changed.
+    /// Whether the agents only advise.
     pub(super) advises: bool,
-    /// What is to be changed at once.
+    /// Changes that are made at once.
     pub(super) decisions: Vec<Decision>,
-    /// What each agent reports.
+    /// The report of each agent.
     pub(super) reports: Vec<Vec<SliceTally>>,
 }
 
@@ -79,11 +79,11 @@ impl Adaptation {
     }
 
     pub(super) fn deadline(&self) -> Nanos {
-        // Their intervals end together.
+        // All agents' intervals end together.
         self.agents[0].deadline()
     }
 
-    /// A worker that was free since `free_at` gets something to do.
+    /// A worker that was idle since `free_at` gets a task.
     #[inline]
     pub(super) fn wakes(&mut self, now: Nanos, worker: u32, free_at: Nanos) {
         let since = free_at.max(self.interval_began);
@@ -119,7 +119,7 @@ impl Adaptation {
         IntervalEnd { next: self.deadline(), advises: self.advises, decisions, reports }
     }
 
-    /// An agent hears what the workers of other agents did in the interval that has just ended.
+    /// An agent is told what the workers of other agents did in the interval that has just ended.
     pub(super) fn told(&mut self, name: &str, others: &[SliceOthers]) {
         let ended = self.interval_began;
         let called = |(index, _): &(usize, &mut Agent)| names::agent(*index) == name;
@@ -128,7 +128,7 @@ impl Adaptation {
         }
     }
 
-    /// A worker has another depth; says whether it had not.
+    /// Sets a worker's depth; returns whether it changed.
     pub(super) fn set_depth(&mut self, now: Nanos, worker: WorkerId, depth: u8) -> bool {
         let seat = &mut self.seats[usize::from(worker.0)];
         let is_new = std::mem::replace(&mut seat.depth, depth) != depth;
@@ -139,7 +139,7 @@ impl Adaptation {
         is_new
     }
 
-    /// A worker has another registration.
+    /// A worker got another registration.
     pub(super) fn granted(&mut self, now: Nanos, grant: &WorkerRegistration) {
         let WorkerRegistration { worker, slice, quota: depth, .. } = *grant;
         let seat = &mut self.seats[usize::from(worker.0)];
@@ -148,12 +148,12 @@ impl Adaptation {
         self.agent_of(worker.0.into()).serves(now, worker, slice, depth);
     }
 
-    /// What became of depths and slices, interval by interval.
+    /// The depths and slices, interval by interval.
     pub(super) fn into_log(self) -> Vec<Depths> {
         self.log
     }
 
-    /// An interval of which the agents say this has ended.
+    /// Records an interval that has ended with these reports.
     pub(super) fn note(&mut self, now: Nanos, reports: &[Vec<SliceTally>]) {
         for (slice, idle_milli) in together(reports.iter().flatten()) {
             let seats = self.seats.iter().filter(|seat| seat.slice == slice);
@@ -183,7 +183,7 @@ impl Adaptation {
     }
 }
 
-/// What all agents say of each slice's idleness.
+/// The idleness of each slice, summed over all agents.
 fn together<'t>(all: impl Iterator<Item = &'t SliceTally>) -> Vec<(SliceId, u32)> {
     let mut sums: Vec<(SliceId, u32)> = Vec::new();
     for SliceTally { slice, idle_milli, .. } in all {

@@ -1,11 +1,10 @@
-//! What an interval's end changes in a rack: depths at once, and through the controller what follows for
-//! slices.
+//! The changes at an interval's end: depths change at once, and slices through the controller.
 //!
-//! Agents report to the controller. Once it has gathered what all of them say it evens out depths, or moves
-//! workers by the generation rules: closed, raised, read, reset, and opened elsewhere, while their old tokens
-//! are swept. A worker hears of its new registration as soon as it stands. Hosts renew when an interval ends:
-//! real ones do so four times a second, and for as long clients have more outstanding than fallen depths
-//! leave room for, or less than risen ones do.
+//! Agents report to the controller. When it has all reports, it evens out depths, or moves workers by the
+//! rules of generations: close, raise, read, reset, and open in the other slice, while their old tokens are
+//! swept. A worker is told its new registration as soon as it is complete. Hosts renew when an interval
+//! ends. Live hosts renew four times a second, and until then clients have more tasks outstanding than
+//! lowered depths leave room for, or fewer than raised depths allow.
 
 use sluice_control::{Action, Answer, ClientHello, Event, WorkerHello};
 use sluice_host::agent::Decision;
@@ -21,11 +20,11 @@ use super::switch::SwitchPass;
 use super::watch::TaskWatch;
 use super::world::{RackLead, SimulatedRacks};
 
-/// What a step on the switch takes the controller, there and back. A worker that moves is away for four.
+/// The time of a controller's step on the switch, there and back. A move takes a worker out for four steps.
 const STEP: Nanos = Nanos::from_micros(25);
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// If there are agents, their first interval begins, and the controller goes on.
+    /// If there are agents, begins their first interval and lets the controller run on.
     pub(super) fn begin_adapting(&mut self) {
         if let Some(adaptation) = &self.workers.adaptation {
             self.schedule(adaptation.deadline(), LEAVES, Scheduled::Adapts);
@@ -33,7 +32,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// An interval ends: depths change at once, and the controller hears of it.
+    /// An interval ends: changes depths at once, and reports to the controller.
     pub(super) fn adapt(&mut self) {
         let now = self.world.now;
         let Some(end) = self.workers.interval_ends(now) else { return };
@@ -78,7 +77,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// All hosts renew: what clients may have outstanding follows from the depths.
+    /// All hosts renew, because the tasks that clients may have outstanding depend on the depths.
     fn renew(&mut self) {
         for server in 0..self.workers.servers.count() {
             self.renew_server(server);
@@ -153,8 +152,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// A worker that was lent begins anew where it is now, and its server keeps a ring there; others know
-    /// what they are told.
+    /// A worker that was lent begins anew in its new slice, and its server keeps a ring there; other
+    /// workers take the new registration.
     fn granted(&mut self, grant: WorkerRegistration) {
         let worker = u32::from(grant.worker.0);
         let held = &mut self.rack().registrations[worker as usize];

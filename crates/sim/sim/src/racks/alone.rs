@@ -1,4 +1,4 @@
-//! A rack that is alone: everybody registers with its own controller before the first request.
+//! A rack without spines: all hosts register with its own controller before the first request.
 
 use std::borrow::Cow;
 
@@ -27,15 +27,15 @@ use crate::point::Point;
 use crate::software::{self, ServerCore};
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// The rack of a point, with the hosts that go with `choice`.
+    /// The rack of a point, with the hosts that `choice` needs.
     pub(super) fn alone(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
         let below = Below::of(&point.testbed, point.seed, replication).expect("the point was checked");
         let program = |config| choice.build(config);
         Self::with_program(point, choice, (replication, observer), program).over(below)
     }
 
-    /// The same with a program of the caller's, about to begin: tokens go out at once; those who poll begin
-    /// at random times within a round trip.
+    /// The rack with a program of the caller's. At the beginning tokens leave at once; workers that poll
+    /// begin at random times within a round trip.
     pub(super) fn with_program(
         point: &Point,
         choice: &Choice,
@@ -93,7 +93,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         rack
     }
 
-    /// The same rack with this fabric below it, before anything has happened.
+    /// This rack with this fabric below it, before the first event.
     pub(super) fn over(mut self, below: Option<Below>) -> Self {
         if below.is_some() {
             self.workers.servers.wait_for_writes();
@@ -120,7 +120,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 }
 
-/// Where workers share servers, each of these has a link of its own.
+/// Makes the link of each server, if workers share servers.
 fn join_servers(world: &mut RackWorld, testbed: &Testbed) {
     let servers = testbed.servers;
     if servers.count == 0 {

@@ -1,12 +1,12 @@
-//! The fabric below racks, where their testbed has one (HF²T, and Rain's or Horus' packets across it): one
+//! The fabric below racks, if their testbed has one (HF²T, with Rain's or Horus' packets across it): one
 //! world, one clock.
 //!
 //! Each packet crosses the fabric as a frame of its own size, among the flows that hosts send each other.
-//! The switch of a rack that is alone is the first ToR switch, and its servers are that ToR's hosts. The
-//! pipelines of switches lie behind ports of their own, without a limit. WRITEs cross the fabric, too, and a
-//! task whose WRITE has not come fetches its bytes. A reply that goes past pipelines takes any spine, and as
-//! long as a pass in each. Left out: what is fetched takes the way of an idle fabric, and marks mean nothing
-//! to racks' packets.
+//! The switch of a rack without spines is the first ToR switch, and its servers are that switch's hosts.
+//! The pipelines of switches are behind ports of their own, without limits. WRITEs cross the fabric too,
+//! and a worker fetches the bytes of a task whose WRITE has not arrived. A reply that does not enter a
+//! pipeline goes over a random spine, and takes the time of a pass in each switch. Left out: fetched bytes
+//! take the delay of an idle fabric, and racks' packets ignore congestion marks.
 
 use sluice_events::{Address, PacketId};
 use sluice_fabric::{FabricError, HostId};
@@ -19,26 +19,26 @@ use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, WORKERS};
 use super::servers::{Servers, Written};
 use crate::fabric::{Crossing, JoinedFabric, Leg, write_bytes};
 
-/// Where the nodes of racks are on a fabric.
+/// The hosts of a fabric at which the nodes of racks are.
 #[derive(Debug)]
 pub(super) struct FabricHosts {
-    /// By spine; a rack that is alone has none.
+    /// By spine; empty for a rack without spines.
     spines: Vec<HostId>,
     leaves: Vec<HostId>,
-    /// By so many workers each.
+    /// The hosts of workers; each host has `workers_each` of them.
     workers: Vec<HostId>,
     workers_each: u32,
     clients: Vec<HostId>,
 }
 
 impl FabricHosts {
-    /// Of a rack that is alone.
+    /// The hosts of a rack without spines.
     pub(super) fn of_rack(hosts: RackHosts, workers_each: u32) -> Self {
         let RackHosts { servers: workers, clients, switch, .. } = hosts;
         Self { spines: Vec::new(), leaves: vec![switch], workers, workers_each, clients }
     }
 
-    /// Of racks below spines.
+    /// The hosts of racks below spines.
     pub(super) fn of_tiers(hosts: TierHosts) -> Self {
         let TierHosts { spines, leaves, workers, clients, .. } = hosts;
         Self { spines, leaves, workers, workers_each: 1, clients }
@@ -55,19 +55,19 @@ impl FabricHosts {
     }
 }
 
-/// A fabric and what of the racks' is on it.
+/// A fabric, and the racks' traffic on it.
 #[derive(Debug)]
 pub(super) struct Below {
     crossing: Crossing<Written>,
     hosts: FabricHosts,
-    /// What a packet that goes past the pipeline takes in it.
+    /// The time in a switch of a packet that does not enter its pipeline.
     pass: Nanos,
     opened: Option<Seen>,
     closed: Option<Gauges>,
     writes_lost: u64,
 }
 
-/// What had been counted when the measured span began.
+/// The counts when the measured span began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     writes_lost: u64,
@@ -76,7 +76,7 @@ struct Seen {
 }
 
 impl Below {
-    /// The fabric of a testbed that has one; an error is one line that says what to change.
+    /// The fabric of a testbed, if it has one; an error is one line that says what to change.
     pub(super) fn of(testbed: &Testbed, seed: u64, replication: u32) -> Result<Option<Self>, String> {
         let Some((fabric, _)) = testbed.background() else { return Ok(None) };
         let (topology, hosts) = if testbed.racks.are_none() {
@@ -92,13 +92,13 @@ impl Below {
         Ok(joined.map(|joined| Self::new(joined, hosts, testbed.switch.pass)))
     }
 
-    /// A fabric with nobody's packets on it yet.
+    /// A fabric without traffic of racks.
     pub(super) fn new(joined: JoinedFabric, hosts: FabricHosts, pass: Nanos) -> Self {
         let crossing = Crossing::new(joined);
         Self { crossing, hosts, pass, opened: None, closed: None, writes_lost: 0 }
     }
 
-    /// A packet leaves then. Apart from what sends it, which is copied to many places.
+    /// A packet leaves at `leaves`. Kept apart from its callers, which are inlined at many places.
     #[inline(never)]
     pub(super) fn send(
         &mut self,
@@ -117,7 +117,7 @@ impl Below {
         self.crossing.send(world, self.leg(from, to), leaves + self.pass.times(past), packet);
     }
 
-    /// A copy of a waiting task leaves for its server then.
+    /// A copy of a waiting task leaves for its server at `leaves`.
     pub(super) fn write(
         &mut self,
         world: &mut RackWorld,
@@ -130,8 +130,7 @@ impl Below {
         self.crossing.send_other(world, leg, leaves, (write_bytes(write.payload.len), written));
     }
 
-    /// What happens in the fabric until the next event of the racks comes to pass. Gives how many packets
-    /// were lost.
+    /// Carries out the fabric's events up to the racks' next event. Returns how many packets were lost.
     pub(super) fn catch_up(
         &mut self,
         world: &mut RackWorld,
@@ -147,7 +146,7 @@ impl Below {
         })
     }
 
-    /// Looks whether the measured span has begun, or is over.
+    /// Notes the counts when the measured span begins, and when it ends.
     pub(super) fn looks(&mut self, is_open: bool, servers: &Servers) {
         match (is_open, self.opened) {
             (true, None) => {
@@ -159,7 +158,7 @@ impl Below {
         }
     }
 
-    /// What it counted in the measured span.
+    /// The gauges of the measured span.
     pub(super) fn gauges(&self, servers: &Servers) -> Gauges {
         self.closed.unwrap_or_else(|| self.read(servers))
     }

@@ -1,18 +1,18 @@
-//! Where every task is: kept in test builds only, and checked at every event.
+//! A record of where every task is: kept in test builds only, and checked at every event.
 //!
 //! Without faults, each task is in exactly one place. With faults a task may be under way in several copies
-//! or none: then only what the clients know is held together.
+//! or none; then only the clients' counts are compared.
 
-/// Where a task may be.
+/// A place where a task may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Held back at its client.
+    /// Held back at the task's client.
     Backlog,
     ToSwitch,
-    /// Waiting there, or going round.
+    /// Waiting in the switch, or recirculating.
     InSwitch,
     ToWorker,
-    /// In its queue, or being received.
+    /// In the worker's queue, or being received.
     AtWorker,
     Running,
     ToClient,
@@ -32,13 +32,13 @@ const PLACES: usize = Place::Lost as usize + 1;
 pub(super) struct Books {
     at: [u64; PLACES],
     offered: u64,
-    /// Of the tasks in the switch, those that go round.
+    /// Of the tasks in the switch, those that recirculate.
     going_round: u64,
     has_copies: bool,
 }
 
 impl Books {
-    /// No task yet; whether one can be in several places.
+    /// An empty record; `has_copies` says whether a task can be in several places.
     pub(super) fn new(has_copies: bool) -> Self {
         Self { has_copies, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl Books {
         }
     }
 
-    /// A task goes from one place to the next.
+    /// A task moves from one place to the next.
     #[inline]
     pub(super) fn moves(&mut self, from: Place, to: Place) {
         if cfg!(debug_assertions) && !self.has_copies {
@@ -63,7 +63,7 @@ impl Books {
         }
     }
 
-    /// A task goes round, or has gone round.
+    /// A task begins or ends a recirculation.
     #[inline]
     pub(super) fn goes_round(&mut self, goes: bool) {
         if cfg!(debug_assertions) {
@@ -71,8 +71,8 @@ impl Books {
         }
     }
 
-    /// Tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding` is what
-    /// the clients say, `held_back` the length of their backlogs, `waiting` what the program says.
+    /// Checks: tasks in = held back + in flight + waiting + running + done + refused + lost. `outstanding`
+    /// is what the clients count, `held_back` the length of their backlogs, `waiting` the program's count.
     pub(super) fn check(&self, outstanding: u64, held_back: u64, waiting: u32) {
         if !cfg!(debug_assertions) || self.has_copies {
             return;

@@ -1,9 +1,10 @@
-//! The datacenter's controller (Horus §3.2, A.3): it numbers leaves, spines and clients, tells spines who is
-//! below them with how many workers, links each rack's pool with a spine, and deals with those that die.
+//! The datacenter's controller (Horus §3.2, A.3). It numbers leaves, spines and clients, tells spines which
+//! racks are below them with how many workers, links each rack's pool with a spine, and handles failures.
 //!
-//! It stands above the racks' controllers, whose affair a rack's workers are: all of these are there from the
-//! beginning, and come back with their leaf. Its steps take no time; when it hears of a death is the run's
-//! affair. Fault runs have the controllers that run live instead (`faults/above.rs` and `faults/racks.rs`).
+//! It stands above the racks' own controllers. These are not simulated here: a rack's workers are there
+//! from the beginning, and return with their leaf. The steps of this controller take no time; the run
+//! decides when it learns of a failure. Fault runs have the controllers that run live instead
+//! (`faults/above.rs` and `faults/racks.rs`).
 
 use sluice_events::dice::Dice;
 use sluice_switch::Config;
@@ -24,24 +25,24 @@ use super::switch::{SwitchNode, SwitchProgram};
 use crate::system::System;
 
 pub(super) const START: Serial = Serial(0);
-/// What a REJECT advises.
+/// The retry hint of a REJECT.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 
-/// Where a worker is.
+/// The place of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkerSeat {
     pub(super) leaf: u32,
     pub(super) pool: u16,
-    /// Its number at its leaf.
+    /// The worker's number at its leaf.
     pub(super) number: WorkerId,
 }
 
-/// The plan of a datacenter, and what its controller knows of its switches.
+/// The plan of a datacenter, and the state of its switches as the controller knows it.
 #[derive(Debug)]
 pub(super) struct Control {
     pub(super) system: System,
     pub(super) pools: Vec<Placement>,
-    /// Each worker's, pool by pool and rack by rack.
+    /// The seat of each worker, pool by pool and rack by rack.
     pub(super) seats: Vec<WorkerSeat>,
     pub(super) spines: u32,
     pub(super) leaves: u32,
@@ -52,17 +53,17 @@ pub(super) struct Control {
     queue: u32,
     retry_for: Nanos,
     seeds: [Vec<u64>; 2],
-    /// Of each leaf's workers.
+    /// The generation of each leaf's workers.
     generations: Vec<Generation>,
-    /// Of each leaf at its spines: another whenever it goes below one.
+    /// The generation of each leaf at its spines: a new one each time it goes below a spine.
     uplinks: Vec<Generation>,
-    /// How often queues are looked at, and intervals end; never, if zero.
+    /// How often queues are looked at, and how long intervals are; zero: never.
     pub(super) watch: Nanos,
     pub(super) interval: Nanos,
-    /// What happens to switches, and how much of it has.
+    /// The failures and returns of switches, and how many of them are done.
     pub(super) outages: Vec<(Nanos, OutageStep)>,
     pub(super) passed: usize,
-    /// Whether the controllers that run live write what stands in tables.
+    /// Whether the controllers that run live write the tables instead.
     pub(super) is_replaced: bool,
 }
 
@@ -102,18 +103,18 @@ impl Control {
         }
     }
 
-    /// Those that run live tell from now on who is there: nobody yet.
+    /// From now on the controllers that run live write the tables, which hold no host yet.
     pub(super) const fn is_replaced_by_real_ones(&mut self) {
         self.is_replaced = true;
     }
 
-    /// What a worker takes at once, by its own word. Who is pushed tasks has no tokens, and says that it
-    /// takes one task.
+    /// How many tasks a worker takes at once, as it registers. Workers that are pushed tasks have no
+    /// tokens, and register with one task.
     pub(super) fn quota_of_workers(&self) -> u8 {
         self.system.tokens().max(1)
     }
 
-    /// Tasks that may wait at a switch, and be on their way below it.
+    /// How many tasks may wait at a switch and be on their way below it.
     pub(super) const fn queue(&self) -> u32 {
         self.queue
     }
@@ -123,17 +124,17 @@ impl Control {
         self.retry_for
     }
 
-    /// Tasks that may wait in a leaf.
+    /// How many tasks may wait in a leaf.
     pub(super) fn limit(&self) -> u32 {
         if let System::Rain { .. } = self.system { self.queue } else { 1 }
     }
 
-    /// Types of the first pool's tasks.
+    /// The types of the first pool's tasks.
     pub(super) fn types(&self) -> impl Iterator<Item = TaskType> + '_ {
         (0..self.types).map(|of| self.task_type(0, TaskType(of)))
     }
 
-    /// All clients' indices: those of a pool follow one another.
+    /// The indices of all clients; those of a pool follow one another.
     pub(super) fn client_ids(&self) -> u16 {
         self.clients * self.pools.len() as u16
     }
@@ -146,7 +147,7 @@ impl Control {
         TaskType(pool as u16 * self.types + of.0)
     }
 
-    /// A spine in a new life, with all that stands in its tables; leaves are not below it yet.
+    /// A spine in a new life, with all its tables; no leaf is below it yet.
     pub(super) fn spine(&self, spine: u32, epoch: Epoch, times: &SwitchTimes) -> SwitchNode {
         let below = self.pools.iter().filter_map(|pool| {
             let at = pool.spines.iter().position(|other| *other == spine);
@@ -168,8 +169,9 @@ impl Control {
         node
     }
 
-    /// Room for hosts that come in anew while their last rows are not cleared yet, and for all of them at one
-    /// switch. A controller admits workers by their tokens' ring, also where a program has no use for it.
+    /// Makes room for hosts that register anew while their last rows are not cleared yet, and for all of
+    /// them at one switch. A controller admits workers by the ring of their tokens, even if the program
+    /// does not use it.
     fn roomy(&self, config: Config, workers: u32) -> Config {
         let rows = 2 * workers.max(1);
         Config {
@@ -223,7 +225,7 @@ impl Control {
         node
     }
 
-    /// What a worker is told.
+    /// The registration of a worker.
     pub(super) fn worker_registration(&self, worker: usize, leaf: &SwitchNode) -> WorkerRegistration {
         let WorkerSeat { leaf: at, pool, number } = self.seats[worker];
         WorkerRegistration {
@@ -240,7 +242,7 @@ impl Control {
         }
     }
 
-    /// What a pool's client is told of one of its spines.
+    /// The registration of a pool's client with one of its spines.
     pub(super) fn client_registration(
         &self,
         pool: usize,
@@ -271,7 +273,8 @@ impl Control {
         ClientId(pool as u16 * self.clients + client)
     }
 
-    /// A rack of a pool goes below a spine: each learns of the other. Gives what the spine hears first.
+    /// Puts a rack of a pool below a spine: each gets a row of the other. Returns the UPDATE that the spine
+    /// has to get first.
     pub(super) fn link(
         &self,
         (pool, rack): (usize, usize),
@@ -292,25 +295,25 @@ impl Control {
         sized.and(known).and(told).expect("the testbed's check refuses what a program would")
     }
 
-    /// A leaf is not below this spine any more.
+    /// Removes a leaf from this spine.
     pub(super) fn forget(leaf: u32, spine: &mut SwitchNode) {
         spine.table(TableOp::SetWorker(WorkerId(leaf as u16), None));
     }
 
-    /// A leaf is to go below a spine that it may have been below: its numbers there begin anew, in a
+    /// Before a leaf goes below a spine that it may have been below: its numbers there begin anew, in a
     /// generation that neither has seen.
     pub(super) fn raise_uplink(&mut self, leaf: u32) {
         let uplink = &mut self.uplinks[leaf as usize];
         *uplink = Generation(uplink.0 + 1);
     }
 
-    /// A leaf comes back: its workers get another generation.
+    /// A leaf returns: its workers get another generation.
     pub(super) fn raise(&mut self, leaf: u32) {
         let generation = &mut self.generations[leaf as usize];
         *generation = Generation(generation.0 + 1);
     }
 
-    /// Tasks that the pool's clients may have outstanding at one switch.
+    /// How many tasks the pool's clients may have outstanding at one switch.
     fn outstanding(&self, workers: u32) -> u32 {
         self.queue + workers * u32::from(self.quota_of_workers())
     }
@@ -337,7 +340,7 @@ impl Control {
         }
     }
 
-    /// Its pools, their types and their clients.
+    /// Opens the pools of a switch, with their types and clients.
     fn open(&self, node: &mut SwitchNode, limit: u32) {
         for pool in 0..self.pools.len() {
             let slice = SliceId(pool as u16);
@@ -350,7 +353,7 @@ impl Control {
         self.know_clients(node);
     }
 
-    /// Replies go to them past the spines.
+    /// Registers the clients at a leaf, whose replies go to them past the spines.
     pub(super) fn know_clients(&self, node: &mut SwitchNode) {
         for client in (0..self.client_ids()).map(ClientId) {
             let at = CLIENTS.at(client.0.into()).endpoint();

@@ -1,8 +1,8 @@
 //! The rack's controller, the real one: hosts register with it before the first request, and the switch's
-//! program carries out its steps. Where depths and slices are found at run time it goes on (`adapting`).
+//! program carries out its steps. If depths and slices are found at run time, it runs on (`adapting`).
 //!
-//! Calls take no time, and before the run begins steps take none. Nothing goes wrong with either: the fault
-//! runs are about that.
+//! Calls take no time, and before the run begins steps take none. Neither can fail here; the fault runs
+//! test that.
 
 use std::collections::VecDeque;
 
@@ -21,23 +21,23 @@ use super::setup::RackSetup;
 /// When hosts register.
 const BEGINNING: Nanos = Nanos(0);
 
-/// What hosts hold when the run begins.
+/// The registrations of hosts when the run begins.
 #[derive(Debug)]
 pub(super) struct Grants {
     pub(super) workers: Vec<WorkerGrant>,
     pub(super) clients: Vec<ClientGrant>,
 }
 
-/// The controller, joined to the switch.
+/// The controller with its connection to the switch.
 #[derive(Debug)]
 pub(super) struct ControllerNode {
     machine: Controller,
-    /// So long it has been there when the run begins.
+    /// For how long the controller has run before the run begins.
     ahead: Nanos,
     calls: u64,
-    /// Steps that the switch has not carried out.
+    /// Steps that the switch has not carried out yet.
     steps: VecDeque<TableOp>,
-    /// When its next tick is in the event queue.
+    /// The wake-up of the controller's next tick in the event queue.
     wakeup: Wakeup,
 }
 
@@ -50,7 +50,7 @@ impl ControllerNode {
         let mut node = Self { machine, ahead, calls: 0, steps: VecDeque::new(), wakeup: Wakeup::NONE };
         let shape = switch.shape();
         node.tell_at_once(switch, Event::SwitchUp(shape));
-        // It looks a while for what may lie in the switch of an earlier life.
+        // The controller reads for a while what an earlier life may have left in the switch.
         while let Some(due) = node.machine.deadline() {
             node.ahead = due;
             let actions = node.tick(BEGINNING);
@@ -59,8 +59,8 @@ impl ControllerNode {
         node
     }
 
-    /// Everybody registers. Clients ask once more: what they may have outstanding follows from how many there
-    /// are.
+    /// Registers all hosts. Clients register twice, because what they may have outstanding depends on the
+    /// number of clients.
     pub(super) fn enrol(
         &mut self,
         plan: &RackSetup,
@@ -78,7 +78,7 @@ impl ControllerNode {
         Grants { workers, clients: all() }
     }
 
-    /// The worker's server gets a ring for a slice, if it has none.
+    /// Gives the worker's server a ring for a slice, if it has none.
     fn provide(&mut self, servers: &mut Servers, worker: u32, slice: SliceId, switch: &mut dyn Program) {
         let Some(server) = servers.without_ring(worker, slice) else { return };
         servers.keep(server, slice);
@@ -111,7 +111,7 @@ impl ControllerNode {
         said.into_iter().find_map(answer).expect("nobody has to wait for a switch that answers at once")
     }
 
-    /// Tells it something, and lets the program carry out all that follows.
+    /// Passes an event to the controller, and lets the program carry out all steps that follow.
     fn tell_at_once(&mut self, switch: &mut dyn Program, event: Event) -> Vec<Action> {
         let said = self.tell(BEGINNING, event);
         self.carry_out_at_once(switch, said)
@@ -124,13 +124,13 @@ impl ControllerNode {
         said
     }
 
-    /// A name for a call. Grants say whose they are, so that it need not be kept.
+    /// The id of a new call. Grants name their host, so calls need not be remembered.
     pub(super) fn call(&mut self) -> CallId {
         self.calls += 1;
         CallId(self.calls)
     }
 
-    /// Tells it something; gives what it wants done.
+    /// Passes an event to the controller; returns its actions.
     pub(super) fn tell(&mut self, now: Nanos, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.machine.event(now + self.ahead, event, &mut actions);
@@ -138,7 +138,7 @@ impl ControllerNode {
         actions
     }
 
-    /// Lets it do what is due.
+    /// Lets the controller do what is due.
     pub(super) fn tick(&mut self, now: Nanos) -> Vec<Action> {
         let mut actions = Vec::new();
         self.machine.tick(now + self.ahead, &mut actions);
@@ -146,23 +146,23 @@ impl ControllerNode {
         actions
     }
 
-    /// When it wants to be woken, unless that is known already.
+    /// When the controller has to be woken; `None` if that is scheduled already.
     pub(super) fn wakes(&mut self, now: Nanos) -> Option<Nanos> {
         let due = self.machine.deadline()?.since(self.ahead).max(now);
         self.wakeup.by(due).then_some(due)
     }
 
-    /// Whether this is when it wanted to be woken.
+    /// Whether this is the time at which the controller wanted to be woken.
     pub(super) fn is_due(&mut self, now: Nanos) -> bool {
         self.wakeup.comes(now)
     }
 
-    /// The oldest step that the switch has not carried out, from now on under way.
+    /// Takes the oldest step that the switch has not carried out; it is under way then.
     pub(super) fn next_step(&mut self) -> Option<TableOp> {
         self.steps.pop_front()
     }
 
-    /// Whether a worker's registration is another than this one, and stands.
+    /// Whether a worker has another registration than this one now, and its change is complete.
     pub(super) fn has_changed(&self, held: &WorkerRegistration) -> bool {
         self.machine.settled(held.worker).is_some_and(|(_, generation)| generation != held.generation)
     }

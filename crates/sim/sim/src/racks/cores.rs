@@ -1,11 +1,12 @@
-//! Servers of many cores in a rack: RingLeader's NIC in front of each, whose lanes are what the switch and
-//! the controller know as workers (`host::worker::Lanes`).
+//! Servers of many cores in a rack. Each has RingLeader's NIC in front, whose lanes are the workers that
+//! the switch and the controller know (`host::worker::Lanes`).
 //!
-//! The testbed's workers are the servers' cores, and classes of one priority share a slice, which all cores
-//! serve. A descriptor takes a way over PCIe to its core, as feedback and the reply do on their way back; a
-//! core pays for a packet received and a reply sent as a worker of its own does, for the descriptor, and for
-//! a switch when another task goes on than the one that yielded. Tokens are the NIC's affair and cost no
-//! core. Where things wait and how long they take are all that is kept here: the machines decide.
+//! The testbed's workers are the servers' cores. Classes of one priority share a slice, which all cores
+//! serve. A descriptor takes one way over PCIe to its core, and feedback and the reply take one way back. A
+//! core pays for each packet received and each reply sent, as a worker of its own does; for the descriptor;
+//! and for a switch when it continues another task than the one that yielded. The NIC handles tokens at no
+//! cost to cores. This module keeps only where tasks wait and how long they take; the state machines
+//! decide.
 
 mod side;
 
@@ -23,10 +24,10 @@ use sluice_wire::Nanos;
 
 use crate::point::Point;
 
-/// What a descriptor takes of the NIC's buffer: requests' bytes lie in the host's memory.
+/// Bytes of a descriptor in the NIC's buffer; requests' bytes lie in the host's memory.
 const DESCRIPTOR_BYTES: u32 = 64;
 
-/// The same point as its switch has it: the servers' lanes are its workers.
+/// The point as the switch sees it: its workers are the servers' lanes.
 pub(super) fn of_switch(layout: &CoresLayout, point: &Point) -> Point {
     let lanes = layout.servers * layout.lanes_each;
     let mut seen = point.clone();
@@ -41,50 +42,51 @@ pub(super) fn of_switch(layout: &CoresLayout, point: &Point) -> Point {
 #[derive(Debug)]
 pub(super) struct ServersOfCores {
     layout: CoresLayout,
-    /// The timer of the first core; the others' follow.
+    /// The timer of the first core; those of the other cores follow.
     timers: TimerId,
     all: Vec<CoreServer>,
 }
 
-/// One server: what stands behind its lanes.
+/// One server: its lanes, its NIC and its cores.
 #[derive(Debug)]
 struct CoreServer {
-    /// The machines lie with their workers, and come here for what they do together.
+    /// The lanes' machines are stored with their workers, and are swapped in here for what they do
+    /// together.
     lanes: Lanes,
     nic: Nic,
     cores: Vec<CoreScheduler>,
-    /// How long what each core runs will have run.
+    /// How long each core runs its present task.
     spans: Vec<Nanos>,
-    /// What it has, by the NIC's handles.
+    /// The tasks that the server holds, by the NIC's handles.
     tasks: Vec<CoreTask>,
     free: Vec<u32>,
-    /// On their way to cores, and back from them: what left first comes first.
+    /// Descriptors on their way to cores, and replies on their way back, both in order of departure.
     to_cores: VecDeque<(u16, ScheduledRequest)>,
     ended: VecDeque<(u16, u32)>,
 }
 
-/// A task on its way through a server.
+/// A task in a server.
 #[derive(Clone, Copy, Debug)]
 struct CoreTask {
     worker: usize,
     run: TaskRun,
-    /// What a core still has to do for it.
+    /// The rest of a core's work on the task.
     left: Nanos,
 }
 
 impl ServersOfCores {
-    /// Idle cores; `timers` are theirs.
+    /// Servers with idle cores; `timers` are the cores' timers.
     pub(super) fn new(layout: CoresLayout, timers: TimerId) -> Self {
         let all = (0..layout.servers).map(|_| CoreServer::new(&layout)).collect();
         Self { layout, timers, all }
     }
 
-    /// What a lane's machine is set to: it runs all that it holds.
+    /// The settings of a lane's machine: it runs all tasks that it holds.
     pub(super) const fn settings(plain: WorkerSettings) -> WorkerSettings {
         WorkerSettings { at_once: plain.held_max, ..plain }
     }
 
-    /// Which server's core a timer's place stands for, and which of them; none if it is a worker's.
+    /// The server and core of a timer's place; `None` if the place is a worker's.
     fn core_at(&self, place: u32) -> Option<(usize, u16)> {
         let core = place.checked_sub(self.layout.lanes())?;
         Some(((core / self.layout.cores_each) as usize, (core % self.layout.cores_each) as u16))
@@ -94,7 +96,7 @@ impl ServersOfCores {
         self.timers.of_place(server as u32 * self.layout.cores_each + u32::from(core))
     }
 
-    /// Shares out the room of a server's cores among the tokens of its lanes.
+    /// Divides the room of a server's cores among the tokens of its lanes.
     fn share_room(&mut self, server: usize, workers: &mut [Node<Worker>]) {
         for service in 0..self.layout.services.len() {
             let room = self.all[server].room(service);
@@ -103,7 +105,7 @@ impl ServersOfCores {
         }
     }
 
-    /// Lets a service's lanes do something together.
+    /// Calls a function on all lanes of a service.
     fn with_lanes<T>(
         &mut self,
         server: usize,
@@ -124,7 +126,7 @@ impl ServersOfCores {
         said
     }
 
-    /// A lane has served a task: it answers, and no token leaves before the room is shared out anew.
+    /// A lane has served a task: it answers, and no token leaves before the room is divided anew.
     fn finishes(
         &mut self,
         task: &CoreTask,
@@ -161,7 +163,7 @@ impl CoreServer {
         }
     }
 
-    /// A lane's task waits for a core.
+    /// Gives a lane's task to the NIC, where it waits for a core.
     fn offer(&mut self, service: usize, task: CoreTask, now: Nanos) -> Result<(), OrchestratorError> {
         let place = self.free.pop().unwrap_or(self.tasks.len() as u32);
         match self.tasks.get_mut(place as usize) {
@@ -172,7 +174,7 @@ impl CoreServer {
         self.nic.receive_of(id(service), handle, now, |_| debug_assert!(false, "lanes keep to the room"))
     }
 
-    /// Gives cores what there is room for: says how many descriptors leave.
+    /// Dispatches tasks to cores that have room; returns how many descriptors leave.
     fn dispatch(&mut self, now: Nanos) -> usize {
         let before = self.to_cores.len();
         while let Some(descriptor) = self.nic.dispatch(now) {
@@ -181,7 +183,7 @@ impl CoreServer {
         self.to_cores.len() - before
     }
 
-    /// How many more of a service's tasks the cores have room for.
+    /// How many more tasks of a service the cores have room for.
     fn room(&self, service: usize) -> u32 {
         self.nic.balancer().room(id(service)).saturating_sub(self.nic.waiting(id(service)))
     }

@@ -1,26 +1,26 @@
-//! Which switches are out when, in a testbed's outages.
+//! The failures of switches in a testbed's outages.
 
 use sluice_testbed::RackLayout;
 use sluice_wire::Nanos;
 
-/// A switch that may be out.
+/// A switch that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FabricSwitch {
     Leaf(u32),
     Spine(u32),
 }
 
-/// What happens to it.
+/// A step of an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutageStep {
     Dies(FabricSwitch),
-    /// The controller hears that it is out.
+    /// The controller learns that the switch has failed.
     Out(FabricSwitch),
-    /// It is back, and the controller hears of it.
+    /// The switch is back, and the controller learns it.
     Back(FabricSwitch),
 }
 
-/// What happens when, in a testbed's outages; in the order of time.
+/// The steps of a testbed's outages, in order of time.
 pub(super) fn outage_steps(racks: &RackLayout) -> Vec<(Nanos, OutageStep)> {
     let mut outage_steps: Vec<_> = racks
         .outages

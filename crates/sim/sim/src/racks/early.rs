@@ -1,9 +1,9 @@
-//! Early tokens in a simulated rack: what services say of the time that they will take, and the token that
-//! leaves while one runs.
+//! Early tokens in a simulated rack: the service time that a service tells, and the token that leaves while
+//! it runs.
 //!
-//! No worker is ever handed a drawn service time, only an estimate of it with the stated error, which holds
-//! until the task ends. (Services that count what is left do better: their word gets better as the end comes
-//! near.) A token that leaves early takes the core its time from the service.
+//! A worker never gets the drawn service time, only an estimate of it with the stated error, which stays
+//! the same until the task ends. (Services that count the rest of their work do better: their estimate
+//! improves towards the end.) A token that leaves early costs the core time of the service.
 
 use sluice_host::worker::Outlook;
 use sluice_switch::early::Early;
@@ -11,7 +11,7 @@ use sluice_wire::Nanos;
 
 use super::guess::Guesses;
 
-/// What services say of themselves.
+/// The estimates that services tell.
 #[derive(Debug)]
 pub(super) struct Estimates {
     early: Early,
@@ -27,7 +27,7 @@ impl Estimates {
         Self { early, guesses: Guesses::new("estimates", off, seed, replication) }
     }
 
-    /// What a service of this length says when it starts.
+    /// The estimate that a service of this length tells at its start.
     pub(super) fn outlook(&mut self, service: Nanos) -> Outlook {
         match self.early {
             Early::Told { .. } => Outlook::Left(self.guesses.of(service)),

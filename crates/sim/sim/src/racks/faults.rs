@@ -1,8 +1,9 @@
-//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, with leaves, spines,
-//! workers and all controllers dying and coming back with an empty memory (Horus A.3), held to the protocol's
-//! promises.
+//! Fault runs over two hops: racks below spines under losses, repeats and overtaking, in which leaves,
+//! spines, workers and all controllers die and return with an empty memory (Horus A.3). The runs check the
+//! protocol's promises.
 //!
-//! One seed is one run. The controller above spines stands in `above`, racks' own in `racks`.
+//! One seed gives one run. The controller above spines is in `above`, racks' own controllers are in
+//! `racks`.
 
 mod above;
 mod desk;
@@ -31,7 +32,7 @@ use super::world::SimulatedRacks;
 use crate::policy::Policy;
 use crate::system::System;
 
-/// One run of a system, from its seed to the closing of the books.
+/// Runs a system, from the seed to the final check.
 ///
 /// # Errors
 /// The first promise that broke.
@@ -51,7 +52,7 @@ pub fn run_many_faults(system: System, seeds: Range<u64>, threads: usize) -> Man
     run_each(|seed| run_faults(system, seed), seeds, threads, |_| true)
 }
 
-/// What is done to a datacenter.
+/// A step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Outage(OutageStep),
@@ -65,14 +66,14 @@ enum Step {
     End,
 }
 
-/// A datacenter of one pool, whose racks are numbered as their leaves, and what is done to it.
+/// A datacenter of one pool, whose racks have the numbers of their leaves, and the steps of its run.
 struct Trial<'t> {
     system: System,
     datacenter: SimulatedRacks<HopOracle>,
     leads: Leads,
     above: Above,
     scenario: &'t HopScenario,
-    /// Whether no worker had anything to do when that was looked at last.
+    /// Whether no worker had a task at the last look.
     rested: bool,
 }
 
@@ -101,14 +102,14 @@ impl Trial<'_> {
         oracle.close().map_err(|what| (END, what))
     }
 
-    /// Whether no worker has anything to do.
+    /// Whether no worker has a task.
     fn rests(&self) -> bool {
         let now = self.datacenter.world.now;
         self.datacenter.workers.are_idle(now)
     }
 
-    /// What spines know of their racks, if nothing is under way: workers have rested all the time that a word
-    /// takes, and no client has asked for anything.
+    /// Checks what spines know of their racks, if nothing is under way: workers have been idle for the time
+    /// that an UPDATE takes, and no client has sent a task.
     fn looks_at_spines(&mut self, since: Renewals) -> Result<(), String> {
         let oracle = &self.datacenter.pools[0].meter.observer;
         let is_quiet = oracle.has_seen_nothing_for(self.datacenter.world.now, UNDER_WAY);
@@ -123,7 +124,7 @@ impl Trial<'_> {
         self.leads.renew(&mut self.datacenter, &mut self.above);
     }
 
-    /// In the order of time; of one time, as they are listed.
+    /// The steps in order of time; steps of the same time stay in the order of the list.
     fn steps(&self) -> Vec<(Nanos, Step)> {
         let turns = self.scenario.turns.iter().map(|(at, turn)| (*at, Step::Outage(*turn)));
         let leads = self.scenario.leads.iter().map(|(at, step)| (*at, Step::Lead(*step)));
@@ -143,7 +144,7 @@ impl Trial<'_> {
         steps
     }
 
-    /// All that happens until then.
+    /// Carries out all events until `end`.
     fn until(&mut self, end: Nanos) -> Result<(), (Nanos, String)> {
         self.datacenter.world.engine.schedule(end, LEAVES, Scheduled::Look);
         loop {
@@ -193,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Horus A.4: what a worker has run it answers from memory, if the next try comes to it.
+    /// Horus A.4: a worker answers a task that it has run from memory, if the next try comes to it.
     #[test]
     fn tries_that_follow_each_other_run_less_often_and_keep_the_same_promises() {
         let [anywhere, kept] =

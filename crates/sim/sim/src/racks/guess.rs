@@ -1,9 +1,9 @@
-//! How long a task will take, as far as somebody knows.
+//! Estimates of how long a task will take.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
-/// Guesses of drawn times, each off by a factor of its own, normal around 1.
+/// Estimates of drawn times. Each is off by a factor of its own, which is normal around 1.
 #[derive(Debug)]
 pub(super) struct Guesses {
     error: f64,
@@ -11,7 +11,7 @@ pub(super) struct Guesses {
 }
 
 impl Guesses {
-    /// Of a replication's stream of this name, off by so many hundredths.
+    /// Estimates from a replication's stream of this name, with this standard deviation in percent.
     pub(super) fn new(name: &str, error_percent: u8, seed: u64, replication: u32) -> Self {
         Self { error: f64::from(error_percent) / 100.0, dice: Dice::named(seed, name, replication) }
     }

@@ -1,11 +1,11 @@
-//! How much longer the longest of a pool's queues is than the mean (Horus §5.2, Figure 12a).
+//! The imbalance of a pool's queues: the longest queue relative to the mean (Horus §5.2, Figure 12a).
 
 use sluice_stats::Distribution;
 
-/// A look's thousandths.
+/// Imbalances are recorded in thousandths.
 const UNIT: f64 = 1_000.0;
 
-/// Looks at the queues, from time to time.
+/// The imbalances at regular looks at the queues.
 #[derive(Debug)]
 pub(super) struct Imbalance(Distribution);
 
@@ -14,7 +14,7 @@ impl Imbalance {
         Self(Distribution::new())
     }
 
-    /// Workers hold so many tasks each; nothing is said of a pool that holds none.
+    /// Records a look at workers that hold so many tasks each; a pool without tasks is not recorded.
     pub(super) fn look(&mut self, held: impl Iterator<Item = u32>) {
         let (mut most, mut sum, mut workers) = (0, 0_u64, 0_u64);
         for tasks in held {
@@ -27,7 +27,7 @@ impl Imbalance {
         }
     }
 
-    /// The longest over the mean, in half of the looks and in 99 of a hundred.
+    /// The median and the p99 of the imbalance.
     pub(super) fn told(&self) -> Option<[f64; 2]> {
         let [half, most] = [0.5, 0.99].map(|share| self.0.quantile(share) as f64 / UNIT);
         (self.0.count() > 0).then_some([half, most])

@@ -1,9 +1,9 @@
-//! What a pool's tasks took, interval by interval (Horus §4.3, Figure 9).
+//! The times of a pool's tasks, interval by interval (Horus §4.3, Figure 9).
 
 use sluice_stats::{Depths, Ended};
 use sluice_wire::Nanos;
 
-/// The interval that goes on, and those that have ended.
+/// The present interval, and those that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
     ended: Ended,
@@ -11,12 +11,12 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// A task was replied to.
+    /// A task got a reply.
     pub(super) fn take(&mut self, waits: Nanos, service: Nanos) {
         self.ended.take(waits, service);
     }
 
-    /// The interval ends, with so many workers whose leaves live.
+    /// The interval ends; so many workers have leaves that are up.
     pub(super) fn end(&mut self, now: Nanos, workers: u32) {
         let mut ended = std::mem::take(&mut self.ended);
         self.told.push(Depths {
@@ -29,7 +29,7 @@ impl Intervals {
         });
     }
 
-    /// All that have ended.
+    /// All intervals that have ended.
     pub(super) fn ended(self) -> Vec<Depths> {
         self.told
     }

@@ -1,30 +1,31 @@
-//! What a run counts beside its tasks' times: packets, queues, idleness.
+//! The counts of a run beside its tasks' times: packets, queues, idleness.
 
 use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
 use sluice_testbed::suits::Suits;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
-/// Everything that is measured in one run. Counts and averages are of the measured span.
+/// All measurements of one run. Counts and averages cover the measured span.
 #[derive(Debug)]
 pub(crate) struct Meter<O> {
     pub(crate) observer: O,
     pub(crate) counts: Counts,
-    /// Tasks in the switch: waiting, or going round.
+    /// Tasks in the switch: waiting, or recirculating.
     pub(crate) in_switch: Level,
     /// Tasks at workers, before their service.
     pub(crate) at_workers: Level,
     /// Workers that serve.
     pub(crate) serving: Level,
-    /// Tasks given to workers that need or wish for labels, and those of them whose workers have these.
+    /// How many dispatched tasks need or wish for labels, and how many of these went to workers that have
+    /// the labels.
     pub(crate) labelled: u64,
     pub(crate) labels_met: u64,
-    /// For how long packets that go round have kept their port busy, in picoseconds.
+    /// For how long recirculating packets have kept their port busy, in picoseconds.
     pub(crate) port_busy_ps: u64,
-    /// Whether what is measured has begun and not ended.
+    /// Whether the measured span has begun and not ended.
     pub(crate) is_open: bool,
-    /// Whether tasks that wait while workers are idle tell of a mistake: any worker serves any task, and all
-    /// are there.
+    /// Whether tasks that wait while workers are idle mean a mistake: any worker serves any task, and no
+    /// worker is missing.
     pub(crate) sees_waits: bool,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
@@ -73,7 +74,7 @@ impl<O: Observer> Meter<O> {
         }
     }
 
-    /// A task was given to a worker: does that have what tasks of this type need?
+    /// A task was dispatched to a worker: counts whether the worker has the labels of the task's type.
     pub(crate) fn given(&mut self, suits: &Suits, worker: u32, task_type: TaskType) {
         let needs = suits.needs_of(task_type);
         if needs == Labels::NONE {
@@ -88,7 +89,7 @@ impl<O: Observer> Meter<O> {
         self.observer.failed(intended, outcome);
     }
 
-    /// Who watched, and what was counted and averaged beside.
+    /// The observer, with counts and averages.
     pub(crate) fn finish(mut self, now: Nanos) -> (O, Counts, Gauges) {
         if self.closed.is_none() {
             self.close(now);

@@ -1,20 +1,20 @@
-//! Racks, packet by packet: one rack alone, or racks below spines (Horus §3.2), in one world whose nodes are
-//! the switches' programs and the workers' and the clients' state machines as they run on the wire.
+//! Racks, packet by packet: one rack without spines, or racks below spines (Horus §3.2), in one world. Its
+//! nodes are the switches' programs and the state machines of workers and clients that also run live.
 //!
-//! The nodes are those of fault runs (`nodes`). The model is `docs/manual/simulator.md`: one way over each
-//! link, a pass through the pipeline, a packet's cost at a worker's core. Packets are header fields and
-//! never become bytes.
+//! Fault runs drive the same nodes (`nodes`). `docs/manual/simulator.md` describes the model: a delay for
+//! each link, a pass through the pipeline, a packet's cost at a worker's core. Packets are header fields
+//! and never become bytes.
 //!
-//! In a rack that is alone everyone registers with the real controller before the run begins; what may go
-//! wrong there is the fault runs' affair. Below spines clients submit to spines, a spine's program chooses a
-//! leaf, and a leaf's program a worker. A reply goes through its leaf and, forwarded only, a spine to its
-//! client; what leaves tell spines goes as packets of its own. One run is one *pool*, an application's
-//! workers; pools share nothing but the switches' stages, so that one that runs with others does what it does
-//! alone (a test holds it to that).
+//! In a rack without spines all hosts register with the real controller before the run begins; the fault
+//! runs test what may go wrong there. Below spines, clients submit to spines, a spine's program chooses a
+//! leaf, and a leaf's program a worker. A reply goes through its leaf and then, forwarded only, through a
+//! spine to its client. What leaves tell spines goes as packets of its own. One run has one or more
+//! *pools*, each an application's workers. Pools share nothing but the switches' stages, so a pool that
+//! runs with others does what it does alone (a test checks that).
 //!
-//! Left out: congestion on links but those to servers, unless a fabric is below the racks, the time that a
-//! client takes, and the own controllers of racks below spines, so that a worker is there from the beginning
-//! on.
+//! Left out: congestion on links except those to servers, unless a fabric is below the racks; the time that
+//! a client takes; and the own controllers of racks below spines, so that a worker is there from the
+//! beginning.
 
 #[cfg(test)]
 mod across;
@@ -66,11 +66,11 @@ pub(crate) use watch::Plain;
 use watch::TaskWatch;
 use world::{Ran, SimulatedRacks};
 
-/// Events between two looks at whether the run is to stop.
+/// The stop flag is read after so many events.
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
-/// Runs one replication of a point under a switch's program, until `observer` has seen enough or no request
-/// is left.
+/// Runs one replication of a point under a switch's program, until `observer` is complete or no request is
+/// left.
 pub(crate) fn replicate<O: TaskWatch>(
     point: &Point,
     choice: &Choice,
@@ -81,7 +81,7 @@ pub(crate) fn replicate<O: TaskWatch>(
     run_one(SimulatedRacks::alone(point, choice, replication, observer), stop)
 }
 
-/// The same of racks below spines.
+/// Runs one replication of racks below spines.
 pub(crate) fn replicate_below_spines<O: TaskWatch>(
     point: &Point,
     system: System,
@@ -97,7 +97,7 @@ fn run_one<O: TaskWatch>(racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<
     Ok(run(racks, stop)?.pop().expect("one pool ran"))
 }
 
-/// Gives what each pool came to.
+/// Runs to the end, and returns the result of each pool.
 fn run<O: TaskWatch>(mut racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<Vec<Ran<O>>, SimError> {
     while !racks.run(EVENTS_A_LOOK)? {
         if stop.load(Ordering::Relaxed) {

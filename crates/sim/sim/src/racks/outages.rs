@@ -1,10 +1,11 @@
-//! Leaves and spines that are out for a while, and what the controller does about them (Horus §4.3, A.3).
+//! Leaves and spines that fail for a while, and the controller's reaction (Horus §4.3, A.3).
 //!
-//! Who is out is silent and loses its memory. When the controller hears of a leaf, it takes it from spines'
-//! tables; when that is back, it goes below its spine again in another generation. When a spine is out, its
-//! racks go below another one, if there is one, and clients draw others; when it is back, in another life, it
-//! gets its racks back, and clients hear of its life. In a datacenter of one pool, whose racks are numbered
-//! as their leaves. Where the controllers that run live lead it, these hear of all that by themselves.
+//! A switch that has failed is silent and loses its memory. When the controller learns that a leaf has
+//! failed, it removes the leaf from the spines' tables. When the leaf is back, it goes below its spine
+//! again in another generation. When a spine has failed, its racks go below another spine, if there is one,
+//! and clients draw other spines. When the spine is back, in another epoch, it gets its racks back, and
+//! clients learn its epoch. The datacenter has one pool, whose racks have the numbers of their leaves. If
+//! the controllers that run live lead the datacenter, they find all this out themselves.
 
 use sluice_wire::Epoch;
 
@@ -33,7 +34,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// Tasks go elsewhere from now on.
+    /// From now on tasks avoid this switch.
     fn is_out(&mut self, who: FabricSwitch) {
         match who {
             _ if self.control().is_replaced => {}
@@ -101,7 +102,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         racks.filter(|(_, rack)| rack.spine == spine as usize).map(|(at, _)| at).collect()
     }
 
-    /// Clients draw these spines from now on.
+    /// From now on clients draw only these spines.
     fn weigh(&mut self, is_in: impl Fn(usize) -> bool) {
         let control = self.control();
         let full = control.pools[0].weights(control.system);
@@ -114,7 +115,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.pools[0].arrivals.weights = weights.collect();
     }
 
-    /// Clients hear of a spine's new life.
+    /// Clients learn a spine's new epoch.
     fn register_clients(&mut self, spine: u32, epoch: Epoch) {
         let spines = self.spines.len();
         for machine in (spine as usize..self.clients.all.len()).step_by(spines) {

@@ -1,23 +1,23 @@
-//! What the network does to packets: loss, duplication and reordering, for each kind of packet its own.
+//! The fault injector of curves: loss, duplication and reordering, with rates for each kind of packet.
 //!
-//! It is drawn for each pool from a stream of its own: what one pool sends decides nothing about another's
-//! packets.
+//! Each pool has a stream of its own, so that the packets of one pool do not affect the faults of
+//! another's.
 
 use sluice_events::dice::Dice;
 use sluice_events::{Copies, FaultInjector, Transit};
 use sluice_testbed::{Faults, Rates};
 use sluice_wire::{Nanos, Packet};
 
-/// The pools' streams.
+/// The fault injectors of all pools.
 #[derive(Debug)]
 pub(super) struct PoolLoss {
     each: Vec<PacketLoss>,
-    /// Whose packet is sent next.
+    /// The pool whose packet is sent next.
     pool: usize,
 }
 
 impl PoolLoss {
-    /// Of pools with these seeds; `None` if nothing ever happens to a packet.
+    /// For pools with these seeds; `None` if there are no faults.
     pub(super) fn new(
         faults: &Faults,
         seeds: impl Iterator<Item = u64>,
@@ -27,7 +27,7 @@ impl PoolLoss {
         each.map(|each| Box::new(Self { each, pool: 0 }))
     }
 
-    /// The next packets are this pool's.
+    /// The next packets are those of this pool.
     pub(super) const fn turn_to(&mut self, pool: usize) {
         self.pool = pool;
     }
@@ -43,7 +43,7 @@ impl FaultInjector for PoolLoss {
     }
 }
 
-/// Draws each packet's fate.
+/// Draws the fate of each packet.
 #[derive(Debug)]
 struct PacketLoss {
     dice: Dice,
@@ -55,7 +55,7 @@ struct PacketLoss {
 const KINDS: usize = 8;
 
 impl PacketLoss {
-    /// `None` if nothing ever happens to a packet.
+    /// `None` if there are no faults.
     fn new(faults: &Faults, seed: u64, replication: u32) -> Option<Self> {
         if faults.are_none() {
             return None;
@@ -88,7 +88,7 @@ impl PacketLoss {
     }
 }
 
-/// Kinds beyond the commonest share the rates of what they resemble.
+/// Rare kinds share the rates of a similar kind.
 const fn kind(packet: &Packet) -> usize {
     match packet {
         Packet::Submit(_) | Packet::Job(_) => 0,

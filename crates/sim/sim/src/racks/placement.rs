@@ -1,14 +1,14 @@
-//! Where a pool's workers are, and under which spines (Horus §3.2, §4.1).
+//! The racks and spines of a pool's workers (Horus §3.2, §4.1).
 
 use crate::point::Point;
 use crate::system::System;
 
-/// A rack's workers of one pool.
+/// The workers of one pool in one rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlacedRack {
     pub(super) leaf: u32,
     pub(super) workers: u32,
-    /// Which of the pool's spines it belongs to.
+    /// The index of the rack's spine among the pool's spines.
     pub(super) spine: usize,
 }
 
@@ -28,7 +28,8 @@ impl Placement {
         Self::new(&placed, &(0..u32::from(racks.spines)).collect::<Vec<_>>())
     }
 
-    /// Racks by leaf and workers. Each spine gets a block of them, as equal as can be.
+    /// Places racks, given by leaf and number of workers. Each spine gets a block of racks, as equal as
+    /// possible.
     pub(super) fn new(placed: &[(u32, u32)], spines: &[u32]) -> Self {
         let each = placed.len().div_ceil(spines.len().max(1)).max(1);
         let rack = |(at, (leaf, workers)): (usize, &(u32, u32))| PlacedRack {
@@ -43,8 +44,8 @@ impl Placement {
         self.racks.iter().map(|rack| rack.workers).sum()
     }
 
-    /// How often each spine gets a task, as shares of the last number: by its workers (Horus §3.2), by its
-    /// racks where they are drawn evenly, or all as often. Sums up to each spine.
+    /// Cumulative weights by which a task's spine is drawn, the last being the total: by a spine's workers
+    /// (Horus §3.2), by its racks if racks are drawn evenly, or equal weights.
     pub(super) fn weights(&self, system: System) -> Vec<u64> {
         let of_rack = |rack: &PlacedRack| match system {
             System::Balanced { .. } => 1,

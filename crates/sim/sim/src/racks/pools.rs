@@ -1,4 +1,4 @@
-//! What holds a pool that runs with others to the one that runs alone.
+//! Tests that a pool which runs with others does what it does alone.
 
 use std::sync::atomic::AtomicBool;
 
@@ -73,7 +73,7 @@ fn pools_share_nothing(testbed: &Testbed) {
     let both = diaries(&[(&points[0], layouts[0].clone()), (&points[1], layouts[1].clone())]);
     assert!(both.iter().all(|tasks| tasks.len() > 5_000));
     for pool in 0..2 {
-        // The other pool has its numbers, and no tasks.
+        // The other pool keeps its numbers, and has no tasks.
         let quiet = Point { rate_per_s: 1e-6, ..points[1 - pool].clone() };
         let mut alone = [(&points[0], layouts[0].clone()), (&points[1], layouts[1].clone())];
         alone[1 - pool].0 = &quiet;

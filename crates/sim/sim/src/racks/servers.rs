@@ -1,11 +1,11 @@
-//! Servers that workers share: their links, and the memory that large tasks are written ahead into (Rain
+//! Servers that workers share: their links, and the memory into which large tasks are written ahead (Rain
 //! §3.2.2).
 //!
-//! Workers belong to servers in equal blocks. What the switch sends to a server takes its link's bandwidth,
-//! one packet after the other, WRITEs too. A server keeps a ring for each slice that one of its workers
-//! serves, and from then on; a task that was written before, its worker fetches from the client. A worker
-//! copies a written task before it does anything else. Left out: the bytes themselves (the fault runs are
-//! about them) and what a NIC takes to place a WRITE.
+//! Workers belong to servers in equal blocks. All packets from the switch to a server take its link's
+//! bandwidth, one after the other, WRITEs too. A server keeps a ring for each slice that one of its workers
+//! serves, from the time when that worker begins. A worker fetches a task that was written before from the
+//! client. A worker copies a written task before it does anything else. Left out: the bytes themselves (the
+//! fault runs test them), and the time of a NIC to place a WRITE.
 
 use sluice_control::{RingOffer, ServerHello};
 use sluice_events::Address;
@@ -24,14 +24,14 @@ use crate::fabric::write_bytes;
 pub(super) struct Servers {
     workers_each: u32,
     copy_ps_a_byte: f64,
-    /// The rings of each that tasks are written ahead to; nobody's if the program writes none.
+    /// The rings of each server; empty if the program writes nothing ahead.
     rings: Vec<Vec<RingOffer>>,
     ring: RingRow,
     /// For each slice and server, the first ticket that was written to its ring.
     since: Vec<Option<u32>>,
-    /// By ring and slot, the ticket that lies there, where WRITEs take their time to come.
+    /// By ring and slot, the ticket of the task that lies there, if WRITEs take time to arrive.
     landed: Vec<Vec<Option<u32>>>,
-    /// Tasks that came with their bytes written ahead, and those of them that came before their bytes.
+    /// Tasks that arrived after they were written ahead, and how many of them arrived before their bytes.
     awaited: u64,
     late: u64,
 }
@@ -45,7 +45,7 @@ pub(super) struct Written {
 }
 
 impl Servers {
-    /// Servers that have no rings yet.
+    /// Servers without rings.
     pub(super) fn new(plan: &RackSetup, testbed: &Testbed) -> Self {
         let count = usize::from(plan.servers());
         Self {
@@ -60,23 +60,23 @@ impl Servers {
         }
     }
 
-    /// From now on a task is written once its WRITE has come ([`Servers::landed`]).
+    /// From now on a task counts as written when its WRITE has arrived ([`Servers::landed`]).
     pub(super) fn wait_for_writes(&mut self) {
         self.landed = vec![vec![None; self.ring.slots as usize]; self.since.len()];
     }
 
-    /// Servers that tasks are written ahead to.
+    /// How many servers tasks are written ahead to.
     pub(super) const fn count(&self) -> usize {
         self.rings.len()
     }
 
-    /// What the rings of one server take, if tasks are written ahead and it keeps one for each slice.
+    /// The bytes of one server's rings, if tasks are written ahead and it keeps one for each slice.
     pub(super) fn ring_bytes(&self) -> Option<u64> {
         let slices = self.since.len().checked_div(self.count())? as u64;
         Some(slices * u64::from(self.ring.slots) * u64::from(self.ring.slot_bytes))
     }
 
-    /// What a server says of itself.
+    /// The registration request of a server.
     pub(super) fn hello(&self, server: usize) -> ServerHello {
         ServerHello {
             name: names::server(server),
@@ -91,17 +91,17 @@ impl Servers {
         }
     }
 
-    /// The server of a worker that is to serve a slice, if it keeps no ring for it yet.
+    /// The server of a worker that has to serve a slice, if the server keeps no ring for it yet.
     pub(super) fn without_ring(&self, worker: u32, slice: SliceId) -> Option<usize> {
         self.of(worker).filter(|server| self.rings[*server].iter().all(|ring| ring.slice != slice))
     }
 
-    /// A server keeps a ring for a slice from now on.
+    /// From now on a server keeps a ring for a slice.
     pub(super) fn keep(&mut self, server: usize, slice: SliceId) {
         self.rings[server].push(RingOffer { slice, row: self.ring });
     }
 
-    /// The name of the server that a worker shares memory with; empty, if nothing is written ahead.
+    /// The name of the server with which a worker shares memory; empty if nothing is written ahead.
     pub(super) fn name_for(&self, worker: u32) -> String {
         self.of(worker).map_or_else(String::new, names::server)
     }
@@ -110,7 +110,7 @@ impl Servers {
         worker.checked_div(self.workers_each).map(|server| server as usize).filter(|_| self.count() > 0)
     }
 
-    /// A task that waits is written ahead: so many copies leave, each of which `send` is told of.
+    /// Writes a waiting task ahead: so many copies leave, and `send` is called for each.
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,
@@ -129,7 +129,7 @@ impl Servers {
         copies
     }
 
-    /// Such a copy takes its server's link, and is there.
+    /// A copy takes the bandwidth of its server's link, and has arrived.
     pub(super) fn takes_link(
         &self,
         network: &mut RackLinks,
@@ -141,19 +141,19 @@ impl Servers {
         network.takes(LEAVES, to, leaves, write_bytes(write.payload.len));
     }
 
-    /// A WRITE has come: its task lies in its slot.
+    /// A WRITE has arrived: its task lies in its slot.
     pub(super) fn landed(&mut self, Written { ring, ticket, .. }: Written) {
         let slot = self.slot_of(ticket);
         self.landed[ring][slot] = Some(ticket);
     }
 
-    /// How many tasks came with their bytes written ahead, and how many of them before their bytes.
+    /// How many tasks arrived after they were written ahead, and how many of them before their bytes.
     pub(super) const fn awaited(&self) -> (u64, u64) {
         (self.awaited, self.late)
     }
 
-    /// What a worker does about a task's bytes when it comes: nothing, or it copies them for so long, or it
-    /// has to fetch them (`None`).
+    /// How long a worker copies a task's bytes when the task arrives, possibly 0; `None` if it has to fetch
+    /// them.
     #[inline]
     pub(super) fn takes(&mut self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };
@@ -163,7 +163,7 @@ impl Servers {
         is_there.then(|| Nanos((f64::from(dispatch.payload.len) * self.copy_ps_a_byte / 1e3) as u64))
     }
 
-    /// Whether a task that was written to a ring is there.
+    /// Whether a task that was written to a ring has arrived there.
     fn has_come(&mut self, ring: usize, ticket: u32) -> bool {
         let slot = self.slot_of(ticket);
         let Some(slots) = self.landed.get(ring) else { return true };
@@ -177,7 +177,7 @@ impl Servers {
         (ticket % self.ring.slots) as usize
     }
 
-    /// Where its first worker is.
+    /// The address of the server's first worker.
     pub(super) fn place(&self, server: usize) -> Address {
         WORKERS.at(server as u32 * self.workers_each)
     }

@@ -1,5 +1,5 @@
-//! How a rack is laid out for a point: what its switch has room for, what its controller is told, and what
-//! its hosts say of themselves.
+//! The layout of a rack for a point: the sizes of its switch, the plan of its controller, and the
+//! registration requests of its hosts.
 
 use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
 use sluice_events::dice::Dice;
@@ -26,63 +26,63 @@ use super::places::{CLIENTS, LEAVES, WORKERS};
 use crate::point::Point;
 
 const START: Serial = Serial(0);
-/// What falls due then never does.
+/// The end of time, at which nothing is ever due.
 const NEVER: Nanos = Nanos(u64::MAX);
-/// What a REJECT advises.
+/// The retry hint of a REJECT.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
-/// The longest that a packet is under way; twice that is how much longer than a task may be tried again
-/// workers remember it, and as long again it may wait.
+/// The longest time that a packet is under way. Workers remember a task for twice as long beyond the time
+/// for which it may be tried, and it may wait for as long again.
 const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
 
-/// A task comes in a SUBMIT and a DISPATCH, and where there is a spine in another DISPATCH.
+/// A task takes a SUBMIT and a DISPATCH, and another DISPATCH if there is a spine.
 const PACKETS: u64 = 3;
-/// A worker whose tokens were lost asks so often before a task that waits for it ends.
+/// A worker whose tokens were lost probes so often before the deadline of a task that waits for it.
 const PROBES_A_DEADLINE: u64 = 20;
-/// As long as a task may wait at most.
+/// The longest time that a task may wait.
 const MAX_WAIT: Nanos = Nanos::from_millis(2);
 
-/// How the rack is laid out.
+/// The layout of a rack.
 #[derive(Debug)]
 pub(super) struct RackSetup {
     slices: Vec<SliceLayout>,
     pub(super) asked: ClassNeeds,
-    /// Who serves whom, where something is said of labels.
+    /// The labels of workers and tasks, if there are any.
     pub(super) suits: Option<Suits>,
     servers: u16,
     writes_ahead: bool,
     classes: u8,
-    /// How far what is said of sizes is off, in hundredths.
+    /// The error of stated sizes, in percent.
     size_error: u8,
     room: Capacity,
     quota: u8,
-    /// The largest that its switch believes.
+    /// The largest quota that the switch accepts.
     quota_max: u8,
     /// Whether depths are found at run time.
     pub(super) is_adaptive: bool,
     clients: u16,
     pub(super) feed: Feed,
-    /// What schedules is a server's program.
+    /// The costs of the scheduler, if it is a server's program.
     pub(super) software: Option<Software>,
-    /// How its servers of many cores are laid out, where workers are their lanes.
+    /// The layout of the servers of many cores, if the workers are their lanes.
     pub(super) of_cores: Option<CoresLayout>,
     retry_for: Nanos,
     seed: u64,
     replication: u32,
 }
 
-/// What tasks of each class are asked for.
+/// The properties of each class's tasks.
 #[derive(Clone, Debug)]
 pub(super) struct ClassNeeds {
-    /// Which slice they go to.
+    /// The slice of each class.
     pub(super) slice: Vec<usize>,
-    /// How many bytes a large one carries.
+    /// How many bytes a large task has.
     pub(super) bytes: Vec<u16>,
-    /// Which class of the switch they ask for, where the workload says how urgent they are.
+    /// The switch's class of a task, if the workload gives priorities.
     pub(super) priority: Vec<Option<u8>>,
 }
 
 impl ClassNeeds {
-    /// Of a pool, which is one slice.
+    /// The properties in a pool, which is one slice.
     pub(super) fn of_pool(classes: &[Class]) -> Self {
         let bytes = classes.iter().map(|class| class.bytes).collect();
         Self { slice: vec![0; classes.len()], bytes, priority: vec![None; classes.len()] }
@@ -100,7 +100,7 @@ struct SliceLayout {
 impl RackSetup {
     pub(super) fn new(point: &Point, choice: &Choice, replication: u32) -> Self {
         let Testbed { clients, retries, servers, .. } = point.testbed;
-        // Who is pushed tasks has no tokens, and says that it takes one task.
+        // Workers that are pushed tasks have no tokens, and register with one task.
         let quota = choice.traits().quota.max(1);
         let (classes, mut first_worker) = (&point.workload.classes, 0);
         let slice = |(slice, workers): (usize, u32)| {
@@ -112,7 +112,7 @@ impl RackSetup {
             SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
         };
         let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
-        // Where workers differ, classes are told by what tasks need.
+        // If workers differ, classes go by what tasks need.
         let urgencies = if choice.traits().kinds > 1 { 1 } else { choice.traits().classes };
         let asked = ClassNeeds {
             slice: classes.iter().map(|class| point.slice_of(class)).collect(),
@@ -141,7 +141,7 @@ impl RackSetup {
         }
     }
 
-    /// The same where workers are lanes of servers of many cores.
+    /// This layout with workers that are lanes of servers of many cores.
     pub(super) fn with_cores(self, of_cores: Option<CoresLayout>) -> Self {
         match of_cores {
             None => self,
@@ -153,7 +153,7 @@ impl RackSetup {
         self.slices.len()
     }
 
-    /// The slice that a worker begins in.
+    /// The slice in which a worker begins.
     pub(super) fn slice_of(&self, worker: u32) -> SliceId {
         let begins = |slice: &SliceLayout| slice.first_worker <= worker;
         SliceId(self.slices.iter().rposition(begins).unwrap_or(0) as u16)
@@ -172,22 +172,22 @@ impl RackSetup {
         self.clients
     }
 
-    /// Servers that tasks are written ahead to.
+    /// How many servers tasks are written ahead to.
     pub(super) const fn servers(&self) -> u16 {
         if self.writes_ahead { self.servers } else { 0 }
     }
 
-    /// What clients say of sizes.
+    /// The sizes that clients state.
     pub(super) fn sizes(&self) -> Option<Guesses> {
         (self.classes > 1).then(|| Guesses::new("stated sizes", self.size_error, self.seed, self.replication))
     }
 
-    /// A stream of this replication.
+    /// A stream of randomness of this replication.
     pub(super) fn dice(&self, name: &str) -> Dice {
         Dice::named(self.seed, name, self.replication)
     }
 
-    /// How large the switch has to be.
+    /// The sizes of the switch.
     pub(super) fn config(&self) -> Config {
         let types = self.slices.iter().flat_map(|slice| &slice.types).map(|kind| kind.0 + 1).max();
         Config {
@@ -198,7 +198,8 @@ impl RackSetup {
             slices: self.slices.len() as u16,
             types: types.unwrap_or(1),
             tasks_per_slice: self.slots(),
-            // As many stale ones of workers that moved may lie there until they are swept.
+            // Stale tokens of workers that moved may take as much room as the live ones until they are
+            // swept.
             tokens_per_slice: token_cells(self.workers(), 2 * u32::from(self.quota_max)),
             replay_cells: self.replay_cells(),
             servers: self.servers,
@@ -208,7 +209,7 @@ impl RackSetup {
         }
     }
 
-    /// What the controller is told.
+    /// The plan of the controller.
     pub(super) fn of_controller(&self) -> sluice_control::Plan {
         let slice = |(index, slice): (usize, &SliceLayout)| SlicePlan {
             name: names::slice(index),
@@ -232,7 +233,7 @@ impl RackSetup {
         }
     }
 
-    /// What a worker says of itself: it serves everything, so that it may be lent.
+    /// The registration request of a worker, which serves all types, so that it may be lent.
     pub(super) fn worker_hello(&self, worker: u32, server: String) -> WorkerHello {
         WorkerHello {
             name: names::worker(worker as usize),
@@ -256,7 +257,7 @@ impl RackSetup {
         suits.names.of_bits(suits.has[worker as usize])
     }
 
-    /// What a client says of itself.
+    /// The registration request of a client.
     pub(super) fn client_hello(&self, client: u16) -> ClientHello {
         ClientHello {
             name: names::client(client.into()),
@@ -267,21 +268,21 @@ impl RackSetup {
         }
     }
 
-    /// The ring that a server keeps for a slice: slots for all that may wait in each class, as long as the
-    /// controller wants them, in whole words.
+    /// The ring that a server keeps for a slice: slots for all tasks that may wait in each class, as long
+    /// as the controller needs them, in whole words.
     pub(super) fn ring(&self) -> RingRow {
         let slots = self.slots() * u32::from(self.classes);
         let slot_bytes = (SLOT_HEAD_BYTES as u32 + self.first_bytes()).next_multiple_of(8);
         RingRow { rkey: Rkey(1), address: 0, slots, slot_bytes }
     }
 
-    /// The longest task that may be written ahead; one that rides in its queue entry never is.
+    /// The longest task that may be written ahead; a task that fits its queue entry never is.
     fn first_bytes(&self) -> u32 {
         let largest = self.asked.bytes.iter().copied().max().unwrap_or(0);
         u32::from(largest).max(INLINE_BYTES as u32 + 1)
     }
 
-    /// How many tasks the switch has to keep for each class of a slice.
+    /// How many tasks of each class of a slice the switch has room for.
     fn slots(&self) -> u32 {
         self.room.cells(self.slices.iter().map(|slice| slice.workers))
     }
@@ -295,12 +296,12 @@ impl RackSetup {
     }
 }
 
-/// The switch's class of tasks of a priority: what the last of its classes has no room for is in it, too.
+/// The switch's class of tasks of a priority; the last class also holds all later priorities.
 fn priority(class: &Class, classes: u8) -> Option<u8> {
     class.priority.filter(|_| classes > 1).map(|priority| priority.min(classes - 1))
 }
 
-/// Without faults nothing is ever tried again, and no timer is needed.
+/// The clients' settings. Without faults no task is ever tried again, so no timer is needed.
 pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
     let plain = ClientSettings { outstanding_max: 1 << 20, ..ClientSettings::default() };
     if !testbed.has_faults() {
@@ -314,7 +315,7 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
     }
 }
 
-/// Without faults a worker never has to ask how its counters stand, and no task comes twice.
+/// The workers' settings. Without faults a worker never has to probe, and no task comes twice.
 pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice, grant: &WorkerGrant) -> WorkerSettings {
     let early = choice.traits().early.map(|_| EarlySettings::default());
     let patience = choice.traits().patience;
@@ -325,7 +326,7 @@ pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice, grant: &Worker
     WorkerSettings { retry_horizon: grant.retry_horizon, ..plain }
 }
 
-/// The same below spines, where tasks soon end and their retries with them.
+/// The workers' settings below spines, where tasks and their retries end soon.
 pub(super) fn settings_below_spines(testbed: &Testbed) -> WorkerSettings {
     let transit = PACKET_LIFETIME.times(PACKETS);
     if !testbed.has_faults() {

@@ -1,24 +1,25 @@
-//! Interference: times in which a worker's core does something else, and a time in which some are slow.
+//! Interference: stalls, in which a worker's core does something else, and a time in which some cores are
+//! slow.
 
 use sluice_events::dice::Dice;
 use sluice_host::slow::SlowTime;
 use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
 
-/// The workers' cores. What one is at takes longer by the stalls that fall into it, and by its slowness.
+/// The workers' cores. Work takes longer by the stalls that fall into it, and by the core's slowness.
 #[derive(Debug)]
 pub(super) struct Cores {
-    /// Empty if no core ever stalls.
+    /// The next stall of each core; empty if no core ever stalls.
     next: Vec<Stall>,
     mean_gap_ns: f64,
     length: Nanos,
-    /// Each worker's slow time; empty if none is ever slow.
+    /// The slow time of each worker; empty if none is ever slow.
     slow: Vec<Option<SlowTime>>,
     /// Whether no core ever stalls or is slow.
     are_even: bool,
 }
 
-/// A worker's next stall, and where the later ones come from.
+/// A worker's next stall, and the stream for later ones.
 #[derive(Debug)]
 struct Stall {
     at: Nanos,
@@ -26,7 +27,7 @@ struct Stall {
 }
 
 impl Cores {
-    /// None ever stalls or is slow.
+    /// Cores that never stall and are never slow.
     pub(super) const EVEN: Self =
         Self { next: Vec::new(), mean_gap_ns: 0.0, length: Nanos(0), slow: Vec::new(), are_even: true };
 
@@ -67,7 +68,8 @@ impl Cores {
         let mut end = from + work;
         while stall.at < end {
             let over = stall.at + *length;
-            // A stall that began before the work delays its start, one within it its end.
+            // A stall that began before the work delays the start of the work; one within it delays the
+            // end.
             let lost = over.since(stall.at.max(from));
             end = end + lost;
             stall.at = over + Nanos(gap(&mut stall.dice, *mean_gap_ns));

@@ -1,5 +1,5 @@
-//! Spines and leaves, or a rack's only switch: the programs that they run, and the ports for what goes round
-//! in them. What happens to them is in `side`.
+//! Spines and leaves, or a rack's only switch: their programs, and the ports for their recirculating
+//! packets. The module `side` holds what happens to them.
 
 mod side;
 
@@ -16,29 +16,29 @@ use sluice_wire::{Epoch, Generation, Serial, SliceId, WorkerId};
 
 use crate::system::System;
 
-/// Queues that are compared where RackSched chooses; one is any.
+/// How many queues RackSched compares; with 1 the choice is random.
 const SAMPLES: u8 = 2;
 const ANY: u8 = 1;
 
-/// A switch, while it lives.
+/// A switch; it may be down.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
     pub(super) scheduler: SwitchProgram,
-    /// For what goes round.
+    /// The port of recirculating packets.
     pub(super) port: Port,
     pub(super) epoch: Epoch,
-    /// Whether packets come to it and leave.
+    /// Whether the switch is up: packets arrive and leave.
     pub(super) lives: bool,
 }
 
-/// What a switch runs.
+/// The program of a switch.
 #[derive(Debug)]
 pub(super) enum SwitchProgram {
     HorusSpine(Box<Spine>),
     HorusLeaf(Box<Horus>),
     RackSched(Box<RackSched>),
     RainLeaf(Box<RainLeaf>),
-    /// The only switch of a rack.
+    /// The program of a rack's only switch.
     Alone(Box<dyn Program>),
 }
 
@@ -55,7 +55,7 @@ impl SwitchNode {
         }
     }
 
-    /// A step of its controller.
+    /// Carries out an operation of its controller.
     pub(super) fn table(&mut self, op: TableOp) {
         let answer = self.program().table(op);
         assert_eq!(answer, TableAnswer::Done, "the switch is laid out for all: {op:?}");
@@ -63,7 +63,7 @@ impl SwitchNode {
 }
 
 impl SwitchProgram {
-    /// The program of a spine or a leaf. Apart, so that a rack that is alone does not pay for it.
+    /// The program of a spine or a leaf. Kept apart, so that a rack without spines does not pay for it.
     #[inline(never)]
     fn below_spines(&mut self) -> &mut dyn Program {
         match self {
@@ -103,7 +103,7 @@ impl SwitchProgram {
         }
     }
 
-    /// The spine learns how many workers of a pool are below a leaf.
+    /// Tells the spine how many workers of a pool are below a leaf.
     pub(super) fn set_workers(
         &mut self,
         pool: SliceId,
@@ -121,7 +121,7 @@ impl SwitchProgram {
         }
     }
 
-    /// The leaf learns of a spine, or that it is gone.
+    /// Tells the leaf about a spine, or that the spine is gone.
     pub(super) fn set_spine(
         &mut self,
         spine: u16,
@@ -135,7 +135,8 @@ impl SwitchProgram {
         }
     }
 
-    /// The leaf learns which spine it tells of a pool's workers; gives what that one has to hear first.
+    /// Tells the leaf which spine gets a pool's UPDATEs; returns the UPDATE that the spine has to get
+    /// first.
     pub(super) fn link(&mut self, pool: SliceId, spine: u16) -> Result<Option<Mirror>, HorusError> {
         match self {
             Self::HorusLeaf(leaf) => leaf.link(pool, Some(spine)),

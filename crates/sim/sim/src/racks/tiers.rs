@@ -1,4 +1,4 @@
-//! Racks below spines: everybody is let in by the controller above before the first request.
+//! Racks below spines: the controller above registers all hosts before the first request.
 
 use sluice_events::dice::Dice;
 use sluice_wire::{Epoch, Nanos};
@@ -21,23 +21,24 @@ use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
 use crate::point::Point;
 use crate::system::System;
 
-/// The first life of all switches.
+/// The first epoch of all switches.
 pub(super) const FIRST: Epoch = Epoch(1);
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// Pools with their tasks and places; the network is the first one's.
+    /// Pools with their tasks and places, on the network of the first pool's testbed.
     pub(super) fn below_spines(system: System, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
         let below = Below::of(testbed, seed, replication).expect("the point was checked");
         Self::begun(below, system, replication, pools, |_| {})
     }
 
-    /// A pool whose switches have the controllers that run live, and nobody before these have let them in.
+    /// A pool whose switches have the controllers that run live; no host is registered before these have
+    /// done it.
     pub(super) fn led(system: System, pool: (&Point, Placement, O)) -> Self {
         Self::begun(None, system, 0, vec![pool], Control::is_replaced_by_real_ones)
     }
 
-    /// The same with this fabric below them.
+    /// Pools with this fabric below them.
     pub(super) fn begun(
         below: Option<Below>,
         system: System,
@@ -83,7 +84,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         racks
     }
 
-    /// Everybody is registered, racks are linked with spines, and the first requests are drawn.
+    /// Registers all hosts, links racks with spines, and draws the first requests.
     fn begin(&mut self) {
         if !self.control().is_replaced {
             self.all_come_in();
@@ -117,7 +118,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// A pool's rack goes below a spine, which hears from its leaf.
+    /// Puts a pool's rack below a spine, which gets the first UPDATE of the leaf.
     pub(super) fn link(&mut self, pool: usize, rack: usize, spine: u32) {
         let Self { spines, leaves, lead: HostAdmission::Spines(control), .. } = self else { return };
         let leaf = control.pools[pool].racks[rack].leaf;
@@ -143,7 +144,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.schedule(next, SPINES, Scheduled::Interval);
     }
 
-    /// The queues are looked at, and again after a while.
+    /// Looks at the queues, and schedules the next look.
     pub(super) fn look(&mut self) {
         let workers = &self.workers;
         for (at, pool) in self.pools.iter_mut().enumerate().filter(|(_, pool)| pool.meter.is_open) {
@@ -157,7 +158,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 }
 
-/// A pool's machines, registered, and its requests.
+/// A pool's registered clients, and its requests.
 fn pool_of_run<O: TaskWatch>(
     world: &mut RackWorld,
     control: &Control,

@@ -1,15 +1,15 @@
-//! Who is told of each task in a datacenter: what curves are told, and what fault runs ask beside.
+//! The observers of tasks in a datacenter: those of curves, and those of fault runs, which see more.
 
 use sluice_host::client::Outcome;
 use sluice_stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
 use sluice_wire::{Nanos, Submit, TaskId};
 
-/// An observer that may also want to know what tasks became of on their way.
+/// An observer that may also see what happens to tasks on their way.
 pub(crate) trait TaskWatch: Observer {
     /// A client sent a try of a task.
     fn tried(&mut self, _submit: &Submit) {}
 
-    /// A worker, in this life of it, begins to run a task.
+    /// A worker, in the life with this number, begins to run a task.
     fn started(&mut self, _worker: (usize, u32), _task: TaskId) {}
 
     /// A client was told how its task ended.
@@ -18,7 +18,7 @@ pub(crate) trait TaskWatch: Observer {
 
 impl TaskWatch for Recorder {}
 
-/// An observer that wants to know no more.
+/// An observer of curves.
 #[derive(Debug)]
 pub(crate) struct Plain<O>(pub(crate) O);
 

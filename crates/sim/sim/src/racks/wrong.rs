@@ -1,4 +1,4 @@
-//! Programs that are wrong on purpose: what holds for Rain must not hold for them.
+//! Programs that are wrong on purpose: the checks that Rain passes must find them.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,26 +16,26 @@ use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
 
-/// Rain, but for what one of its packets meets.
+/// Rain, with one mistake.
 #[derive(Debug)]
 struct Wrong {
     rain: Box<dyn Program>,
     how: How,
     seen: u32,
-    /// Parked tokens, and the tasks that wait here and not in Rain.
+    /// Parked tokens, and the tasks that wait here instead of in Rain.
     tokens: u32,
     waiting: Vec<Arrival>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum How {
-    /// Not at all.
+    /// No mistake.
     Right,
-    /// The task that came last is served first.
+    /// The newest task is served first.
     LastFirst,
     /// One token in so many is dropped.
     LosesTokens(u32),
-    /// One task in so many is said to wait, and is not kept.
+    /// One task in so many counts as waiting, and is lost.
     LosesTasks(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Depths and slices that follow the load, in the rack of the simulator.
+//! Depths and slices that follow the load, in a simulated rack.
 
 use std::sync::atomic::AtomicBool;
 
@@ -75,7 +75,7 @@ fn an_overloaded_slice_borrows_from_an_idle_one_and_no_task_is_lost() {
 fn nobody_loses_a_lease_in_a_run_that_outlasts_them() {
     let point = Point {
         tasks: 50_000,
-        // Past a lease.
+        // Longer than a lease.
         warmup: Warmup::Tasks(120_000),
         transient: true,
         ..Point::new(

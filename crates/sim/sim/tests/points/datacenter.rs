@@ -1,4 +1,4 @@
-//! Racks below spines, as points of a study see them.
+//! Racks below spines as points of a study.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -85,7 +85,7 @@ fn a_leaf_on_a_server_of_its_rack_costs_a_task_and_its_reply_a_round_trip_each()
     assert!(said.to_string().contains("leave racks.detour out"), "{said}");
 }
 
-/// With light load there are idle racks, and Horus knows them.
+/// At light load there are idle racks, and Horus knows them.
 #[test]
 fn with_light_load_horus_finds_idle_racks_and_workers_and_who_looks_at_means_does_not() {
     let [horus, hierarchy, any] =
@@ -96,8 +96,8 @@ fn with_light_load_horus_finds_idle_racks_and_workers_and_who_looks_at_means_doe
     assert!(hierarchy.counts.load_updates > 39_000 && told < 39_000, "{told} against one for each reply");
 }
 
-/// Horus' figure 19(a): ten racks of 12 below one spine, ten of 35 or 36 below the other. A spine that gets
-/// half of all tasks for a quarter of the workers is never done with them.
+/// Horus' figure 19(a): ten racks of 12 workers below one spine, ten of 35 or 36 below the other. A spine
+/// that gets half of all tasks for a quarter of the workers is overloaded.
 #[test]
 fn who_draws_spines_evenly_fills_the_one_with_small_racks_whatever_it_knows_of_them() {
     let workers = [[12; 10], [35, 35, 35, 35, 35, 36, 36, 36, 36, 36]].concat();
@@ -117,7 +117,7 @@ fn who_draws_spines_evenly_fills_the_one_with_small_racks_whatever_it_knows_of_t
     assert!(evenly > 10 * horus && by_workers < 2 * horus, "{horus}, {by_workers}, {evenly}");
 }
 
-/// What became of the tasks where one packet in a hundred is lost.
+/// The counts if one packet in a hundred is lost.
 fn under_loss(policy: &str) -> Counts {
     let mut point = point(policy, 0.5);
     let loss = Rates { loss: 0.01, ..Rates::default() };
@@ -135,9 +135,9 @@ fn what_the_network_loses_is_tried_again() {
     }
 }
 
-/// As printed nothing takes back what a spine has counted up while a rack's mean stays where it is. A rack
-/// whose word that it is idle was lost then looks worse than any: tasks wait elsewhere for so long that
-/// clients send them again. Ours are sent again where a packet of theirs was lost, and hardly else.
+/// As printed, the spine's count of tasks stays while a rack's mean does not move. A rack whose word that
+/// it is idle was lost then looks worse than any other: tasks wait elsewhere for so long that clients send
+/// them again. In our reading tasks are sent again almost only after a packet of theirs was lost.
 #[test]
 fn a_spine_that_is_told_only_what_moved_has_tasks_sent_again_under_loss_and_ours_has_not() {
     let [printed, ours] = ["dc-horus:as-published", "dc-horus"].map(under_loss);

@@ -1,4 +1,4 @@
-//! What is asked of Draconis, and of a server, in a rack: each test fails if asking does nothing.
+//! The options of Draconis, and of a server, in a rack: each test fails if the option has no effect.
 
 use std::sync::atomic::AtomicBool;
 
@@ -9,9 +9,9 @@ use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 
 const MIX: &str = "get=0.8@exp:50us+scan=0.2@exp:50us";
-/// 90 % of what 32 workers can do of it.
+/// 90 % of the rate that 32 workers can serve.
 const BUSY: f64 = 576_000.0;
-/// Eight of 32 workers are on the node and in its rack, and eight more in the rack.
+/// Of 32 workers, eight are the node and in its rack, and eight more are in the rack.
 const WORKERS: &str = "[[labels.worker]]\ncount = 16\n[[labels.worker]]\ncount = 8\nlabels = [\"rack\"]\n\
                        [[labels.worker]]\ncount = 8\nlabels = [\"node\", \"rack\"]\n";
 
@@ -88,7 +88,8 @@ fn a_servers_worker_has_as_many_tasks_as_the_server_was_asked_for() {
         (beyond.limit_per_s(), run(&beyond).throughput_per_s())
     };
     let [one, two] = ["server:1,bypass,decision=1ns", "server:2,bypass,decision=1ns"].map(most);
-    // Behind one task a worker waits for the way to the server and back, and behind two for none.
+    // With a limit of one task a worker waits for the way to the server and back; with two it does not
+    // wait.
     for (limit, found) in [one, two] {
         assert!((found / limit - 1.0).abs() < 0.03, "{found} of {limit}");
     }

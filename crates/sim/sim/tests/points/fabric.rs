@@ -1,4 +1,4 @@
-//! A fabric as a testbed: flows are its tasks, schemes its policies, and what switches count its gauges.
+//! A fabric as a testbed: flows are its tasks, schemes its policies, and switches' counts its gauges.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;

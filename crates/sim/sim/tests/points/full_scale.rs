@@ -1,4 +1,4 @@
-//! What the example `full_scale` runs, with the smallest pools of the datacenter.
+//! The runs of the example `full_scale`, with the smallest pools of the datacenter.
 
 use sluice_stats::Counts;
 use sluice_workload::Workload;

@@ -1,5 +1,6 @@
-//! Racks below a spine that are idle most of the time, with short tasks over long ways: latencies between two
-//! bounds that need no program, and no spells in which tasks wait while workers are idle.
+//! Racks below a spine that are idle most of the time, with short tasks over long links. Latencies lie
+//! between two bounds that need no program, and there are no spells in which tasks wait while workers are
+//! idle.
 
 use std::sync::atomic::AtomicBool;
 
@@ -28,9 +29,10 @@ fn point(policy: &str, racks: &[u32], load: f64) -> Point {
     point
 }
 
-/// The times in which a share of tasks is done, in µs: each by a worker that waits for it (no scheduler does
-/// better), and each by a worker drawn at random (M/M/1) and a third more: the newest idle rack gets all
-/// tasks until its word that it is busy has come, which is longer here than a task takes.
+/// The latencies within which a share of tasks is done, in µs. Lower bound: each task finds an idle worker
+/// (no scheduler does better). Upper bound: a third more than with workers drawn at random (M/M/1), because
+/// the newest idle rack gets all tasks until its word that it is busy has arrived, which takes longer here
+/// than a task.
 fn bounds(load: f64, share: f64) -> (f64, f64) {
     let alone = -SERVICE_NS / 1e3 * (1.0 - share).ln();
     (alone, alone / (1.0 - load) * 4.0 / 3.0)
@@ -68,7 +70,7 @@ fn racks_of_unequal_sizes_do_hardly_worse_than_workers_drawn_at_random_and_pass_
     }
 }
 
-/// With everything idle a spine takes a rack without any delay (Horus §3.3).
+/// If everything is idle, a spine chooses a rack without delay (Horus §3.3).
 #[test]
 fn where_everything_is_idle_no_task_goes_round_at_the_spine() {
     for policy in ["dc-horus", "dc-horus:idle-rack=random", "dc-rain:1"] {
@@ -78,7 +80,8 @@ fn where_everything_is_idle_no_task_goes_round_at_the_spine() {
     }
 }
 
-/// As printed nothing takes back what a spine counts for tasks of idle racks: here all the time.
+/// As printed, the spine's counts for tasks of idle racks are never subtracted; here that happens all the
+/// time.
 #[test]
 fn where_the_text_is_read_as_printed_tasks_wait_beside_idle_racks_and_the_load_is_not_kept_up() {
     let point = point("dc-horus:as-published", &[2, 6], 0.3);

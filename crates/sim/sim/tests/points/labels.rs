@@ -1,4 +1,5 @@
-//! Labels in a simulated rack: who is given which tasks, what that does to their times, and what cannot be.
+//! Labels in a simulated rack: which worker gets which task, how that changes latencies, and what is
+//! refused.
 
 use std::sync::atomic::AtomicBool;
 
@@ -89,7 +90,8 @@ fn wishes_are_met_while_there_is_a_choice_and_bind_nobody() {
 
 #[test]
 fn where_nobody_needs_anything_labels_change_nothing() {
-    // But for tasks that wait beside idle workers: where there are labels nobody looks at these.
+    // All measurements are equal but the count of tasks that wait beside idle workers, which is not taken
+    // with labels.
     let run = |policy, keys: &str| {
         let mut measured = run(&point(policy, keys, 0.7));
         measured.backlog.passed_over = Default::default();

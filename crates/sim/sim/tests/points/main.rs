@@ -1,4 +1,4 @@
-//! Points of studies: what a run of one policy at one load comes to, by what the testbed is.
+//! Points of studies: the results of one policy at one load, for each kind of testbed.
 
 mod adaptation;
 mod datacenter;

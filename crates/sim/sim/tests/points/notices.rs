@@ -1,5 +1,5 @@
-//! Horus' figure 18a: how many leaves the controller tells when a spine fails. It is a count over pools that
-//! lie on the same switches ([`crate::pools`]), and no run.
+//! Horus' figure 18a: how many leaves the controller tells when a spine fails. It is computed from pools
+//! that share switches ([`crate::pools`]), without a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use sluice_events::dice::Dice;
 
 use crate::pools::{WORKERS, full_scale, pools};
 
-/// As often as the paper has a spine fail.
+/// How many spine failures the paper has.
 const FAILURES: usize = 30;
-/// How often the pools are drawn: three in a hundred are so large that one draw says little.
+/// How often the pools are drawn; three in a hundred pools are so large that one draw says little.
 const DRAWS: u32 = 10;
 
-/// How many leaves are told in the mean of one draw's failures, and at most: those of all pools that have the
-/// spine, each once.
+/// The mean and the maximum number of leaves that are told in one draw's failures: the leaves of all pools
+/// that have the spine, each once.
 fn told(draw: u32, share: usize, ratio: usize) -> (usize, usize) {
     let mut dice = Dice::named(1, "notices", draw);
     let pools = pools(&mut dice, share, ratio);
@@ -28,7 +28,8 @@ fn told(draw: u32, share: usize, ratio: usize) -> (usize, usize) {
     (failed.iter().sum::<usize>() / FAILURES, *failed.iter().max().expect("some"))
 }
 
-/// Over draws of the pools: the least and the largest of their means, and both of their most.
+/// Over several draws of the pools: the smallest and the largest mean, and the smallest and the largest
+/// maximum.
 fn over_draws(share: usize, ratio: usize) -> [usize; 4] {
     let of: Vec<(usize, usize)> = (0..DRAWS).map(|draw| told(draw, share, ratio)).collect();
     let (mut means, mut most): (Vec<usize>, Vec<usize>) = of.into_iter().unzip();
@@ -37,8 +38,8 @@ fn over_draws(share: usize, ratio: usize) -> [usize; 4] {
     [means[0], means[means.len() - 1], most[0], most[most.len() - 1]]
 }
 
-/// The paper has 306 in the mean and 624 at most for ten leaves a spine. docs/manual/horus.md has these
-/// numbers.
+/// The paper gives a mean of 306 and a maximum of 624 for ten leaves per spine. docs/manual/horus.md has
+/// these numbers.
 #[test]
 fn a_spines_failure_is_told_to_fewer_leaves_the_more_leaves_a_spine_has() {
     let of = |share| [10, 20, 40].map(|ratio| over_draws(share, ratio));

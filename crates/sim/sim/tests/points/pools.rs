@@ -1,9 +1,9 @@
-//! The pools of a whole datacenter of Horus' paper, drawn: how large they are, and where.
+//! The pools of a whole datacenter of Horus' paper, drawn at random: their sizes and places.
 //!
-//! The paper says what the datacenter is (48 pods of 24 leaves and 24 spines, 24 servers of 32 workers a
-//! leaf) and how large pools are (50 to 20,000 workers, 685 in the mean). Where they are it leaves open: here
-//! they fill pod after pod, with so many workers of a leaf as a share, and have a spine for each r of their
-//! leaves, drawn from those pods'.
+//! The paper gives the datacenter (48 pods of 24 leaves and 24 spines, 24 servers of 32 workers per leaf)
+//! and the sizes of pools (50 to 20,000 workers, with a mean of 685). It leaves the places of pools open.
+//! Here they fill pod after pod, with a fixed number of workers per leaf, and have one spine for every r of
+//! their leaves, drawn from the spines of those pods.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const PODS: usize = 48;
 const LEAVES: usize = 24;
 const SPINES: usize = 24;
 const SERVERS: usize = 24;
-/// Of a leaf.
+/// Workers of a leaf.
 pub(crate) const WORKERS: usize = SERVERS * 32;
 const POOLS: usize = 1_000;
 
@@ -21,7 +21,7 @@ const POOLS: usize = 1_000;
 pub(crate) struct Pool {
     /// Its leaves, by their numbers in the datacenter.
     pub(crate) leaves: Vec<usize>,
-    /// Its workers below each of them.
+    /// Its workers below each leaf.
     pub(crate) racks: Vec<u32>,
     /// Its spines, by their numbers in the datacenter.
     pub(crate) spines: Vec<usize>,
@@ -33,13 +33,13 @@ impl Pool {
     }
 }
 
-/// A draw that has the paper's 685,000 workers to 3 %: a worker of each server of a leaf, and a spine for 40
-/// leaves, as in its authors' generator.
+/// A draw that matches the paper's 685,000 workers to 3 %: one worker per server of a leaf, and one spine
+/// per 40 leaves, as in its authors' generator.
 pub(crate) fn full_scale() -> Vec<Pool> {
     pools(&mut Dice::named(1, "notices", 0), SERVERS, 40)
 }
 
-/// The pools that take a share of each leaf and have a spine for each so many leaves.
+/// Pools that take `share` workers of each leaf and have a spine for every `ratio` leaves.
 pub(crate) fn pools(dice: &mut Dice, share: usize, ratio: usize) -> Vec<Pool> {
     let mut free = [WORKERS; PODS * LEAVES];
     let mut pool = |_| {
@@ -64,8 +64,8 @@ pub(crate) fn pools(dice: &mut Dice, share: usize, ratio: usize) -> Vec<Pool> {
     (0..POOLS).map(&mut pool).collect()
 }
 
-/// An exponential distribution alone has no pool of 20,000 among 1,000: three in a hundred are drawn
-/// evenly.
+/// The size of a pool. An exponential distribution alone gives no pool of 20,000 workers among 1,000 pools,
+/// so three in a hundred are drawn uniformly.
 fn size(dice: &mut Dice) -> usize {
     if dice.happens(0.03) {
         return dice.between(50, 20_000) as usize;

@@ -1,4 +1,4 @@
-//! The rack as a whole: what a task takes, what every policy owes, and what one seed repeats.
+//! The rack as a whole: the time of a task, what holds for every policy, and that one seed repeats one run.
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 9] = [
     "horus",
 ];
 
-/// How finely a queue entry knows when its task came.
+/// The resolution of a task's arrival time in its queue entry, in nanoseconds.
 const STAMP_NS: u64 = 16;
 
 fn point(policy: &str, workload: &str, rate_per_s: f64) -> Point {
@@ -110,7 +110,7 @@ fn who_polls_waits_for_the_next_poll_and_for_the_pointer_that_empty_polls_left_a
     let lonely =
         Point { tasks: 400, warmup: Warmup::Tasks(40), ..point("draconis", "const:10us;even", 5_000.0) };
     let measured = run(&lonely);
-    // The fix goes round once (1 us); 32 workers poll, each every 4 us or so.
+    // The fix recirculates once (1 µs); 32 workers poll, each about every 4 µs.
     assert!((16.0..16.6).contains(&mean_us(&measured)), "{}", mean_us(&measured));
     assert!(measured.counts.empty_polls > 1_000 * measured.counts.sent);
 }

@@ -1,4 +1,4 @@
-//! Servers in a simulated rack: tasks that wait are written ahead, over links that take time, and copied.
+//! Servers in a simulated rack: waiting tasks are written ahead, over links with delays, and copied.
 
 use std::sync::atomic::AtomicBool;
 
@@ -35,10 +35,10 @@ fn with(point: &Point, keys: &str) -> Point {
 fn each_task_that_waits_is_written_once_to_each_server_of_its_slice() {
     let shared = run(&point("rain:1", "exp:10us,large=1", 2_200_000.0)).counts;
     assert!(shared.queued > 1_000, "{shared:?}");
-    // Of some tasks only the wait or the reply is in the measured span.
+    // For some tasks only the wait or only the reply is in the measured span.
     let copies = shared.writes as f64 / shared.queued as f64;
     assert!((copies - 2.0).abs() < 0.02, "{shared:?}");
-    // GETs have 14 of the first server's workers, SCANs the other two and the second server.
+    // GETs have 14 of the first server's workers; SCANs have its other two and those of the second server.
     let slices = Some(vec![("get".to_owned(), 14), ("scan".to_owned(), 18)]);
     let mix = "get=0.9@const:8us,large=1+scan=0.1@const:107us,large=1,bytes=1024";
     let counts = run(&Point { slices, ..point("rain:1", mix, 1_300_000.0) }).counts;
@@ -78,6 +78,6 @@ fn a_worker_that_was_lent_fetches_what_was_written_before_it_came() {
     let measured = run(&lent);
     assert!(measured.depths.iter().any(|depths| depths.moves > 0), "nobody moved");
     assert_eq!(measured.counts.replied, measured.counts.sent);
-    // With the first worker that came the second server has a ring too.
+    // After the first worker came, the second server has a ring too.
     assert!(measured.counts.writes > measured.counts.queued, "{:?}", measured.counts);
 }

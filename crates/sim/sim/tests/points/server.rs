@@ -1,4 +1,4 @@
-//! One server with costs: what each of them does to whom.
+//! One server with costs: the effect of each cost.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use sluice_stats::{Measured, Warmup};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 
-/// Short tasks that are urgent, and long ones that are not.
+/// Short urgent tasks, and long ones that are not urgent.
 const BIMODAL: &str = "short=0.95@const:5us,priority=0+long=0.05@const:100us,priority=1";
 
 fn point(policy: &str, workload: &str, cores: &str, load: f64) -> Point {
@@ -65,7 +65,7 @@ fn a_switch_that_costs_takes_capacity_from_whoever_switches() {
     }
 }
 
-/// What waits for the dispatcher while a core is idle needs no other core.
+/// A request that waits for the dispatcher while a core is idle needs no other core.
 #[test]
 fn a_dispatcher_that_spares_takes_no_core_away_while_another_one_is_idle() {
     let cores = "yields = \"5us\"\nswitch = \"2us\"\ndispatch = \"1us\"";
@@ -78,7 +78,8 @@ fn a_dispatcher_that_spares_takes_no_core_away_while_another_one_is_idle() {
     assert!(busy("shinjuku:spares") < busy("shinjuku:nopre") / 2, "it does where none is idle");
 }
 
-/// The feedback goes with the reply, and that is only counted as feedback: the client hears at once.
+/// Feedback travels with the reply, and its delay counts for feedback only: the client gets the reply at
+/// once.
 #[test]
 fn a_lone_requests_reply_pays_no_pcie() {
     let p50 = |pcie| {
@@ -99,7 +100,7 @@ fn jbsrq_does_not_let_long_tasks_keep_urgent_ones_out_of_queues() {
     assert!(urgent <= of_service * 1.05, "and no worse than a queue of their own: {urgent} and {of_service}");
 }
 
-/// Two services, the first more important.
+/// Two services, the first one more important.
 const TWO: &str = "first=0.5@exp:5us,priority=0+second=0.5@exp:5us,priority=1";
 
 #[test]
@@ -125,7 +126,7 @@ fn cores_of_one_service_each_have_to_be_moved_in_a_burst_and_shared_ones_do_not(
     assert!(dedicated > 1.5 * shared, "{dedicated} and {shared}");
 }
 
-/// What a batch service got, and what was left idle, in shares of all cores; the others' p99.
+/// The batch service's and the idle share of all cores, and the p99 of the other services.
 fn beside_batch(policy: &str, load: f64) -> (f64, f64, f64) {
     let cores = "yields = \"5us\"\nswitch = \"1us\"\nreallocate = \"5us\"\nsteal = \"200ns\"\nbatch = true";
     let measured = run(&point(policy, "exp:3us", cores, load));

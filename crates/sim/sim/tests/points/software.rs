@@ -1,4 +1,4 @@
-//! Schedulers in software: what their decisions take, and what each part of Sparrow does.
+//! Software schedulers: the cost of their decisions, and the effect of each part of Sparrow.
 
 use std::fs;
 use std::path::Path;
@@ -31,12 +31,12 @@ fn delay_us(measured: &Measured, quantile: f64) -> f64 {
 fn a_lonely_task_waits_for_the_ways_and_for_the_cores_that_decide() {
     for (policy, us) in [
         ("rain:1", 2.5),
-        // Two ways between switch and server of 1.8 us, and half a decision.
+        // Two ways of 1.8 µs between switch and server, and half a decision.
         ("server:1", 2.5 + 3.6 + 3.0),
         ("server:1,bypass", 2.5 + 3.6 + 0.1),
         ("server:1,decision=20us", 2.5 + 3.6 + 10.0),
-        // To the scheduler, the reservation, the question, the task: 2.3 and three times 3.1 us; two messages
-        // at its core; two that the worker receives, one that it sends.
+        // Four messages: to the scheduler (2.3 µs), the reservation, the question and the task (3.1 µs
+        // each). Two of them pass the scheduler's core, the worker receives two and sends one.
         ("sparrow:1", 2.3 + 3.0 * 3.1 + 2.0 * 3.0 + 3.0 * 0.2),
         ("sparrow:1,message=1us", 2.3 + 3.0 * 3.1 + 2.0 * 1.0 + 3.0 * 0.2),
     ] {
@@ -56,7 +56,7 @@ fn a_servers_one_core_bounds_the_rate() {
         };
         let below = at(0.96 * most);
         assert!((below / (0.96 * most) - 1.0).abs() < 0.02, "{policy}: {below}");
-        // What comes beyond it takes time, too, so that a server ends fewer tasks then.
+        // Requests beyond the limit take time too, so a server ends fewer tasks then.
         let above = at(3.0 * most);
         assert!(above < 1.01 * most, "{policy}: {above}");
     }
@@ -79,7 +79,7 @@ fn reservations_that_are_taken_back_need_no_question() {
     assert!(takes_back < keeps, "{takes_back} and {keeps}");
 }
 
-/// Jobs of eight tasks, so many microseconds from one task to the next.
+/// Jobs of eight tasks, with `apart` microseconds from one task to the next.
 fn trace_of_jobs(folder: &Path, apart: u32) -> String {
     let line = |job: u32| (0..8).map(move |task| (job * 400 + task * apart, job, task));
     let service = |job: u32, task: u32| 400 + (job * 7 + task * 13) % 800;
@@ -92,7 +92,8 @@ fn trace_of_jobs(folder: &Path, apart: u32) -> String {
 
 #[test]
 fn tasks_that_are_due_at_once_share_their_places() {
-    // Jobs of eight: batch sampling gives them the idlest of sixteen workers, not each the better of two.
+    // Jobs of eight tasks: batch sampling gives them the most idle of sixteen workers, rather than each the
+    // better of two.
     let folder = tempfile::tempdir().unwrap();
     let at =
         |workload: &str| delay_us(&run(&point("sparrow:2,message=0ns", workload, 20_000.0, 20_000)), 0.9);
@@ -112,7 +113,8 @@ fn tasks_that_are_due_at_once_are_one_submission_where_draconis_takes_that() {
         assert_eq!((alone.replied, together.replied), (alone.sent, together.sent));
         (together.recirculations as f64 - alone.recirculations as f64) / together.replied as f64
     };
-    // Of eight, five and three go in one packet: each but the first of them goes round.
+    // Of eight tasks, five go in one packet and three in another; every task but the first of each packet
+    // recirculates.
     let together = rounds(0);
     assert!((together - 0.75).abs() < 0.05, "{together} rounds a task more");
     assert!(rounds(1).abs() < 1e-9, "tasks that are due one after the other go alone");
@@ -136,7 +138,7 @@ fn a_worker_whose_poll_was_in_vain_waits_as_long_as_was_said_before_the_next() {
     let [at_once, later] = ["draconis", "draconis:poll=50us"].map(idle);
     let polls =
         |measured: &Measured| measured.counts.empty_polls as f64 / (32.0 * measured.span_ns as f64 / 1e9);
-    // A poll takes its way and back; then 50 us more.
+    // A poll takes its way and back; in the second case 50 µs more.
     let between_us = [&at_once, &later].map(|measured| 1e6 / polls(measured));
     assert!((between_us[1] - between_us[0] - 50.0).abs() < 2.0, "{between_us:?}");
 }

@@ -1,4 +1,4 @@
-//! Ranked and early tokens in a simulated rack: what they gain, and where they change nothing.
+//! Ranked and early tokens in a simulated rack: where they help, and where they change nothing.
 
 use std::sync::atomic::AtomicBool;
 
@@ -110,7 +110,7 @@ fn one_seed_repeats_one_run() {
     assert_eq!(run("rain:1,early=30%", BIMODAL, 0.8), run("rain:1,early=30%", BIMODAL, 0.8));
 }
 
-/// Services whose times differ a thousandfold.
+/// Services whose times differ by a factor of a thousand.
 const KEYS: &str = "get=0.9@keys:800ns:10+scan=0.1@keys:214ns:500";
 
 fn slowdown_p99(policy: &str, load: f64) -> f64 {
@@ -131,7 +131,7 @@ fn classes_by_size_spare_small_tasks_the_wait_behind_large_ones() {
     assert!(off * 1.5 < without, "{off} with sizes 30 % off, {without} without classes");
 }
 
-/// A token that parks takes another pass, and nobody waits for it.
+/// A token that parks takes another pass, for which no task waits.
 #[test]
 fn where_all_workers_are_alike_labels_change_next_to_nothing() {
     for (workload, load) in [("exp:10us", 0.7), ("const:10us", 0.8)] {

@@ -1,10 +1,10 @@
-//! A whole datacenter of Horus' paper under one load, pool after pool: each is a run of its own, as pools
-//! that share switches do what each does alone.
+//! A whole datacenter of Horus' paper under one load, pool after pool. Each pool is a run of its own,
+//! because pools that share switches do what each does alone.
 //!
-//! Of the paper are Horus, hops of 5 µs, a load of 80 % and a loss of 1e-5 on each packet's way. A pool has
-//! tasks for a hundred times what one takes in the mean: 10 ms of Exp(100 µs), and as many tasks under
-//! every other workload. A task without an answer is sent again after twenty times what one takes, so that
-//! few are that only wait.
+//! From the paper: Horus, hops of 5 µs, a load of 80 % and a loss of 1e-5 on each link. A pool gets tasks
+//! for a hundred mean services: 10 ms of Exp(100 µs), and as many tasks under every other workload. A task
+//! without an answer is sent again after twenty mean services, so that few tasks are sent again that only
+//! wait.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -21,36 +21,36 @@ use crate::pools::Pool;
 use crate::timing::timed;
 
 const LOAD: f64 = 0.8;
-/// What a pool has tasks for, in the time that one takes in the mean.
+/// For how many mean services a pool gets tasks.
 const SPAN: f64 = 100.0;
-/// How long a task may stay without an answer, likewise.
+/// The timeout of a task, in mean services.
 const TIMEOUT: f64 = 20.0;
 
-/// What is asked of all pools, and of the network.
+/// The load of all pools, and the losses of the network.
 pub(crate) struct Whole {
     pub(crate) workload: Workload,
     /// The share of packets that are lost on each link.
     pub(crate) loss: f64,
 }
 
-/// What came of all pools together.
+/// The results of all pools together.
 pub(crate) struct Came {
     pub(crate) latencies: Distribution,
     pub(crate) counts: Counts,
 }
 
-/// What one pool's run took.
+/// The cost of one pool's run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Took {
     pub(crate) pools: u32,
     pub(crate) workers: u32,
     pub(crate) tasks: u64,
-    /// Of a processor.
+    /// Nanoseconds on a processor.
     pub(crate) ns: f64,
 }
 
 impl Whole {
-    /// Runs these pools, by their numbers in the datacenter, on so many threads.
+    /// Runs these pools, given with their numbers in the datacenter, on so many threads.
     pub(crate) fn run(
         &self,
         pools: &[(u32, Pool)],

@@ -1,4 +1,4 @@
-//! A cluster's trace: what becomes of its events, what a rack is asked for, and what is refused where.
+//! A cluster's trace: which events become tasks, what a rack gets, and which lines are refused.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn sample(form: &str) -> Workload {
     Workload::parse(&format!("cluster-trace:{SAMPLE}{form}")).expect("it is right")
 }
 
-/// Class, priority, when it is due and how long it takes, in microseconds.
+/// Class, priority, due time and service time, in microseconds.
 fn tasks(workload: &Workload, rate_per_s: f64) -> Vec<(String, Option<u8>, u64, u64)> {
     let told = |request: sluice_workload::Request| {
         let class = &workload.classes[usize::from(request.class)];
@@ -25,10 +25,10 @@ fn tasks(workload: &Workload, rate_per_s: f64) -> Vec<(String, Option<u8>, u64, 
 
 #[test]
 fn tasks_are_the_submissions_that_finished_with_their_priority_and_what_constrains_them() {
-    // Runs of 10, 20, 10, 40 and 20 s, 20 s in the mean; the last is due 8 s after the first.
+    // The tasks ran for 10, 20, 10, 40 and 20 s, with a mean of 20 s; the last is due 8 s after the first.
     let workload = sample(":500us");
     let of = |class: &str, priority, at, service| (class.to_owned(), Some(priority), at, service);
-    // Five tasks in 8 s, and here in 5 ms.
+    // Five tasks in 8 s, scaled to 5 ms.
     let expected = [
         of("production", 1, 0, 250),
         of("production", 1, 0, 500),
@@ -37,7 +37,7 @@ fn tasks_are_the_submissions_that_finished_with_their_priority_and_what_constrai
         of("batch", 2, 5_000, 500),
     ];
     assert_eq!(tasks(&workload, 1_000.0), expected);
-    // Before the trace, evicted, killed, not ended, after it.
+    // One submission each: before the trace, evicted, killed, not ended, ended after the trace.
     assert_eq!(workload.trace().map(sluice_workload::Trace::left_out), Some(5));
     assert!((workload.mean_service_ns() - 500_000.0).abs() < 1.0);
 }
@@ -145,7 +145,7 @@ fn priorities_stand_in_workloads() {
     assert!(told.contains("priority = 4 is not a number from 0 (first) to 3"), "{told}");
 }
 
-/// A file that goes when it is no longer needed.
+/// A file that is deleted when it is dropped.
 struct File(PathBuf);
 
 impl File {

@@ -1,4 +1,4 @@
-//! Workloads: what is asked for, when, and how long it takes.
+//! Tests of workloads: their tasks, arrivals and service times.
 
 mod cluster;
 mod requests;

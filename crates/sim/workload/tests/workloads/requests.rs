@@ -1,5 +1,4 @@
-//! The stream of tasks: the same for every policy, at the rate and of the mix that was asked for, now and
-//! later.
+//! The stream of tasks: the same for every policy, at the given rate and with the given mix, now and later.
 
 use std::path::PathBuf;
 
@@ -76,7 +75,7 @@ fn a_rate_that_is_none_brings_no_task() {
     }
 }
 
-/// How many tasks come in each tenth of a millisecond, over what is expected at the base rate.
+/// The number of tasks in each tenth of a millisecond, divided by the expected number at the base rate.
 fn factors(text: &str, bins: usize) -> Vec<f64> {
     let mut counts = vec![0.0; bins];
     for replication in 0..20 {
@@ -192,7 +191,7 @@ fn a_scaled_trace_has_the_same_tasks_at_the_rate_that_is_asked_for() {
     let text = format!("scaled-trace:{}", file.path.display());
     let scaled = workload(&text);
     assert_eq!(scaled.to_string(), text);
-    // Three tasks in 400 µs are 7,500 a second; at twice that they come in half the time.
+    // Three tasks in 400 µs are 7,500 a second; at twice that rate they arrive in half the time.
     let drawn: Vec<_> =
         Requests::new(&scaled, 15_000.0, 1, 0).map(|r| (r.at.0, r.class, r.service.0, r.large)).collect();
     assert_eq!(drawn, [(50_000, 0, 8_000, false), (125_250, 1, 3_000, false), (200_000, 0, 250, true)]);

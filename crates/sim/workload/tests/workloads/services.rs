@@ -1,4 +1,4 @@
-//! Service times against theory: means, squares and whole distributions, from fixed seeds.
+//! Service times compared with theory: means, squares and whole distributions, from fixed seeds.
 
 use sluice_workload::Dice;
 use sluice_workload::{SERVICE_MAX, Service};
@@ -11,7 +11,7 @@ fn draws(text: &str, count: usize) -> Vec<f64> {
     (0..count).map(|_| service.draw(&mut dice).0 as f64).collect()
 }
 
-/// The largest distance of drawn and exact distribution, at the middle of each nanosecond's rounding.
+/// The largest distance between drawn and exact distribution, at the middle of each nanosecond's rounding.
 fn distance(mut drawn: Vec<f64>, exact: impl Fn(f64) -> f64) -> f64 {
     drawn.sort_unstable_by(f64::total_cmp);
     let count = drawn.len() as f64;
@@ -52,7 +52,8 @@ fn draws_follow_the_distribution_that_their_name_says() {
         ("keys:800ns:10:1us", |x| 1.0 - libm::exp(-libm::floor((x - 1_000.0) / 800.0).max(0.0) / 10.0)),
     ];
     for (text, exact) in cases {
-        // Kolmogorov and Smirnov: exceeded by one seed in a thousand, had they not been fixed.
+        // The Kolmogorov-Smirnov bound that one random seed in a thousand would exceed; the seeds are
+        // fixed.
         let bound = 1.95 / (DRAWS as f64).sqrt();
         let distance = distance(draws(text, DRAWS), exact);
         assert!(distance < bound, "{text}: {distance} from its distribution, at most {bound}");

@@ -1,5 +1,5 @@
-//! What stands on command lines and in plans: every form is read back as it is shown, and every fault is told
-//! in one line that says what helps.
+//! The forms on command lines and in plans: every form is read back as it is shown, and every error is one
+//! line that says what helps.
 
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn workloads_that_make_no_sense_are_refused_with_what_helps() {
     }
 }
 
-/// Whatever it quotes: a message that goes to a terminal or a log is no command, and ends with its line.
+/// A message may quote anything, so it must be safe for a terminal or a log, and end with its line.
 #[test]
 fn what_is_refused_is_told_in_one_line_fit_for_a_terminal() {
     let junk = "\n\u{1b}[2J\0\u{202e}";

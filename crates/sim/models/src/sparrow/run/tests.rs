@@ -1,11 +1,11 @@
-//! Random small racks, looked at after each event: what Sparrow's rules promise, whatever comes when.
+//! Random small racks that are checked after each event: Sparrow's rules hold in any order of events.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use super::*;
 
-/// A rack, and the jobs that come to it: how long after the one before, and what its tasks take.
+/// A rack and its jobs: for each the gap to the job before, and the service times of its tasks.
 #[derive(Clone, Debug)]
 struct Small {
     sparrow: Sparrow,
@@ -16,7 +16,8 @@ struct Small {
 }
 
 impl Small {
-    /// The tasks in order of time; no two take equally long, which names them.
+    /// The tasks in order of time. No two have the same service time, so the service time identifies a
+    /// task.
     fn requests(&self) -> Vec<Request> {
         let mut requests = Vec::new();
         let mut at = 0;
@@ -70,7 +71,7 @@ impl Observer for Ended {
     }
 }
 
-/// What was said to workers so far.
+/// The messages that workers got so far.
 #[derive(Default)]
 struct Told {
     places: usize,
@@ -80,7 +81,7 @@ struct Told {
 }
 
 impl Told {
-    /// Takes in what was sent since the event before, in which one scheduler spoke at most.
+    /// Counts the messages since the event before; at most one scheduler sent some.
     fn hears<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
         let mut places = vec![0_usize; run.workers.len()];
         for Reverse(due) in run.event_queue.iter().filter(|Reverse(due)| due.entered >= since) {
@@ -102,7 +103,7 @@ impl Told {
     }
 }
 
-/// Questions of a worker that are under way, and their answers.
+/// Questions of a worker that are under way, and answers to it.
 fn under_way<O>(run: &SparrowRun<'_, O>, worker: u32) -> usize {
     let is_its = |Reverse(due): &&Reverse<Due>| match &due.event {
         Event::Comes(_, ToScheduler::Asks { worker: who, .. })
@@ -155,8 +156,8 @@ proptest! {
         let tasks = requests.len();
         prop_assert_eq!(told.places, tasks * usize::from(small.sparrow.probes));
         prop_assert_eq!(told.tasks, tasks);
-        // Each place ends in one way: with its task, or taken back, or asked for in vain; who had asked
-        // before it heard is told both.
+        // Each reservation ends in one of three ways: with its task, cancelled, or asked for without a task
+        // left. A worker that asked before the cancellation arrived gets both messages.
         if small.sparrow.cancels {
             prop_assert_eq!(told.places, told.tasks + told.cancels);
             prop_assert!(told.nothings <= told.cancels);

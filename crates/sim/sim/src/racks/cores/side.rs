@@ -1,4 +1,4 @@
-//! What happens at servers of many cores.
+//! The events at servers of many cores.
 
 use sluice_events::PacketId;
 use sluice_host::orchestrator::{CoreId, Descriptor, RunSlice};
@@ -16,7 +16,7 @@ use crate::racks::world::SimulatedRacks;
 const NEVER: Nanos = Nanos(u64::MAX);
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// A packet comes to a lane. No task comes twice where nothing is lost, so that no other lane is asked.
+    /// A packet arrives at a lane. Without losses no task comes twice, so no other lane has to be asked.
     pub(in crate::racks) fn lane_hears(
         &mut self,
         worker: usize,
@@ -30,7 +30,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.settle_cores(worker);
     }
 
-    /// A lane's task goes to the cores behind it.
+    /// Gives a lane's task to the server's cores.
     pub(in crate::racks) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) {
         let now = self.world.now;
         let Some(cores) = &mut self.workers.of_cores else { return };
@@ -42,7 +42,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
 
-    /// The first of the descriptors on their way comes to its core.
+    /// The first descriptor on its way arrives at its core.
     pub(in crate::racks) fn reaches_core(&mut self, server: usize) {
         let Some(cores) = &mut self.workers.of_cores else { return };
         let of = &mut cores.all[server];
@@ -53,7 +53,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.core_starts(server, core);
     }
 
-    /// A timer expires: says whether it was a core's.
+    /// A timer expires; returns whether it was a core's.
     #[inline]
     pub(in crate::racks) fn core_rings(&mut self, place: u32) -> bool {
         self.workers.of_cores.is_some() && self.core_of_many_rings(place)
@@ -88,7 +88,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         true
     }
 
-    /// The first of the replies on their way comes to the NIC, with its core's feedback, and leaves.
+    /// The first reply on its way arrives at the NIC, with its core's feedback, and leaves.
     pub(in crate::racks) fn core_told(&mut self, server: usize) {
         let workers = &mut self.workers;
         let (Some(cores), now) = (&mut workers.of_cores, self.world.now) else { return };
@@ -107,8 +107,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.settle_cores(task.worker);
     }
 
-    /// After all that comes to a server: cores get what there is for them, tokens follow the room that is
-    /// left, and every lane does what is due.
+    /// Called after everything that arrives at a server. Cores get waiting tasks, tokens follow the room
+    /// that is left, and every lane does what is due.
     pub(in crate::racks) fn settle_cores(&mut self, worker: usize) {
         let workers = &mut self.workers;
         let (Some(cores), now) = (&mut workers.of_cores, self.world.now) else { return };

@@ -1,9 +1,9 @@
-//! The controller above all spines (Horus §3.2, A.3), in the machines that run live: one for each spine, and
-//! [`Pods`], which says who is below which of them. It numbers leaves and clients, weighs racks and links
-//! them with their spines.
+//! The controller above all spines (Horus §3.2, A.3), with the state machines that run live: one for each
+//! spine, and [`Pods`], which decides which hosts belong to which spine. It numbers leaves and clients,
+//! weighs racks and links them with their spines.
 //!
-//! It hears of a dead spine some time after that died. It dies itself, and comes back knowing nothing; while
-//! it is dead tasks go on. A client that nobody answers calls at another spine's address.
+//! It learns of a dead spine some time after the spine's death. It dies itself, and returns without any
+//! state; meanwhile tasks go on. A client that gets no answer calls at another spine's address.
 
 use sluice_control::{Answer, CallId, ClientHello, Controller, Event, PodRoute, Pods, Tier, WorkerHello};
 use sluice_events::dice::Dice;
@@ -18,9 +18,9 @@ use crate::racks::world::SimulatedRacks;
 
 /// The controller above, and its clients as they call it.
 pub(super) struct Above {
-    /// While it lives.
+    /// The machines; `None` while it is dead.
     machine: Option<Machine>,
-    /// Those of one client follow one another, a spine each.
+    /// The machines of all clients; those of one client follow one another, one per spine.
     clients: Vec<Caller>,
     dice: Dice,
     next_call: u64,
@@ -29,14 +29,14 @@ pub(super) struct Above {
 struct Machine {
     pods: Pods,
     spines: Vec<Controller>,
-    /// Which spines' tables it has read.
+    /// Whether each spine's tables have been read.
     are_read: Vec<bool>,
 }
 
 /// A client's machine for one spine.
 #[derive(Clone, Copy, Debug)]
 struct Caller {
-    /// At which spine's address it calls.
+    /// The spine at whose address the client calls.
     calls: usize,
     held: Option<(ClientId, Key)>,
 }
@@ -55,7 +55,7 @@ impl Above {
         self.machine = None;
     }
 
-    /// One that knows nothing finds its spines, but for those that are dead.
+    /// A controller without state finds all spines that are alive.
     pub(super) fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let (control, count) = (datacenter.control(), datacenter.spines.len());
         let plans: Vec<_> = (0..count)
@@ -78,7 +78,7 @@ impl Above {
             .for_each(|spine| self.hears(datacenter, spine, true));
     }
 
-    /// What becomes of spines is heard here.
+    /// Handles the death or return of a spine.
     pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Out(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, false),
@@ -111,7 +111,7 @@ impl Above {
         }
     }
 
-    /// What each spine has, as far as its tables were read.
+    /// Notes which spines have leaves, of those whose tables were read.
     fn look<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
         for (spine, controller) in spines.iter_mut().enumerate() {
@@ -142,7 +142,8 @@ impl Above {
         };
         let Ok(route) = pods.of_client(datacenter.world.now, &hello, calls) else { return };
         let event = |call| Event::ClientHello { call, hello: hello.clone() };
-        // What it leaves behind stands until its lease ends, for what is still under way there.
+        // The registration that it leaves behind stays until its lease ends, for tasks that are still under
+        // way there.
         let Some((Answer::Client(grant), _)) = self.renews(datacenter, route, &hello.name, event) else {
             return;
         };
@@ -152,7 +153,7 @@ impl Above {
         }
     }
 
-    /// A leaf registers a pool of its rack; gives what it brings home.
+    /// A leaf registers a pool of its rack; returns the grant.
     pub(super) fn leaf_renews<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
@@ -192,7 +193,8 @@ impl Above {
         self.asks(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
     }
 
-    /// Registers somebody, who stays where it is until it is let in elsewhere: then it leaves a spine behind.
+    /// Registers a host. A host that changes its spine stays registered at the old one until the new one
+    /// has granted it; then it leaves the old one.
     fn renews<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
@@ -225,7 +227,7 @@ impl Above {
         Some(answer)
     }
 
-    /// Gives the answer, if it came at once.
+    /// Passes a call to a controller; returns the answer if it comes at once.
     fn asks<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
@@ -240,7 +242,7 @@ impl Above {
     }
 }
 
-/// What the leaf of a rack is called above.
+/// The name of a rack's leaf at the controller above.
 pub(super) fn rack_name(leaf: usize) -> String {
     format!("rack-{leaf}")
 }

@@ -1,4 +1,5 @@
-//! A controller and its switch, which does at once what it is told, and what all controllers of a run have.
+//! A controller and its switch, which carries out operations at once; and the settings that all controllers
+//! of a run share.
 
 use std::collections::VecDeque;
 
@@ -15,17 +16,17 @@ use crate::racks::switch::SwitchPass;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 
-/// How often everybody renews.
+/// How often all hosts renew.
 pub(super) const RENEW: Nanos = Nanos::from_micros(250);
 const LEASE: Nanos = Nanos::from_millis(1);
-/// Calls of a thousand that are lost while there are faults.
+/// How many of a thousand calls are lost while there are faults.
 const LOST: u64 = 100;
 const PACKET_LIFETIME: Nanos = Nanos::from_millis(1);
 
 /// The pool's name.
 pub(super) const POOL: &str = "pool";
 
-/// What the controller of a switch is told at its start: so many tasks may wait there.
+/// The plan of a switch's controller; so many tasks may wait at the switch.
 pub(super) fn plan(control: &Control, tier: Tier, at: Address, limit: u32) -> Plan {
     let types = control.types().collect();
     let pool = SlicePlan { name: POOL.to_owned(), types, limit: Some(limit), ..SlicePlan::default() };
@@ -48,7 +49,7 @@ pub(super) fn is_lost<O>(dice: &mut Dice, datacenter: &SimulatedRacks<O>) -> boo
 }
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// Tells the controller of a switch something, or lets it do what is due; gives what it answered.
+    /// Passes an event to the controller of a switch, or lets it do what is due; returns its answers.
     pub(super) fn lead(
         &mut self,
         at: Address,
@@ -76,7 +77,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         answers
     }
 
-    /// A step of a switch's controller; one that is dead says nothing.
+    /// Carries out an operation of a switch's controller; a dead switch gives no answer.
     pub(super) fn carries_out(&mut self, at: Address, by: Term, op: TableOp) -> Option<TableAnswer> {
         let switch = self.switch(at);
         if !switch.lives {

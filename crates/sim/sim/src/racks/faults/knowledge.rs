@@ -1,10 +1,10 @@
-//! What a spine has to know of its racks once nothing is under way: promise 4 for tasks to come, as a rack
-//! that its spine takes for busy gets none.
+//! Checks what a spine knows of its racks when nothing is under way. This is promise 4 for tasks to come: a
+//! rack that its spine believes busy gets none.
 //!
-//! It has to know what the rack's leaf knows. A leaf of Rain knows that all of its workers are idle, since a
-//! worker whose token was lost asks for it. A leaf of Horus may not: by the published design a worker whose
-//! reply was lost counts as busy until its next one. A rack that is taken for idle and is not tells so with
-//! the first task that comes, so that it may stand on the list until then.
+//! The spine has to know what the rack's leaf knows. A leaf of Rain knows that all of its workers are idle,
+//! since a worker whose token was lost repeats it. A leaf of Horus may not: by the published design a
+//! worker whose reply was lost counts as busy until its next reply. A busy rack that is believed idle says
+//! so after the first task that comes, so it may stand on the list until then.
 
 use sluice_events::Address;
 use sluice_switch::Program;
@@ -19,15 +19,15 @@ use crate::system::System;
 
 /// The only pool.
 const POOL: SliceId = SliceId(0);
-/// A mean that is so much less than what its spine makes of it is told.
+/// A mean that is less than the spine's by at least so many tasks is told.
 const TOLD_FROM: f64 = 1.0;
 
 /// What renewals have told since the last task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Renewals {
-    /// Nothing: what stands is what replies told.
+    /// There were no renewals: the spine knows only what replies told.
     None,
-    /// Everything.
+    /// There were enough renewals to tell everything.
     Many,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum Renewals {
 #[derive(Clone, Copy, Debug)]
 struct Stand {
     is_idle: bool,
-    /// Tasks before each of its workers.
+    /// Tasks before each of the rack's workers.
     mean: f64,
 }
 
-/// What a spine that lives takes for true of a rack and is not, where nothing is under way.
+/// What a live spine believes wrongly of a rack while nothing is under way; `None` if all is right.
 pub(super) fn wrong(
     system: System,
     datacenter: &mut SimulatedRacks<HopOracle>,
@@ -49,7 +49,8 @@ pub(super) fn wrong(
     if reading.as_published || reading.parts != PolicyParts::Both {
         return None;
     }
-    // A reply that tells that a rack is idle tells no mean, and implies one only where loads are told by one.
+    // An UPDATE that a rack is idle tells no mean, and implies one only if loads are told when they are one
+    // task off.
     let tells_means = since == Renewals::Many || reading.told == LoadsTold::ByOne;
     (0..datacenter.spines.len()).find_map(|spine| {
         let racks = racks(datacenter, spine)?;
@@ -72,7 +73,7 @@ pub(super) fn wrong(
     })
 }
 
-/// The racks of a spine that lives, by their numbers there, and what their leaves know.
+/// The racks of a live spine, by their numbers there, and what their leaves know.
 fn racks(datacenter: &mut SimulatedRacks<HopOracle>, spine: usize) -> Option<Vec<(u16, Stand)>> {
     let SimulatedRacks { spines, leaves, .. } = datacenter;
     let SwitchProgram::HorusSpine(program) = &mut spines[spine].scheduler else { return None };

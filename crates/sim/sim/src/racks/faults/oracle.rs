@@ -1,4 +1,4 @@
-//! What must hold over two hops, kept apart from the machines that are to keep it (promises 1, 2 and 4).
+//! The promises over two hops (1, 2 and 4), checked apart from the machines that have to keep them.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,24 @@ enum Ending {
     Unknown,
 }
 
-/// What became of a task.
+/// The fate of a task.
 #[derive(Clone, Debug, Default)]
 struct Fate {
     first_tried: Nanos,
     tries: Vec<u16>,
-    /// Workers that ran it, each in a life of its.
+    /// The workers that ran the task, each with the number of its life.
     runs: Vec<(usize, u32)>,
     ending: Option<Ending>,
 }
 
-/// The book of all tasks.
+/// The record of all tasks.
 #[derive(Debug)]
 pub(super) struct HopOracle {
     fates: HashMap<TaskId, Fate>,
-    /// Tasks that are tried first from then on find everything as it should be.
+    /// Tasks that are first tried after this time meet no faults any more.
     settled: Nanos,
     now: Nanos,
-    /// When a task was tried, begun or answered last.
+    /// When any task was last tried, begun or answered.
     last: Nanos,
     /// The first promise that broke.
     pub(super) broken: Option<String>,
@@ -54,7 +54,7 @@ impl HopOracle {
         now.since(self.last) >= span
     }
 
-    /// The books are closed: each task has ended.
+    /// The final check: each task has ended. Returns the counts.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
         for (task, fate) in &self.fates {
@@ -138,7 +138,7 @@ impl TaskWatch for HopOracle {
     }
 }
 
-/// It looks at tasks, and not at when they were due.
+/// As an observer it looks at tasks, and ignores when they were due.
 impl Observer for HopOracle {
     fn sent(&mut self, _: Nanos) -> Mark {
         Mark::None

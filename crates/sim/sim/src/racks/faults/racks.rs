@@ -1,9 +1,11 @@
-//! Racks' own controllers (Horus §3.2, A.3): each is the state machine that runs live. It registers its
-//! rack's workers, writes its leaf's tables, and says above how many workers there are.
+//! Racks' own controllers (Horus §3.2, A.3), each the state machine that runs live. A rack's controller
+//! registers the rack's workers, writes the leaf's tables, and tells the controller above how many workers
+//! there are.
 //!
-//! It dies with its leaf, or alone, and then reads its leaf's tables back; while it is dead tasks go on.
-//! Workers' calls to it are cut off for longer than a lease, so that they are taken out while they serve, and
-//! come in anew; and their processes die with all that they hold, and come back knowing nothing.
+//! It dies with its leaf, or alone; alone it reads its leaf's tables back when it returns. While it is dead
+//! tasks go on. Calls of workers are cut off for longer than a lease, so that the workers are removed while
+//! they serve, and register anew. And workers' processes die with all their tasks, and return without any
+//! state.
 
 use std::collections::BTreeMap;
 
@@ -24,18 +26,18 @@ use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
 struct Lead {
-    /// While it lives, with its line upwards.
+    /// The controller, with its line upwards; `None` while it is dead.
     machine: Option<(Controller, LeafLine)>,
-    /// What its line says, while the rack has workers.
+    /// What its line tells, while the rack has workers.
     says: Option<WorkerHello>,
     calls: BTreeMap<CallId, usize>,
 }
 
-/// All of them, and what workers hold.
+/// The controllers of all racks, and the registrations of workers.
 pub(super) struct Leads {
     all: Vec<Lead>,
     held: Vec<Option<WorkerRegistration>>,
-    /// Whose calls do not come through, and whose process is gone.
+    /// Workers whose calls are cut off, and workers whose process is dead.
     cut: Vec<bool>,
     gone: Vec<bool>,
     dice: Dice,
@@ -43,7 +45,7 @@ pub(super) struct Leads {
 }
 
 impl Leads {
-    /// One for each rack, beside its leaf.
+    /// A controller for each rack, beside its leaf.
     pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
         let lead = |_| Lead { machine: None, says: None, calls: BTreeMap::new() };
@@ -59,7 +61,7 @@ impl Leads {
         leads
     }
 
-    /// A leaf dies with its controller, and comes back with another.
+    /// A leaf dies with its controller, and returns with a new one.
     pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
@@ -68,7 +70,7 @@ impl Leads {
         }
     }
 
-    /// What happens to controllers, and to workers and their calls.
+    /// Carries out a step about controllers, workers or their calls.
     pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
@@ -83,7 +85,7 @@ impl Leads {
         }
     }
 
-    /// Everybody renews: workers in their racks, and racks above.
+    /// All hosts renew: workers in their racks, and racks at the controller above.
     pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, above: &mut Above) {
         for leaf in 0..self.all.len() {
             self.asks(datacenter, leaf, None);
@@ -99,7 +101,7 @@ impl Leads {
         }
     }
 
-    /// A controller that knows nothing finds its leaf.
+    /// A controller without state finds its leaf.
     fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize) {
         if !datacenter.leaves[leaf].lives {
             return;
@@ -135,7 +137,7 @@ impl Leads {
         self.asks(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
     }
 
-    /// A rack's controller is told something, or does what is due; workers hear what it answers.
+    /// Passes an event to a rack's controller, or lets it do what is due; workers get its answers.
     fn asks<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, event: Option<Event>) {
         let Lead { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else { return };
         for (call, answer) in datacenter.lead(LEAVES.at(leaf as u32), controller, event) {
@@ -146,7 +148,7 @@ impl Leads {
         }
     }
 
-    /// What the rack's line makes of how many workers it has.
+    /// Tells the rack's line how many workers the rack has, and carries out what follows.
     fn line_says<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
@@ -161,7 +163,7 @@ impl Leads {
             match action {
                 LeafAction::Say { hello, .. } => *says = Some(hello),
                 LeafAction::Leave(pool) => {
-                    // One that is not heard is gone after its lease.
+                    // A leaf whose call is lost is removed at the end of its lease.
                     if let Some(hello) = says.take().filter(|_| !is_lost) {
                         above.leaf_leaves(datacenter, &hello);
                     }
@@ -172,7 +174,7 @@ impl Leads {
         }
     }
 
-    /// A rack renews above, and its leaf learns which spine it is below.
+    /// A rack renews at the controller above, and its leaf learns which spine it is below.
     fn above_hears<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,

@@ -1,4 +1,4 @@
-//! What a seed stands for: how large the datacenter is, how bad the network, and which switches die when.
+//! A seed's scenario: the size of the datacenter, the rates of the network, and which switches die when.
 
 use sluice_events::dice::Dice;
 use sluice_testbed::{RackLayout, Rates, Retries, Testbed};
@@ -11,26 +11,26 @@ use crate::racks::downtime::{FabricSwitch, OutageStep};
 
 /// When faults end.
 pub(super) const FAULTS_END: Nanos = Nanos::from_millis(25);
-/// From here on every task is replied to.
+/// From this time on every task gets a reply.
 pub(super) const SETTLED: Nanos = Nanos::from_millis(50);
-/// When clients submit no more.
+/// When clients submit the last task.
 pub(super) const SUBMIT_END: Nanos = Nanos::from_millis(55);
-/// Nobody renews from then until it is quiet: as long, beside
-/// these tasks, as the quarter of a second between two renewals beside short ones.
+/// No host renews from this time until `QUIET`. Relative to these tasks that is as long as the 250 ms
+/// between two renewals relative to short tasks.
 pub(super) const LAST_RENEWAL: Nanos = Nanos::from_micros(54_750);
-/// When the last task has long been answered, and spines are looked at. They are again at the end, when racks
-/// have been idle for as many renewals as half a minute has.
+/// By this time the last task has long been answered, and spines are checked. They are checked again at the
+/// end, when racks have been idle for as many renewals as happen in half a minute.
 pub(super) const QUIET: Nanos = Nanos::from_micros(55_490);
-/// No packet of an idle datacenter is under way for longer.
+/// The longest time that a packet is under way in an idle datacenter.
 pub(super) const UNDER_WAY: Nanos = Nanos::from_micros(100);
-/// When the books are closed: past every deadline.
+/// When the final check is made: past every deadline.
 pub(super) const END: Nanos = Nanos::from_millis(90);
 /// How long a task may take before its client calls it unknown.
 const DEADLINE: Nanos = Nanos::from_millis(20);
-/// The share of what all workers can bear that is asked of them: where racks are drawn evenly, the smallest
-/// bears as much as the largest.
+/// The load, as a share of what all workers can serve. If racks are drawn evenly, the smallest rack has to
+/// serve as much as the largest.
 const LOAD: f64 = 0.15;
-/// Where racks are drawn evenly, the smallest is asked for so much at most.
+/// If racks are drawn evenly, the largest load of the smallest rack.
 const LOAD_OF_SMALLEST: f64 = 0.5;
 
 /// One run's settings, all drawn from its seed.
@@ -42,21 +42,21 @@ pub(super) struct HopScenario {
     pub(super) above: Vec<(Nanos, AboveStep)>,
 }
 
-/// What happens to the controller above.
+/// A failure of the controller above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AboveStep {
     Dies,
     Back,
 }
 
-/// What happens to a rack's own controller, or to a worker and its calls to it.
+/// A failure of a rack's own controller, or of a worker or its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeadStep {
     Dies(usize),
     Back(usize),
-    /// Whether they are cut off from now on.
+    /// Whether the worker's calls are cut off from now on.
     Cut(usize, bool),
-    /// Its process, with all that it holds.
+    /// The worker's process dies, with all its tasks.
     WorkerDies(usize),
     WorkerBack(usize),
 }
@@ -84,7 +84,7 @@ impl HopScenario {
         let faults = &mut testbed.faults;
         [faults.submit, faults.dispatch, faults.reply, faults.reject, faults.update] = rates;
         faults.reorder_by = Nanos::from_micros(60);
-        // What dies is silent, so that clients have to try again on the best of networks.
+        // A dead switch sends no refusals, so clients have to try again even on a network without losses.
         faults.update.loss = faults.update.loss.max(0.01);
         let workload = Workload::parse(shape.workload).expect("a workload");
         let mut point = Point { seed, ..Point::new(policy.clone(), testbed, workload, 1.0) };
@@ -97,8 +97,8 @@ impl HopScenario {
     }
 }
 
-/// How long tasks and ways are, and how unequal racks. In dice of its own, so that a seed's faults stay what
-/// they were.
+/// The lengths of tasks and links, and the sizes of racks. They are drawn from a stream of their own, so
+/// that a seed's faults stay unchanged.
 struct Shape {
     hop: Nanos,
     workload: &'static str,
@@ -116,13 +116,14 @@ impl Shape {
     }
 }
 
-/// Mild, bad, or none at all.
+/// Draws low rates, high rates, or none.
 fn rates(dice: &mut Dice) -> Rates {
     let mut share = || dice.pick(&[0.0, 0.0, 0.01, 0.1]);
     Rates { loss: share(), duplicate: share(), reorder: share() }
 }
 
-/// Two controllers die and come back, two workers are cut off and two die: shorter than a lease, or longer.
+/// Two controllers die and return, two workers are cut off, and two die: each for less than a lease, or for
+/// longer.
 fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)> {
     let dice = &mut Dice::named(seed, "racks' controllers' faults", 0);
     let mut steps = Vec::new();
@@ -140,7 +141,7 @@ fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)>
     steps
 }
 
-/// The controller above dies once or twice, shorter than a lease, or longer.
+/// The controller above dies once or twice, for less than a lease, or for longer.
 fn above_steps(seed: u64) -> Vec<(Nanos, AboveStep)> {
     let dice = &mut Dice::named(seed, "faults of the controller above", 0);
     let mut from = Nanos::from_millis(1);
@@ -154,7 +155,7 @@ fn above_steps(seed: u64) -> Vec<(Nanos, AboveStep)> {
     steps
 }
 
-/// Three, one behind the other: each ends before the next begins. Who is out comes back with an empty memory.
+/// Three outages, each of which ends before the next begins. A switch returns with an empty memory.
 fn outages(dice: &mut Dice, leaves: u32, spines: u32) -> Vec<(Nanos, OutageStep)> {
     let mut from = Nanos::from_millis(1);
     let mut outage = |_| {

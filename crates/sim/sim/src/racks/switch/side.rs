@@ -1,5 +1,5 @@
-//! What happens at the switches of curves: what comes is a pass of its program, and where each verdict leads
-//! stands here, with what is counted.
+//! The events at the switches of curves: an arrival is a pass of the program, and this file carries out its
+//! verdict and counts it.
 
 use sluice_events::{Address, Mail, PacketId};
 use sluice_switch::Mirror;
@@ -17,16 +17,16 @@ use crate::software::ServerCore;
 /// A pass of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::racks) struct SwitchPass {
-    /// The switch.
+    /// The address of the switch.
     pub(in crate::racks) at: Address,
-    /// Whose the packet is.
+    /// The pool of the packet.
     pub(in crate::racks) pool: usize,
-    /// How many tasks it is.
+    /// How many tasks the packet holds.
     pub(in crate::racks) tasks: u8,
 }
 
 impl<O: TaskWatch> SimulatedRacks<O> {
-    /// Something comes to a switch, or has gone round in it.
+    /// A packet arrives at a switch, or has recirculated in it.
     #[inline]
     pub(in crate::racks) fn at_switch(&mut self, at: Address, mail: Mail) {
         if !self.switch(at).lives {
@@ -43,7 +43,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 let tasks = tasks_in(&round.cargo);
                 let pool = match &round.cargo {
                     Cargo::Task(submit) => self.pool_of(submit.task_type),
-                    // A note that a switch sends itself says nothing of pools.
+                    // A note that a switch sends to itself names no pool.
                     _ => 0,
                 };
                 self.pools[pool].meter.counts.recirculations += 1;
@@ -59,7 +59,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         &mut switches[at.place() as usize]
     }
 
-    /// A pass of a switch's program, and what follows from it.
+    /// A pass of a switch's program, and its effects.
     #[expect(clippy::inline_always, reason = "each packet pays for a call that stays one")]
     #[inline(always)]
     pub(in crate::racks) fn pass(&mut self, pass: &SwitchPass, arrival: Arrival) {
@@ -87,7 +87,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// What a leaf tells its spine leaves beside the packet of its pass.
+    /// Sends an UPDATE of a leaf to its spine, beside the packet of the pass.
     pub(in crate::racks) fn tell_spine(&mut self, pass: &SwitchPass, told: &Mirror) {
         let counts = &mut self.pools[pass.pool].meter.counts;
         match told.update.news {
@@ -114,8 +114,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// A packet comes in, with so many tasks. What a leaf rejects leaves a switch twice: its spine tells the
-    /// client.
+    /// A packet arrives, with so many tasks. A task that a leaf rejects leaves a switch twice: its spine
+    /// passes the REJECT to the client.
     #[inline]
     fn takes_in(&mut self, at: Address, from: Address, packet: PacketId) -> SwitchPass {
         let pool = self.belongs_to(from, packet);
@@ -132,13 +132,13 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         SwitchPass { at, pool, tasks }
     }
 
-    /// Whose a packet is.
+    /// The pool of a packet.
     #[inline]
     fn belongs_to(&self, from: Address, packet: PacketId) -> usize {
         if self.pools.len() == 1 { 0 } else { self.belongs_to_one_of_many(from, packet) }
     }
 
-    /// By its task, by what it tells of, or by the worker that sent it.
+    /// The pool of a packet, found by its task, by what it tells of, or by the worker that sent it.
     #[inline(never)]
     fn belongs_to_one_of_many(&self, from: Address, packet: PacketId) -> usize {
         match self.world.packets.get(packet) {
@@ -152,7 +152,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
     }
 
-    /// When what comes to a switch now leaves it.
+    /// When a packet that arrives at a switch now leaves it.
     #[inline]
     fn leaves_at(&self) -> Nanos {
         self.world.now + self.times.pass + self.core.as_ref().map_or(Nanos(0), ServerCore::way_back)
@@ -176,7 +176,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 if let HostAdmission::Spines(control) = &self.lead
                     && control.is_replaced
                 {
-                    // A leaf knows clients from their tasks only, as a live one does.
+                    // A leaf knows clients from their tasks only, as a live leaf does.
                     let machine = machine_of(dispatch.task.incarnation);
                     client_at = Some(self.clients.all[machine].node.at.endpoint());
                 }
@@ -227,7 +227,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.world.send_round(self.round, pass.at, through + times.recirculation, round);
     }
 
-    /// A task waits in a rack that is alone, and is written ahead to its servers.
+    /// A task waits in a rack without spines, and is written ahead to its servers.
     fn writes_ahead(&mut self, write: &WriteAhead) {
         let leaves = self.leaves_at();
         let Self { world, below, workers, .. } = self;
@@ -242,7 +242,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 }
 
-/// How many tasks go round.
+/// How many tasks a recirculating packet holds.
 const fn tasks_in(cargo: &Cargo) -> u8 {
     match cargo {
         Cargo::Task(_) => 1,
