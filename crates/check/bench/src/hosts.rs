@@ -124,7 +124,8 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     ops
 }
 
-/// The same steps for workers that have these kinds in turn, and room for `limit` waiting tasks.
+/// Table steps for workers that have these kinds in turn, and for a slice with room for `limit` waiting
+/// tasks.
 pub(crate) fn served(
     ops: Vec<TableOp>,
     serving: &Serving,

@@ -51,7 +51,8 @@ const CENTRAL_MIN: f64 = 1.0;
 /// A whole simulated rack must run at least this share of a bare loop's tasks in the same time; the aim is
 /// 0.4.
 const RACK_MIN: f64 = 0.25;
-/// The same bound for a simulated server with RingLeader's NIC and cores.
+/// The least share of a bare loop's tasks, in the same time, for a simulated server with RingLeader's NIC
+/// and cores.
 const SERVER_MIN: f64 = 0.25;
 
 /// In the same time, a simulated datacenter with two hops must run at least this share of a simulated

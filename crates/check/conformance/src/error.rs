@@ -26,7 +26,7 @@ pub enum VectorError {
         vector: String,
         /// The expected values, where they differ.
         expected: String,
-        /// The plane's values there.
+        /// The plane's values in the same places.
         found: String,
     },
     /// The plane cannot perform the step.

@@ -1,5 +1,5 @@
-//! Random vectors: a small rack does what racks do, and what they should not do, and the model gives the
-//! outputs.
+//! Random vectors: a small rack sends valid and invalid packets to a switch, and the model gives the
+//! expected outputs.
 //!
 //! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, and generations
 //! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.

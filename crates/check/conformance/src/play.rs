@@ -30,7 +30,7 @@ pub trait Plane {
     /// Performs a SWEEP to its end, and returns the packet that leaves.
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
 
-    /// How it stands.
+    /// The state of the plane's tables and queues.
     fn after(&mut self) -> Result<After, Self::Error>;
 }
 

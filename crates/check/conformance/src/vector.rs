@@ -36,7 +36,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// An empty one.
+    /// A vector without steps.
     pub fn new(name: &str, about: &str, shape: Shape) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -125,7 +125,7 @@ pub enum Step {
     SetSlice { slice: u16, open: bool, limit: u32, retry_after_ns: u64 },
     /// Set a worker's row.
     SetWorker { worker: u16, key: u32, at: SocketAddr, slice: u16, generation: u32, open: bool },
-    /// Clear it.
+    /// Clear a worker's row.
     ClearWorker { worker: u16 },
     /// Raise the generation that popped tokens must have.
     RaiseGeneration { worker: u16, generation: u32 },
@@ -133,15 +133,15 @@ pub enum Step {
     ResetCounters { worker: u16, start: u32 },
     /// Set a client's row and start its replay cells.
     SetClient { client: u16, key: u32, at: SocketAddr, incarnation: u64, start: u32 },
-    /// Clear it.
+    /// Clear a client's row.
     ClearClient { client: u16 },
     /// Set a server's row: an unreliable queue pair, without an iCRC.
     SetServer { server: u16, at: SocketAddr, qpn: u32, psn: u32 },
-    /// Clear it.
+    /// Clear a server's row.
     ClearServer { server: u16 },
     /// Set the ring that a server keeps for a slice.
     SetRing { slice: u16, server: u16, rkey: u32, address: u64, slots: u32, slot_bytes: u32 },
-    /// Clear it.
+    /// Clear the ring that a server keeps for a slice.
     ClearRing { slice: u16, server: u16 },
     /// Limits the copies of each of a slice's tasks; zero for all servers.
     SetCopies { slice: u16, copies: u16 },

@@ -29,63 +29,63 @@ pub trait Memory {
     /// Reads a counter with acquire order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn read(&self, of: Counter) -> Result<u32, Self::Stop>;
 
     /// Adds one to a counter, and returns its old value.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn take(&self, of: Counter) -> Result<u32, Self::Stop>;
 
-    /// Adds one to a counter if it equals `next`. Returns whether it did.
+    /// Adds one to a counter if it equals `next`. Returns whether the counter equalled `next`.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn take_if(&self, of: Counter, next: u32) -> Result<bool, Self::Stop>;
 
     /// Reads the counts of waiting entries with relaxed order: nothing may follow from them until
     /// [`Memory::change_line`] succeeds.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn line(&self) -> Result<LineWord, Self::Stop>;
 
     /// Changes the counts of waiting entries if they equal `was`, and returns the old counts. The order is
     /// acquire on success, relaxed otherwise.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, Self::Stop>;
 
     /// Reads a cell's word with acquire order. (The C program uses an address dependency instead.)
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn word(&self, cell: usize) -> Result<u64, Self::Stop>;
 
     /// Stores a word in a cell, and returns the old word.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn exchange(&self, cell: usize, word: u64) -> Result<u64, Self::Stop>;
 
     /// Sets a cell's word to zero with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn empty(&self, cell: usize) -> Result<(), Self::Stop>;
 
     /// Writes one of the two parts of a cell's task with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn write(&self, cell: usize, part: usize, value: u32) -> Result<(), Self::Stop>;
 
     /// Reads one of the two parts of a cell's task with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn data(&self, cell: usize, part: usize) -> Result<u32, Self::Stop>;
 
     /// Reports what the pass has just done. Not an access.

@@ -29,9 +29,9 @@ pub struct LineWord(pub u64);
 /// What happens to an arrival: it waits in its own ring, or meets an entry of the other kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineStep {
-    /// It waits among entries of its own kind.
+    /// The arrival waits among entries of its own kind.
     Waits,
-    /// It takes the oldest waiting entry of the other kind with this rank or class.
+    /// The arrival takes the oldest waiting entry of the other kind with this rank or class.
     Takes(usize),
 }
 

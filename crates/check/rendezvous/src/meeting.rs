@@ -13,9 +13,9 @@ pub(crate) struct Meeting<'a, M> {
 }
 
 pub(crate) enum Entered<T> {
-    /// The entry came first, and waits.
+    /// The entry came first, and waits in the ring.
     Parked,
-    /// It came second.
+    /// The entry came second, and takes the other one out.
     Met(T),
     /// A SWEEP has taken the other entry of this number.
     Void,

@@ -37,7 +37,7 @@ pub enum RingPlan {
     /// so a check must cover that many more cells: `ahead` must be at least 2 P. Through the line, a taker
     /// comes after the check of the entry that it takes.
     Ranked {
-        /// How many rings tokens have.
+        /// The number of token rings in the slice, one for each rank.
         ranks: usize,
         /// How often a pass tries to change the line, which other CPUs change too, before it gives up.
         tries: u32,
@@ -48,11 +48,11 @@ pub enum RingPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SweepPass {
     pub rank: usize,
-    /// How many entries it may still visit.
+    /// How many entries the sweep may still visit.
     pub left: u32,
-    /// How many turns it may still take.
+    /// How many turns the sweep may still take.
     pub turns: u32,
-    /// The token that it carries.
+    /// The token that the sweep has taken out and carries to its next turn.
     pub carried: Option<Token>,
 }
 
@@ -67,7 +67,7 @@ impl<M: Memory> Passes<'_, M> {
     /// A granted token with this rank arrives.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn token(&self, rank: usize, token: Token) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
             let Some(ring) = self.ring_for(Side::Tokens, rank)? else { break };
@@ -83,7 +83,7 @@ impl<M: Memory> Passes<'_, M> {
     /// A task with this class arrives.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn task(&self, class: usize, task: Task) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
             let Some(ring) = self.ring_for(Side::Tasks, class)? else { break };
@@ -107,7 +107,7 @@ impl<M: Memory> Passes<'_, M> {
     /// Performs one turn of a sweep. Returns whether the sweep is over.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn sweep(&self, sweep: &mut SweepPass) -> Result<bool, M::Stop> {
         if sweep.turns == 0 {
             // The carried token is spent, and its worker is told.
@@ -135,7 +135,7 @@ impl<M: Memory> Passes<'_, M> {
     /// A SWEEP takes out the oldest task of a class, in a slice without workers.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn sweep_task(&self, class: usize, turns_max: u32) -> Result<(), M::Stop> {
         for _ in 0..turns_max {
             self.memory.note(Note::Anew);

@@ -32,12 +32,12 @@ const STATE_SHIFT: u32 = 48;
 const LAP_SHIFT: u32 = 52;
 
 impl Ring {
-    /// How many cells it has.
+    /// The number of the ring's cells.
     pub const fn cells(&self) -> usize {
         1 << self.cell_bits
     }
 
-    /// How many parts it has.
+    /// The number of the ring's parts.
     pub const fn parts(&self) -> usize {
         1 << (self.cell_bits - self.part_bits)
     }
@@ -90,7 +90,7 @@ impl Ring {
         Token { worker: (word >> WORKER_SHIFT) as u16, generation: word as u32 }
     }
 
-    /// The state in a word that was found in this number's cell; `None` if the word is from another lap.
+    /// The state in `word`, read from the cell of `number`; `None` if the word is from another lap.
     pub const fn state(&self, number: u32, word: u64) -> Option<CellState> {
         if word >> LAP_SHIFT != self.word(number, CellState::Empty, Self::token(0)) >> LAP_SHIFT {
             return None;

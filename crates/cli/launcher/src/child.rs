@@ -14,7 +14,7 @@ use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::file_name::file_name;
 use sluice_system::{Attempt, advice};
 
-/// How often an ending process is polled.
+/// The time between two polls of a process that is ending.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long a failed process may take to end.
 const COMPLAINT_PATIENCE: Duration = Duration::from_secs(1);

@@ -37,12 +37,12 @@ struct Shared {
     ends: AtomicBool,
     /// The address of the leaf's process, once it listens.
     leaf: Mutex<Option<SocketAddr>>,
-    /// How long packets were away, in ns.
+    /// The times that packets took to this rack's leaf and back, in ns.
     trips: Mutex<Histogram<u64>>,
 }
 
 impl Forwarding {
-    /// Forwards there.
+    /// Starts to forward from `at`.
     pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
         let broken = |why| Failure::broken(format!("a rack's forwarding: {why}"));
         let socket = UdpSocket::bind(at).map_err(broken)?;

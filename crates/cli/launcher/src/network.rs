@@ -29,7 +29,7 @@ pub(super) enum Network {
     },
 }
 
-/// Who lives somewhere.
+/// A part of the rack that has a network namespace.
 #[derive(Clone, Copy)]
 pub(super) enum Who<'p> {
     /// The switch, and a controller in a process of its own.

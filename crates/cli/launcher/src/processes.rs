@@ -138,7 +138,7 @@ impl<'p> Processes<'p> {
         Ok(rack)
     }
 
-    /// Where they live.
+    /// The network in which the processes run.
     pub(super) fn network(&self) -> &Network {
         &self.network
     }
@@ -154,7 +154,7 @@ impl<'p> Processes<'p> {
         self.known_controllers()?.into_iter().map(remote).collect()
     }
 
-    /// Their addresses.
+    /// The addresses of all controllers.
     pub(super) fn known_controllers(&self) -> Outcome<Vec<SocketAddr>> {
         (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine)).collect()
     }
@@ -201,8 +201,7 @@ impl<'p> Processes<'p> {
         self.child(target).is_some_and(|child| child.is_some())
     }
 
-    /// A process that ended by itself, if there is one, and its error. It counts as not started from now
-    /// on.
+    /// Takes out a process that ended by itself, and its error. The part then counts as not started.
     pub(super) fn take_dead(&mut self) -> Option<(Target, Failure)> {
         // This runs often, and rarely finds a dead process.
         if !self.all().any(Child::has_ended) {
@@ -415,7 +414,7 @@ impl<'p> Processes<'p> {
         self.memory.as_ref().map(|memory| memory.path().join(server)).ok_or_else(none)
     }
 
-    /// Its address.
+    /// The address of the first controller.
     pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
         self.at.controllers.first().copied().ok_or_else(not_started)
     }

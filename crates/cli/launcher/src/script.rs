@@ -14,7 +14,7 @@ use sluice_wire::Nanos;
 pub(super) enum Step {
     /// Kill this part with SIGKILL.
     Kill(Target),
-    /// Start it again.
+    /// Start this part again.
     Start(Target),
 }
 

@@ -68,13 +68,13 @@ fn a_spine_that_is_killed_loses_no_task() {
     }
 }
 
-/// The plan with two workers in each rack, one of which dies once the second leaf is back.
+/// The plan with two workers in each rack. One worker dies after the second leaf has returned.
 fn and_a_worker_dies(plan: &str) -> String {
     let event = "[[event]]\nat = \"4s\"\nkill = \"worker w-1\"\nreturn_after = \"500ms\"\n";
     plan.replace("count = 2\nslice", "count = 4\nslice") + event
 }
 
-/// What was killed.
+/// The texts of the run's events: the parts that were killed.
 fn killed(result: &serde_json::Value) -> Vec<&str> {
     let events = result["events"].as_array().expect("all that happened");
     events.iter().filter_map(|event| event["what"].as_str()).collect()
@@ -229,7 +229,7 @@ fn status_shows_each_spine_and_says_of_one_that_is_dead_that_it_is() {
     for part in ["2 spines, 0 of them dead", "spine 1: controller", "rack-1/first", "spine 2: controller"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Nobody listens there.
+    // Nobody listens on port 1.
     let first = all["spines"][0]["controller"].as_str().expect("an address");
     let asked = format!("{first},127.0.0.1:1");
     let output = sluice(folder.path(), &["status", "--controller", &asked, "--json"]);

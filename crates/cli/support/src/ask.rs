@@ -20,7 +20,7 @@ use crate::plan::Types;
 
 /// The time limit of one call.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a call is repeated that the controller cannot answer yet.
+/// How long a call is repeated if the controller cannot answer it yet.
 const WAITS: Duration = Duration::from_secs(10);
 /// How often the board is updated, and how often a call is repeated that the controller cannot answer yet.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -63,7 +63,7 @@ impl Asker {
         })
     }
 
-    /// How everything stands.
+    /// The state of the rack.
     pub fn status(&self) -> Outcome<StatusResponse> {
         self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
     }

@@ -79,7 +79,7 @@ pub struct KindNow {
     pub replied_per_s: f64,
     /// The 50th, 99th and 99.9th percentile of the latency, in ns.
     pub latency_ns: [u64; 3],
-    /// The same percentiles of the slowdown.
+    /// The 50th, 99th and 99.9th percentile of the slowdown.
     pub slowdown: [f64; 3],
 }
 
@@ -166,7 +166,7 @@ pub struct WorkerNow {
     pub phase: &'static str,
     /// How many workers it represents, if it is a leaf; otherwise zero.
     pub stands_for: u32,
-    /// Its work over the last seconds.
+    /// The worker's work over the last seconds.
     pub recent: RecentWork,
     /// How it differs from its peers, if it does.
     pub apart: Option<Apart>,
@@ -178,7 +178,7 @@ pub struct Note {
     /// The time of the note; `None` before times count.
     pub at: Option<Duration>,
     pub text: String,
-    /// Whether the note is about a fault, or the end of one.
+    /// Whether the note is about the begin of a fault, the end of a fault, or neither.
     pub kind: NoteKind,
 }
 

@@ -64,7 +64,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// None yet.
+    /// Starts without lines.
     pub fn begin() -> Self {
         Self { out: BufWriter::new(io::stdout().lock()), written: Ok(()) }
     }

@@ -64,7 +64,7 @@ impl HeldMemory {
         }
     }
 
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -86,7 +86,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -48,12 +48,12 @@ impl Stop {
         &self.0
     }
 
-    /// Whether the end was asked for.
+    /// Whether the run was asked to end.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Asks for it.
+    /// Asks the run to end.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -9,7 +9,7 @@ const ERA_DAYS: u64 = 146_097;
 /// Days from 1 March 0000, where eras begin, to 1 January 1970.
 const EPOCH_DAYS: u64 = 719_468;
 
-/// Such as `2026-11-26T16:40:01.123456Z`.
+/// A time in UTC, such as `2026-11-26T16:40:01.123456Z`.
 pub fn stamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (day, second) = (since.as_secs() / DAY_S + EPOCH_DAYS, since.as_secs() % DAY_S);

@@ -142,12 +142,12 @@ impl<S: Copy + PartialEq> Reservations<S> {
         self.queue.pop_front()
     }
 
-    /// How many stand.
+    /// How many reservations are queued.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether none does.
+    /// Whether no reservation is queued.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -135,7 +135,7 @@ impl SweepSettings {
         Ok(settings)
     }
 
-    /// The same settings with the testbed that is stored beside them.
+    /// These settings, with the testbed whose file lies beside the stored settings.
     pub(crate) fn on_kept_testbed(self) -> Self {
         Self { testbed: self.out.join(TESTBED).display().to_string(), ..self }
     }

@@ -53,7 +53,7 @@ impl Nginx {
         Ok(nginx)
     }
 
-    /// Where it listens.
+    /// The address on which the proxy listens.
     pub(super) const fn at(&self) -> SocketAddr {
         self.at
     }

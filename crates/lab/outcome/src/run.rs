@@ -54,7 +54,7 @@ pub struct RunResult {
     pub clock_steps: Vec<ClockStep>,
     /// Measured tasks.
     pub tasks: TaskCounts,
-    /// Those before them.
+    /// The tasks of the warm-up, before the measured tasks.
     pub warm_up_tasks: TaskCounts,
     /// Replies per second of the measured time, including replies to earlier tasks.
     pub replied_per_s: f64,
@@ -204,7 +204,7 @@ pub struct LeafTrip {
 pub struct Gate {
     /// The name of the condition.
     pub name: &'static str,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub passed: bool,
     /// The measured value and the bound, as text.
     pub says: String,
@@ -213,7 +213,7 @@ pub struct Gate {
 /// Events in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bin {
-    /// Tasks that were due in it.
+    /// Tasks that were due in this stretch.
     pub due: u64,
     /// Replies that came.
     pub replied: u64,
@@ -254,7 +254,7 @@ pub struct Decision {
     pub slice: String,
     /// The worker concerned, if it is about one.
     pub worker: Option<u32>,
-    /// Its depth before.
+    /// The worker's depth before the decision.
     pub from_depth: Option<u32>,
     /// The depth after the decision.
     pub to_depth: Option<u32>,

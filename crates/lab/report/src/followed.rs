@@ -56,7 +56,7 @@ pub struct Compared {
     pub live: String,
     /// The difference between live and simulated mean.
     pub off: String,
-    /// Whether they agree.
+    /// Whether the live and the simulated number agree.
     pub verdict: Verdict,
 }
 

@@ -9,7 +9,7 @@ use super::html::Tag;
 const COLOURS: usize = 8;
 const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
-/// The look of a series.
+/// The colour, dash and marker of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     colour: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Look {
     pub(crate) marker: Marker,
 }
 
-/// Closed shapes, so that each can be hollow.
+/// The marker of a point. All shapes are closed, so that each can be drawn hollow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
     Circle,

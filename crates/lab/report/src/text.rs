@@ -112,7 +112,7 @@ fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
         (8, "p99.9"),
     ]);
     if panel.classes.len() <= 1 {
-        // It would say the same in each row.
+        // With one class, the column would say the same in each row.
         gives_way.insert(0, (3, ""));
     }
     fitted(out, points(panel), columns, &gives_way);

@@ -20,7 +20,7 @@ pub(super) const GAP: f64 = 26.0;
 pub(super) const TOP: f64 = 16.0;
 /// How many pictures one panel gets; further ones would show the same.
 const PICTURES_MAX: usize = 12;
-/// From this length on, times are in seconds.
+/// Times of a picture at least this long, in ns, are labelled in seconds.
 const SECONDS_FROM_NS: f64 = 2e9;
 /// How many intervals a picture shows.
 const INTERVALS_MAX: usize = 400;

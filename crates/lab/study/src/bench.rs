@@ -37,7 +37,7 @@ pub struct Terms {
 pub enum Overload {
     /// Loads above capacity are refused before anything runs.
     Refused,
-    /// They are run, since the transient is of interest.
+    /// Loads above capacity are run, since the transient is of interest.
     Meant,
     /// Loads that the policy could not sustain even without variance are left out: they would take long and
     /// measure nothing. They count as not sustained.

@@ -206,8 +206,8 @@ fn mean_change(
     sided(Some(found), 0.0, (paper, tolerance.change), why)
 }
 
-/// The worst rate decides: one that surely breaks the limit, if there is one, otherwise one that may. A
-/// load that neither policy sustains is ignored.
+/// Checks a limit at all rates. The worst rate decides: a rate that surely breaks the limit counts before a
+/// rate that may break it. A load that neither policy sustains is ignored.
 fn at_most(
     claim: &Claim,
     who: &Who,
@@ -246,7 +246,7 @@ fn at_most(
     })
 }
 
-/// As [`at_most`], for a lower bound on a single number.
+/// Like [`at_most`], for a lower bound on a single number.
 fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
     desk.figures(claim.case, who, &claim.quantity).map(|figures| {
         let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());

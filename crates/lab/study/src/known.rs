@@ -80,9 +80,9 @@ impl Known {
 /// An answer, or the points that are missing for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Answer<T> {
-    /// It is known.
+    /// The answer is known.
     Known(T),
-    /// These points first.
+    /// The answer needs these points first.
     Wants(BTreeSet<PointId>),
 }
 
@@ -125,7 +125,7 @@ impl<T> Answer<T> {
         })
     }
 
-    /// What is missing.
+    /// The points that are missing; empty if the answer is known.
     pub(super) fn wants(self) -> BTreeSet<PointId> {
         match self {
             Self::Known(_) => BTreeSet::new(),

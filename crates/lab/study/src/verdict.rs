@@ -39,7 +39,7 @@ impl Holds {
         }
     }
 
-    /// Whether both hold.
+    /// Whether both statements hold.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::No, _) | (_, Self::No) => Self::No,
@@ -178,7 +178,7 @@ impl Pairs {
         }
     }
 
-    /// How many there are.
+    /// The number of all statements.
     pub(super) const fn all(&self) -> u32 {
         self.right + self.tied + self.wrong
     }

@@ -37,7 +37,7 @@ pub struct Slowed {
 #[derive(Debug)]
 pub(crate) struct TestbedProcessor {
     costs: HostCosts,
-    /// When it has done everything so far.
+    /// The time at which the processor has done all work that it has so far.
     free: Nanos,
     arrived: VecDeque<(Nanos, Packet)>,
 }

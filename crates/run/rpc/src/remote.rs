@@ -61,7 +61,7 @@ impl Remote {
         Ok(Self { url, endpoint, caller })
     }
 
-    /// As a URL.
+    /// The service's address as a URL.
     pub fn url(&self) -> &str {
         &self.url
     }

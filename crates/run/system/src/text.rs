@@ -32,18 +32,18 @@ const NO_TEXT: [(&[u8], &str); 8] = [
 /// Why a file cannot be read as text.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// The system does not give it.
+    /// The system cannot read the file.
     #[error("{why}; {}", advice(Attempt::Read, .why))]
     System {
         #[from]
         why: io::Error,
     },
-    /// It is no text from some line on.
+    /// The file is no text from this line on.
     #[error("line {line}: {why}")]
     Line {
         /// From 1.
         line: usize,
-        /// What stands there instead, and what helps.
+        /// What the line contains instead of text, and what to do.
         why: String,
     },
 }
@@ -60,7 +60,7 @@ pub fn read_from(from: impl Read) -> Result<String, TextError> {
     of_bytes(&bytes)
 }
 
-/// The same of a file's bytes.
+/// Checks a file's bytes and returns them as text.
 pub fn of_bytes(bytes: &[u8]) -> Result<String, TextError> {
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         let (line, most) = (bytes.split(|byte| *byte == b'\n').count(), TEXT_BYTES_MAX >> 20);

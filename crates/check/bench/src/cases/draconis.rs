@@ -88,7 +88,7 @@ impl Bench {
         assert!(matches!(sent, Verdict::Send { packet: Packet::Dispatch(_), .. }), "{sent:?}");
     }
 
-    /// The next task, or the next job.
+    /// The packet of the next task; of the next job if jobs have several tasks.
     fn submission(&mut self) -> Arrival {
         let first = self.submitted;
         self.submitted += self.jobs;

@@ -78,9 +78,9 @@ struct Bench<P> {
     worker: Endpoint,
 }
 
-/// Those of `rain:2,ranked`.
+/// The kinds of `rain:2,ranked`.
 const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
-/// Those of `rain:2,classes=4`.
+/// The kinds of `rain:2,classes=4`.
 const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 
 impl Bench<Rain> {

@@ -11,10 +11,11 @@ pub const SERVERS_SHAPE: Shape = Shape { servers: 3, ..SHAPE };
 
 /// The first number of each queue pair, shortly before the wrap.
 const PSN_START: u32 = 0xff_fff8;
-/// Slot lengths. The first is too small for any large task; the second holds the smallest one.
+/// Lengths of rings' slots. The first length is too small for any large task; the second one holds the
+/// smallest large task.
 const SLOT_BYTES: [u32; 6] = [20, 21, 128, 300, 720, 4_096];
 
-/// As [`explore`](super::explore), with servers and more large tasks.
+/// Like [`explore`](super::explore), with servers and more large tasks.
 pub fn explore_servers(seed: u64, steps: usize) -> Vector {
     let mut rack = Rack::new(seed, SERVERS_SHAPE);
     rack.set_up();

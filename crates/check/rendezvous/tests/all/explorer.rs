@@ -32,7 +32,7 @@ pub(crate) fn explore(scene: &Scene, mistake: Option<Mistake>) -> Result<Seen, S
     Ok(Seen { states: all.seen.len(), paths })
 }
 
-/// Where everything is after the part that one CPU does before the others.
+/// The places of all entries after the scene's first part, which one CPU performs before the others start.
 pub(crate) fn alone(scene: &Scene) -> Result<Ledger, String> {
     let (one, state) = before(scene)?;
     one.ends(&state)?;

@@ -11,7 +11,7 @@ pub(crate) struct Ledger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    /// Held by a CPU, or still to come.
+    /// A CPU holds the entry, or has not brought it yet.
     Held,
     Parked(Spot),
     Gone,

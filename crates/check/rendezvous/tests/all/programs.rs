@@ -15,7 +15,7 @@ pub(crate) enum Op {
     StaleToken(u16),
     /// The task with this index arrives.
     Task(u32),
-    /// A SWEEP visits this many tokens of the lowest rank, in at most this many turns.
+    /// A SWEEP visits tokens of the lowest rank: the number of tokens, and the largest number of turns.
     SweepTokens(u32, u32),
     /// A SWEEP takes out a task.
     SweepTask,
@@ -118,7 +118,7 @@ pub(crate) fn two_and_two() -> Scene {
     }
 }
 
-/// The same ring with a sweep of tokens, which makes them try further numbers.
+/// Two tokens and two tasks on a larger ring, with a sweep of tokens, which makes passes try further numbers.
 pub(crate) fn with_a_sweep() -> Scene {
     let mut scene = two_and_two();
     scene.ring = Ring { cell_bits: 4, part_bits: 3, ahead: 6 };
@@ -126,7 +126,7 @@ pub(crate) fn with_a_sweep() -> Scene {
     scene
 }
 
-/// The same ring with a sweep of tasks.
+/// The scene of [`with_a_sweep`], with a sweep of tasks instead.
 pub(crate) fn with_a_sweep_of_tasks() -> Scene {
     let mut scene = with_a_sweep();
     scene.cpus.pop();
@@ -187,7 +187,8 @@ pub(crate) fn ranked(tries: u32) -> Scene {
     scene
 }
 
-/// The same rings with a sweep of the lowest rank, which makes that token try another number.
+/// Two ranks on larger rings, with a sweep of tokens of the lowest rank, which makes a token of that rank
+/// try another number.
 pub(crate) fn ranked_with_a_sweep() -> Scene {
     let mut scene = ranked(4);
     scene.ring = Ring { cell_bits: 4, part_bits: 2, ahead: 8 };
@@ -196,7 +197,7 @@ pub(crate) fn ranked_with_a_sweep() -> Scene {
     scene
 }
 
-/// The same rings with a sweep of tasks.
+/// The rings of [`ranked_with_a_sweep`], with a sweep of tasks instead.
 pub(crate) fn ranked_with_a_sweep_of_tasks() -> Scene {
     let mut scene = ranked_with_a_sweep();
     scene.before = vec![Op::Task(1)];
@@ -215,7 +216,8 @@ pub(crate) fn tasks_over_a_lap() -> Scene {
     scene
 }
 
-/// The same on the ring of a rank: one CPU has counted its token in the line, and has no number yet.
+/// Two CPUs as in [`tasks_over_a_lap`], but on the token ring of a rank: one CPU has counted its token in
+/// the line, and has no number yet.
 pub(crate) fn tokens_over_a_lap() -> Scene {
     let mut scene = tasks_over_a_lap();
     scene.before = vec![];
@@ -247,7 +249,7 @@ pub(crate) fn three_ranked_over_a_lap() -> Scene {
     scene
 }
 
-/// Tokens and tasks in turn.
+/// A token, a task, the next token, the next task, and so on.
 fn pairs(from: u16, to: u16) -> Vec<Op> {
     (from..to).flat_map(|pair| [Op::Token(pair), Op::Task(pair.into())]).collect()
 }

@@ -41,7 +41,7 @@ impl FaultRunsOf {
     }
 }
 
-/// Tells one run.
+/// Replays one run and prints what happened.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();

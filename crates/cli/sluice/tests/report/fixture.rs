@@ -10,11 +10,11 @@ use sluice_outcome::study::{
 #[derive(Clone, Copy)]
 struct Kind {
     policy: &'static str,
-    /// The load at which it saturates.
+    /// The load at which the policy saturates.
     limit: f64,
-    /// Its p99 at no load, divided by the service time.
+    /// The p99 at no load, divided by the service time.
     floor: f64,
-    /// How early its latency rises.
+    /// How early the latency rises.
     bend: f64,
 }
 

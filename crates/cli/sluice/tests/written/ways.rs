@@ -5,13 +5,13 @@ use super::lines::Line;
 /// How a line is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Alone to its end, with one of these exit codes.
+    /// The line runs alone to its end, and exits with one of these codes.
     Alone(&'static [i32]),
-    /// Until it has started, then Ctrl-C.
+    /// The line runs until it has started; then Ctrl-C stops it.
     Begun,
-    /// With the other lines of its block: switch, workers and servers first.
+    /// The line runs with the other lines of its block: switch, workers and servers first.
     Together,
-    /// Not here, because.
+    /// The line does not run here, for this reason.
     Elsewhere(&'static str),
 }
 
@@ -38,7 +38,8 @@ pub(crate) const EXAMPLES: &str = "target/debug/examples/";
 /// The address of controllers on pages.
 pub(crate) const CONTROLLER: &str = "127.0.0.1:7400";
 
-/// A busy machine misses gates. So does a figure of a thousand tasks, which may also be undecided.
+/// The exit codes of a run with gates. A run on a busy machine, or a figure of only a thousand tasks, may
+/// miss gates (3) or stay undecided (5).
 const GATES: &[i32] = &[0, 3, 5];
 const WELL: &[i32] = &[0];
 const BREAKS: &[i32] = &[3];

@@ -41,7 +41,7 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(50);
 #[derive(Debug)]
 pub struct LoadRun {
     pub tally: Tally,
-    /// Why it ended.
+    /// `Ok` if the load ran to its end or a signal ended it.
     pub ended: Outcome<()>,
 }
 

@@ -43,16 +43,16 @@ pub enum Ending {
 /// A task that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its index in the mix.
+    /// The index of the task's type in the load's mix.
     pub kind: usize,
     /// When it was due, from the start of the load.
     pub due: Nanos,
-    /// When it ended, from the start of the load.
+    /// When the task ended, from the start of the load.
     pub at: Nanos,
-    /// How many times it was sent.
+    /// How many times the task was sent.
     pub attempts: u16,
     pub worker: Option<u16>,
-    /// Its outcome.
+    /// The task's outcome.
     pub ending: Ending,
     /// The service's error text, if it failed.
     pub complaint: Option<String>,
@@ -144,7 +144,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// None yet.
+    /// Empty histograms.
     pub fn new() -> Self {
         let [latency, scheduling_delay, slowdown, slowdown_server, switch_wait, worker_wait, service] =
             [(); 7].map(|()| histogram());
@@ -184,7 +184,7 @@ pub struct KindTally {
     pub counts: Counts,
     /// Replies within the measured time, including replies to earlier tasks.
     pub replied_in_time: u64,
-    /// Times of its successful replies.
+    /// Times of the type's successful replies.
     pub times: Times,
 }
 

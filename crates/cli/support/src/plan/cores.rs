@@ -16,7 +16,7 @@ impl WorkerPlan {
         self.lanes(slice) > 0
     }
 
-    /// As how many workers of a slice it appears to the switch: one, or a server's lanes.
+    /// The number of workers of this slice that the switch sees: one, or a server's lanes.
     pub fn lanes(&self, slice: &str) -> usize {
         match &self.cores {
             None => usize::from(self.slice == slice),
@@ -25,7 +25,7 @@ impl WorkerPlan {
         }
     }
 
-    /// As how many workers it appears to the switch in all slices together.
+    /// The number of workers that the switch sees, in all slices together.
     pub fn all_lanes(&self) -> usize {
         self.cores.as_ref().map_or(1, |of| of.serves.len() * of.lanes_of_slice())
     }

@@ -111,7 +111,7 @@ pub struct SlicePlan {
     pub needs: Vec<(String, Vec<String>)>,
     /// The sets of labels that its workers may have; empty for those of the plan's workers.
     pub kinds: Vec<Vec<String>>,
-    /// Whether labels are wishes instead of needs.
+    /// Whether labels are wishes (after a wait, a task may run without them) instead of needs.
     pub wished: bool,
 }
 
@@ -157,7 +157,7 @@ pub struct CoresPlan {
 /// The service of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServicePlan {
-    /// One of ours, by name.
+    /// A built-in service, by name.
     Ours(String),
     /// A program of the user, with its own arguments.
     Program {
@@ -224,7 +224,7 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// What a task carries.
+/// The request in a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Keys to read.

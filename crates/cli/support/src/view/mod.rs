@@ -17,7 +17,7 @@ use crate::board::Board;
 use crate::stop::Stop;
 use heading::DRAW_EVERY;
 
-/// What to show.
+/// What a view shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Nothing at all.

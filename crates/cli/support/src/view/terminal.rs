@@ -74,7 +74,7 @@ impl Keyboard {
         let began = Instant::now();
         while let Some(left) = patience.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
             let Some(keys) = self.keys.take() else {
-                // There is a screen without a keyboard.
+                // The process has a screen but no keyboard.
                 thread::sleep(left);
                 return None;
             };

@@ -59,7 +59,7 @@ pub enum Verdict {
 #[serde(deny_unknown_fields)]
 pub struct Cause {
     pub says: String,
-    /// The command that shows it.
+    /// The command that shows the cause.
     pub command: String,
     /// What the command showed.
     pub shows: String,

@@ -70,7 +70,7 @@ macro_rules! gauges {
                 $($key: $value,)*
             },)*];
 
-            /// These gauges; missing ones are taken from the other set.
+            /// A copy of these gauges, in which each missing gauge is taken from `other`.
             #[must_use]
             pub fn or(&self, other: &Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }

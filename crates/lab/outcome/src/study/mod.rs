@@ -56,7 +56,7 @@ pub struct StudyOutcome {
 /// The schema of [`StudyOutcome`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Schema {
-    /// The only one so far.
+    /// The only schema so far.
     #[default]
     #[serde(rename = "sluice.study.v1")]
     V1,
@@ -115,9 +115,9 @@ pub struct Panel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Its name in the workload.
+    /// The class's name in the workload.
     pub name: String,
-    /// Its share of all tasks.
+    /// The class's share of all tasks, 0 to 1.
     pub share: f64,
     /// The mean service time.
     pub mean_service_ns: f64,
@@ -179,7 +179,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
-    /// It can.
+    /// Whether the load is sustainable.
     pub holds: bool,
     /// The evidence, such as `backlog grows by 1,200 tasks/s`; may be empty.
     pub why: String,

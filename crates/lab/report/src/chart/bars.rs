@@ -14,7 +14,7 @@ const SAME_RATE: f64 = 0.005;
 const EDGE: f64 = 2.0;
 
 impl Chart {
-    /// The rate, if everything in the picture was measured at the same one.
+    /// The rate of all points in the picture; `None` if their rates differ.
     pub(crate) fn one_rate(&self) -> Option<f64> {
         let mut rates = self.dots().map(|dot| dot.rate_per_s);
         let first = rates.next()?;

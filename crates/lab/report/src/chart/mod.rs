@@ -38,9 +38,9 @@ pub(crate) struct Chart {
 /// How large a picture is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As wide as the page, with a second axis and a text for each point.
+    /// A picture as wide as the page, with a second axis and a text for each point.
     Main,
-    /// One of several side by side.
+    /// A small picture, one of several side by side.
     Small,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Curve {
     pub(crate) label: String,
     /// The curve's colour, dash and marker.
     pub(crate) look: Look,
-    /// How it is drawn.
+    /// The way in which the curve is drawn.
     pub(crate) style: Style,
     /// The points, by rising rate.
     pub(crate) dots: Vec<Dot>,
@@ -80,7 +80,7 @@ pub(crate) struct Dot {
 /// Stated numbers in a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct PaperMarks {
-    /// Their name and their source.
+    /// The name and the source of the numbers.
     pub(crate) label: String,
     /// The look of the corresponding series.
     pub(crate) look: Look,

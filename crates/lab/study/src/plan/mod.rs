@@ -128,7 +128,7 @@ pub enum Quantity {
 /// At which rates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
-    /// These.
+    /// The given rates.
     Rates(Vec<f64>),
     /// The highest rate at which a subject keeps a limit.
     LimitOf(Who, Limit),
@@ -193,7 +193,7 @@ pub enum Relation {
     Closer {
         who: Who,
         over: Who,
-        /// The case in which they are closer.
+        /// The case in which the two subjects are closer.
         case: usize,
     },
 }
@@ -233,11 +233,11 @@ pub struct CauseTest {
 /// One setting and its other value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Another policy replaces one.
+    /// One policy is replaced by another.
     Policy {
         /// The policy that the plan runs.
         from: String,
-        /// The policy that replaces it.
+        /// The policy that runs in its place.
         to: String,
     },
     /// Keys of the testbed.
@@ -294,7 +294,7 @@ impl Tolerance {
 }
 
 impl Who {
-    /// One policy.
+    /// A subject of one policy.
     pub fn one(run: &Run) -> Self {
         Self { label: run.label(), of: vec![run.clone()] }
     }

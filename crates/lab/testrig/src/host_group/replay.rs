@@ -102,7 +102,8 @@ impl Replay {
         &mut self.socket
     }
 
-    /// Handles what has arrived and sends what is due. Returns when it has something to do next.
+    /// Handles the arrived packets and commands, and sends the due tasks. Returns the time of the next
+    /// action.
     pub(super) fn turn(&mut self) -> Result<Turn, NetError> {
         self.socket.receive(Wait::Poll)?;
         self.take_packets();

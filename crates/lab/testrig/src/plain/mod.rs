@@ -25,7 +25,7 @@ use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
 use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
 
-/// Who takes part.
+/// The size of the group, and how its thread waits.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainOptions {
     /// The number of workers.

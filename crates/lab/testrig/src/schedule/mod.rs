@@ -1,9 +1,10 @@
 //! An open-loop sender without I/O: each task is sent at its own time, regardless of the others.
 //!
 //! A task that finds no room is offered again, and delays only tasks of its own kind. A task that found no
-//! room within its deadline counts as never sent. The driver asks which task is due, hands it over, returns
-//! it if it found no room, and reports each end. All times count from the schedule's start. Left out: the
-//! outcomes of tasks, which each driver records in its own way.
+//! room within its deadline counts as never sent. The driver asks for the next due task and hands the task
+//! to a client. If the client has no room, the driver gives the task back to the schedule. The driver also
+//! reports the end of each task. All times count from the schedule's start. Left out: the outcomes of tasks,
+//! which each driver records in its own way.
 
 mod playback;
 
@@ -41,9 +42,9 @@ pub struct Numbered<K = TaskType, B = [u8; INLINE_BYTES]> {
 /// What the driver has to do about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<K = TaskType, B = [u8; INLINE_BYTES]> {
-    /// Hand it over. It counts as sent unless it is [pushed back](Schedule::push_back).
+    /// Hand the task over. It counts as sent unless it is [pushed back](Schedule::push_back).
     Send(Numbered<K, B>),
-    /// Its deadline passed before it found room: it has ended.
+    /// The task's deadline passed before a client had room: the task has ended.
     NeverSent(Numbered<K, B>),
 }
 

@@ -87,7 +87,7 @@ impl PlayCommand {
 }
 
 impl Playback {
-    /// When it begins.
+    /// The time at which the playback begins.
     pub(crate) const fn start(&self) -> Nanos {
         self.start
     }
@@ -133,7 +133,7 @@ impl Playback {
         }
     }
 
-    /// When the driver has something to do next, if no task ends before.
+    /// The time of the driver's next action if no task ends before it.
     pub(crate) fn next_due(&self) -> Nanos {
         self.start + self.schedule.next_due()
     }

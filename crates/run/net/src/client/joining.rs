@@ -8,11 +8,11 @@ use crate::NetError;
 /// A change of that progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
-    /// It is registered.
+    /// The client is registered.
     Joined,
-    /// Not registered yet, and why.
+    /// The client is not registered yet, for this reason.
     Waiting(String),
-    /// Refused, and why.
+    /// The registration was refused, for this reason.
     Refused(String),
 }
 

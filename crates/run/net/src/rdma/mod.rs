@@ -62,7 +62,7 @@ impl Receiver {
         })
     }
 
-    /// Where it listens.
+    /// The address on which the socket listens.
     pub fn local(&self) -> SocketAddr {
         self.socket.local()
     }

@@ -10,7 +10,7 @@ use sluice_wire::Epoch;
 
 use super::check::{Check, read};
 
-/// All of it.
+/// All checks of XDP.
 pub(super) fn checks() -> Vec<Check> {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     vec![

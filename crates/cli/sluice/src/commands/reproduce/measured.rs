@@ -82,12 +82,12 @@ impl Plan {
         })
     }
 
-    /// How many numbers it measures.
+    /// How many numbers the plan measures.
     pub(super) fn points(&self) -> usize {
         self.scan.len() * self.item_bytes.len()
     }
 
-    /// How many statements it checks.
+    /// How many of the paper's statements the plan checks.
     pub(super) fn claims(&self) -> usize {
         self.claims.len()
     }

@@ -44,7 +44,7 @@ struct Found {
 
 /// A figure's plan.
 enum Figure {
-    /// It is simulated.
+    /// A figure that is simulated.
     Simulated(Box<Plan>),
     /// A figure that is measured on this machine.
     Measured(Box<measured::Plan>),

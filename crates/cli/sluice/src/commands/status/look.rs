@@ -11,7 +11,7 @@ use super::shown;
 /// The controllers that are asked: a rack's, or that of each spine.
 pub(super) struct Askers(Vec<(String, Asker)>);
 
-/// What each said.
+/// The controllers' answers.
 pub(super) struct StatusLook(Vec<Seen>);
 
 struct Seen {

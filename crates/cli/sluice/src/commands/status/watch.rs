@@ -42,7 +42,7 @@ pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
     Ok(())
 }
 
-/// How each look is shown.
+/// The form in which each status is shown.
 enum Shown {
     Screen(Screen),
     Lines,

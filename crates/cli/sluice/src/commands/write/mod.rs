@@ -31,7 +31,7 @@ const LINK_BITS_PER_NS: u64 = 100;
 /// Bytes of a frame around its transport part, including the gap between two frames.
 const AROUND_BYTES: usize = 14 + 20 + 8 + 4 + 20;
 
-/// Sends, or receives what others send.
+/// Runs a sender, or with `--listen` a receiver.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     if let Some(at) = args.listen {

@@ -65,7 +65,7 @@ impl Taking {
     }
 }
 
-/// Receives what others write, until a signal.
+/// Receives WRITEs until a signal.
 pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outcome<()> {
     let mut receiver = open(at)?;
     if as_json {

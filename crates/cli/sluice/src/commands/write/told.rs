@@ -42,7 +42,7 @@ pub(super) struct WriteOutcome {
 #[derive(Debug, Serialize)]
 struct Paced {
     threshold_us: f64,
-    /// T in µs, if it was learnt.
+    /// T, a percentile of the host's own gaps, in µs; `None` if the pacer has not learnt it.
     tail_us: Option<f64>,
     gaps: u64,
     /// Gaps that reached the threshold without a hold.
