@@ -58,8 +58,8 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Runs work that may continue for `patience` after the end was asked for; then the flag that the work
-    /// was given is set.
+    /// Runs `work`. Once the run is asked to end, `work` may continue for `patience`; then the flag in its
+    /// argument is set.
     pub fn after<T>(&self, patience: Duration, work: impl FnOnce(&AtomicBool) -> T) -> T {
         let (over, late) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {

@@ -53,7 +53,8 @@ pub fn read(path: &Path) -> Result<String, TextError> {
     read_from(File::open(path)?)
 }
 
-/// Reads to the end, which has to come.
+/// Reads the source to its end, and returns the bytes as text. The call returns only when the source ends,
+/// or has given more bytes than a text may have.
 pub fn read_from(from: impl Read) -> Result<String, TextError> {
     let mut bytes = Vec::new();
     from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -231,7 +231,7 @@ pub enum Request {
     Get {
         /// How many keys; the mean if the number varies.
         keys: u32,
-        /// How the number varies.
+        /// The distribution of the number.
         spread: Spread,
         /// The expected time for a key, from which clients compute a task's size.
         each: Option<Duration>,
@@ -240,7 +240,7 @@ pub enum Request {
     Scan {
         /// How many rows; the mean if the number varies.
         rows: u32,
-        /// How the number varies.
+        /// The distribution of the number.
         spread: Spread,
         /// The expected time for a row.
         each: Option<Duration>,
@@ -249,7 +249,7 @@ pub enum Request {
     Busy {
         /// The span; the mean if it varies.
         span: Duration,
-        /// How the span varies.
+        /// The distribution of the span.
         spread: Spread,
     },
     /// This text, for programs of the user.

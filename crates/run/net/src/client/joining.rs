@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::NetError;
 
-/// A change of that progress.
+/// A change in the progress of a client's registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// The client is registered.
