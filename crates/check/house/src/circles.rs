@@ -1,9 +1,11 @@
-//! Circular imports between the files of a crate: files that import themselves through others.
+//! Circles inside a crate, of files and of modules: a file or module of a circle imports itself through the
+//! others.
 //!
-//! To understand one file of a circle, a reader has to know all of them. A file imports what its `use`
-//! lines name, and what its code names by a path from `crate`, `super` or one of its own modules. A
-//! re-exported item (`pub use`) counts as imported from the file that declares it. Not covered: unit tests,
-//! and methods, whose calls do not name a file.
+//! To understand one file of a circle, a reader has to know all of them. A module is its file with all files
+//! below it, so a circle of two modules needs no circle of files: `a::x` imports `b::y`, and `b::z` imports
+//! `a`. A file imports what its `use` lines name, and what its code names by a path from `crate`, `super` or
+//! one of its own modules. A re-exported item (`pub use`) counts as imported from the file that declares it.
+//! Not covered: unit tests, and methods, whose calls do not name a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +18,35 @@ const HANDS_MAX: usize = 8;
 /// The circles among a crate's files, each as a set of module names.
 pub fn circles(files: &[File]) -> Vec<BTreeSet<String>> {
     let modules = Modules::read(files);
-    let reached: Vec<BTreeSet<usize>> = (0..modules.all.len()).map(|from| modules.reached(from)).collect();
-    let mut found = BTreeSet::new();
-    for (at, behind) in reached.iter().enumerate().filter(|(at, behind)| behind.contains(at)) {
-        let circle = behind.iter().filter(|other| reached[**other].contains(&at));
-        found.insert(circle.map(|other| modules.all[*other].shown()).collect());
+    let shown = |at: &usize| modules.all[*at].shown();
+    closed(&modules.imports).iter().map(|circle| circle.iter().map(shown).collect()).collect()
+}
+
+/// The circles among a crate's sibling modules, each as a set of module names. A module is its file with all
+/// files below it.
+pub fn module_circles(files: &[File]) -> Vec<BTreeSet<String>> {
+    let modules = Modules::read(files);
+    let parents: BTreeSet<&[String]> =
+        modules.by_path.keys().filter_map(|path| Some(path.split_last()?.1)).collect();
+    parents.into_iter().flat_map(|parent| modules.circles_below(parent)).collect()
+}
+
+/// The circles of a graph: sets of nodes, each of which reaches itself through the others.
+fn closed(edges: &[BTreeSet<usize>]) -> BTreeSet<BTreeSet<usize>> {
+    let reached: Vec<BTreeSet<usize>> = (0..edges.len()).map(|from| reached(edges, from)).collect();
+    let in_circles = reached.iter().enumerate().filter(|(at, behind)| behind.contains(at));
+    let circle = |(at, behind): (usize, &BTreeSet<usize>)| {
+        behind.iter().copied().filter(|other| reached[*other].contains(&at)).collect()
+    };
+    in_circles.map(circle).collect()
+}
+
+fn reached(edges: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+    while let Some(next) = open.pop() {
+        open.extend(edges[next].iter().filter(|other| reached.insert(**other)));
     }
-    found.into_iter().collect()
+    reached
 }
 
 /// A path of names, starting at the crate's root.
@@ -134,12 +158,19 @@ impl Modules {
         }
     }
 
-    fn reached(&self, from: usize) -> BTreeSet<usize> {
-        let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
-        while let Some(next) = open.pop() {
-            open.extend(self.imports[next].iter().filter(|other| reached.insert(**other)));
+    /// The circles of this module's children.
+    fn circles_below(&self, parent: &[String]) -> Vec<BTreeSet<String>> {
+        let child = |at: usize| self.all[at].path.strip_prefix(parent)?.first();
+        let names: BTreeSet<&String> = (0..self.all.len()).filter_map(child).collect();
+        let number = |at: usize| names.iter().position(|name| Some(*name) == child(at));
+        let mut edges = vec![BTreeSet::new(); names.len()];
+        for (at, imports) in self.imports.iter().enumerate() {
+            let Some(from) = number(at) else { continue };
+            edges[from].extend(imports.iter().filter_map(|other| number(*other)).filter(|to| *to != from));
         }
-        reached
+        let names: Vec<&String> = names.into_iter().collect();
+        let shown = |at: &usize| [parent, &[names[*at].clone()]].concat().join("::");
+        closed(&edges).iter().map(|circle| circle.iter().map(shown).collect()).collect()
     }
 }
 
@@ -159,12 +190,23 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        shown(circles(&read(files)))
+    }
+
+    fn modules_found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        shown(module_circles(&read(files)))
+    }
+
+    fn shown(circles: Vec<BTreeSet<String>>) -> Vec<Vec<String>> {
+        circles.into_iter().map(|circle| circle.into_iter().collect()).collect()
+    }
+
+    fn read(files: &[(&str, &str)]) -> Vec<File> {
         let file = |(name, text): &(&str, &str)| File {
             name: format!("crates/one/src/{name}.rs"),
             text: (*text).to_owned(),
         };
-        let files: Vec<File> = files.iter().map(file).collect();
-        circles(&files).into_iter().map(|circle| circle.into_iter().collect()).collect()
+        files.iter().map(file).collect()
     }
 
     #[test]
@@ -192,6 +234,24 @@ mod tests {
         assert_eq!(found(&all), [[""; 0]; 0]);
         let using = [("lib", "pub use a::A;\nfn f(a: A) {}"), ("a", "use crate::f;"), ("b", "")];
         assert_eq!(found(&using), [["a", "the root"]]);
+    }
+
+    #[test]
+    fn modules_are_a_circle_also_where_their_files_are_none() {
+        let files = [("a/mod", ""), ("a/x", "use crate::b::y::Y;"), ("b/y", ""), ("b/z", "use crate::a::A;")];
+        assert_eq!(found(&files), [[""; 0]; 0]);
+        assert_eq!(modules_found(&files), [["a", "b"]]);
+    }
+
+    #[test]
+    fn a_module_and_what_stands_below_it_are_no_circle_of_modules() {
+        let files = [
+            ("a/mod", "use b::B;"),
+            ("a/b", "use super::c::C;"),
+            ("a/c/mod", ""),
+            ("a/c/d", "use crate::a;"),
+        ];
+        assert_eq!(modules_found(&files), [[""; 0]; 0]);
     }
 
     #[test]

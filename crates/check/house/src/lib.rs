@@ -7,7 +7,7 @@ mod docs;
 mod files;
 mod names;
 
-pub use circles::circles;
+pub use circles::{circles, module_circles};
 pub use code::code_outside_tests;
 pub use docs::items_without_docs;
 pub use files::{File, crates, files, root, rust_files};

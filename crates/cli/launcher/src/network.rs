@@ -124,7 +124,7 @@ fn check(plan: &Plan) -> Outcome<()> {
     if !rustix::process::geteuid().is_root() {
         return no("takes root, for namespaces, links and the program: run it with sudo, or leave --io out");
     }
-    if !plan.program().runs_in_kernel() {
+    if !plan.program().traits().runs_in_kernel {
         return no(
             "schedules by rain only, without ranks, classes or labels: leave the policy out, or leave \
              --io out",

@@ -50,7 +50,7 @@ fn may_be_ours(folder: &Path) -> bool {
 fn rings_bytes(plan: &Plan) -> u64 {
     let switch = &plan.switch;
     let slots = ring_slots(switch.tasks_per_slice, switch.tokens_per_slice, plan.rdma.stall_tasks);
-    let rings = plan.servers().len() * plan.slices.len() * usize::from(plan.program().classes());
+    let rings = plan.servers().len() * plan.slices.len() * usize::from(plan.program().traits().classes);
     rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }
 

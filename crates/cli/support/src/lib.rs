@@ -8,6 +8,7 @@ pub mod board;
 pub mod decisions;
 mod errors;
 pub mod fail;
+mod failure_report;
 pub mod figures;
 pub mod file_name;
 pub mod flags;

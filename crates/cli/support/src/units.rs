@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use sluice_wire::Nanos;
 
-use crate::plan::Types;
-
 /// The longest span: three years.
 const SPAN_MAX: Nanos = Nanos(100_000_000_000_000_000);
 
@@ -66,21 +64,6 @@ pub fn mix(text: &str) -> Result<Vec<(String, f64)>, String> {
     let sum = sluice_units::add_up(shares.iter().map(|(_, share)| *share));
     sum.map_err(|sum| format!("mix `{text}` adds up to {sum}, not 1: correct the shares"))?;
     Ok(shares)
-}
-
-/// The mix with the types' names in place of numbers.
-pub fn named_mix(mix: Vec<(String, f64)>, types: &mut Types) -> Result<Vec<(String, f64)>, String> {
-    let mut named: Vec<(String, f64)> = Vec::new();
-    for (said, share) in mix {
-        let name = types.called(&said)?;
-        if named.iter().any(|(known, _)| *known == name) {
-            return Err(format!(
-                "the mix names `{name}` twice, by its name and by its number: give it one share"
-            ));
-        }
-        named.push((name, share));
-    }
-    Ok(named)
 }
 
 /// Reads `host:port` and resolves it.

@@ -104,7 +104,7 @@ fn plans() -> impl Strategy<Value = Plan> {
     (top(), switches(), rdmas(), databases(), parts()).prop_map(|(top, switch, rdma, rocksdb, parts)| {
         let (types, slices, workers, load, events) = parts;
         let mut plan = Plan { switch, rdma, rocksdb, types, slices, workers, load, events, ..top };
-        if plan.program().adaptive().is_some() {
+        if plan.program().traits().adaptive.is_some() {
             plan.rdma.servers = plan.rdma.servers.max(1);
             plan.workers.iter_mut().for_each(|worker| worker.cores = None);
         }

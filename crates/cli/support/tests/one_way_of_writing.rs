@@ -24,7 +24,7 @@ fn a_span_is_the_same_everywhere() {
         let faults: Rates = format!("delay={text}").parse().expect(text);
         assert_eq!(faults.delay, Nanos(ns), "faults: {text}");
         let policy = Choice::parse(&format!("draconis:poll={text}")).expect(text);
-        assert_eq!(policy.feed(), Feed::Polls { every: Nanos(ns) }, "a policy: {text}");
+        assert_eq!(policy.traits().feed, Feed::Polls { every: Nanos(ns) }, "a policy: {text}");
         assert_eq!(value_of(text, Unit::Ns), Some(ns as f64), "a limit: {text}");
         let workload = Workload::parse(&format!("const:{text}")).expect(text);
         assert_eq!(Some(workload.mean_service_ns()), Some(ns as f64), "a workload: {text}");

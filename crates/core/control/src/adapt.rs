@@ -1,15 +1,15 @@
-//! The slice step of adaptive scheduling: which slice evens out its depths, and which lends a worker to which
-//! (Rain §3.3).
+//! The slice step of adaptive scheduling: it decides which slices even out their depths, and which slice
+//! lends a worker to which (Rain §3.3).
 //!
-//! Agents send a [`SliceTally`] for each of their slices at each interval's end, and each hears what the
-//! slice's workers on other servers did (`SliceOthers`): a rule that looks at a whole slice needs to know.
-//! [`slice_step`] decides on the sums of all agents: a slice with both overloaded workers and idle ones evens
-//! out its depths; one with overloaded ones only may take a worker; one whose workers are idle for more than
-//! a floor together may give one. The most overloaded is paired with the idlest until one side runs out: a
-//! taker takes one worker an interval, and a giver's idleness drops by one worker with each that it gives.
-//! The worker with the smallest depth goes, and starts at the taker's mean depth.
+//! At the end of each interval an agent sends a [`SliceTally`] for each slice of its workers. It is then
+//! told what the slice's workers on other servers did (`SliceOthers`), because some rules look at a whole
+//! slice. [`slice_step`] decides on the sums of all agents. A slice with overloaded and idle workers evens
+//! out its depths. A slice with overloaded workers only may take a worker. A slice whose idleness adds up
+//! to more than a floor may give one. The most overloaded slice is paired with the idlest until one side
+//! runs out. A taker takes one worker per interval, and a giver's idleness drops by one worker with each
+//! that it gives. The giver's worker with the smallest depth moves, and starts at the taker's mean depth.
 //!
-//! No slice gives its last worker. How the step is carried out stands in `adapting`.
+//! No slice gives its last worker. The module `adapting` carries the step out.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,16 +18,16 @@ use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tallies::SliceTally;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
-/// A whole worker, in the tallies' unit.
+/// One whole worker, in the tallies' unit of a thousandth.
 const WORKER_MILLI: u32 = 1_000;
 
-/// What a slice step changes.
+/// One change of a slice step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SliceChange {
     /// All workers of a slice get this depth.
     Even {
         slice: SliceId,
-        /// Their depth from now on.
+        /// The depth of all these workers from now on.
         depth: u8,
     },
     /// A worker goes from one slice to another.
@@ -39,13 +39,14 @@ pub(crate) enum SliceChange {
         to: SliceId,
         /// How many of the taker's workers were overloaded.
         overloads: u32,
-        /// Its depth from now on.
+        /// The worker's depth from now on.
         depth: u8,
     },
 }
 
-/// Decides on one tally a slice; a slice gives only what it is idle beyond `idle_floor_milli`. `may_move`
-/// says whether a worker can serve a slice; the next smallest is asked for if not.
+/// Decides on one tally per slice. A slice gives only the idleness beyond `idle_floor_milli`. `may_move`
+/// says whether a worker can serve a slice; if it cannot, the giver's worker with the next smallest depth
+/// is asked for.
 pub(crate) fn slice_step(
     tallies: &[SliceTally],
     idle_floor_milli: u32,
@@ -82,21 +83,21 @@ pub(crate) fn slice_step(
     changes
 }
 
-/// Rounded, and within what a worker may have.
+/// The mean of a slice's depths, rounded, and at most what a worker may have.
 fn mean_depth(tally: &SliceTally) -> u8 {
     let sum: u32 = tally.depths.iter().map(|(_, depth)| u32::from(*depth)).sum();
     let count = tally.depths.len().max(1) as u32;
     u8::try_from((sum + count / 2) / count).unwrap_or(QUOTA_MAX).clamp(1, QUOTA_MAX)
 }
 
-/// What agents said of the present interval, and when the step is taken.
+/// The agents' reports of the present interval, and the time of the step.
 #[derive(Debug, Default)]
 pub(crate) struct Adapting {
     pub(crate) reports: Vec<AgentReport>,
     pub(crate) due: Option<Nanos>,
 }
 
-/// What an agent said.
+/// One agent's report.
 #[derive(Debug)]
 pub(crate) struct AgentReport {
     pub(crate) server: String,
@@ -104,7 +105,7 @@ pub(crate) struct AgentReport {
     pub(crate) tallies: Vec<SliceTally>,
 }
 
-/// What all agents say of each slice, but those that only advise.
+/// The sums over all agents for each slice; agents that only advise are left out.
 pub(crate) fn sums(reports: Vec<AgentReport>) -> Vec<SliceTally> {
     let mut sums: Vec<SliceTally> = Vec::new();
     for tally in reports.into_iter().filter(|report| !report.advises).flat_map(|report| report.tallies) {

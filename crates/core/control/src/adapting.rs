@@ -1,6 +1,6 @@
-//! Agents' reports come in, and the slice step that follows from them is carried out.
+//! Takes agents' reports, and carries out the slice step that follows from them.
 //!
-//! A worker is lent only where the controller would also let a person move it.
+//! The step lends a worker only where the controller would also let an operator move it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,12 +17,12 @@ use crate::registration::Fate;
 use crate::worker::Worker;
 
 impl Controller {
-    /// Whether a slice step is about to be taken, with the tallies of the present interval.
+    /// Whether a slice step is about to be taken on the tallies of the present interval.
     pub fn is_gathering(&self) -> bool {
         self.adapting.due.is_some()
     }
 
-    /// An agent's tallies join those of the others; its depths are those that its workers have from now on.
+    /// Takes an agent's tallies. Their depths are the depths of its workers from now on.
     pub(crate) fn tallied(
         &mut self,
         now: Nanos,
@@ -35,13 +35,13 @@ impl Controller {
         for tally in tallies.iter().filter(|_| !advises) {
             self.take_depths(now, tally, out);
         }
-        // One that reports twice has come late with the first.
+        // A second report of the same agent means that its first one came late, for the interval before.
         self.adapting.reports.retain(|report| report.server != server);
         self.adapting.reports.push(AgentReport { server, advises, tallies });
         self.adapting.due.get_or_insert(now + self.plan.gather_agents);
     }
 
-    /// Takes the step once the agents had time to be heard.
+    /// Takes the step at its time, when all agents have had time to report.
     pub(crate) fn tick_adapting(&mut self, now: Nanos, out: &mut Vec<Action>) {
         if self.adapting.due.is_none_or(|due| due > now) {
             return;
@@ -59,7 +59,7 @@ impl Controller {
         }
     }
 
-    /// What the slices' workers beside this agent's did.
+    /// Tells an agent what the workers of its slices on other servers did.
     fn beside(&self, own: &AgentReport, reports: &[AgentReport]) -> Action {
         let of = |tally: &SliceTally| {
             let slice = tally.slice;
@@ -80,7 +80,8 @@ impl Controller {
         Action::TellAgent { server: own.server.clone(), others: own.tallies.iter().map(of).collect() }
     }
 
-    /// The queue has room for what workers may hold.
+    /// Takes the depths that an agent told, and makes room in the queue for the tasks that its workers may
+    /// hold.
     fn take_depths(&mut self, now: Nanos, tally: &SliceTally, out: &mut Vec<Action>) {
         let mut changed = false;
         for (worker, depth) in &tally.depths {
@@ -96,7 +97,8 @@ impl Controller {
         }
     }
 
-    /// What a worker's host has to be told: it adopts the depth with its next registration at the latest.
+    /// Carries out one change. The worker's host is told, and adopts the depth with its next registration
+    /// at the latest.
     fn carry_out(&mut self, now: Nanos, change: SliceChange, out: &mut Vec<Action>) {
         match change {
             SliceChange::Even { slice, depth } => {
@@ -129,7 +131,7 @@ impl Controller {
         self.workers.get(worker.0).is_some_and(is_there)
     }
 
-    /// Whether the slice step may move a worker there.
+    /// Whether the slice step may move a worker to this slice.
     fn admit_lending(&self, id: WorkerId, to: SliceId) -> Result<(), Answer> {
         if let Some(answer) = self.unreachable() {
             return Err(answer);
@@ -144,14 +146,14 @@ impl Controller {
         if worker.needs_room_in(to) { Ok(()) } else { self.check_room(to) }
     }
 
-    /// Whether this is the last worker of a slice, and clients are there whose tasks may be in it.
+    /// Whether this is the last worker of a slice in which registered clients' tasks may wait.
     pub(crate) fn is_missed(&self, index: u16) -> bool {
         let Some(worker) = self.workers.get(index) else { return false };
         let stays = |(i, w): (u16, &Worker)| i != index && w.slice == worker.slice && w.fate == Fate::Stays;
         self.clients.iter().next().is_some() && !self.workers.iter().any(stays)
     }
 
-    /// A slice that takes tasks of registered clients keeps a worker.
+    /// Refuses to move the last worker of a slice that takes tasks of registered clients.
     pub(crate) fn check_not_last(&self, index: u16) -> Result<(), Refusal> {
         let Some(worker) = self.workers.get(index).filter(|_| self.is_missed(index)) else { return Ok(()) };
         let types = self.types_of(worker.slice);

@@ -1,14 +1,14 @@
-//! Changing a worker's generation: the sequence that makes sure that no token of an old generation ever meets
-//! a task as if it were of the new one.
+//! The change of a worker's generation. Its sequence of steps makes sure that no token of an old generation
+//! ever meets a task as if it were of the new one.
 //!
-//! The steps: close the worker's row; wait until no packet is inside the switch that saw it open (drain);
-//! raise the generation; drain again; read how many tasks were sent and how far the token ring had got; reset
-//! the counters; open. For a worker that leaves, the row is cleared instead of the last two. Each step waits
-//! for the answer to the one before. If the ring has no room for the new tokens beside the stale ones, it is
-//! swept before the worker is opened.
+//! The steps: close the worker's row; wait until no packet is inside the switch that saw the row open
+//! (drain); raise the generation; drain again; read how many tasks were sent and how far the token ring had
+//! got; reset the counters; open the row. For a worker that leaves, the row is cleared in place of the last
+//! two. Each step waits for the answer to the one before. If the ring has no room for the new tokens beside
+//! the stale ones, the ring is swept before the worker is opened.
 //!
-//! Any number of workers may be in a change at once. A worker is in one at a time, and what is asked of it
-//! meanwhile is looked at when it ends.
+//! Any number of workers may be in a change at once. A worker is in one change at a time. What is asked of
+//! it meanwhile is looked at when the change ends.
 
 use alloc::vec::Vec;
 
@@ -22,11 +22,11 @@ use crate::note::Note;
 use crate::registration::{Fate, Waiter, Wants};
 use crate::worker::{Step, Worker};
 
-/// How many departures are remembered for hosts that did not hear the answer.
+/// How many departures are remembered, for hosts that did not get the answer to their goodbye.
 const DEPARTED_MAX: usize = 256;
 
 impl Controller {
-    /// Starts whatever brings a worker to where it should be; answers its calls if it is there already.
+    /// Starts the change that a worker needs, or answers its waiting calls if it needs none.
     pub(crate) fn settle_worker(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
         if worker.step == Some(Step::Sweeping) {
@@ -50,7 +50,7 @@ impl Controller {
         }
     }
 
-    /// The answers to a step are in: takes the next.
+    /// The switch has answered a step: takes the next step.
     pub(crate) fn step_done(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
         match worker.step {
@@ -78,8 +78,8 @@ impl Controller {
         }
     }
 
-    /// The counters between two generations: `sent` is final, since nothing of the old one can be sent any
-    /// more.
+    /// The counters between two generations. `sent` is final, since no task of the old generation can be
+    /// sent any more.
     pub(crate) fn counters_read(
         &mut self,
         now: Nanos,
@@ -95,7 +95,8 @@ impl Controller {
         worker.final_sent = (worker.in_switch && worker.counted).then_some(state.sent);
     }
 
-    /// How far the ring had got: tokens that entered it until now may be stale, later ones are not.
+    /// Notes how far the token ring had got: tokens that entered it until now may be stale, later ones are
+    /// not.
     pub(crate) fn ring_read(&mut self, now: Nanos, id: WorkerId, state: SliceState, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get(id.0) else { return };
         if worker.in_switch {
@@ -124,7 +125,8 @@ impl Controller {
     fn raise(&mut self, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
         worker.step = Some(Step::Raising);
-        // Newer than those of all indices: a host that gets another index must see its registration change.
+        // Newer than the generations of all indices: a host that gets another index must see that its
+        // registration changed.
         let newest = self.generations.iter().map(|generation| generation.0).max().unwrap_or(0);
         let generation = Generation(newest.saturating_add(1));
         self.generations[usize::from(id.0)] = generation;
@@ -139,7 +141,7 @@ impl Controller {
         }
     }
 
-    /// A slice was read: those that wait for room in it may find it.
+    /// A slice was read: opens those workers whose tokens the ring now has room for.
     pub(crate) fn open_where_swept(&mut self, now: Nanos, slice: SliceId, out: &mut Vec<Action>) {
         let waits = |w: &Worker| w.step == Some(Step::Sweeping) && w.slice == slice;
         let waiting: Vec<_> =
@@ -149,8 +151,8 @@ impl Controller {
         }
     }
 
-    /// Opens a worker whose counters start anew, once there is room for its tokens; or lets it go if it does
-    /// not stay.
+    /// Opens a worker whose counters were reset, as soon as there is room for its tokens; clears its row if
+    /// it does not stay.
     fn open_or_sweep(&mut self, now: Nanos, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get(id.0) else { return };
         let slice = worker.slice;
@@ -209,7 +211,7 @@ impl Controller {
         self.sweep_soon(now, worker.row.slice);
     }
 
-    /// Remembers a worker that is gone, and says so.
+    /// Remembers a worker that has gone, and notes it.
     pub(crate) fn note_departure(&mut self, id: WorkerId, worker: &Worker, out: &mut Vec<Action>) {
         let name = worker.registration.shown();
         if self.departed.len() >= DEPARTED_MAX {
@@ -223,7 +225,7 @@ impl Controller {
     }
 }
 
-/// What a call hears whose worker is gone.
+/// The answer to a call whose worker has gone.
 fn gone_answer(wants: Wants, name: &str, final_sent: Option<Serial>) -> Answer {
     match wants {
         Wants::Grant => wait(Waiting::Leaving, SOON),

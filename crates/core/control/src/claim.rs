@@ -1,4 +1,4 @@
-//! The controller claims its switch, or stands back because another one has it (`turn`).
+//! How the controller claims its switch, or stands back because another controller has it (`turn`).
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,8 @@ use crate::note::Note;
 use crate::turn::Standing;
 
 impl Controller {
-    /// A switch that fits was found: goes on if it obeys, else claims it, or stands back.
+    /// A switch that fits was found. Reads its tables if it obeys this controller already, else claims it,
+    /// or stands back.
     pub(crate) fn take_turn(&mut self, now: Nanos, shape: Shape, out: &mut Vec<Action>) {
         match self.turn.standing(&shape) {
             Standing::Ours => self.begin_reading(now, out),
@@ -25,8 +26,8 @@ impl Controller {
         }
     }
 
-    /// Someone was there first. That may have been nobody who still lives: a controller that died, or a claim
-    /// of our own that came late.
+    /// Another claim came first. Its controller may be dead, or it may be a late claim of our own; so this
+    /// claims the next term, or stands back.
     pub(crate) fn claim_refused(&mut self, now: Nanos, by: Term, out: &mut Vec<Action>) {
         if let Some(shape) = self.shape {
             self.take_turn(now, Shape { term: by, ..shape }, out);

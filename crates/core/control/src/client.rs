@@ -1,4 +1,4 @@
-//! A registered client: its row in the switch, and where it is.
+//! A registered client: its row in the switch, and its address.
 
 use sluice_wire::tables::ClientRow;
 use sluice_wire::{Endpoint, Key, Nanos, Serial};
@@ -10,7 +10,7 @@ use crate::registration::{Fate, Holder, Registration};
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) registration: Registration,
-    /// Its row as last written to the switch, or as it will be first.
+    /// Its row as last written to the switch, or as it will be written first.
     pub(crate) row: ClientRow,
     /// Whether the switch has a row for it.
     pub(crate) in_switch: bool,
@@ -18,11 +18,11 @@ pub(crate) struct Client {
     /// Its oldest outstanding sequence number.
     pub(crate) floor: Serial,
     pub(crate) fate: Fate,
-    /// What is being done to its row.
+    /// The write of its row that is under way.
     pub(crate) writing: Option<Writing>,
 }
 
-/// What is being done to a client's row.
+/// A write of a client's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writing {
     Setting,
@@ -53,7 +53,7 @@ impl Client {
         }
     }
 
-    /// A row that was read back; its host has not been heard yet.
+    /// A client whose row was read back, and which has not called yet.
     pub(crate) fn read_back(now: Nanos, row: ClientRow) -> Self {
         Self {
             registration: Registration::new(None, row.incarnation.0, now),
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    /// What the switch has of it was just read back: goes on from there.
+    /// Goes on from the row that was just read back from the switch.
     pub(crate) fn restore(&mut self, row: ClientRow) {
         (self.row, self.in_switch, self.writing) = (row, true, None);
     }

@@ -1,7 +1,7 @@
-//! Clients: how they join, renew, leave and die, and what they may have outstanding.
+//! Clients: how they join, renew, leave and die, and how many tasks they may have outstanding.
 //!
-//! A client's row is written when it joins and when its address changes, each time under a new key: writing
-//! it starts the replay cells anew, and packets of the old key must not pass them a second time.
+//! A client's row is written when it joins and when its address changes, each time under a new key. Writing
+//! the row starts the replay cells anew, and packets of the old key must not pass these a second time.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -89,7 +89,7 @@ impl Controller {
         self.settle_client(id, out);
     }
 
-    /// Ends the leases that were not renewed; gives the end of the next one.
+    /// Ends the leases that were not renewed; returns the end of the next lease.
     pub(crate) fn end_client_leases(&mut self, now: Nanos, out: &mut Vec<Action>) -> Option<Nanos> {
         let lease = self.plan.lease;
         let mut next: Option<Nanos> = None;
@@ -109,7 +109,7 @@ impl Controller {
         next
     }
 
-    /// Starts whatever brings a client to where it should be; answers its calls if it is there already.
+    /// Starts the write that a client's row needs, or answers its waiting calls if it needs none.
     pub(crate) fn settle_client(&mut self, id: ClientId, out: &mut Vec<Action>) {
         let Some(client) = self.clients.get(id.0) else { return };
         if client.writing.is_some() {
@@ -158,7 +158,7 @@ impl Controller {
         }));
     }
 
-    /// The name's holder, or a row without a name that this client proves to be its own.
+    /// The index of the name's holder, or of a row without a name that this client proves to be its own.
     fn find_client(&mut self, hello: &ClientHello) -> Option<u16> {
         if let Some(index) = self.clients.by_name(&hello.name) {
             return Some(index);
@@ -249,7 +249,8 @@ impl Controller {
         }
     }
 
-    /// What a class is in each slice where it goes by size, if the switch tells classes apart.
+    /// The sizes of the task classes of each slice that tells classes by size, if the switch tells classes
+    /// apart.
     fn sizes(&self) -> impl Iterator<Item = (SliceId, Sizes)> {
         let has_classes = self.shape.is_some_and(|shape| shape.classes > 1);
         let planned = self.plan.slices.iter().enumerate().filter(move |_| has_classes);

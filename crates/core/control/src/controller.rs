@@ -1,4 +1,4 @@
-//! The controller: events in, actions and the next deadline out.
+//! The controller: events come in, actions and the next deadline go out.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use crate::worker::Worker;
 /// How long after an answer that fitted no question the tables are read again.
 const CONFUSED_FOR: Nanos = Nanos::from_millis(100);
 
-/// How soon a host asks again when a change on the switch is all it waits for.
+/// How soon a host asks again if it waits only for a change on the switch.
 pub(crate) const SOON: Nanos = Nanos::from_millis(5);
 
 /// The controller of one rack.
@@ -35,43 +35,43 @@ pub struct Controller {
     pub(crate) plan: Plan,
     pub(crate) link: Link,
     pub(crate) turn: Turn,
-    /// Whether the map of types is its own: it was read back once.
+    /// Whether the map of types is this controller's own, because it was read back once.
     pub(crate) has_read: bool,
-    /// The switch's shape and epoch, kept while it cannot be reached.
+    /// The switch's shape and epoch, kept while the switch cannot be reached.
     pub(crate) shape: Option<Shape>,
     pub(crate) ledger: Ledger,
     pub(crate) workers: Registry<Worker>,
-    /// The newest generation of each worker index in this epoch; only grows.
+    /// The newest generation of each worker index in this epoch. It only grows.
     pub(crate) generations: Vec<Generation>,
-    /// Lives that left lately and their final `sent`, for a host that did not hear the answer.
+    /// Lives of workers that left lately and their final `sent`, for hosts that did not get the answer.
     pub(crate) departed: VecDeque<(u64, Option<Serial>)>,
     pub(crate) clients: Registry<Client>,
     pub(crate) servers: Registry<Server>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) types: BTreeMap<TaskType, SliceId>,
-    /// Until then new clients wait for every slice to have a worker.
+    /// Until this time new clients wait for every slice to have a worker.
     pub(crate) gathers_until: Nanos,
     pub(crate) watch: Option<Watch>,
     pub(crate) adapting: Adapting,
     rng: ChaCha8Rng,
-    /// No lease ends before this.
+    /// No lease ends before this time.
     lease_check: Option<Nanos>,
     /// When the driver was asked to call next.
     due: Option<Nanos>,
 }
 
-/// How the controller stands with the switch.
+/// The state of the controller's link with its switch.
 #[derive(Debug)]
 pub(crate) enum Link {
     Down,
-    /// An answer fitted no question: read everything again at this time.
+    /// An answer fitted no question: all tables are read again at this time.
     Confused(Nanos),
-    /// Has asked it to obey.
+    /// The controller has asked the switch to obey.
     Claiming,
     Reading(ReadBack),
     Up,
     TooSmall,
-    /// It obeys another controller, for good.
+    /// The switch obeys another controller, for good.
     Superseded,
 }
 
@@ -104,7 +104,7 @@ impl Controller {
         })
     }
 
-    /// Takes one event; what is to be done is pushed to `out`.
+    /// Takes one event, and pushes actions to `out`.
     pub fn event(&mut self, now: Nanos, event: Event, out: &mut Vec<Action>) {
         self.forgive_stall(now, out);
         match event {
@@ -131,11 +131,12 @@ impl Controller {
             }
             Event::Watch => self.watch(now),
         }
-        // What was due while the switch could not be reached is late for its sake, not for ours.
+        // Actions that were due while the switch could not be reached are late because of the switch, not
+        // because the controller was stopped.
         self.due = self.deadline().map(|due| due.max(now));
     }
 
-    /// Does what has come due.
+    /// Does what is due at `now`.
     pub fn tick(&mut self, now: Nanos, out: &mut Vec<Action>) {
         self.forgive_stall(now, out);
         match self.link {
@@ -155,7 +156,7 @@ impl Controller {
     }
 
     /// When [`Controller::tick`] wants to be called next; `None`: not before the next event. Right after a
-    /// tick it is never past, or a driver would call without end.
+    /// tick the deadline is later than `now`; otherwise a driver would call without end.
     pub fn deadline(&self) -> Option<Nanos> {
         match self.link {
             Link::Up => [self.lease_check, self.slices_due(), self.adapting.due].into_iter().flatten().min(),
@@ -164,8 +165,8 @@ impl Controller {
         }
     }
 
-    /// In whose name the steps are taken that were asked for since the switch was found; 0 before it was
-    /// claimed.
+    /// The term in whose name the controller's steps are taken since the switch was found; 0 before the
+    /// claim.
     pub fn term(&self) -> Term {
         self.turn.term()
     }
@@ -174,7 +175,7 @@ impl Controller {
         self.shape.map_or(Epoch(0), |shape| shape.epoch)
     }
 
-    /// Why nothing can be written to the switch now.
+    /// The answer to a call that needs the switch, if nothing can be written to the switch now.
     pub(crate) fn unreachable(&self) -> Option<Answer> {
         match self.link {
             Link::Up => None,
@@ -188,14 +189,14 @@ impl Controller {
         }
     }
 
-    /// As [`Self::unreachable`], but only while the switch is claimed or read, or has another controller:
-    /// then not even a host that is registered may be told that all is well.
+    /// As [`Self::unreachable`], but only while the switch is being claimed or read, or has another
+    /// controller. In these states the controller may not even confirm a registration that stands.
     pub(crate) fn unknowing(&self) -> Option<Answer> {
         let is_unknowing = matches!(self.link, Link::Claiming | Link::Reading(_) | Link::Superseded);
         self.unreachable().filter(|_| is_unknowing)
     }
 
-    /// A key that is not 0 and not `old`.
+    /// Draws a key that is neither 0 nor `old`.
     pub(crate) fn new_key(&mut self, old: Key) -> Key {
         loop {
             let key = Key(self.rng.next_u32());
@@ -205,12 +206,12 @@ impl Controller {
         }
     }
 
-    /// A lease starts or starts anew: look at it when it ends, if not before.
+    /// A lease starts or is renewed: checks leases when it ends, if not before.
     pub(crate) fn lease_started(&mut self, ends: Nanos) {
         self.lease_check = Some(self.lease_check.map_or(ends, |check| check.min(ends)));
     }
 
-    /// Reads everything again after an answer that fits no question.
+    /// An answer fitted no question: reads all tables again after a while.
     pub(crate) fn confused(&mut self, now: Nanos, out: &mut Vec<Action>) {
         out.push(Action::Note(Note::SwitchConfused));
         self.send_all_away(false, out);
@@ -225,7 +226,7 @@ impl Controller {
         self.link = Link::Down;
     }
 
-    /// Answers everyone whose call waits for the switch: they have to ask again.
+    /// Answers every call that waits for the switch: the callers have to ask again.
     pub(crate) fn send_all_away(&mut self, gone: bool, out: &mut Vec<Action>) {
         let mut calls = self.ledger.void(gone);
         for (_, worker) in self.workers.iter_mut() {
@@ -290,8 +291,8 @@ impl Controller {
         self.lease_check = [workers, clients, servers].into_iter().flatten().min();
     }
 
-    /// A controller that was not run could not hear renewals, so the leases prove nothing: all get time to
-    /// renew.
+    /// A controller that was not run could not hear renewals, so its leases prove nothing: extends all of
+    /// them.
     fn forgive_stall(&mut self, now: Nanos, out: &mut Vec<Action>) {
         let Some(due) = self.due else { return };
         let late = now.since(due);
@@ -323,13 +324,14 @@ pub(crate) fn wait(why: Waiting, retry_after: Nanos) -> Answer {
     Answer::Wait { why, retry_after }
 }
 
-/// A call that made room for a newer one of the same name.
+/// The answer to a call that made room for a newer call of the same name.
 pub(crate) fn too_many(call: CallId) -> Action {
     Action::Answer { call, answer: wait(Waiting::TooManyCalls, SOON) }
 }
 
 impl Wants {
-    /// What a waiting call hears when its host is registered and settled, if that is what it waited for.
+    /// The answer to a waiting call when its host is registered and its change is done, if the call waited
+    /// for that.
     pub(crate) fn settled(self, grant: impl FnOnce() -> Answer) -> Answer {
         match self {
             Self::Grant => grant(),

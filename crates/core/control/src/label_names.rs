@@ -1,5 +1,5 @@
-//! Labels as people write them, in plans of live racks and in testbeds of simulated ones: their names and
-//! bits, and who serves whom by them.
+//! Labels as people write them, in plans of live racks and in testbeds of simulated racks: their names,
+//! their bits, and which worker serves which task by them.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeSet;
@@ -12,50 +12,50 @@ use sluice_wire::tables::KINDS_MAX;
 
 use crate::name::check_name;
 
-/// How several labels are written as one word.
+/// The character between labels that are written as one word.
 const JOIN: char = '+';
-/// What is written where there is no label.
+/// The word for no labels.
 const NONE: &str = "none";
 
-/// All labels that a plan names, in their order, which gives their bits.
+/// All labels that a plan names, sorted; the order gives their bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelNames(Vec<String>);
 
-/// What is said of a slice: who serves whom there follows from it.
+/// A slice's labels, from which follows which worker serves which task there.
 #[derive(Clone, Debug, Default)]
 pub struct SliceLabels {
-    /// What it is called in complaints.
+    /// The slice's name in error messages.
     pub called: String,
-    /// What its types need, one by one.
+    /// The labels that each of its types needs.
     pub needs: Vec<Labels>,
-    /// The kinds of workers that are named; those of the known workers if there are none.
+    /// The kinds of workers that the plan names; if it names none, those of the known workers count.
     pub named: Vec<Labels>,
-    /// What the workers that are known have.
+    /// The labels of the known workers.
     pub workers: Vec<Labels>,
-    /// Whether tasks only wish for their labels.
+    /// Whether its tasks only wish for their labels.
     pub wished: bool,
-    /// How workers are given labels, as in "give a worker these labels".
+    /// How to give a worker labels, for error messages such as "give a worker these labels".
     pub give: String,
 }
 
 impl LabelNames {
-    /// Those of a plan, some perhaps several times.
+    /// The labels of a plan; the same name may come several times.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    /// All of them.
+    /// All labels, in the order of their bits.
     pub fn all(&self) -> &[String] {
         &self.0
     }
 
-    /// Their bits.
+    /// The bits of these labels.
     pub fn bits(&self, labels: &[String]) -> Labels {
         let bit = |label: &String| self.0.iter().position(|known| known == label);
         Labels(labels.iter().filter_map(bit).fold(0, |bits, place| bits | 1 << place))
     }
 
-    /// These bits as [`read_labels`] reads them.
+    /// The labels of these bits, as [`read_labels`] reads them.
     pub fn written(&self, labels: Labels) -> String {
         write_labels(&self.of_bits(labels))
     }
@@ -66,10 +66,10 @@ impl LabelNames {
         names.map(|(_, name)| name.clone()).collect()
     }
 
-    /// Whether there are bits for all of them.
+    /// Checks that there are bits for all labels.
     ///
     /// # Errors
-    /// One line, with what helps.
+    /// One line that says what helps.
     pub fn check(&self) -> Result<(), String> {
         let count = self.0.len();
         if count <= Labels::MAX {
@@ -78,15 +78,15 @@ impl LabelNames {
         Err(format!("{count} labels are more than {}: leave some out", Labels::MAX))
     }
 
-    /// Who serves whom in a slice: workers of the kinds that are named, else of those that are known, else of
-    /// one for each need.
+    /// Which worker serves which task in a slice. The workers are those of the named kinds, else the known
+    /// ones, else one for each need.
     ///
     /// # Errors
-    /// What nobody serves, or more than can be told apart, in one line.
+    /// One line, for tasks that no worker serves, or for more kinds than can be told apart.
     pub fn serving(&self, of: &SliceLabels) -> Result<Serving, String> {
         let has = [&of.named, &of.workers, &of.needs].into_iter().find(|sets| !sets.is_empty());
         let mut has = has.cloned().unwrap_or_default();
-        // A wish that nobody meets is none that has to be met.
+        // A wish that no worker meets must not refuse its tasks.
         if of.wished {
             has.extend(&of.needs);
         }
@@ -117,7 +117,7 @@ impl LabelNames {
 /// Reads `gpu+ssd`, or `none`.
 ///
 /// # Errors
-/// What is no label, in one line.
+/// One line that says which part is no label.
 pub fn read_labels(text: &str) -> Result<Vec<String>, String> {
     if text == NONE {
         return Ok(Vec::new());
@@ -129,10 +129,10 @@ pub fn read_labels(text: &str) -> Result<Vec<String>, String> {
     each.collect()
 }
 
-/// Whether a word can be a label.
+/// Checks that a word can be a label.
 ///
 /// # Errors
-/// Why not, in one line.
+/// One line that says why it cannot.
 pub fn check_label(label: &str) -> Result<(), String> {
     check_name(label).map_err(|why| format!("a label: {why}"))?;
     match label {
@@ -142,7 +142,7 @@ pub fn check_label(label: &str) -> Result<(), String> {
     }
 }
 
-/// Writes what [`read_labels`] reads.
+/// Writes labels as [`read_labels`] reads them.
 pub fn write_labels(labels: &[String]) -> String {
     if labels.is_empty() { NONE.to_owned() } else { labels.join(&JOIN.to_string()) }
 }
@@ -150,7 +150,7 @@ pub fn write_labels(labels: &[String]) -> String {
 /// Reads `train=gpu+ssd`: a type, and the labels that its tasks need.
 ///
 /// # Errors
-/// What is not of that form, in one line.
+/// One line that says which part has another form.
 pub fn read_needs(text: &str) -> Result<(&str, Vec<String>), String> {
     let (name, labels) = text
         .rsplit_once('=')
@@ -158,11 +158,11 @@ pub fn read_needs(text: &str) -> Result<(&str, Vec<String>), String> {
     Ok((name, read_labels(labels)?))
 }
 
-/// A policy that gives any task to any worker is none where some workers do not serve some tasks: how many
-/// kinds of workers it tells apart.
+/// Checks that a policy tells as many `kinds` of workers apart as the slice needs. A policy that gives any
+/// task to any worker must not run where some workers do not serve some tasks.
 ///
 /// # Errors
-/// One line, with what helps.
+/// One line that says what helps.
 pub fn check_told_apart(called: &str, serving: &Serving, kinds: u8, policy: &str) -> Result<(), String> {
     if *serving == Serving::default() || serving.is_wished() || kinds > 1 {
         return Ok(());

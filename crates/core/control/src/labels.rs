@@ -1,9 +1,10 @@
-//! Who serves whom inside a slice, where the switch tells kinds of workers apart.
+//! Which worker serves which task inside a slice, if the switch tells kinds of workers apart.
 //!
-//! The plan says which labels tasks of a type need and who may have which. A worker is of the kind that has
-//! most of its labels, as its row in the switch says; another set of labels is another generation. While no
-//! worker serves a class of tasks, the class is closed: its tasks are refused, and those that wait are swept
-//! out. Who serves whom in a slice is changed only while nobody is in it and nothing waits there.
+//! The plan says which labels tasks of a type need and which labels workers may have. A worker's kind is
+//! the one that has most of the worker's labels, and stands in its row in the switch; another set of labels
+//! takes another generation. While no worker serves a class of tasks, the class is closed: its new tasks
+//! are refused, and its waiting tasks are swept out. A slice's table of kinds and classes changes only
+//! while the slice has no worker and no waiting task.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,7 +21,7 @@ use crate::slice::{CALM_READINGS, Slice};
 use crate::view::ClassView;
 
 impl Controller {
-    /// The labels of these names.
+    /// The bits of labels with these names.
     pub(crate) fn labels(&self, names: &[String]) -> Result<Labels, Refusal> {
         let known = &self.plan.labels;
         let bit = |name: &String| {
@@ -38,12 +39,13 @@ impl Controller {
         if self.tells_kinds() { self.plan.labels.clone() } else { Vec::new() }
     }
 
-    /// What a worker with these labels is in a slice; 0 where all are alike.
+    /// The kind of a worker with these labels in a slice; 0 if all workers are alike; `None` if the slice
+    /// has no such kind.
     pub(crate) fn kind_in(&self, labels: Labels, slice: SliceId) -> Option<u8> {
         if self.tells_kinds() { self.serving(slice).kind_of(labels) } else { Some(0) }
     }
 
-    /// A worker has to be of a kind that its slice knows.
+    /// Checks that a worker is of a kind that its slice knows.
     pub(crate) fn check_kind(&self, worker: &str, labels: Labels, slice: SliceId) -> Result<(), Refusal> {
         if self.kind_in(labels, slice).is_some() {
             return Ok(());
@@ -58,7 +60,7 @@ impl Controller {
         })
     }
 
-    /// Tasks of a type have to be of a class that their slice knows.
+    /// Checks that tasks of a type are of a class that their slice knows.
     pub(crate) fn check_needs(&self, task_type: TaskType, slice: SliceId) -> Result<(), Refusal> {
         if !self.tells_kinds() || self.serving(slice).class_of(self.plan.needs_of(task_type)).is_some() {
             return Ok(());
@@ -79,27 +81,30 @@ impl Controller {
         classes.filter(|(_, class)| class.have(needs)).any(|(class, _)| serves >> class & 1 == 1)
     }
 
-    /// A slice in which others serve others than the plan says takes nobody in before it is empty.
+    /// Checks that a slice's table of kinds and classes is the plan's. If it is another plan's, no worker
+    /// joins before the slice is empty.
     pub(crate) fn check_serving(&self, id: SliceId) -> Result<(), Answer> {
         let Some(slice) = self.slices.get(usize::from(id.0)) else { return Ok(()) };
         let is_planned = slice.row.serving == self.serving(id) || slice.may_change_hands();
         if is_planned || !self.tells_kinds() { Ok(()) } else { Err(wait(Waiting::SliceEmptying, SOON)) }
     }
 
-    /// A slice was found at rest: who serves whom there may have waited for that.
+    /// A slice was found empty: writes the plan's table of kinds and classes, which may have waited for
+    /// that.
     pub(crate) fn take_hands(&mut self, now: Nanos, id: SliceId, out: &mut Vec<Action>) {
         if self.is_of_other_hands(id) {
             self.refresh_slice(now, id, out);
         }
     }
 
-    /// Whether a row that was read back is of another plan: then who is there has to come in anew.
+    /// Whether a row that was read back has another plan's table of kinds and classes. Then the slice's
+    /// workers have to join anew.
     pub(crate) fn is_of_other_hands(&self, id: SliceId) -> bool {
         let found = self.slices.get(usize::from(id.0)).map(|slice| slice.row.serving);
         self.tells_kinds() && found != Some(self.serving(id))
     }
 
-    /// Who serves whom in a slice from now on, and which classes nobody serves.
+    /// A slice's table of kinds and classes from now on, and a bit for each class that no worker serves.
     pub(crate) fn serving_row(&self, id: SliceId) -> (Serving, u8) {
         let Some(slice) = self.slices.get(usize::from(id.0)).filter(|_| self.tells_kinds()) else {
             return (Serving::default(), 0);
@@ -112,7 +117,7 @@ impl Controller {
         (serving, classes & !served)
     }
 
-    /// Classes were closed or opened in a slice that is open.
+    /// Handles classes that were closed or opened in an open slice.
     pub(crate) fn classes_turned(&mut self, now: Nanos, id: SliceId, was: SliceRow, out: &mut Vec<Action>) {
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         let row = slice.row;
@@ -147,7 +152,7 @@ impl Controller {
         }
     }
 
-    /// Another kind of worker than its row says has to come in anew.
+    /// Asks for a new generation of a worker whose kind is not the one in its row.
     pub(crate) fn rejoin_if_other_kind(&mut self, worker: WorkerId) {
         let Some(known) = self.workers.get(worker.0) else { return };
         let kind = self.kind_in(known.labels, known.slice);
@@ -161,18 +166,18 @@ impl Controller {
         self.shape.is_some_and(|shape| shape.kinds > 1)
     }
 
-    /// As the plan has it.
+    /// A slice's table of kinds and classes, as the plan has it.
     pub(crate) fn serving(&self, slice: SliceId) -> Serving {
         self.plan.slices.get(usize::from(slice.0)).map_or_else(Serving::default, |slice| slice.serving)
     }
 
-    /// What these labels are called.
+    /// The names of these labels.
     pub(crate) fn names_of(&self, labels: Labels) -> Vec<String> {
         let has = |(place, _): &(usize, &String)| labels.have(Labels(1 << place));
         self.plan.labels.iter().enumerate().filter(has).map(|(_, name)| name.clone()).collect()
     }
 
-    /// The classes of a slice, and how many workers each has; none where all tasks are alike.
+    /// The classes of a slice, and how many workers each has; empty if all tasks are alike.
     pub(crate) fn classes_in(&self, id: SliceId) -> Vec<ClassView> {
         let Some(slice) = self.slices.get(usize::from(id.0)).filter(|_| self.tells_kinds()) else {
             return Vec::new();
@@ -202,12 +207,13 @@ impl Controller {
 }
 
 impl Slice {
-    /// Whether nobody is in it and nothing waits: whoever comes next may be told anything.
+    /// Whether the slice has no worker and no waiting task, so that its table of kinds and classes may
+    /// change.
     pub(crate) fn may_change_hands(&self) -> bool {
         self.serving == 0 && (self.was_never_open() || !self.row.open && self.calm_left == 0)
     }
 
-    /// How many tasks wait that nobody will serve.
+    /// How many waiting tasks no worker will serve.
     pub(crate) fn wait_in_vain(&self, state: &SliceState) -> u32 {
         if !self.row.open {
             return state.balance.min(0).unsigned_abs();

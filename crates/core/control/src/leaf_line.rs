@@ -1,18 +1,18 @@
-//! A leaf's line to the controller above its rack's (Horus §3.2, A.3): it says how many workers each pool
-//! has in the rack, and brings home under which number the spine knows the leaf there.
+//! A leaf's line to the controller of its spine (Horus §3.2, A.3). It tells that controller how many
+//! workers each pool has in the rack, and learns the number by which the spine knows the leaf.
 //!
-//! A leaf registers once for each pool that has workers in its rack, as a worker that stands for so many:
-//! number, generation and lease are a worker's, and so is what happens when the leaf dies (its lease ends,
-//! and the spine forgets it) and comes back (the name is its own again, in another generation). A pool
-//! whose last worker goes leaves, once nothing waits in the rack: a spine hears nobody that it does not
-//! know, and its clients have to be told of what waited. Tasks that are still under way end there, so that
-//! the leaf keeps its spine.
+//! A leaf registers once for each pool that has workers in its rack, as a worker that stands for so many.
+//! Number, generation and lease are those of a worker. When the leaf dies, its lease ends and the spine
+//! forgets it. When it returns, it gets its name back, in another generation. A pool whose last worker left
+//! leaves the spine only after no task waits in the rack: a spine ignores leaves that it does not know, and
+//! the clients of waiting tasks have to be answered. Tasks that are under way end there, so the leaf keeps
+//! its spine.
 //!
-//! Each answer is handed on to the leaf's switch, whether or not it is new: the switch then tells the spine
-//! how the rack stands, so that a word that was lost is said again within a renewal.
+//! Each grant is handed on to the leaf's switch, whether or not it is new. The switch then tells the spine
+//! the rack's state, so an UPDATE that was lost is repeated within a renewal.
 //!
-//! A pool is below one spine at a time. Which one is its driver's affair: a grant of another one is taken
-//! as any other.
+//! A pool is below one spine at a time. The driver chooses that spine: a grant of another spine is taken
+//! like any other.
 
 use alloc::format;
 use alloc::string::String;
@@ -28,45 +28,45 @@ use crate::recent::RecentWork;
 /// What a rack has of one pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolSize {
-    /// Its name, the same at the spine.
+    /// The pool's name, the same at the spine.
     pub name: String,
     /// The types of its tasks.
     pub types: Vec<TaskType>,
     /// Workers that serve it now.
     pub workers: u16,
-    /// Whether tasks may still wait that none of them is there for.
+    /// Whether tasks may still wait that no worker is there for.
     pub waits: bool,
     pub quotas: u32,
-    /// How many tasks they serve per second, all together; 0 while unknown.
+    /// How many tasks its workers serve per second, all together; 0 while unknown.
     pub capacity: u32,
-    /// What they did over the last seconds.
+    /// What its workers did over the last seconds.
     pub recent: RecentWork,
 }
 
-/// What a leaf is to do for its line.
+/// What the driver has to do for a leaf's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeafAction {
-    /// Register the pool, or say this from now on.
+    /// Register the pool, or renew it with this hello from now on.
     Say {
         pool: SliceId,
-        /// What is said of it.
+        /// The pool's registration as it should be.
         hello: WorkerHello,
-        /// Whether at once, rather than with the next renewal.
+        /// Whether to send it at once, rather than with the next renewal.
         at_once: bool,
     },
-    /// End the pool's registration, and say when it has ended.
+    /// End the pool's registration, and call [`LeafLine::left`] when it has ended.
     Leave(SliceId),
-    /// Hand this to the leaf's switch.
+    /// Write this row to the leaf's switch.
     Link(SliceId, SpineRow),
 }
 
-/// The line of one leaf in one life.
+/// The line of one leaf, for one life of the leaf.
 #[derive(Debug)]
 pub struct LeafLine {
     name: String,
     at: Endpoint,
     quota_max: u8,
-    /// Whose registrations follow: each has a life of its own.
+    /// The life from which those of the pools' registrations are counted: each has its own.
     life: u64,
     pools: Vec<Pool>,
 }
@@ -82,19 +82,19 @@ struct Pool {
 enum Stands {
     #[default]
     Out,
-    /// Registered, or about to be, in this life.
+    /// Registered, or about to be, under this life.
     In(u64),
     Leaving,
 }
 
 impl LeafLine {
-    /// A leaf of this name, where spines reach it, whose registrations begin with this life: 64 random bits.
-    /// A quota is at most `quota_max`.
+    /// A leaf of this name, at the address where spines reach it. `life` is 64 random bits; the lives of
+    /// its registrations begin there. A quota is at most `quota_max`.
     pub const fn new(name: String, at: Endpoint, life: u64, quota_max: u8) -> Self {
         Self { name, at, quota_max, life, pools: Vec::new() }
     }
 
-    /// The rack's pools, by their indices, are these now.
+    /// Sets what the rack has of each pool, by index.
     pub fn sized(&mut self, sizes: Vec<PoolSize>, out: &mut Vec<LeafAction>) {
         self.pools.resize_with(sizes.len(), Pool::default);
         for (pool, size) in sizes.into_iter().enumerate() {
@@ -103,7 +103,7 @@ impl LeafLine {
         }
     }
 
-    /// The controller above has let a pool in, or lets it stay.
+    /// The spine's controller has granted or renewed a pool's registration.
     pub fn granted(&self, pool: SliceId, grant: &WorkerRegistration, out: &mut Vec<LeafAction>) {
         let is_in = |pool: &Pool| matches!(pool.stands, Stands::In(_));
         if !self.pools.get(usize::from(pool.0)).is_some_and(is_in) {
@@ -113,7 +113,7 @@ impl LeafLine {
         out.push(LeafAction::Link(pool, SpineRow { at, epoch, leaf, generation, start }));
     }
 
-    /// A pool's registration has ended, as was asked for.
+    /// A pool's registration has ended, as the leaf asked.
     pub fn left(&mut self, pool: SliceId, out: &mut Vec<LeafAction>) {
         let index = usize::from(pool.0);
         let Some(known) = self.pools.get_mut(index) else { return };
@@ -121,7 +121,7 @@ impl LeafLine {
         self.settle(index, &PoolSize::default(), out);
     }
 
-    /// Brings a pool to where it should be.
+    /// Starts what a pool's registration needs.
     fn settle(&mut self, index: usize, before: &PoolSize, out: &mut Vec<LeafAction>) {
         let Pool { size, stands } = &self.pools[index];
         let pool = SliceId(index as u16);

@@ -1,4 +1,4 @@
-//! Which answer belongs to which question: the switch answers in order, so a queue is enough.
+//! Matches answers with questions. The switch answers in order, so a queue is enough.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,12 +8,12 @@ use sluice_wire::{ClientId, SliceId, WorkerId};
 
 use crate::message::{Action, CallId};
 
-/// What the next answers are for.
+/// The question that an answer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
-    /// Must be `Done`; nothing waits for it.
+    /// The answer must be `Done`; nothing waits for it.
     Done,
-    /// Asked before the tables were read again; whatever it says.
+    /// Asked before the tables were read again; the answer is ignored.
     Ignored,
     Claim,
     /// The shape, after an answer that fitted no question.
@@ -24,12 +24,12 @@ pub(crate) enum Expect {
     Step(WorkerId),
     /// A worker's counters between two generations.
     Counters(WorkerId),
-    /// The token ring that a worker's stale tokens may lie in, between two generations.
+    /// The token ring in which a worker's stale tokens may lie, between two generations.
     Mark(WorkerId),
     /// A client's row was written or cleared.
     Client(ClientId),
     Slice(SliceId),
-    /// A type was mapped on someone's call.
+    /// A call asked to map a type.
     Type(CallId),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Asks, and remembers what the answer is for.
+    /// Asks the switch `op`, and remembers what the answer is for.
     pub(crate) fn ask(&mut self, op: TableOp, expect: Expect, out: &mut Vec<Action>) {
         self.open.push_back(expect);
         out.push(Action::Table(op));
@@ -54,8 +54,8 @@ impl Ledger {
         self.open.len()
     }
 
-    /// Lets go of all meanings, since they are void; gives the calls that waited for one. The answers still
-    /// come unless the switch is `gone`.
+    /// Forgets what the open answers are for; returns the calls that waited for one. The answers still
+    /// arrive, and are ignored, unless the switch is `gone`.
     pub(crate) fn void(&mut self, gone: bool) -> Vec<CallId> {
         let call = |expect: &Expect| if let Expect::Type(call) = expect { Some(*call) } else { None };
         let calls = self.open.iter().filter_map(call).collect();

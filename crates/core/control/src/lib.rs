@@ -1,18 +1,20 @@
-//! The controller of a rack as a state machine without I/O: who is registered, which slice each worker
-//! serves, how much may wait, and what to do when hosts, switch or controller come and go (Rain §3.2.3).
+//! The controller of a rack as a state machine without I/O: which hosts are registered, which slice each
+//! worker serves, how many tasks may wait, and what to do when hosts, switch or controller start, stop and
+//! fail (Rain §3.2.3).
 //!
-//! [`Controller`] takes the time, [`Event`]s and a seed, and gives [`Action`]s and the next deadline. It
-//! speaks to the switch only in `sluice_wire::tables`, one answer for each operation, in order. Nothing here
-//! is kept on disk: registrations are soft state that hosts renew, and a controller that starts reads the
+//! [`Controller`] takes the time, [`Event`]s and a seed, and returns [`Action`]s and the next deadline. It
+//! speaks to the switch only in `sluice_wire::tables`, one answer for each operation, in order. It keeps
+//! nothing on disk: registrations are soft state that hosts renew, and a controller that starts reads the
 //! rest back from the switch.
 //!
 //! Servers register here too, with the memory into which the switch writes tasks ahead (Rain §3.2.2).
 //!
-//! Where racks stand below a spine (Horus §3.2), the spine's controller is the same machine: its workers are
-//! leaves ([`Tier`]), each with a weight, and a leaf speaks to it by a [`LeafLine`]. One process may run it
-//! for all spines, and divides racks and clients among them by [`Pods`].
+//! Where racks stand below a spine (Horus §3.2), the spine's controller is the same machine. Its workers
+//! are leaves ([`Tier`]), each with a weight, and a leaf speaks to it by a [`LeafLine`]. One process may
+//! run it for all spines, and divides racks and clients among them by [`Pods`].
 //!
-//! A switch obeys one controller, the one that claimed it last; the others hear it and stop writing (`turn`).
+//! A switch obeys one controller, the one that claimed it last; the other controllers notice and stop
+//! writing (`turn`).
 //!
 //! Left out: elections between several controllers.
 #![no_std]

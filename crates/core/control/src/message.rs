@@ -1,4 +1,4 @@
-//! What goes into a controller and what comes out: calls from hosts and people, answers, table operations.
+//! A controller's input and output: calls from hosts and operators, answers, table operations.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -20,27 +20,27 @@ use crate::plan::WORKER_TYPES_MAX;
 use crate::recent::RecentWork;
 use crate::rings::{RingPlace, ServerGrant, ServerHello};
 
-/// The driver's name for a call that it wants answered. Each is answered exactly once.
+/// The driver's id of a call. Each call is answered exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// What a worker says of itself, the same in registration, renewal and heartbeat.
+/// A worker's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerHello {
     /// Its name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the host.
     pub life: u64,
-    /// Where it sends from and is sent to.
+    /// The address that it sends from and is sent to.
     pub at: Endpoint,
-    /// The slice it wants to join; empty for the first whose types it serves all. Heard when it joins; later
-    /// only the controller moves it.
+    /// The slice that it wants to join; if empty, the first slice whose types it serves all. Used when it
+    /// joins; later only the controller moves it.
     pub slice: String,
     /// The task types it serves.
     pub types: Vec<TaskType>,
-    /// The labels that it has, of those that the plan names.
+    /// Its labels, of those that the plan names.
     pub labels: Vec<String>,
-    /// How many tasks it may have granted or held: 1 to what the switch believes.
+    /// How many tasks it may have granted or held: from 1 to the largest quota that the switch accepts.
     pub quota: u8,
     /// Tasks per second that it serves, as measured or declared; 0 for unknown.
     pub capacity: u32,
@@ -48,34 +48,34 @@ pub struct WorkerHello {
     pub recent: RecentWork,
     /// The server whose registered memory it shares; empty for none.
     pub server: String,
-    /// How often it lost what its registration stood on, such as its server's queue pair: with a new number
-    /// it is let in anew, in a new generation.
+    /// How often it lost what its registration depends on, such as its server's queue pair. A new number
+    /// gets it a new generation.
     pub rejoins: u32,
-    /// How many workers it stands for, if it is a leaf that registers above its rack; else zero.
+    /// If a leaf registers above its rack: how many workers it stands for; else 0.
     pub workers: u16,
     /// The registration that it holds, if any.
     pub held: Option<(WorkerId, Key, Generation)>,
 }
 
-/// What a client says of itself, the same in registration, renewal and heartbeat.
+/// A client's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientHello {
     /// Its name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the host.
     pub incarnation: Incarnation,
-    /// Where it sends from and is sent to.
+    /// The address that it sends from and is sent to.
     pub at: Endpoint,
-    /// Its oldest outstanding sequence number, or the next: a new replay block starts there.
+    /// Its oldest outstanding sequence number, or the next one: a new row's replay cells start there.
     pub floor: Serial,
     /// The registration that it holds, if any.
     pub held: Option<(ClientId, Key)>,
 }
 
-/// What a controller is told.
+/// An event for the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A switch can be reached; its tables are read back before anyone is answered.
+    /// A switch can be reached; its tables are read back before any call is answered.
     SwitchUp(Shape),
     /// The switch cannot be reached. Answers to operations that are still open will never come.
     SwitchDown,
@@ -134,39 +134,40 @@ pub enum Event {
         task_type: TaskType,
         slice: Option<String>,
     },
-    /// An agent's interval has ended; once the other agents had time to be heard, [`Action::TellAgent`] and
-    /// the slice step follow.
+    /// An agent's interval has ended. [`Action::TellAgent`] and the slice step follow when the other agents
+    /// have had time to report.
     Tallies {
         server: String,
-        /// Whether it changes nothing: the slice step is not for its workers then.
+        /// Whether the agent only advises: then the slice step leaves its workers alone.
         advises: bool,
         /// One for each slice of the agent's workers.
         tallies: Vec<SliceTally>,
     },
-    /// Someone looks at the [`View`](crate::View): keep the slices' balances fresh for the next two leases.
+    /// An operator looks at the [`View`](crate::View): keeps the slices' balances fresh for the next two
+    /// leases.
     Watch,
 }
 
-/// What a controller wants done.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Do this on the switch. Answers come back in the order of these.
+    /// Carry out this operation on the switch. Answers come back in the order of the operations.
     Table(TableOp),
     /// Answer a call.
     Answer { call: CallId, answer: Answer },
-    /// A worker's agent is to give it this depth.
+    /// Tell this worker's agent the depth that it should have.
     SetDepth {
         worker: WorkerId,
-        /// Its depth from now on.
+        /// The worker's depth from now on.
         depth: u8,
     },
-    /// An agent that was heard is to know what its slices' workers on other servers did.
+    /// Tell an agent that reported what its slices' workers on other servers did.
     TellAgent {
         server: String,
-        /// One for each slice that it spoke of.
+        /// One for each slice that the agent reported on.
         others: Vec<SliceOthers>,
     },
-    /// Something that people may want to see.
+    /// A note that people may want to see.
     Note(Note),
 }
 
@@ -179,41 +180,41 @@ pub enum Answer {
     Client(Box<ClientGrant>),
     /// The server holds this registration.
     Server(ServerGrant),
-    /// The host has no registration any more.
+    /// The host is not registered any more.
     Left {
-        /// The last `sent` number of a worker's last generation, if it is known: it may go when all up to
-        /// this came.
+        /// The last `sent` number of a worker's last generation, if it is known. The worker may exit after
+        /// all tasks up to this number came.
         final_sent: Option<Serial>,
     },
-    /// Not now: ask again.
+    /// Not now: ask again later.
     Wait {
         why: Waiting,
-        /// When to ask again, from now.
+        /// How long to wait before asking again.
         retry_after: Nanos,
     },
-    /// No, and asking the same again will not help.
+    /// No; the same call will be refused again.
     Refused {
-        /// Why, and what would help.
+        /// The reason, with what would help.
         why: Refusal,
     },
     /// Done.
     Done,
 }
 
-/// A worker's registration, and everything else that its process needs to know.
+/// A worker's registration, and all else that its process needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerGrant {
-    /// What its machine takes.
+    /// The part for its state machine.
     pub registration: WorkerRegistration,
-    /// Where its server keeps what the switch wrote ahead for its slice, if it does.
+    /// Where its server keeps the tasks that the switch wrote ahead for its slice, if the server does.
     pub ring: Option<RingPlace>,
-    /// The last `sent` number of its previous generation, if there was one and it is known.
+    /// The last `sent` number of its previous generation, if there was one and the number is known.
     pub final_sent: Option<Serial>,
     /// How long it keeps the ids of finished tasks.
     pub retry_horizon: Nanos,
-    /// The longest that the packets which brought a task may have been on their way.
+    /// The longest time that the packets which brought a task may have been on their way.
     pub transit: Nanos,
-    /// How long this registration stands.
+    /// How long this registration lasts without a renewal.
     pub lease: Nanos,
     /// How often to renew it.
     pub renew_every: Nanos,
@@ -227,22 +228,22 @@ impl Deref for WorkerGrant {
     }
 }
 
-/// A client's registration, and everything else that its process needs to know.
+/// A client's registration, and all else that its process needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientGrant {
-    /// What its machine takes.
+    /// The part for its state machine.
     pub registration: ClientRegistration,
     /// The most bytes of a task that its first packet may bring.
     pub first_bytes: u32,
-    /// The labels that its tasks may ask for, in the order of their bits; none where any worker takes any
+    /// The labels that its tasks may ask for, in the order of their bits; empty if any worker takes any
     /// task.
     pub labels: Vec<String>,
-    /// What people call its types, as far as the plan says so.
+    /// Names of its types, as far as the plan gives any.
     pub type_names: Vec<(TaskType, String)>,
-    /// How many workers serve each slice now; a leaf counts as those that it stands for. Who submits to one
-    /// of several spines draws them by it.
+    /// How many workers serve each slice now; a leaf counts as the workers that it stands for. A client
+    /// that submits to several spines draws them in proportion.
     pub workers: Vec<(SliceId, u32)>,
-    /// How long this registration stands.
+    /// How long this registration lasts without a renewal.
     pub lease: Nanos,
     /// How often to renew it.
     pub renew_every: Nanos,
@@ -256,32 +257,32 @@ impl Deref for ClientGrant {
     }
 }
 
-/// What a host is asked to wait for.
+/// The reason why a host has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waiting {
     /// The controller cannot reach the switch.
     SwitchDown,
     /// Another controller has taken the switch over.
     Superseded,
-    /// The controller reads its tables back from the switch.
+    /// The controller is reading its tables back from the switch.
     ReadingBack,
-    /// After a read-back, rows whose names are not known yet may be this name's.
+    /// After a read-back, a row whose name is not known yet may belong to this name.
     NamesUnknown,
-    /// The switch is new and not every slice has a worker yet: tasks would only be rejected.
+    /// The switch is new and some slice has no worker yet: tasks would only be rejected.
     WorkersGathering,
-    /// Another life holds the name; its lease has to end first.
+    /// Another life holds the name, and its lease has to end first.
     NameHeld,
-    /// The name's last registration is being taken down.
+    /// The name's last registration is being removed.
     Leaving,
-    /// Indices or ring places are free again once stale tokens are swept out.
+    /// Indices or ring places become free when stale tokens are swept out.
     Sweeping,
-    /// Tasks may still wait in the slice whose last worker would go.
+    /// The worker is the last of its slice, and tasks may still wait there.
     SliceEmptying,
-    /// Tasks may still wait in the slice that were of its types before, and that the worker does not serve.
+    /// Tasks of types that the slice had before may still wait there, and the worker does not serve them.
     FormerTypes,
-    /// Tokens of a worker that is leaving the slice, and does not serve the type, may still bring it tasks.
+    /// A worker that is leaving the slice does not serve the type, and its tokens may still bring it tasks.
     WorkersLeaving,
-    /// Too many calls for one name at once; a newer one took this one's place.
+    /// Too many calls of one name waited; a newer one took the place of this one.
     TooManyCalls,
 }
 
@@ -313,72 +314,72 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Why a call is refused. Each says what would help.
+/// Why a call is refused. Each reason says what would help.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Refusal {
     /// Another host holds the name and keeps renewing it.
     #[error("`{}` is held by another host that keeps renewing it; choose another name", .name.escape_debug())]
     NameHeld { name: String },
-    /// The name is none.
+    /// The name is not valid.
     #[error("{0}")]
     BadName(#[from] NameError),
-    /// Host and switch have addresses of two families.
+    /// The host's address and the switch's are of two families (IPv4, IPv6).
     #[error(
         "the switch is at {switch}, and packets do not get from there to {at}: listen on an address of the \
          same family (--listen)"
     )]
     OtherFamily {
-        /// Where the host is.
+        /// The host's address.
         at: Endpoint,
-        /// Where the switch is.
+        /// The switch's address.
         switch: Endpoint,
     },
-    /// The quota lies outside what the switch believes.
+    /// The quota lies outside what the switch accepts.
     #[error("a quota of {quota} is outside 1 to {most}: give one of those")]
     BadQuota {
-        /// The largest that it believes.
+        /// The largest quota that it accepts.
         most: u8,
         quota: u8,
     },
     /// Too many task types.
     #[error("a worker may serve {WORKER_TYPES_MAX} types at most: start several, each for a part of them")]
     TooManyTypes,
-    /// A leaf has a weight: how many workers its rack has in the pool.
+    /// The rule: a leaf has a weight, the number of workers that its rack has in the pool.
     #[error(
         "`{}` says that it stands for no workers, and this is a spine's controller: a worker registers with \
          the leaf of its rack, and a leaf with at least one worker in the pool", .name.escape_debug()
     )]
     NoLeaf { name: String },
-    /// A rack has workers, and no leaves.
+    /// The rule: a rack has workers and no leaves.
     #[error(
         "`{}` says that it stands for {workers} workers, as a leaf does, and this is no spine's controller: \
          give the leaf the address of the one above", .name.escape_debug()
     )]
     NoSpine { name: String, workers: u16 },
-    /// A leaf takes tasks from its spine only.
+    /// The rule: a leaf takes tasks from its spine only.
     #[error(
         "client `{}` would send to a leaf, which takes tasks from its spine only: give it the controller of \
          the spine",
         .name.escape_debug()
     )]
     LeafOnly { name: String },
-    /// A controller above several spines knows the racks of its plan.
+    /// The rule: a controller above several spines accepts the racks of its plan only.
     #[error(
         "`{}` is of no rack of this datacenter's plan; known: {known}: add its rack to the plan, or call the \
          leaf as the plan does", .name.escape_debug()
     )]
     UnknownRack { name: String, known: String },
-    /// Spine and leaves have one map of types and pools.
+    /// The rule: spine and leaves share one map of types and pools.
     #[error("pools and types of racks below a spine stand in their plan: change it, and start them anew")]
     FixedAbove,
-    /// No slice of that name.
+    /// There is no slice of that name.
     #[error("there is no slice `{}`; known: {known}", .asked.escape_debug())]
     UnknownSlice {
-        /// What was asked for.
+        /// The name that was asked for.
         asked: String,
         known: String,
     },
-    /// No slice whose types the worker serves all.
+    /// There is no slice whose types the worker serves all.
     #[error(
         "no slice takes only types that this worker serves ({served}); known: {known}: give the plan a slice for its types, or \
          start a service that serves all types of one"
@@ -388,7 +389,7 @@ pub enum Refusal {
         /// The slices and their types.
         known: String,
     },
-    /// A worker's tokens may meet any task of its slice, and it does not serve all of them.
+    /// A worker's tokens may meet any task of its slice, and this worker does not serve all of them.
     #[error(
         "slice `{}` takes types {needed}, worker `{}` serves {served}; it has to serve all of them", .slice.escape_debug(), .worker.escape_debug()
     )]
@@ -396,11 +397,11 @@ pub enum Refusal {
     /// The plan names no such label.
     #[error("the plan names no label `{}`; known: {known}", .asked.escape_debug())]
     UnknownLabel {
-        /// What was asked for.
+        /// The label that was asked for.
         asked: String,
         known: String,
     },
-    /// The slice knows no kind of workers that has so little.
+    /// The slice knows no kind of workers with so few labels.
     #[error(
         "worker `{}` has {has}, and slice `{}` knows these kinds: {kinds}; give it the labels of one",
         .worker.escape_debug(), .slice.escape_debug()
@@ -409,24 +410,24 @@ pub enum Refusal {
         worker: String,
         has: String,
         slice: String,
-        /// What its workers may have.
+        /// The kinds that it knows.
         kinds: String,
     },
-    /// No kind of workers of the slice has what tasks of the type need.
+    /// No kind of workers of the slice has all labels that tasks of the type need.
     #[error(
         "no kind of workers of slice `{}` has all labels that task type {task_type} needs: map it to another",
         .slice.escape_debug()
     )]
     Unserved { slice: String, task_type: String },
-    /// No index is left.
+    /// No index is free.
     #[error(
         "the switch has room for {limit} hosts of this kind and all are registered: stop one, or start another rack"
     )]
     TableFull {
-        /// How many there can be.
+        /// How many hosts of this kind there can be.
         limit: u16,
     },
-    /// The slice's token ring cannot hold 8 more tokens.
+    /// The slice's token ring has no room for the tokens of one more worker.
     #[error(
         "slice `{}` has room for {limit} tokens and its workers may need them all; use another slice", .slice.escape_debug()
     )]
@@ -447,7 +448,7 @@ pub enum Refusal {
     /// The worker left or died before the move was done.
     #[error("worker `{}` left or died before it was moved: start it again, or move another", .name.escape_debug())]
     WorkerGone { name: String },
-    /// The type lies outside what the switch can map.
+    /// The type is larger than the switch can map.
     #[error(
         "task type {task_type} is not below {limit}, which is what this switch can map: give it a smaller number, or name it in the \
          plan that the switch is started with"
@@ -457,38 +458,39 @@ pub enum Refusal {
         /// How many types there can be.
         limit: u16,
     },
-    /// The switch writes nothing ahead.
+    /// The switch writes no tasks ahead.
     #[error(
         "this switch writes no tasks ahead: start it with room for servers, under a policy that uses them"
     )]
     NoServers,
-    /// The rule: a switch that computes no iCRC has no answers to its WRITEs either.
+    /// The rule: a switch that computes no iCRC does not read the answers to its WRITEs either.
     #[error(
         "server `{}` asks for a reliable queue pair, and this switch writes over unreliable ones only: start it without \
          --reliable, or set transport = \"uc\" in the plan", .server.escape_debug()
     )]
     UnreliableOnly { server: String },
-    /// The rule: a task's first packet and its id are one WRITE, of the RDMA MTU at most.
+    /// The rule: a task's first packet and its id are one WRITE, at most as long as the RDMA MTU.
     #[error(
         "server `{}` has an RDMA MTU of {mtu} bytes, and a task's first packet with its id takes {needed}: raise the \
          server's, or lower the rack's", .server.escape_debug()
     )]
     MtuTooSmall {
         server: String,
-        /// What it takes in one WRITE.
+        /// The most bytes that the server takes in one WRITE.
         mtu: u32,
-        /// What it would get.
+        /// The bytes that the longest WRITE would have.
         needed: u32,
     },
-    /// The region cannot be registered.
+    /// The server's ring cannot be used.
     #[error("server `{}`, ring of slice {slice}: {why}", .server.escape_debug())]
     BadRing {
         server: String,
         slice: SliceId,
-        /// What is wrong with it.
+        /// What is wrong with the ring.
         why: &'static str,
     },
-    /// The rule: a ring covers the tasks that wait, those that workers hold, and those of the longest stall.
+    /// The rule: a ring has a slot for each task that waits, that a worker holds, or that passes during the
+    /// longest stall.
     #[error(
         "server `{}` has {slots} slots for slice `{}`, which needs {needed}: the tasks that wait, those that \
          workers hold, and those that pass while one is stopped", .server.escape_debug(), .slice.escape_debug()

@@ -1,7 +1,7 @@
-//! Names of slices and hosts: what one may hold, wherever it comes from.
+//! Names of slices and hosts: which characters a name may hold.
 //!
-//! A name stands in logs, on terminals and in JSON as it is, and it may come from anybody who reaches the
-//! controller. So it holds nothing that could end a line, command a terminal, or look like something else.
+//! A name is printed as it is in logs, on terminals and in JSON, and any caller of the controller may send
+//! one. So it holds no character that could end a line, command a terminal, or look like another character.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// The longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// What a name may hold beside letters and digits.
+/// The characters that a name may hold beside letters and digits.
 const MARKS: &str = "-_./:@+";
 
 /// Checks a name.
@@ -31,23 +31,23 @@ pub fn check_name(name: &str) -> Result<(), NameError> {
     }
 }
 
-/// Why a name is none.
+/// Why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 pub enum NameError {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("a name needs at least one letter or digit")]
     Empty,
-    /// It is longer than any may be.
+    /// It is too long.
     #[error("a name of {bytes} bytes is too long; {NAME_BYTES_MAX} are the most")]
     TooLong { bytes: usize },
-    /// It holds what no name may.
+    /// It holds a character that no name may hold.
     #[error(
         "the name `{}` holds `{}`; a name has the letters a to z and A to Z, digits, and {MARKS}",
         .name.escape_debug(), .letter.escape_debug()
     )]
     Letter {
         name: String,
-        /// The first that is wrong.
+        /// The first such character.
         letter: char,
     },
 }

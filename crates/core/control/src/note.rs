@@ -1,11 +1,11 @@
-//! What happened, for people: each note is one line in a log or a live view.
+//! Events that people may want to see: each note is one line in a log or a live view.
 
 use alloc::string::String;
 use core::fmt;
 
 use sluice_wire::{ClientId, Epoch, Generation, ServerId, Term, WorkerId};
 
-/// Something that happened.
+/// An event that people may want to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// A worker has its first generation and takes tasks.
@@ -15,18 +15,18 @@ pub enum Note {
         slice: String,
         generation: Generation,
     },
-    /// A worker's lease ended without being renewed.
+    /// A worker's lease ended without a renewal.
     WorkerDied {
         /// Its name; empty if it was never learnt.
         name: String,
         worker: WorkerId,
     },
-    /// A worker said that it leaves, and is gone.
+    /// A worker said that it leaves, and has left.
     WorkerLeft {
         name: String,
         worker: WorkerId,
     },
-    /// A worker takes tasks of another slice.
+    /// A worker takes tasks of another slice now.
     WorkerMoved {
         name: String,
         worker: WorkerId,
@@ -34,22 +34,23 @@ pub enum Note {
         slice: String,
         generation: Generation,
     },
-    /// The slice step moves a worker.
+    /// The slice step moves a worker to another slice.
     WorkerLent {
         name: String,
         worker: WorkerId,
         /// The slice that gives it.
         from: String,
-        /// How idle that was, in thousandths of a worker.
+        /// How idle the giving slice was, in thousandths of a worker.
         idle_milli: u32,
         /// The slice that takes it.
         to: String,
-        /// How many of its workers were overloaded.
+        /// How many workers of the taking slice were overloaded.
         overloads: u32,
         /// The worker's depth from now on.
         depth: u8,
     },
-    /// The slice step gave all workers of a slice the same depth, since some were overloaded and some idle.
+    /// The slice step gave all workers of a slice the same depth, since some were overloaded and others
+    /// idle.
     DepthsEvened {
         slice: String,
         depth: u8,
@@ -63,13 +64,13 @@ pub enum Note {
         name: String,
         client: ClientId,
     },
-    /// A client's lease ended without being renewed.
+    /// A client's lease ended without a renewal.
     ClientDied {
         /// Its name; empty if it was never learnt.
         name: String,
         client: ClientId,
     },
-    /// Tasks that wait are written into a server's memory.
+    /// A server registered: waiting tasks are written into its memory.
     ServerJoined {
         /// Its name; empty if it was never learnt.
         name: String,
@@ -78,31 +79,31 @@ pub enum Note {
         rings: usize,
         bytes: u64,
     },
-    /// A server said that it leaves, and is gone.
+    /// A server said that it leaves, and has left.
     ServerLeft {
         name: String,
         server: ServerId,
     },
-    /// A server's lease ended without being renewed.
+    /// A server's lease ended without a renewal.
     ServerDied {
         /// Its name; empty if it was never learnt.
         name: String,
         server: ServerId,
     },
-    /// A slice has a worker and takes tasks.
+    /// A slice has a worker now and takes tasks.
     SliceOpened {
         slice: String,
     },
-    /// A slice has no worker and refuses tasks.
+    /// A slice has no worker now and refuses tasks.
     SliceClosed {
         slice: String,
     },
-    /// A slice has no worker any more for tasks that need these labels, and refuses them.
+    /// No worker of a slice serves tasks that need these labels any more; they are refused.
     ClassClosed {
         slice: String,
         needs: String,
     },
-    /// A slice has a worker again for tasks that need these labels.
+    /// A worker of a slice serves tasks that need these labels again.
     ClassOpened {
         slice: String,
         needs: String,
@@ -113,7 +114,7 @@ pub enum Note {
     },
     /// The switch came back with empty registers: all hosts register anew.
     SwitchRestarted {
-        /// Its life before.
+        /// Its epoch before.
         before: Epoch,
         epoch: Epoch,
     },
@@ -126,18 +127,17 @@ pub enum Note {
         /// Clients that were found.
         clients: usize,
     },
-    /// The switch answered what it could not have been asked; its tables are read again.
+    /// An answer of the switch fitted no question; its tables are read again.
     SwitchConfused,
     /// The switch is too small for the plan.
     SwitchTooSmall,
     /// Another controller has taken the switch over.
     Superseded {
         by: Term,
-        /// The number of this one.
+        /// The term of this controller.
         ours: Term,
     },
-    /// The controller itself was not called for so long that leases are no proof of anything; all were
-    /// extended.
+    /// The controller was not called for so long that its leases prove nothing; all were extended.
     Stalled {
         /// How late it was called, in milliseconds.
         late_ms: u64,
@@ -213,7 +213,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// A name, or the index of someone whose name was never learnt.
+/// A name, or the index of a host whose name was never learnt.
 struct Shown<'a>(&'a str, u16);
 
 fn shown(name: &str, index: u16) -> Shown<'_> {

@@ -1,5 +1,4 @@
-//! What a controller is told at its start: slices, limits and times. Checked once; nothing later depends on
-//! luck.
+//! A controller's settings: slices, limits and times. They are checked once, at the start.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -16,67 +15,68 @@ use thiserror::Error;
 /// The most task types that one worker may say it serves.
 pub const WORKER_TYPES_MAX: usize = 256;
 
-/// One slice: a queue in the switch, and what it is for.
+/// One slice: a queue in the switch, and the task types that it is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlicePlan {
-    /// What people and workers call it.
+    /// Its name, for people and workers.
     pub name: String,
     /// The task types that go to it at the start.
     pub types: Vec<TaskType>,
-    /// How many tasks may wait (C). `None`: the longest wait times the slice's service rate.
+    /// How many tasks may wait (C); `None`: the longest wait times the slice's service rate.
     pub limit: Option<u32>,
-    /// What a class of tasks is, where the switch tells classes apart and they go by size.
+    /// The sizes that divide tasks into classes, if the switch tells classes apart and they go by size.
     pub sizes: Sizes,
-    /// Who serves whom, where the switch tells kinds of workers apart.
+    /// Which kind of worker serves which class of tasks, if the switch tells kinds apart.
     pub serving: Serving,
 }
 
-/// Everything that a controller is told at its start.
+/// All settings of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The slices; their order gives their indices.
     pub slices: Vec<SlicePlan>,
-    /// What workers may have and tasks need, at most [`Labels::MAX`]; their order gives their bits.
+    /// The labels that workers may have and tasks may need, at most [`Labels::MAX`]; their order gives
+    /// their bits.
     pub labels: Vec<String>,
-    /// What tasks of a type need, or wish for.
+    /// The labels that tasks of a type need, or wish for.
     pub needs: Vec<(TaskType, Labels)>,
-    /// What people call types; one without a name is told by its number.
+    /// Names of types, for people. A type without a name is shown by its number.
     pub type_names: Vec<(TaskType, String)>,
-    /// Where hosts reach the switch.
+    /// The address where hosts reach the switch.
     pub switch: Endpoint,
     /// Where the switch stands.
     pub tier: Tier,
-    /// How long a registration stands without being renewed.
+    /// How long a registration lasts without a renewal.
     pub lease: Nanos,
     /// How often hosts renew.
     pub renew_every: Nanos,
     /// How long a task should wait at most: C is this times the slice's service rate.
     pub max_wait: Nanos,
-    /// How long after a switch came up new clients wait for every slice to have a worker: as long as a living
-    /// worker can take to renew. One that has not by then is not coming back.
+    /// How long new clients wait for every slice to have a worker after a switch came up: the longest time
+    /// that a living worker can take to renew. A worker that has not renewed by then is not coming back.
     pub gather_for: Nanos,
-    /// The hint that a REJECT carries.
+    /// The retry hint that a REJECT carries.
     pub retry_after: Nanos,
-    /// How long clients may send a task again: beyond it workers need not know the task any more. The usual
-    /// deadline.
+    /// How long clients may send a task again; afterwards workers need not remember the task. The usual
+    /// value is the deadline.
     pub retry_for: Nanos,
-    /// The longest that the network holds a packet.
+    /// The longest time that the network holds a packet.
     pub packet_lifetime: Nanos,
-    /// C of a slice whose workers have said nothing about their service rate.
+    /// C of a slice whose workers have not told a service rate.
     pub unmeasured_limit: u32,
     /// Where the counters of a worker start in each generation.
     pub counters_start: Serial,
     /// How idle a slice has to be before it gives a worker away, in thousandths of a worker.
     pub idle_floor_milli: u32,
-    /// How long after the first agent's tallies of an interval the other agents' are waited for.
+    /// How long the controller waits for the other agents after the first agent's tallies of an interval.
     pub gather_agents: Nanos,
-    /// Tasks that are written ahead.
+    /// Settings for tasks that are written ahead.
     pub rdma: RdmaPlan,
 }
 
 impl Plan {
-    /// A plan with the protocol's defaults: lease 1 s, renewed every 250 ms, longest wait 20 ms, tasks that
-    /// are tried for 5 s and packets that live 1 s.
+    /// A plan with the protocol's defaults: a lease of 1 s, renewed every 250 ms, a longest wait of 20 ms,
+    /// retries for 5 s, and packets that live 1 s.
     pub fn new(switch: Endpoint, slices: Vec<SlicePlan>) -> Self {
         Self {
             slices,
@@ -100,18 +100,18 @@ impl Plan {
         }
     }
 
-    /// How long workers keep the ids of finished tasks: until no try of them comes any more, unless it waits
-    /// in the switch for longer than it should. Such a one workers do not run.
+    /// How long workers keep the ids of finished tasks: until no try of them can come any more, unless a
+    /// try waits in the switch for longer than the longest wait. Workers do not run such a try.
     pub fn retry_horizon(&self) -> Nanos {
         self.retry_for + self.max_wait + self.transit()
     }
 
-    /// The longest that the two packets which bring a task to its worker are on their way.
+    /// The longest time that the two packets which bring a task to its worker are on their way.
     pub fn transit(&self) -> Nanos {
         self.packet_lifetime.times(2)
     }
 
-    /// A type for people: its name and its number, or the number alone.
+    /// A type as people read it: its name and its number, or the number alone.
     pub fn type_shown(&self, task_type: TaskType) -> String {
         match self.type_names.iter().find(|(of, _)| *of == task_type) {
             Some((_, name)) => format!("{} ({task_type})", name.escape_debug()),
@@ -119,7 +119,7 @@ impl Plan {
         }
     }
 
-    /// Types for people, with commas between, or "none".
+    /// Types as people read them, with commas between, or "none".
     pub(crate) fn types_shown(&self, types: &[TaskType]) -> String {
         if types.is_empty() {
             return "none".to_string();
@@ -127,18 +127,18 @@ impl Plan {
         types.iter().map(|of| self.type_shown(*of)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What tasks of a type need, beside what they say themselves.
+    /// The labels that tasks of a type need, beside those that a task names itself.
     pub fn needs_of(&self, task_type: TaskType) -> Labels {
         self.needs.iter().find(|(of, _)| *of == task_type).map_or(Labels::NONE, |(_, needs)| *needs)
     }
 
-    /// Whether not every worker may serve every task of its slice.
+    /// Whether some worker may not serve some task of its slice.
     pub fn tells_kinds(&self) -> bool {
         let binds = |serving: Serving| serving != Serving::default() && !serving.is_wished();
         self.slices.iter().any(|slice| binds(slice.serving))
     }
 
-    /// Whether the plan can be run at all.
+    /// Checks that the plan can be run.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slices.is_empty() {
             return Err(PlanError::NoSlices);
@@ -207,55 +207,55 @@ impl Plan {
 /// Why a plan cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// No slice at all: add one.
+    /// The plan has no slice: add one.
     #[error("the plan has no slice, and a rack needs at least one: add one")]
     NoSlices,
-    /// More slices than indices: merge some.
+    /// The plan has more slices than indices: merge some.
     #[error("the plan has {count} slices; {} is the most that can be numbered: merge some", u16::MAX)]
     TooManySlices {
-        /// How many there are.
+        /// How many slices it has.
         count: usize,
     },
-    /// A slice's name is none: rename it.
+    /// A slice's name is not valid: rename it.
     #[error("a slice's name: {0}")]
     SliceName(NameError),
-    /// Two slices have one name: rename one.
+    /// Two slices have the same name: rename one.
     #[error("two slices are called `{}`: rename one", .slice.escape_debug())]
     SliceTwice { slice: String },
     /// A type can go to one slice only: take it out of the other.
     #[error("task type {task_type} goes to slice `{}` and to slice `{}`; keep it in one", .first.escape_debug(), .second.escape_debug())]
     TypeTwice {
         task_type: String,
-        /// The slice that names it first.
+        /// The slice that names the type first.
         first: String,
-        /// The slice that names it again.
+        /// The slice that names the type again.
         second: String,
     },
-    /// A slice where nothing may wait: give it a limit of at least 1, or none.
+    /// No task may wait in a slice: give it a limit of at least 1, or no limit.
     #[error("slice `{}` has limit 0; leave it out, or let at least 1 task wait", .slice.escape_debug())]
     NoLimit { slice: String },
-    /// More labels than bits: do with fewer.
+    /// The plan has more labels than bits: use fewer.
     #[error(
         "the plan has {count} labels, and {} are the most that can be told apart: leave some out",
         Labels::MAX
     )]
     TooManyLabels {
-        /// How many there are.
+        /// How many labels it has.
         count: usize,
     },
-    /// A label is no name: rename it.
+    /// A label is not a valid name: rename it.
     #[error("a label: {0}")]
     LabelName(NameError),
-    /// A label stands there twice: leave it out once.
+    /// The plan names a label twice: remove one.
     #[error("label `{}` stands there twice: leave it out once", .label.escape_debug())]
     LabelTwice { label: String },
-    /// No kind of workers has what tasks of a type need: give some workers its labels.
+    /// No kind of workers has the labels that tasks of a type need: give some workers these labels.
     #[error(
         "no kind of workers of slice `{}` has all labels that task type {task_type} needs: give them to some",
         .slice.escape_debug()
     )]
     Unserved { task_type: String, slice: String },
-    /// One late heartbeat would end the lease: lengthen it.
+    /// One late heartbeat would end a lease: lengthen the lease.
     #[error(
         "a lease of {} ns renewed every {} ns would end at the first late renewal; it needs twice that at least",
         lease.0, renew_every.0

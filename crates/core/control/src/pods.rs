@@ -1,15 +1,15 @@
-//! Which spine each rack is below, and which one each client submits through, where one controller stands
-//! above several spines (Horus §3.2, A.3).
+//! Decides which spine each rack is below, and through which spine each client submits, where one
+//! controller stands above several spines (Horus §3.2, A.3).
 //!
-//! The plan divides racks among spines, as pods. While a spine is gone, the first one that lives stands in
-//! for it; once it is back, its racks and clients go home. Who goes elsewhere stays registered where it was
-//! until it is let in there, so that a [`PodRoute`] may name two spines.
+//! The plan divides racks among spines, as pods. While a spine is down, the first spine that is up stands
+//! in for it. When it is up again, its racks and clients return to it. A host that changes its spine stays
+//! registered at the old one until the new one has granted it; so a [`PodRoute`] may name two spines.
 //!
-//! Nothing is kept: a controller that starts has found no spine yet, and sends nobody elsewhere before each
-//! had the time of a lease to be found, and no client before it knows of each that it found whether it has
-//! leaves.
+//! Nothing is stored. A controller that starts has found no spine yet. It sends no host to another spine
+//! before each spine has had the time of a lease to be found, and no client before it knows for each spine
+//! that it found whether that has leaves.
 //!
-//! Left out: a spine of more than one pod, and pods that change while it runs.
+//! Left out: a spine of more than one pod, and pods that change while the controller runs.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -22,25 +22,25 @@ use crate::message::{Answer, ClientHello, Refusal, Waiting, WorkerHello};
 use crate::tier::Tier;
 use crate::workers::check_tier;
 
-/// Racks and clients, and the spines that they belong to.
+/// The spines, with their racks and clients.
 #[derive(Debug)]
 pub struct Pods {
-    /// Each spine's, as their leaves are called.
+    /// For each spine the names of its racks, as their leaves call them.
     racks: Vec<Vec<String>>,
-    /// Whether a spine lives, as far as that is known.
+    /// Whether each spine is up; `None` while unknown.
     lives: Vec<Option<bool>>,
-    /// Whether it has a leaf; unknown until its tables were read.
+    /// Whether each spine has a leaf; `None` until its tables were read.
     serves: Vec<Option<bool>>,
-    /// Clients that stood in its tables when they were read.
+    /// For each spine the clients that stood in its tables when they were read.
     found: Vec<Vec<Incarnation>>,
     lease: Nanos,
-    /// Until then a spine that was not found yet may be there.
+    /// Until this time a spine that was not found yet may still be found.
     found_by: Nanos,
-    /// Who is registered where.
+    /// The spine at which each host is registered.
     seats: BTreeMap<String, PodSeat>,
 }
 
-/// Where somebody is registered.
+/// A host's registration at a spine.
 #[derive(Clone, Copy, Debug)]
 struct PodSeat {
     spine: usize,
@@ -48,17 +48,17 @@ struct PodSeat {
     renewed: Nanos,
 }
 
-/// Where somebody registers.
+/// Where a host registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodRoute {
-    /// With this spine.
+    /// At this spine.
     pub to: usize,
-    /// Where it stays until that has let it in, if it is registered elsewhere.
+    /// The spine at which it stays registered until `to` has granted it, if there is one.
     pub from: Option<usize>,
 }
 
 impl Pods {
-    /// These racks below each spine, by what their leaves are called.
+    /// Pods with these racks below each spine, by the names of their leaves.
     pub fn new(racks: Vec<Vec<String>>, lease: Nanos, now: Nanos) -> Self {
         let (lives, serves) = racks.iter().map(|_| (None, None)).unzip();
         let found = racks.iter().map(|_| Vec::new()).collect();
@@ -70,15 +70,15 @@ impl Pods {
         self.lives[spine] = Some(lives);
     }
 
-    /// A spine has leaves now, or none, or its tables have to be read before that is known.
+    /// A spine has leaves now, or has none, or its tables have to be read first (`None`).
     pub fn serves(&mut self, spine: usize, has_leaves: Option<bool>) {
         self.serves[spine] = has_leaves;
     }
 
-    /// Where a leaf registers a pool of its rack, or what it is answered.
+    /// Where a leaf registers a pool of its rack.
     ///
     /// # Errors
-    /// The answer.
+    /// The answer to the leaf, if it cannot register now.
     pub fn of_leaf(&self, now: Nanos, hello: &WorkerHello) -> Result<PodRoute, Answer> {
         check_tier(Tier::Spine, hello).map_err(|why| Answer::Refused { why })?;
         let name = hello.name.as_str();
@@ -91,20 +91,20 @@ impl Pods {
         self.route(now, name, home)
     }
 
-    /// These clients stand in a spine's tables, which were just read.
+    /// A spine's tables were just read, and hold these clients.
     pub fn found(&mut self, spine: usize, clients: Vec<Incarnation>) {
         self.found[spine] = clients;
     }
 
-    /// Where a client registers that calls as one of this spine's, or what it is answered. One whose spine
-    /// has no leaf goes where there are some, with the tasks that it has there; while it is not known of each
-    /// spine whether it has some, it stays where it is.
+    /// Where a client registers that calls as one of spine `home`. If that spine has no leaf, the client
+    /// goes to a spine that has some, and takes its outstanding tasks there. While it is unknown for some
+    /// spine whether it has leaves, the client stays where it is.
     ///
-    /// One that was not heard yet goes where it was found: while nobody answered it called at the other
-    /// spines' addresses, too, and may have been heard there first.
+    /// A client that has not called yet goes to the spine in whose tables it was found: while no spine
+    /// answered, it also called at the other spines' addresses, and may have been granted there first.
     ///
     /// # Errors
-    /// The answer.
+    /// The answer to the client, if it cannot register now.
     pub fn of_client(&self, now: Nanos, hello: &ClientHello, home: usize) -> Result<PodRoute, Answer> {
         let name = hello.name.as_str();
         let has_leaves = |spine: &usize| self.does_live(*spine) && self.serves[*spine] == Some(true);
@@ -119,32 +119,32 @@ impl Pods {
         serving.map_or_else(|| self.route(now, name, home), |to| Ok(self.route_to(name, to)))
     }
 
-    /// The spine that stands in for those that are gone.
+    /// The spine that stands in for those that are down.
     pub fn stand_in(&self) -> Option<usize> {
         (0..self.lives.len()).find(|spine| self.does_live(*spine))
     }
 
-    /// Somebody is registered with a spine.
+    /// A host was granted a registration at a spine.
     pub fn granted(&mut self, now: Nanos, name: &str, spine: usize, key: Key) {
         if !self.seats.contains_key(name) {
-            // Names that are not used any more.
+            // Forgets names whose leases have ended.
             let lease = self.lease;
             self.seats.retain(|_, seat| now.since(seat.renewed) <= lease);
         }
         self.seats.insert(name.to_string(), PodSeat { spine, key, renewed: now });
     }
 
-    /// Somebody has left.
+    /// A host has left.
     pub fn left(&mut self, name: &str) {
         self.seats.remove(name);
     }
 
-    /// With which spine somebody is registered.
+    /// The spine at which a host is registered.
     pub fn seat(&self, name: &str) -> Option<usize> {
         self.seats.get(name).map(|seat| seat.spine)
     }
 
-    /// The same for whoever has this key.
+    /// The spine at which the host with this key is registered.
     pub fn seat_of(&self, key: Key) -> Option<usize> {
         self.seats.values().find(|seat| seat.key == key).map(|seat| seat.spine)
     }
@@ -167,7 +167,7 @@ impl Pods {
         self.lives[spine] == Some(true)
     }
 
-    /// Whether a spine may still be found, or was found and is being read.
+    /// Whether a spine may still be found, or was found and its tables are being read.
     fn is_finding_out(&self, now: Nanos) -> bool {
         let mut spines = self.lives.iter().zip(&self.serves);
         spines.any(|spine| match spine {

@@ -1,8 +1,8 @@
-//! Reading the tables back: a controller that starts, or finds its switch again, asks the switch for
-//! everything before it answers anyone.
+//! Reads the tables back: a controller that starts, or finds its switch again, reads all of the switch's
+//! tables before it answers any host.
 //!
-//! Rows keep their index, key, generation and life; what the switch does not know (names, quotas) is learnt
-//! from the first renewal. A change of generation that was cut short is not resumed: its worker is taken down
+//! Rows keep their index, key, generation and life. What the switch does not hold (names, quotas) is learnt
+//! from the first renewal. A change of generation that was cut short is not resumed: its worker is removed
 //! as if it had died, and its host registers anew.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use crate::worker::Worker;
 const WINDOW: usize = 256;
 
 impl Controller {
-    /// A switch can be reached: forget what another life of it held, then read.
+    /// A switch can be reached: forgets what another life of the switch held, then reads its tables.
     pub(crate) fn switch_up(&mut self, now: Nanos, shape: Shape, out: &mut Vec<Action>) {
         let before = self.shape.replace(shape).map(|before| before.epoch);
         if before == Some(shape.epoch) {
@@ -44,7 +44,7 @@ impl Controller {
         self.take_turn(now, shape, out);
     }
 
-    /// The switch obeys: asks it for everything.
+    /// The switch obeys this controller: begins to read all of its tables.
     pub(crate) fn begin_reading(&mut self, now: Nanos, out: &mut Vec<Action>) {
         let Some(shape) = self.shape else { return };
         let counts = [shape.types, shape.workers, shape.clients].map(u32::from);
@@ -87,7 +87,7 @@ impl Controller {
         self.slices = self.plan.slices.iter().map(Slice::new).collect();
     }
 
-    /// Keeps the window full; when all is read, goes on from it.
+    /// Asks further questions, up to the window. When all are answered, goes on from what was read.
     fn read_on(&mut self, now: Nanos, out: &mut Vec<Action>) {
         let (Link::Reading(reading), Some(shape)) = (&mut self.link, self.shape) else { return };
         let slices = self.slices.len() as u32;
@@ -146,9 +146,10 @@ impl Controller {
         self.lease_started(now);
     }
 
-    /// A controller that starts keeps the map that it finds, with types that are mapped to nothing: people
-    /// may have mapped them so at run time, and workers may have come that serve nothing else. Only a new
-    /// switch gets the plan's map. A controller that knew the map before writes its own again.
+    /// Restores the map of types. A controller that starts keeps the map that it finds, even types that are
+    /// mapped to nothing: operators may have changed the map at run time, and workers may have joined that
+    /// serve nothing else. Only a new switch gets the plan's map. A controller that knew the map before
+    /// writes its own map again.
     fn restore_types(&mut self, fresh: bool, reading: &ReadBack, out: &mut Vec<Action>) {
         let is_new = reading.slices.iter().all(|state| state.row == SliceRow::default());
         let found = reading.types.iter().enumerate().map(|(index, slice)| (TaskType(index as u16), *slice));
@@ -172,8 +173,8 @@ impl Controller {
         self.types = wanted;
     }
 
-    /// Which types were mapped to which slice before cannot be read back: of every type that is known, tasks
-    /// may wait in every slice. (Not known is one that is neither planned nor mapped now.)
+    /// The switch does not tell where types were mapped before. So for every known type, tasks may wait in
+    /// every slice. A type is known if the plan names it or it is mapped now.
     fn doubt_types(&mut self, now: Nanos) {
         let known: BTreeSet<TaskType> =
             self.types.keys().copied().chain(planned_types(&self.plan).into_keys()).collect();

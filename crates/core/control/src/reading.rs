@@ -1,4 +1,4 @@
-//! What has been read back from the switch so far, and what is asked next.
+//! The part of the switch's tables that was read back so far, and the next question.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use sluice_wire::tables::{
 };
 use sluice_wire::{ClientId, ServerId, SliceId, TaskType, WorkerId};
 
-/// What was read so far.
+/// The tables that were read so far.
 #[derive(Debug)]
 pub(crate) struct ReadBack {
     pub(crate) questions: u32,
@@ -17,7 +17,7 @@ pub(crate) struct ReadBack {
     pub(crate) workers: Vec<WorkerState>,
     pub(crate) clients: Vec<Option<ClientRow>>,
     pub(crate) servers: Vec<ServerState>,
-    /// A row of servers for each slice.
+    /// For each slice a row of servers.
     pub(crate) rings: Vec<Option<RingRow>>,
 }
 

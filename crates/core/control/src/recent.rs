@@ -1,24 +1,25 @@
-//! What a worker did over the last seconds, as it says with each renewal; a leaf says it of its pool.
+//! A worker's work over the last seconds, which it tells with each renewal; a leaf tells the sum of its
+//! pool.
 
 use sluice_wire::Nanos;
 
-/// Tasks that ended over the last seconds, and what they took.
+/// Tasks that ended over the last seconds, and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecentWork {
-    /// How long these seconds are; 0 where nothing is known.
+    /// The length of these seconds; 0 if nothing is known.
     pub span: Nanos,
     /// How many tasks ended.
     pub tasks: u32,
-    /// What a task's service took on average.
+    /// Mean service time of a task.
     pub service: Nanos,
-    /// How much services differ (their standard deviation).
+    /// Standard deviation of the service time.
     pub deviation: Nanos,
-    /// How long a task waited at the worker on average, from its packet's arrival to its service.
+    /// Mean wait of a task at the worker, from the arrival of its packet to the start of its service.
     pub wait: Nanos,
 }
 
 impl RecentWork {
-    /// What both did in the same seconds.
+    /// The sum of both, over the same seconds.
     #[must_use]
     pub fn beside(self, other: Self) -> Self {
         let tasks = self.tasks.saturating_add(other.tasks);

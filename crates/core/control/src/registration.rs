@@ -1,4 +1,4 @@
-//! Who holds which name and index: names, lives and leases, the same for workers and clients.
+//! Names, indices, lives and leases, the same for workers, clients and servers.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -8,16 +8,16 @@ use sluice_wire::Nanos;
 
 use crate::message::CallId;
 
-/// How many leases another life asks in vain before it is told to give up.
+/// After how many leases another life that asks for a held name is told to give up.
 const LEASES_UNTIL_REFUSED: u64 = 3;
 
-/// How many calls may wait for one registration; past that the oldest is sent away.
+/// How many calls may wait for one registration; beyond that the oldest is answered.
 const WAITERS_MAX: usize = 16;
 
-/// A name, the life that holds it, and until when.
+/// A name, the life that holds it, and the end of its lease.
 #[derive(Debug)]
 pub(crate) struct Registration {
-    /// `None` when the row was read back and its holder has not been heard since.
+    /// `None` if the row was read back and its holder has not called since.
     pub(crate) name: Option<String>,
     pub(crate) life: u64,
     pub(crate) renewed: Nanos,
@@ -33,14 +33,14 @@ struct Claimant {
     asked: Nanos,
 }
 
-/// A call to be answered when the registration stands as asked.
+/// A call that is answered when the registration is as the call asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiter {
     pub(crate) call: CallId,
     pub(crate) wants: Wants,
 }
 
-/// What a waiting call wants to hear.
+/// What a waiting call asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
     Grant,
@@ -48,7 +48,7 @@ pub(crate) enum Wants {
     Moved,
 }
 
-/// What another life that asks for a held name is told.
+/// The answer to another life that asks for a held name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameConflict {
     Wait,
@@ -72,13 +72,13 @@ impl Registration {
         self.renewed + lease
     }
 
-    /// The name for notes: empty while it is not known.
+    /// The name for notes; empty while it is unknown.
     pub(crate) fn shown(&self) -> String {
         self.name.clone().unwrap_or_default()
     }
 
-    /// Another life asks for this name: it waits for the lease to end, and gives up only if the holder
-    /// renewed while it asked for long.
+    /// Another life asks for this name. It waits for the lease to end, and is told to give up only if the
+    /// holder has renewed all the time that it asked.
     pub(crate) fn contest(&mut self, life: u64, now: Nanos, lease: Nanos) -> NameConflict {
         let asks_on = |claimant: &Claimant| claimant.life == life && now.since(claimant.asked) <= lease;
         if !self.claimant.as_ref().is_some_and(asks_on) {
@@ -91,7 +91,7 @@ impl Registration {
         if long && self.renewed > claimant.since { NameConflict::GiveUp } else { NameConflict::Wait }
     }
 
-    /// Lets a call wait; the oldest that has to make room comes back.
+    /// Lets a call wait; returns the oldest waiting call if it had to make room.
     pub(crate) fn wait(&mut self, waiter: Waiter) -> Option<Waiter> {
         let oldest = (self.waiters.len() >= WAITERS_MAX).then(|| self.waiters.remove(0));
         self.waiters.push(waiter);
@@ -103,7 +103,7 @@ impl Registration {
     }
 }
 
-/// Someone who holds a registration.
+/// A host that holds a registration.
 pub(crate) trait Holder {
     fn registration(&self) -> &Registration;
     fn registration_mut(&mut self) -> &mut Registration;
@@ -152,13 +152,13 @@ impl<T: Holder> Registry<T> {
         self.seats.iter_mut().enumerate().filter_map(|(i, seat)| Some((i as u16, seat.as_mut()?)))
     }
 
-    /// The empty seat that has been empty longest, among those that `fit`.
+    /// Of the empty seats for which `fit` holds, the one that has been empty longest.
     pub(crate) fn vacant(&self, fit: impl Fn(u16) -> bool) -> Option<u16> {
         let empty = (0..self.len()).filter(|i| self.get(*i).is_none() && fit(*i));
         empty.min_by_key(|i| self.freed[usize::from(*i)])
     }
 
-    /// Seats someone. The index has to be one of [`Registry::vacant`], or one that was just read back.
+    /// Puts a holder into a seat. The index comes from [`Registry::vacant`], or was just read back.
     pub(crate) fn seat(&mut self, index: u16, holder: T) {
         if let Some(name) = &holder.registration().name {
             self.names.insert(name.clone(), index);

@@ -1,4 +1,4 @@
-//! What servers and the controller say to each other about registered memory.
+//! The messages between servers and the controller about registered memory.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use sluice_wire::tables::RingRow;
 use sluice_wire::{Endpoint, Epoch, Nanos, Psn, Qpn, ServerId, SliceId};
 
-/// What a server says of itself, the same in registration, renewal and heartbeat.
+/// A server's registration request; renewals and heartbeats repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHello {
     /// Its name, one holder at a time.
     pub name: String,
     /// 64 random bits per start of the server.
     pub life: u64,
-    /// Where its end of the queue pair is: an address that no other process can hold meanwhile.
+    /// The address of its end of the queue pair, which no other process can hold meanwhile.
     pub at: Endpoint,
     /// The number of its queue pair.
     pub qpn: Qpn,
@@ -23,9 +23,9 @@ pub struct ServerHello {
     pub mtu: u32,
     /// Whether the pair is reliable.
     pub reliable: bool,
-    /// Whether it wants the iCRC computed; one that does not look at it spares the switch the work.
+    /// Whether it wants the iCRC computed; a server that ignores the iCRC spares the switch the work.
     pub icrc: bool,
-    /// The rings that it has registered; none before it heard which are needed.
+    /// The rings that it has registered; empty until it was told which are needed.
     pub rings: Vec<RingOffer>,
 }
 
@@ -42,20 +42,20 @@ pub struct RingOffer {
 pub struct ServerGrant {
     /// Its index, which is the number of the switch's end of the pair.
     pub server: ServerId,
-    /// The switch's life. A newer one counts its WRITEs anew.
+    /// The switch's epoch. A newer epoch counts its WRITEs anew.
     pub epoch: Epoch,
-    /// Where the switch is, from which alone WRITEs come.
+    /// The switch's address; WRITEs come from no other.
     pub switch: Endpoint,
-    /// The rings that it should have.
+    /// The rings that the server should have.
     pub rings: Vec<RingNeed>,
-    /// How long this registration stands.
+    /// How long this registration lasts without a renewal.
     pub lease: Nanos,
     /// How often to renew it.
     pub renew_every: Nanos,
     /// Whether the switch computes no iCRC, whatever the server asked for.
     pub without_icrc: bool,
-    /// The reliable pair that the server offers, if the switch wrote to it before and holds its row no more:
-    /// the pair's numbers have gone on, and only a new pair gets a row.
+    /// The reliable pair that the server offers, if the switch wrote to it before and holds its row no
+    /// more. The pair's packet numbers have gone on since, and only a new pair gets a row.
     pub spent_pair: Option<Qpn>,
 }
 
@@ -66,37 +66,38 @@ pub struct RingNeed {
     pub name: String,
     /// How many slots at least: a power of two.
     pub slots: u32,
-    /// How long a slot must be at least, the task's id included.
+    /// How many bytes a slot must have at least, with the task's id.
     pub slot_bytes: u32,
 }
 
 /// The ring from which a worker copies its tasks, in memory that it shares with its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingPlace {
-    /// The server's life: another one may have laid its memory out anew.
+    /// The server's life: another life may lay its memory out in another way.
     pub life: u64,
     pub slots: u32,
-    /// How long each is.
+    /// Bytes of a slot.
     pub slot_bytes: u32,
 }
 
-/// What a plan says of tasks that are written ahead.
+/// A plan's settings for tasks that are written ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RdmaPlan {
-    /// The most bytes of a task's first packet: what fits the link's MTU as SUBMIT, DISPATCH and WRITE, and
-    /// the RDMA MTU.
+    /// The most bytes of a task that its first packet may bring: they have to fit the link's MTU as SUBMIT,
+    /// DISPATCH and WRITE, and the RDMA MTU.
     pub first_bytes: u32,
     /// How many tasks of a slice may pass while one of its workers is stopped.
     pub stall_tasks: u32,
-    /// Each task is written to so many servers of its slice at most; zero: to all.
+    /// The most servers of its slice to which each task is written; zero: all.
     pub copies: u16,
-    /// Takes rings that are smaller than the slices need. For tests: tasks then lose their bytes all the
+    /// Accepts rings that are smaller than the slices need. For tests: tasks then lose their bytes all the
     /// time.
     pub tiny_rings: bool,
 }
 
 impl Default for RdmaPlan {
-    /// What fits plain sockets with an Ethernet MTU of 1,500, and any RDMA MTU from 2,048 on.
+    /// Sizes that fit plain sockets with an Ethernet MTU of 1,500 bytes, and any RDMA MTU from 2,048 bytes
+    /// on.
     fn default() -> Self {
         Self { first_bytes: 1_368, stall_tasks: 1_024, copies: 0, tiny_rings: false }
     }

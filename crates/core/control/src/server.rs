@@ -1,4 +1,4 @@
-//! A registered server: the rows that it wants, and those that the switch has.
+//! A registered server: the rows that it should have in the switch, and those that it has.
 
 use alloc::vec::Vec;
 
@@ -13,21 +13,21 @@ use crate::rings::{RingOffer, RingPlace, ServerHello};
 pub(crate) struct Server {
     pub(crate) registration: Registration,
     pub(crate) at: Endpoint,
-    /// The most bytes of one WRITE; 0 until it is heard after a read-back.
+    /// The most bytes of one WRITE; 0 until it calls after a read-back.
     pub(crate) mtu: u32,
-    /// Its rows as it last said they should be, and the number of the first WRITE.
+    /// The rows that its last call asked for, and the number of the first WRITE.
     pub(crate) wanted: Option<(ServerRows, Psn)>,
     /// Its rows in the switch.
     pub(crate) written: Option<ServerRows>,
-    /// The last few pairs that the switch has written to, or may have: a call of a dead life may come after
-    /// those of the next one.
+    /// The last few queue pairs that the switch has written to, or may have. They are kept because a call
+    /// of a dead life may arrive after calls of the next life.
     used: Vec<Qpn>,
 }
 
-/// How many pairs are kept of a server.
+/// How many queue pairs are remembered of a server.
 const USED_MAX: usize = 8;
 
-/// What stands in the switch of a server.
+/// A server's rows in the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerRows {
     pub(crate) row: ServerRow,
@@ -47,12 +47,13 @@ impl Holder for Server {
 impl Server {
     pub(crate) fn new(now: Nanos, hello: &ServerHello) -> Self {
         let registration = Registration::new(Some(hello.name.clone()), hello.life, now);
-        // A server offers rings once it was registered: in a time that nobody remembers here.
+        // A server offers rings only after it was registered; so this one registered at a time that the
+        // controller does not remember.
         let used = if hello.rings.is_empty() { Vec::new() } else { Vec::from([hello.qpn]) };
         Self { registration, at: hello.at, mtu: hello.mtu, wanted: None, written: None, used }
     }
 
-    /// Rows that were read back; their server has not been heard yet.
+    /// A server whose rows were read back, and which has not called yet.
     pub(crate) fn read_back(now: Nanos, rows: ServerRows) -> Self {
         let registration = Registration::new(None, 0, now);
         let used = Vec::from([rows.row.qpn]);
@@ -68,15 +69,15 @@ impl Server {
         self.wanted = (!rows.rings.is_empty()).then_some((rows, hello.first));
     }
 
-    /// The pair that it offers, if that cannot have a row: a row counts a reliable pair's WRITEs from its
-    /// first number on, and WRITEs that came before have taken the pair further.
+    /// The queue pair that it offers, if that pair cannot have a row. A row counts a reliable pair's WRITEs
+    /// from its first number on, and WRITEs that came before have moved the pair further.
     pub(crate) fn spent_pair(&self) -> Option<Qpn> {
         let row = self.wanted.as_ref()?.0.row;
         let stands = self.written.as_ref().is_some_and(|rows| rows.row == row);
         (row.reliable && self.used.contains(&row.qpn) && !stands).then_some(row.qpn)
     }
 
-    /// The switch will write to this pair.
+    /// Remembers that the switch will write to this pair.
     pub(crate) fn use_pair(&mut self, pair: Qpn) {
         if self.used.contains(&pair) {
             return;
@@ -87,7 +88,8 @@ impl Server {
         self.used.push(pair);
     }
 
-    /// The rings that stand beside this row in the switch, which stays: with it the next WRITE's number.
+    /// Takes out the rings that stand beside this row in the switch. The row stays, and with it the number
+    /// of the next WRITE.
     pub(crate) fn take_rings_beside(&mut self, row: &ServerRow) -> Option<Vec<RingOffer>> {
         self.written.take_if(|rows| rows.row == *row).map(|rows| rows.rings)
     }

@@ -1,10 +1,11 @@
-//! Servers: the machines whose registered memory tasks are written into ahead (Rain §3.2.2).
+//! Servers: the machines into whose registered memory tasks are written ahead (Rain §3.2.2).
 //!
-//! A server registers by saying where it is. The answer tells which rings the slices need; it registers the
-//! memory, says where the rings are, and its rows go into the switch. They are withdrawn when it leaves or
-//! its lease ends, and written again after the switch restarted. A server that came back has another life at
-//! the same address, which only one process can hold: it takes its name over at once. Nothing is drained for
-//! any of this: a task whose WRITE went to a ring that is gone costs its worker a round trip.
+//! A server registers and says its address. The answer tells which rings the slices need. The server
+//! registers the memory and says where the rings are, and its rows are written to the switch. They are
+//! withdrawn when the server leaves or its lease ends, and written again after the switch restarted. A
+//! server that returns has another life at the same address. Only one process can hold that address, so it
+//! gets its name at once. None of this waits for packets to drain: a worker whose task was written to a
+//! withdrawn ring asks the client, one round trip.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -51,7 +52,7 @@ impl Controller {
         out.push(Action::Answer { call, answer: Answer::Left { final_sent: None } });
     }
 
-    /// Ends the leases that were not renewed; gives the end of the next one.
+    /// Ends the leases that were not renewed; returns the end of the next lease.
     pub(crate) fn end_server_leases(&mut self, now: Nanos, out: &mut Vec<Action>) -> Option<Nanos> {
         let lease = self.plan.lease;
         let is_over = |(_, server): &(u16, &Server)| server.registration.ends(lease) <= now;
@@ -66,8 +67,8 @@ impl Controller {
         self.servers.iter().map(|(_, server)| server.registration.ends(lease)).min()
     }
 
-    /// The tables were read back: known servers get what they lack there; rows of unknown ones wait for
-    /// theirs to speak.
+    /// The tables were read back. Known servers get the rows that the switch lacks; rows of unknown servers
+    /// are kept until these call.
     pub(crate) fn restore_servers(
         &mut self,
         now: Nanos,
@@ -76,7 +77,7 @@ impl Controller {
         out: &mut Vec<Action>,
     ) {
         for (index, state) in states.iter().enumerate() {
-            // A row of servers for each slice.
+            // For each slice a row of servers.
             let of_server = rings.iter().skip(index).step_by(states.len()).enumerate();
             let offers = of_server
                 .filter_map(|(slice, row)| row.map(|row| RingOffer { slice: SliceId(slice as u16), row }));
@@ -99,7 +100,7 @@ impl Controller {
         }
     }
 
-    /// Another life of the switch holds nothing of them, and has room for so many.
+    /// Another life of the switch holds no rows of servers, and has room for so many.
     pub(crate) fn forget_servers(&mut self, room: u16) {
         if self.servers.len() != room {
             self.servers = Registry::new(room);
@@ -118,8 +119,8 @@ impl Controller {
         self.servers.by_name(server).and_then(|index| self.servers.get(index)?.ring(slice))
     }
 
-    /// Whether a worker's server keeps a ring for the slice. A server that is not registered may yet come:
-    /// until then its workers ask the clients for what they miss.
+    /// Checks that a worker's server keeps a ring for the slice. A server that is not registered may still
+    /// come; until then its workers ask the clients for bytes that they miss.
     pub(crate) fn check_ring(&self, worker: &str, server: &str, slice: SliceId) -> Result<(), Refusal> {
         let known = self.servers.by_name(server).and_then(|index| self.servers.get(index));
         let Some(rows) = known.and_then(|server| server.written.as_ref()) else { return Ok(()) };
@@ -130,7 +131,7 @@ impl Controller {
         Err(Refusal::SliceWithoutServer { worker: worker.to_string(), server: server.to_string(), slice })
     }
 
-    /// The seat of the server that speaks, if it may have one.
+    /// The seat of the server that calls, or the answer if it gets none.
     fn admit_server(&mut self, now: Nanos, hello: &ServerHello) -> Result<u16, Answer> {
         let refused = |why| Answer::Refused { why };
         check_name(&hello.name).map_err(|why| refused(why.into()))?;
@@ -155,7 +156,7 @@ impl Controller {
         Ok(index)
     }
 
-    /// Whether the holder of a name is who speaks, or gives way.
+    /// Checks that the holder of a name is the life that calls, or gives way to it.
     fn check_holder(&mut self, now: Nanos, index: u16, hello: &ServerHello) -> Result<(), Answer> {
         let (lease, renew_every) = (self.plan.lease, self.plan.renew_every);
         let Some(server) = self.servers.get_mut(index) else { return Err(wait(Waiting::Leaving, SOON)) };
@@ -168,7 +169,7 @@ impl Controller {
         })
     }
 
-    /// A row that was read back and is this server's: nobody else can be at its address.
+    /// A row that was read back and belongs to this server: no other process can be at its address.
     fn nameless_server(&mut self, hello: &ServerHello) -> Option<u16> {
         let is_mine = |(_, s): &(u16, &Server)| s.registration.name.is_none() && s.at == hello.at;
         let index = self.servers.iter().find(is_mine).map(|(index, _)| index)?;
@@ -176,7 +177,7 @@ impl Controller {
         Some(index)
     }
 
-    /// What a server says must be what the switch can use and what the slices need.
+    /// Checks that the switch can use what a server offers, and that the slices' needs are met.
     fn check_server(&self, hello: &ServerHello) -> Result<(), Refusal> {
         if self.servers.len() == 0 {
             return Err(Refusal::NoServers);
@@ -216,7 +217,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Brings a server's rows in the switch to where they should be.
+    /// Writes a server's rows to the switch, if they are not there as they should be.
     fn settle_server(&mut self, index: u16, out: &mut Vec<Action>) {
         if self.unreachable().is_some() {
             return;
@@ -225,7 +226,7 @@ impl Controller {
         let Some(server) = self.servers.get_mut(index) else { return };
         let Some((mut rows, first)) = server.wanted.clone() else { return };
         if rows.row.reliable && plain {
-            // Another switch was here when it registered; its next renewal is refused.
+            // Another switch was here when the server registered; its next renewal is refused.
             return;
         }
         rows.row.icrc &= !plain;
@@ -259,8 +260,8 @@ impl Controller {
         }
     }
 
-    /// Takes a server's rows out of the switch: first the rings, so that no WRITE shows one connection's key
-    /// to another.
+    /// Takes a server's rows out of the switch, the rings first, so that no WRITE shows one connection's
+    /// key to another.
     fn withdraw_server(&mut self, index: u16, out: &mut Vec<Action>) {
         let Some(rows) = self.servers.get_mut(index).and_then(|server| server.written.take()) else { return };
         if self.unreachable().is_some() {
@@ -296,14 +297,15 @@ impl Controller {
         self.shape.is_some_and(|shape| shape.plain_writes)
     }
 
-    /// What a slot must hold: a task's id and as much as its first packet brings.
+    /// The bytes of a slot: a task's id and as many bytes as its first packet brings.
     fn slot_bytes(&self) -> u32 {
         (self.plan.rdma.first_bytes + SLOT_HEAD_BYTES as u32).next_multiple_of(SLOT_ALIGNMENT)
     }
 
-    /// R: no slot is written again while its task may still be copied. Tasks that wait (C), those that
-    /// workers were sent (ΣN, at most what the token ring holds), and those that may pass while a worker is
-    /// stopped. All of them may be of one class, and each class has as many slots.
+    /// The slots that a slice's ring needs (R), so that no slot is written again while its task may still
+    /// be copied. They hold the tasks that wait (C), the tasks that workers were sent (ΣN, at most what the
+    /// token ring holds), and the tasks that may pass while a worker is stopped. All of them may be of one
+    /// class, so each class has as many slots.
     fn slots_needed(&self, slice: SliceId) -> u32 {
         let (tasks, tokens) =
             self.shape.map_or((0, 0), |shape| (shape.tasks_per_slice, shape.tokens_per_slice));
@@ -314,5 +316,5 @@ impl Controller {
     }
 }
 
-/// Slots are whole words of 8 bytes, which is how shared memory is written and read.
+/// Slots are whole words of 8 bytes, because shared memory is written and read by such words.
 const SLOT_ALIGNMENT: u32 = 8;

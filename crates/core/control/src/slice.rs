@@ -1,8 +1,9 @@
-//! A slice as the controller knows it: its row, its last reading, and what readings have yet to show.
+//! A slice as the controller knows it: its row, its last reading, and the open questions that later
+//! readings will answer.
 //!
-//! Readings of the switch end what is open about a slice: stale tokens have left its ring, none of its tasks
-//! waits any more after it was closed or its last worker was asked for, and the tasks of types that are
-//! mapped elsewhere are gone.
+//! Readings of the switch answer whether stale tokens have left the ring, whether tasks still wait after
+//! the slice was closed or its last worker was asked for, and whether tasks of types that are mapped
+//! elsewhere now are gone.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,19 +13,19 @@ use sluice_wire::{Nanos, TaskType, WorkerId};
 
 use crate::plan::SlicePlan;
 
-/// How often a slice is looked at while it is swept and the sweep moves.
+/// How often a slice is read while a sweep of it makes progress.
 pub(crate) const SWEEP_EVERY: Nanos = Nanos::from_millis(1);
 
-/// How many readings without waiting tasks end the sweep of a closed slice: the second one sees what was
-/// going round when it was closed.
+/// How many readings without waiting tasks end the sweep of a closed slice. The second reading sees a task
+/// that was recirculating when the slice was closed.
 pub(crate) const CALM_READINGS: u8 = 2;
 
-/// A slice that was seen to be empty so long ago still is, if no type was mapped to it; and it is looked at
-/// for so long after the last one who wanted it to be empty has asked.
+/// For so long a slice that was seen empty counts as empty, if no type was mapped to it meanwhile. For so
+/// long it is also read after the last request that it should be empty.
 pub(crate) const EMPTY_FOR: Nanos = Nanos::from_millis(1_000);
 
-/// While someone looks, balances are read so many times a lease; they look for so many leases after they last
-/// said so.
+/// While an operator watches, balances are read so many times per lease. A watch ends so many leases after
+/// it was last asked for.
 const WATCHES_A_LEASE: u64 = 10;
 pub(crate) const WATCH_LEASES: u64 = 2;
 
@@ -35,40 +36,41 @@ pub(crate) struct Slice {
     pub(crate) planned_limit: Option<u32>,
     /// Its row as last written to the switch.
     pub(crate) row: SliceRow,
-    /// Open workers.
+    /// Workers that are open in it.
     pub(crate) serving: u32,
     pub(crate) quotas: u32,
     /// The last reading and when it came.
     pub(crate) state: Option<(SliceState, Nanos)>,
     pub(crate) stale: Vec<Stale>,
-    /// Readings without tasks that wait in vain that are still needed, while it or a class is closed.
+    /// While the slice or one of its classes is closed: how many readings without unserved tasks are still
+    /// needed.
     pub(crate) calm_left: u8,
     pub(crate) emptying: Option<Emptying>,
     former: Option<Former>,
-    /// When to look at it next, and how often.
+    /// When to read it next, and the interval of readings.
     pub(crate) look: Option<Nanos>,
     pub(crate) pace: Nanos,
     /// Whether a reading is on its way.
     pub(crate) asked: bool,
-    /// How far the last sweep for tokens was sent.
+    /// The tokens-out counts that the last sweep for tokens was sent to reach.
     swept_to: RingCounts,
     /// How many tokens had left each ring at the reading before the last.
     out_before: RingCounts,
 }
 
-/// Types that were mapped here before, while their tasks may still wait.
+/// Types that were mapped to this slice before, and whose tasks may still wait.
 #[derive(Debug)]
 struct Former {
     types: Vec<TaskType>,
     /// Readings that are still needed before all such tasks are known to be in the queue: as many as for a
     /// sweep.
     unread: u8,
-    /// They are gone when as many tasks as this have left each ring.
+    /// These tasks are gone when so many tasks have left each ring.
     until: RingCounts,
 }
 
 impl Former {
-    /// A reading came; `None` when none of them waits any more.
+    /// Takes a reading; `None` if none of these tasks waits any more.
     fn read(mut self, state: &SliceState) -> Option<Self> {
         let waiting = state.balance.min(0).unsigned_abs();
         if self.unread > 0 {
@@ -81,24 +83,24 @@ impl Former {
     }
 }
 
-/// A slice whose last worker is wanted elsewhere.
+/// A slice whose last worker is wanted in another slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Emptying {
     /// Readings without waiting tasks that are still needed.
     pub(crate) left: u8,
-    /// When it was asked for last, or when the last of these came.
+    /// When emptiness was last asked for, or when the last reading that was needed came.
     pub(crate) since: Nanos,
 }
 
-/// Tokens in the ring that may be of a generation that is no more. One that a sweep carries is none of them:
-/// it looks whether its worker's row is open before it parks it.
+/// Tokens in the ring that may be of a former generation. A token that a sweep carries is not counted: the
+/// sweep checks that the row of its worker is open before it parks the token.
 #[derive(Debug)]
 pub(crate) struct Stale {
-    /// Whose; `None` for anyone's, after a read-back.
+    /// The worker of these tokens; `None` after a read-back, for all workers.
     pub(crate) worker: Option<WorkerId>,
-    /// At most this many.
+    /// At most so many tokens.
     pub(crate) tokens: u32,
-    /// They are gone when as many tokens as this have left each ring.
+    /// These tokens are gone when so many tokens have left each ring.
     pub(crate) until: RingCounts,
 }
 
@@ -123,7 +125,7 @@ impl Slice {
         }
     }
 
-    /// Starts anew from what was read back: any parked token may be stale.
+    /// Starts anew from a read-back: any parked token may be stale.
     pub(crate) fn restore(&mut self, now: Nanos, state: SliceState) {
         self.row = state.row;
         self.state = Some((state, now));
@@ -143,8 +145,8 @@ impl Slice {
         self.look = self.is_dirty().then_some(now);
     }
 
-    /// Tokens went stale at this reading. If none were before, how far the last sweep went says nothing any
-    /// more: since then more may have left than numbers tell apart.
+    /// Tokens became stale at this reading. If none were stale before, the target of the last sweep is
+    /// void: since then more tokens may have left than serial numbers can tell apart.
     pub(crate) fn goes_stale(&mut self, stale: Stale, state: &SliceState) {
         if self.stale.is_empty() {
             self.swept_to = state.tokens_out;
@@ -156,14 +158,14 @@ impl Slice {
         self.stale.iter().map(|s| s.tokens).sum()
     }
 
-    /// Whether a worker that serves these types serves all that may still wait here of the types that were
-    /// mapped here before.
+    /// Whether a worker that serves these types serves all tasks that may still wait here of types mapped
+    /// here before.
     pub(crate) fn former_are_served(&self, serves: impl Fn(TaskType) -> bool) -> bool {
         self.former.as_ref().is_none_or(|former| former.types.iter().all(|t| serves(*t)))
     }
 
-    /// These types are mapped elsewhere from now on, or may have been until now; their tasks may wait here. A
-    /// reading that is under way is too early to tell.
+    /// These types are mapped elsewhere from now on, or may have been until now, and their tasks may wait
+    /// here. A reading that is under way was asked too early to count.
     pub(crate) fn types_left(&mut self, types: impl IntoIterator<Item = TaskType>) {
         let former =
             self.former.get_or_insert(Former { types: Vec::new(), unread: 0, until: RingCounts::default() });
@@ -171,7 +173,7 @@ impl Slice {
         former.types.extend(types);
     }
 
-    /// Whether no task can ever have waited here in this life of the switch.
+    /// Whether no task can ever have waited here in this epoch of the switch.
     pub(crate) fn was_never_open(&self) -> bool {
         self.row == SliceRow::default()
     }
@@ -183,7 +185,7 @@ impl Slice {
             || self.former.is_some()
     }
 
-    /// Takes in a reading; says whether it differs from the last.
+    /// Takes a reading; returns whether it differs from the last.
     pub(crate) fn take(&mut self, now: Nanos, state: SliceState) -> bool {
         let last = self.state.replace((state, now));
         self.out_before = last.map_or_else(RingCounts::default, |(last, _)| last.tokens_out);
@@ -196,7 +198,7 @@ impl Slice {
         last.is_none_or(|(last, _)| last.tokens_out != state.tokens_out || last.balance != state.balance)
     }
 
-    /// How many entries a sweep for tokens should visit now; `None` while one is still about.
+    /// How many entries a sweep for tokens should visit now; `None` if none is needed or one is under way.
     pub(crate) fn token_sweep(&mut self, state: SliceState) -> Option<u16> {
         let entries = |s: &Stale| state.tokens_out.behind(s.until);
         let left = self.stale.iter().map(entries).max().filter(|left| *left > 0)?;
@@ -208,10 +210,10 @@ impl Slice {
         Some(left)
     }
 
-    /// Whether the last sweep for tokens may still be about: it has not been everywhere, and each ring where
-    /// it has not has lost a token since the reading before. Tasks take tokens too, but leave those of the
-    /// last rank, and of kinds that serve none of them, where they are: such a ring stands if the sweep is
-    /// lost. One that is sent while another is about ends at once.
+    /// Whether the last sweep for tokens may still be under way: some ring has not reached the sweep's
+    /// target, and each such ring has lost a token since the reading before. Tasks take tokens too, but not
+    /// from the last rank, nor from kinds that serve none of them; such a ring stands still if the sweep
+    /// was lost. A second sweep that meets one under way ends at once.
     fn is_swept(&self, out: RingCounts) -> bool {
         let rings = out.0.into_iter().zip(self.swept_to.0).zip(self.out_before.0);
         let mut unswept = rings.filter(|((out, to), _)| to.since(*out) > 0).peekable();
@@ -220,7 +222,7 @@ impl Slice {
 }
 
 impl Emptying {
-    /// A reading came; `None` if nobody wants to know any more.
+    /// Takes a reading; `None` if the time for which it was asked is over.
     fn read(self, now: Nanos, waits: bool) -> Option<Self> {
         let Self { left, since } = self;
         let left = if waits { CALM_READINGS } else { left.saturating_sub(1) };
@@ -229,18 +231,18 @@ impl Emptying {
     }
 }
 
-/// Someone looks at the balances.
+/// An operator watches the balances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     /// When to read them next.
     pub(crate) next: Nanos,
-    /// When they will have looked away, unless they say so again.
+    /// When the watch ends, unless it is asked for again.
     pub(crate) until: Nanos,
 }
 
 impl Watch {
-    /// The balances are being read: when next, or not any more. However late that is, `next` does not stay
-    /// behind.
+    /// The balances are being read: the watch with its next reading, or `None` if it has ended. The next
+    /// reading lies in the future, however late this call is.
     pub(crate) fn read(self, now: Nanos, lease: Nanos) -> Option<Self> {
         let next = now + Nanos(lease.0 / WATCHES_A_LEASE).max(Nanos(1));
         (next < self.until).then_some(Self { next, ..self })
@@ -257,7 +259,7 @@ mod tests {
 
     const START: Serial = Serial(u32::MAX - 1);
 
-    /// A slice with so many tasks that came into and left each class, and so many that wait.
+    /// A reading in which so many tasks of each class have come and have left.
     fn state(tasks_in: [u32; 4], tasks_out: [u32; 4]) -> SliceState {
         let counts = |counts: [u32; 4]| RingCounts(counts.map(|count| START.plus(count)));
         let waiting: u32 = tasks_in.iter().zip(tasks_out).map(|(came, left)| came - left).sum();
@@ -304,7 +306,7 @@ mod tests {
         Slice::new(&plan)
     }
 
-    /// A slice with so many tokens that came and were taken.
+    /// A reading in which so many tokens have come and have been taken.
     fn tokens(came: u32, left: u32) -> SliceState {
         let count = |count| RingCounts::of_one(START.plus(count));
         SliceState {
@@ -337,13 +339,13 @@ mod tests {
         assert_eq!(swept(&mut slice, tokens(8, 7)), None);
     }
 
-    /// A reading comes: what a sweep is sent for then.
+    /// Takes a reading; returns the length of the sweep that is sent.
     fn swept(slice: &mut Slice, state: SliceState) -> Option<u16> {
         slice.take(Nanos(0), state);
         slice.token_sweep(state)
     }
 
-    /// Seven tokens of either of two ranks came, of which so many were taken.
+    /// A reading in which seven tokens of each of two ranks came, and so many were taken.
     fn ranked(left: [u32; 2]) -> SliceState {
         let counts = |[first, second]: [u32; 2]| {
             RingCounts([START.plus(first), START.plus(second), Serial(0), Serial(0)])

@@ -1,12 +1,11 @@
-//! Slices: how much may wait in each, what each client may have outstanding, and sweeping.
+//! Slices: how many tasks may wait in each, how many each client may have outstanding, and sweeping.
 //!
-//! How many tasks may wait (C) stands in the plan, or is the longest wait that is wished for times the rate
-//! at which the slice's workers serve. A leaf takes what its ring holds: clients are held to a whole pool's
-//! C above it, and all that they have may come to one rack. A slice without workers is closed, and what
-//! waits in it is swept out: SWEEP packets (*sweeps*) go through the switch and make REJECTs of its tasks.
-//! Tokens of an old generation are swept out of their ring in the same way; until then they take room, and
-//! their worker's index is not given away. A slice that takes no types any more keeps its last worker until
-//! nothing waits in it.
+//! How many tasks may wait (C) stands in the plan, or is the planned longest wait times the rate at which
+//! the slice's workers serve. A leaf uses its whole ring: clients are held to the pool's C above it, and
+//! all their tasks may come to one rack. A slice without workers is closed, and its waiting tasks are swept
+//! out: SWEEP packets (*sweeps*) go through the switch and turn tasks into REJECTs. Stale tokens are swept
+//! out of their ring in the same way. Until then they take room, and their worker's index is not given
+//! away. A slice that takes no types any more keeps its last worker until no task waits in it.
 
 use alloc::vec::Vec;
 
@@ -23,18 +22,18 @@ use crate::recent::RecentWork;
 use crate::slice::{CALM_READINGS, EMPTY_FOR, Emptying, SWEEP_EVERY, Slice, Stale, WATCH_LEASES, Watch};
 use crate::tier::Tier;
 
-/// How rarely, while the sweep does not move.
+/// The longest interval of readings, while a sweep makes no progress.
 const SWEEP_RARELY: Nanos = Nanos::from_millis(100);
 
-/// How many tasks' sweeps are sent at once: a pass can reject one task only.
+/// How many sweeps for tasks are sent at once; each pass of a sweep rejects one task.
 const TASK_SWEEPS_MAX: u32 = 256;
 
-/// A measured C is changed when it is off by more than one part in this many.
+/// A measured C is written anew when it is off by more than one part in this many.
 const LIMIT_SLACK: u32 = 8;
 
 impl Controller {
-    /// A worker is wanted in another slice: if it is the last one of its own, nothing may wait there any
-    /// more.
+    /// A worker is wanted in another slice. If it is the last worker of its own slice, no task may wait
+    /// there any more.
     pub(crate) fn let_slice_empty(&mut self, now: Nanos, index: u16, to: SliceId) -> Result<(), Answer> {
         let leaves = self.workers.get(index).map(|worker| worker.slice).filter(|from| *from != to);
         let Some(from) = leaves.filter(|_| self.is_missed(index)) else { return Ok(()) };
@@ -56,7 +55,7 @@ impl Controller {
         }
     }
 
-    /// A type that was mapped to a slice is mapped elsewhere.
+    /// A type that was mapped to a slice is mapped elsewhere now.
     pub(crate) fn type_left(&mut self, now: Nanos, id: SliceId, task_type: TaskType) {
         if let Some(slice) = self.slices.get_mut(usize::from(id.0)) {
             slice.types_left([task_type]);
@@ -64,7 +63,8 @@ impl Controller {
         self.sweep_soon(now, id);
     }
 
-    /// Writes a slice's row if what it should be has changed: its workers, their quotas or their rates.
+    /// Writes a slice's row if it has to change, because its workers, their quotas or their rates have
+    /// changed.
     pub(crate) fn refresh_slice(&mut self, now: Nanos, id: SliceId, out: &mut Vec<Action>) {
         let (serving, quotas, rate) = self.served(id);
         let up = self.unreachable().is_none();
@@ -80,8 +80,8 @@ impl Controller {
         }
         let measured = rate.map(|rate| u128::from(rate) * wait_ns / 1_000_000_000);
         let measured = measured.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        // The queue has room for C and for the quotas: a client hears of a task's end before the switch gets
-        // the worker's next token, and what it then submits must not be rejected for being early.
+        // The queue has room for C and for the quotas. A client hears of a task's end before the switch
+        // gets the worker's next token, and the task that the client then submits must not be rejected.
         let waiting = match self.plan.tier {
             Tier::Rack | Tier::Spine => slice.planned_limit.or(measured).unwrap_or(unmeasured).max(1),
             Tier::Leaf => ring,
@@ -109,7 +109,7 @@ impl Controller {
         self.sweep_soon(now, id);
     }
 
-    /// The largest quota of a worker that the switch believes.
+    /// The largest quota of a worker that the switch accepts.
     pub(crate) fn quota_max(&self) -> u8 {
         self.shape.map_or(QUOTA_MAX, |shape| shape.quota_max)
     }
@@ -121,8 +121,8 @@ impl Controller {
         }
     }
 
-    /// Who is told to wait for what readings have yet to show lets them come soon, however rare they are by
-    /// now.
+    /// Reads the slices soon, however rarely they are read by now, if a host was told to wait for what
+    /// readings will show.
     pub(crate) fn hasten_sweeps(&mut self, now: Nanos, told: &Answer) {
         let waits = |why: &Waiting| matches!(why, Waiting::Sweeping | Waiting::FormerTypes);
         if matches!(told, Answer::Wait { why, .. } if waits(why)) {
@@ -156,8 +156,8 @@ impl Controller {
         Ok(())
     }
 
-    /// Whether a slice's ring can hold this worker's tokens beside those that are in it and those that may
-    /// yet come: the stale ones of its own last generation are swept first, if need be.
+    /// Whether a slice's ring can hold this worker's tokens, beside the tokens in it and those that other
+    /// workers may still send. Stale tokens of the worker's own last generation may have to be swept first.
     pub(crate) fn has_room_to_open(&self, worker: WorkerId, id: SliceId) -> bool {
         let (Some(slice), Some(shape)) = (self.slices.get(usize::from(id.0)), self.shape) else {
             return false;
@@ -167,13 +167,14 @@ impl Controller {
         (others + 1) * u32::from(shape.quota_max) + slice.stale_tokens() <= shape.tokens_per_slice
     }
 
-    /// How many tasks each client may have outstanding in a slice: C + ΣN, shared out; all of them find room.
+    /// How many tasks each client may have outstanding in a slice: its share of C + ΣN. All of them find
+    /// room.
     pub(crate) fn share(&self, id: SliceId, clients: u32) -> u32 {
         let of = |slice: &Slice| share(slice.row.limit, clients);
         self.slices.get(usize::from(id.0)).map_or(1, of)
     }
 
-    /// How many workers serve a slice, those that leaves stand for among them.
+    /// How many workers serve a slice; a leaf counts as the workers that it stands for.
     pub(crate) fn workers_of(&self, id: SliceId) -> u32 {
         let open = self.workers.iter().filter(|(_, worker)| worker.serves == Some(id));
         open.map(|(_, worker)| u32::from(worker.workers.max(1))).sum()
@@ -193,7 +194,8 @@ impl Controller {
             return;
         }
         if let Some((look, pace)) = planned.filter(|_| !moved) {
-            // Somebody else wanted to see it: its own look is still to come, and its sweep still goes round.
+            // This reading was for a watch: the slice's own next reading is still to come, and its sweep is
+            // still under way.
             (slice.look, slice.pace) = (Some(look), pace);
             return;
         }
@@ -213,7 +215,7 @@ impl Controller {
         }
     }
 
-    /// Someone looks: keep the balances fresh.
+    /// An operator watches: keeps the balances fresh.
     pub(crate) fn watch(&mut self, now: Nanos) {
         let next = self.watch.map_or(now, |watch| watch.next);
         self.watch = Some(Watch { next, until: now + self.plan.lease.times(WATCH_LEASES) });
@@ -247,8 +249,8 @@ impl Controller {
         self.ledger.ask(TableOp::ReadSlice(id), Expect::Slice(id), out);
     }
 
-    /// Open workers of a slice, their quotas, and their service rate per second, where they reported any: the
-    /// rest are taken to be like those.
+    /// The open workers of a slice, their quotas, and their service rate per second, if any told one.
+    /// Workers that told none are taken to be like the others.
     fn served(&self, id: SliceId) -> (u32, u32, Option<u64>) {
         let (mut serving, mut quotas, mut known, mut rate) = (0, 0, 0, 0);
         for (_, worker) in self.workers.iter().filter(|(_, w)| w.serves == Some(id)) {
@@ -260,7 +262,7 @@ impl Controller {
         (serving, quotas, (known > 0).then(|| rate * u64::from(serving) / known))
     }
 
-    /// What this rack has of each slice, by index: what its leaf says above.
+    /// What this rack has of each slice, by index, as its leaf tells the spine's controller.
     pub fn pool_sizes(&self) -> Vec<PoolSize> {
         let of = |(index, slice): (usize, &Slice)| {
             let id = SliceId(index as u16);
@@ -276,18 +278,18 @@ impl Controller {
         self.slices.iter().enumerate().map(of).collect()
     }
 
-    /// Whether anybody serves here; unknown while the switch is lost, or its tables were not read.
+    /// Whether any worker serves here; `None` while the switch is lost, or its tables were not read.
     pub fn does_serve(&self) -> Option<bool> {
         let is_known = matches!(self.link, Link::Up | Link::TooSmall | Link::Superseded);
         is_known.then(|| self.workers.iter().any(|(_, worker)| worker.serves.is_some()))
     }
 
-    /// The clients that stand in its switch's tables, by their lives.
+    /// The incarnations of the clients in the switch's tables.
     pub fn client_lives(&self) -> Vec<Incarnation> {
         self.clients.iter().map(|(_, client)| client.row.incarnation).collect()
     }
 
-    /// A slice was opened or closed, or neither.
+    /// Handles a slice that was opened or closed.
     fn slice_turned(&mut self, now: Nanos, id: SliceId, was_open: bool, out: &mut Vec<Action>) {
         let Some(slice) = self.slices.get_mut(usize::from(id.0)) else { return };
         let name = slice.name.clone();

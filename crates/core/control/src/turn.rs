@@ -1,14 +1,15 @@
-//! Whose turn it is: a switch obeys one controller, by a number that only grows.
+//! Which controller a switch obeys: the one with the highest *term*, a number that only grows.
 //!
-//! - **Claiming.** A controller that starts claims its switch with the next number, and so takes it over from
-//!   whoever had it; usually that was its own earlier process. It claims until it is granted.
-//! - **Losing it.** Steps in the name of a lesser number are answered "superseded" and change nothing. A
-//!   controller that hears that, or finds a greater number that it did not claim itself, has had its turn: it
-//!   writes nothing any more, tells hosts and people so, and never claims again. Two that did would take the
-//!   switch from each other for ever.
-//! - **Restarts of the switch.** The switch keeps the number on its disk. Its tables are empty then, and the
-//!   controller with that number claims it anew and fills them. If the number was lost with the disk, whoever
-//!   comes last has the switch.
+//! - **Claiming.** A controller that starts claims its switch with the next term, and so takes the switch
+//!   over from the controller that had it; usually that was its own earlier process. It claims until a
+//!   claim is granted.
+//! - **Losing the switch.** Steps in the name of a lesser term are answered "superseded" and change
+//!   nothing. A controller that gets this answer, or finds a higher term that it did not claim itself, is
+//!   superseded for good. It writes nothing any more, tells hosts and people so, and never claims again.
+//!   Two controllers that claimed again would take the switch from each other for ever.
+//! - **Restarts of the switch.** The switch keeps the term on its disk. Its tables are empty after a
+//!   restart, and the controller with that term claims it anew and fills them. If the term was lost with
+//!   the disk, the last controller to claim has the switch.
 
 use sluice_wire::tables::Shape;
 use sluice_wire::{Epoch, Term};
@@ -16,13 +17,14 @@ use sluice_wire::{Epoch, Term};
 /// What this controller has claimed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
-    /// What was granted to it last, and in which life of the switch.
+    /// The term that was granted to it last, and the epoch in which it was granted.
     held: Option<(Epoch, Term)>,
-    /// What it has asked for first and last, as long as it does not know whether any of that was granted.
+    /// The first and the last term that it has claimed, while it does not know whether one of them was
+    /// granted.
     asked: Option<(Term, Term)>,
 }
 
-/// How it stands with a switch that was just found.
+/// Its relation to a switch that was just found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Ours,
@@ -35,7 +37,7 @@ impl Turn {
         self.held.map_or(Term(0), |(_, term)| term)
     }
 
-    /// The claim was granted, in this life of the switch.
+    /// The claim was granted, in this epoch of the switch.
     pub(crate) fn claimed(&mut self, epoch: Epoch) {
         self.held = self.asked.take().map(|(_, last)| (epoch, last)).or(self.held);
     }
@@ -45,7 +47,7 @@ impl Turn {
         self.asked = Some((first, term));
     }
 
-    /// Whether a claim of its own may have been granted this, with an answer that was lost.
+    /// Whether a claim for this term may have been granted to this controller, and the answer lost.
     fn may_hold(&self, term: Term) -> bool {
         self.asked.is_some_and(|(first, last)| (first..=last).contains(&term))
     }

@@ -1,8 +1,9 @@
 //! Which slice serves which task types, and whether a worker can serve them too.
 //!
-//! A worker's token may meet any task that waits in its slice. So a type is mapped to a slice only while
-//! every worker whose tokens may be there serves it, one on its way out included; and a worker comes to a
-//! slice only if it also serves the types that were mapped there before and whose tasks may still wait.
+//! A worker's token may meet any task that waits in its slice. So a type is mapped to a slice only while it
+//! is served by every worker whose tokens may be there, also by a worker that is leaving. And a worker
+//! joins a slice only if it also serves the types that were mapped there before and whose tasks may still
+//! wait.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -18,7 +19,7 @@ use crate::registration::Fate;
 use crate::tier::Tier;
 use crate::worker::Worker;
 
-/// How many open questions to the switch there may be when a type is to be mapped.
+/// How many questions to the switch may be open when a type is to be mapped.
 const OPEN_MAX: usize = 4_096;
 
 impl Controller {
@@ -49,7 +50,7 @@ impl Controller {
         }
     }
 
-    /// The slice that a newcomer asks for, or the first whose types it serves all.
+    /// The slice that a new worker asks for, or the first slice whose types it serves all.
     pub(crate) fn slice_for(&self, hello: &WorkerHello, labels: Labels) -> Result<SliceId, Refusal> {
         if !hello.slice.is_empty() {
             let slice = self.slice_called(&hello.slice)?;
@@ -74,8 +75,8 @@ impl Controller {
         Ok(SliceId(index as u16))
     }
 
-    /// A worker's token may meet any task of its slice whose labels it has, so it has to serve all those
-    /// types.
+    /// Checks that a worker serves every type whose tasks its tokens may meet: all types of the slice whose
+    /// labels it has.
     pub(crate) fn check_served(
         &self,
         worker: &str,
@@ -96,7 +97,8 @@ impl Controller {
         })
     }
 
-    /// The same for types that were mapped to the slice before, while their tasks may still wait there.
+    /// Checks that a worker serves the types that were mapped to the slice before, while their tasks may
+    /// still wait there.
     pub(crate) fn check_former(&self, types: &[TaskType], labels: Labels, id: SliceId) -> Result<(), Answer> {
         let serves = |t: TaskType| types.contains(&t) || !self.may_meet(labels, id, t);
         match self.slices.get(usize::from(id.0)) {
@@ -118,7 +120,7 @@ impl Controller {
         self.types.iter().filter(|(_, s)| **s == slice).map(|(t, _)| *t).collect()
     }
 
-    /// The types of a slice's tasks that a worker with these labels may meet.
+    /// The types of a slice's tasks that the tokens of a worker with these labels may meet.
     fn types_met(&self, labels: Labels, slice: SliceId) -> Vec<TaskType> {
         self.types_of(slice).into_iter().filter(|t| self.may_meet(labels, slice, *t)).collect()
     }
@@ -165,7 +167,7 @@ impl Controller {
         Ok(Some(slice))
     }
 
-    /// The slices and their types, for someone who asked for another.
+    /// The slices and their types, for the refusal of a call that named another slice.
     fn known_slices(&self) -> String {
         let of = |(i, slice): (usize, &crate::slice::Slice)| {
             alloc::format!(

@@ -1,4 +1,4 @@
-//! What a controller knows, as plain data for people: `sluice status` and the live view.
+//! The controller's knowledge as plain data for people: `sluice status` and the live view.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use crate::rings::RingOffer;
 use crate::server::Server;
 use crate::worker::Worker;
 
-/// Everything at one time.
+/// The controller's knowledge at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The switch's life, as last known; 0 before the first.
+    /// The switch's epoch, as last known; 0 before the first.
     pub epoch: Epoch,
-    /// How the controller stands with the switch.
+    /// The state of the link with the switch.
     pub link: LinkState,
     /// The slices, by index.
     pub slices: Vec<SliceView>,
@@ -27,21 +27,21 @@ pub struct View {
     pub clients: Vec<ClientView>,
     /// The servers, by index.
     pub servers: Vec<ServerView>,
-    /// What people call the types, as far as the plan says so.
+    /// Names of types, as far as the plan gives any.
     pub type_names: Vec<(TaskType, String)>,
 }
 
-/// How a controller stands with its switch.
+/// The state of a controller's link with its switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkState {
-    /// It cannot be reached.
+    /// The switch cannot be reached.
     Down,
-    /// Its tables are being read.
+    /// The switch's tables are being read.
     Reading,
     Up,
-    /// It is too small for the plan.
+    /// The switch is too small for the plan.
     TooSmall,
-    /// It obeys another controller.
+    /// The switch obeys another controller.
     Superseded,
 }
 
@@ -50,7 +50,7 @@ pub enum LinkState {
 pub struct SliceView {
     pub slice: SliceId,
     pub name: String,
-    /// The types that go to it.
+    /// The types that are mapped to it.
     pub types: Vec<TaskType>,
     /// Whether it takes tasks.
     pub open: bool,
@@ -60,13 +60,13 @@ pub struct SliceView {
     pub workers: u32,
     /// Their quotas together (ΣN).
     pub quotas: u32,
-    /// Tokens parked if positive, tasks waiting if negative; `None` until it was read.
+    /// Parked tokens if positive, waiting tasks if negative; `None` until it was read.
     pub balance: Option<i32>,
     /// How old `balance` is.
     pub balance_age: Nanos,
-    /// At most this many tokens in its ring are stale and not swept yet.
+    /// How many tokens in its ring are stale and not swept yet, at most.
     pub stale_tokens: u32,
-    /// What its tasks need, where not every worker is as good for every task.
+    /// The classes of its tasks by the labels that they need; empty if any worker serves any task.
     pub classes: Vec<ClassView>,
     /// Whether its tasks only wish for their labels.
     pub wished: bool,
@@ -77,11 +77,11 @@ pub struct SliceView {
 pub struct ClassView {
     /// The labels; empty if any worker will do.
     pub needs: Vec<String>,
-    /// The types whose tasks need that without saying more.
+    /// The types whose tasks need these labels without naming any themselves.
     pub types: Vec<TaskType>,
-    /// Workers now that have them all.
+    /// How many workers have all of them now.
     pub workers: u32,
-    /// Whether its tasks are refused, because nobody serves them.
+    /// Whether its tasks are refused, because no worker serves them.
     pub refused: bool,
 }
 
@@ -89,13 +89,13 @@ pub struct ClassView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerView {
     pub worker: WorkerId,
-    /// Its name; empty until a renewal tells it after a read-back.
+    /// Its name; empty between a read-back and its next renewal.
     pub name: String,
     pub slice: SliceId,
     pub generation: Generation,
-    /// The labels that it has; empty until a renewal tells them after a read-back.
+    /// Its labels; empty between a read-back and its next renewal.
     pub labels: Vec<String>,
-    /// What it is doing.
+    /// The phase of its registration.
     pub phase: WorkerPhase,
     pub quota: u8,
     /// Tasks per second as it reports them; 0 while unknown.
@@ -105,11 +105,11 @@ pub struct WorkerView {
     pub at: Endpoint,
     /// How many workers it stands for, if it is a leaf.
     pub workers: u16,
-    /// How long ago it renewed.
+    /// Time since its last renewal.
     pub renewed_ago: Nanos,
 }
 
-/// What a worker is doing.
+/// The phase of a worker's registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkerPhase {
     /// Its first generation is being opened.
@@ -127,10 +127,10 @@ pub enum WorkerPhase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientView {
     pub client: ClientId,
-    /// Its name; empty until a renewal tells it after a read-back.
+    /// Its name; empty between a read-back and its next renewal.
     pub name: String,
     pub at: Endpoint,
-    /// How long ago it renewed.
+    /// Time since its last renewal.
     pub renewed_ago: Nanos,
 }
 
@@ -138,32 +138,38 @@ pub struct ClientView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerView {
     pub server: ServerId,
-    /// Its name; empty until a renewal tells it after a read-back.
+    /// Its name; empty between a read-back and its next renewal.
     pub name: String,
     pub at: Endpoint,
-    /// The most bytes of one; 0 while unknown.
+    /// The most bytes of one WRITE; 0 while unknown.
     pub mtu: u32,
     /// Whether its queue pair is reliable, and whether the iCRC is computed for it; `None` before it has
     /// rings.
     pub pair: Option<(bool, bool)>,
     /// Its rings, as the switch has them.
     pub rings: Vec<RingOffer>,
-    /// How long ago it renewed.
+    /// Time since its last renewal.
     pub renewed_ago: Nanos,
 }
 
 impl Controller {
-    /// What is known now. Send [`Event::Watch`](crate::Event::Watch) while looking, to keep balances fresh.
+    /// How the controller stands with its switch.
+    pub const fn link_state(&self) -> LinkState {
+        match self.link {
+            Link::Down | Link::Confused(_) => LinkState::Down,
+            Link::Claiming | Link::Reading(_) => LinkState::Reading,
+            Link::Superseded => LinkState::Superseded,
+            Link::Up => LinkState::Up,
+            Link::TooSmall => LinkState::TooSmall,
+        }
+    }
+
+    /// The controller's knowledge at `now`. Send [`Event::Watch`](crate::Event::Watch) while looking, to
+    /// keep balances fresh.
     pub fn view(&self, now: Nanos) -> View {
         View {
             epoch: self.epoch(),
-            link: match self.link {
-                Link::Down | Link::Confused(_) => LinkState::Down,
-                Link::Claiming | Link::Reading(_) => LinkState::Reading,
-                Link::Superseded => LinkState::Superseded,
-                Link::Up => LinkState::Up,
-                Link::TooSmall => LinkState::TooSmall,
-            },
+            link: self.link_state(),
             slices: (0..self.slices.len()).map(|i| self.slice_view(SliceId(i as u16), now)).collect(),
             workers: (self.workers.iter())
                 .map(|(i, w)| WorkerView {

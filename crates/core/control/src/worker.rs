@@ -1,4 +1,4 @@
-//! A registered worker: where it stands in the switch, and where it should stand.
+//! A registered worker: its state in the switch, and the state that it should have there.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,13 +16,13 @@ use crate::registration::{Fate, Holder, Registration};
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) registration: Registration,
-    /// Its row as last written to the switch, or as it will be first.
+    /// Its row as last written to the switch, or as it will be written first.
     pub(crate) row: WorkerRow,
     /// Whether the switch has a row for it.
     pub(crate) in_switch: bool,
     /// Whether the counters in the switch belong to the row's generation.
     pub(crate) counted: bool,
-    /// Where it should be.
+    /// The address that it should have.
     pub(crate) at: Endpoint,
     /// The slice that it should be in.
     pub(crate) slice: SliceId,
@@ -31,7 +31,7 @@ pub(crate) struct Worker {
     pub(crate) types: Vec<TaskType>,
     pub(crate) labels: Labels,
     pub(crate) quota: u8,
-    /// The depth with which it starts in the slice that it was lent to, until it is heard to have it.
+    /// The depth with which it starts in the slice that it was lent to, until it reports that depth.
     pub(crate) start_quota: Option<u8>,
     /// Tasks per second; 0 while unknown.
     pub(crate) capacity: u32,
@@ -40,7 +40,7 @@ pub(crate) struct Worker {
     pub(crate) server: String,
     /// How many workers it stands for, if it is a leaf.
     pub(crate) workers: u16,
-    /// As it said when its present generation began.
+    /// Its number of rejoins when its present generation began.
     rejoins: Option<u32>,
     /// Whether it asks for a new generation.
     pub(crate) rejoin: bool,
@@ -50,22 +50,22 @@ pub(crate) struct Worker {
     pub(crate) final_sent: Option<Serial>,
 }
 
-/// What a worker's change waits for.
+/// The step that a worker's change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// No new tokens, and none on their way in.
+    /// Its row is closed, and packets that saw it open drain.
     Closing,
-    /// Tokens of older generations no longer match.
+    /// Its generation is raised, so that tokens of older generations no longer match.
     Raising,
-    /// The final `sent`, and how far the token ring had got.
+    /// The final `sent` is read, and how far the token ring had got.
     Reading,
-    /// Counters start anew.
+    /// Its counters are reset.
     Resetting,
-    /// Stale tokens have to leave the ring before there is room for new ones.
+    /// Stale tokens have to leave the ring, to make room for new ones.
     Sweeping,
-    /// The new generation is let in.
+    /// Its row is opened in the new generation.
     Opening,
-    /// Another address or weight, the same generation.
+    /// Its address or weight is changed within its generation.
     Readdressing,
     Clearing,
 }
@@ -81,7 +81,7 @@ impl Holder for Worker {
 }
 
 impl Worker {
-    /// A worker that was just admitted; the switch knows nothing of it yet.
+    /// A worker that was just admitted; the switch has no row of it yet.
     pub(crate) fn joining(now: Nanos, hello: WorkerHello, labels: Labels, row: WorkerRow) -> Self {
         Self {
             registration: Registration::new(Some(hello.name), hello.life, now),
@@ -107,7 +107,7 @@ impl Worker {
         }
     }
 
-    /// A row that was read back; its host has not been heard yet.
+    /// A worker whose row was read back, and which has not called yet.
     pub(crate) fn read_back(now: Nanos, row: WorkerRow) -> Self {
         Self {
             registration: Registration::new(None, row.life, now),
@@ -133,14 +133,14 @@ impl Worker {
         }
     }
 
-    /// A number that was not heard before asks for a new generation. After a read-back the first one heard
-    /// counts.
+    /// Asks for a new generation if the worker's number of rejoins has changed. After a read-back the first
+    /// number counts as the old one.
     pub(crate) fn rejoin_if_lost(&mut self, rejoins: u32) {
         let known = self.rejoins.replace(rejoins);
         self.rejoin |= known.is_some_and(|known| known != rejoins);
     }
 
-    /// Whether the switch has it as it should be.
+    /// Whether its state in the switch is as it should be.
     pub(crate) fn is_settled(&self) -> bool {
         self.step.is_none()
             && self.fate == Fate::Stays
@@ -152,13 +152,13 @@ impl Worker {
             && !self.rejoin
     }
 
-    /// Whether a token of it may meet a task in this slice, until the change that it is in is done.
+    /// Whether a token of it may meet a task in this slice, until the change under way is done.
     pub(crate) fn may_have_tokens_in(&self, slice: SliceId) -> bool {
         self.row.slice == slice && (self.in_switch || self.step.is_some())
     }
 
-    /// Whether live tokens of it take room in this slice's ring: those of a change that has begun do until
-    /// they count as stale.
+    /// Whether live tokens of it take room in this slice's ring. In a change they do until they count as
+    /// stale.
     pub(crate) fn takes_room_in(&self, slice: SliceId) -> bool {
         let not_stale_yet = matches!(self.step, Some(Step::Closing | Step::Raising | Step::Reading));
         self.row.slice == slice && (self.row.open || not_stale_yet)

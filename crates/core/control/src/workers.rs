@@ -1,4 +1,4 @@
-//! Workers: how they join, renew, move, leave and die. How a change reaches the switch stands in `change`.
+//! Workers: how they join, renew, move, leave and die. The module `change` writes a change to the switch.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use crate::registration::{Fate, NameConflict, Waiter, Wants};
 use crate::tier::Tier;
 use crate::worker::{Step, Worker};
 
-/// An index that came this far is not given away again in this epoch.
+/// An index whose generation reached this one is not given away again in this epoch.
 const GENERATION_MAX: Generation = Generation(u32::MAX - 16);
 
 impl Controller {
@@ -101,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// Ends the leases that were not renewed; gives the end of the next one.
+    /// Ends the leases that were not renewed; returns the end of the next lease.
     pub(crate) fn end_worker_leases(&mut self, now: Nanos, out: &mut Vec<Action>) -> Option<Nanos> {
         let lease = self.plan.lease;
         let mut next: Option<Nanos> = None;
@@ -121,7 +121,7 @@ impl Controller {
         next
     }
 
-    /// Answers everyone who waits for a worker that now stands as asked.
+    /// Answers the calls that wait for a worker, if the worker is now as they asked.
     pub(crate) fn answer_worker(&mut self, id: WorkerId, out: &mut Vec<Action>) {
         let Some(worker) = self.workers.get_mut(id.0) else { return };
         let waiters = worker.registration.take_waiters();
@@ -133,18 +133,18 @@ impl Controller {
         }
     }
 
-    /// What a worker shows and its generation, unless they are just being changed.
+    /// A worker's key and generation; `None` while they are being changed.
     pub fn settled(&self, worker: WorkerId) -> Option<(Key, Generation)> {
         let worker = self.workers.get(worker.0).filter(|worker| worker.is_settled())?;
         Some((worker.row.key, worker.row.generation))
     }
 
-    /// What a worker is called, if anybody sits there and said so.
+    /// A worker's name, if the index is taken and the name is known.
     pub fn worker_name(&self, worker: WorkerId) -> Option<&str> {
         self.workers.get(worker.0)?.registration.name.as_deref()
     }
 
-    /// The name's holder, or a row without a name that this worker proves to be its own.
+    /// The index of the name's holder, or of a row without a name that this worker proves to be its own.
     fn find_worker(&mut self, hello: &WorkerHello) -> Option<u16> {
         if let Some(index) = self.workers.by_name(&hello.name) {
             return Some(index);
@@ -183,7 +183,7 @@ impl Controller {
             if let Err(why) = self.check_served(&hello.name, &hello.types, labels, slice) {
                 return Some(Answer::Refused { why });
             }
-            // After a read-back a worker that was there before is only being heard again.
+            // A worker without types was read back and calls for the first time; it was admitted before.
             if !worker.types.is_empty()
                 && let Err(answer) = self.check_former(&hello.types, labels, slice)
             {
@@ -264,7 +264,7 @@ impl Controller {
         None
     }
 
-    /// Where a newcomer goes, or why it cannot come in.
+    /// The index and slice of a new worker, or the answer if it cannot join.
     fn admit(&self, hello: &WorkerHello, labels: Labels) -> Result<(u16, SliceId), Answer> {
         if let Some(answer) = self.unreachable() {
             return Err(answer);
@@ -364,7 +364,7 @@ fn check_hello(hello: &WorkerHello, most: u8) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether whoever says this is below such a switch.
+/// Checks that a worker registers below a rack's switch, and a leaf below a spine.
 pub(crate) fn check_tier(tier: Tier, hello: &WorkerHello) -> Result<(), Refusal> {
     let name = || hello.name.clone();
     match (tier, hello.workers) {

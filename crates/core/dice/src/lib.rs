@@ -1,7 +1,8 @@
-//! Seeded randomness: a named stream per use, so that one use more does not shift all the others.
+//! Seeded randomness: each use has a named stream, so that a new use does not shift the numbers of others.
 //!
-//! What is drawn is the same on every machine: words come from ChaCha8, and the rest is IEEE arithmetic and
-//! `libm`. Left out is what the platform's own mathematics library would round as it likes.
+//! The numbers are the same on every machine: words come from ChaCha8, and the rest is IEEE arithmetic and
+//! `libm`. The platform's own mathematics library is not used, because its rounding differs between
+//! platforms.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -21,37 +22,38 @@ impl Dice {
         Self(rng)
     }
 
-    /// The stream called `name` of one replication: two names, or two replications, share nothing.
+    /// The stream called `name` of one replication. Streams of two names, or of two replications, are
+    /// independent.
     pub fn named(seed: u64, name: &str, replication: u32) -> Self {
         Self::new(seed, u64::from(fingerprint(name)) << 32 | u64::from(replication))
     }
 
-    /// 64 even bits.
+    /// 64 uniform bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A seed of somebody's own stream.
+    /// A seed for a generator of the caller's own.
     pub fn seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
         seed.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.word().to_le_bytes()));
         seed
     }
 
-    /// Even over `0..bound`; the bias of the remainder is below 2⁻³² for bounds below 2³².
+    /// Uniform over `0..bound`; the bias of the remainder is below 2⁻³² for bounds below 2³².
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         self.word() % bound
     }
 
-    /// Even over `low..=high`.
+    /// Uniform over `low..=high`.
     #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// Even over the nanoseconds from `low` up to and with `high`.
+    /// Uniform over the nanoseconds from `low` to `high`, both included.
     pub fn span(&mut self, low: Nanos, high: Nanos) -> Nanos {
         Nanos(self.between(low.0, high.0))
     }
@@ -62,12 +64,15 @@ impl Dice {
         self.below(1_000) < per_mille
     }
 
-    /// One of them, each as likely. Panics if there is none.
+    /// One of the values, all equally likely.
+    ///
+    /// # Panics
+    /// If there is none.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// Even over the multiples of 2⁻⁵³ above 0, up to and with 1.
+    /// Uniform over the multiples of 2⁻⁵³ above 0, up to and including 1.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         ((self.word() >> 11) + 1) as f64 * UNIT_STEP
@@ -79,13 +84,13 @@ impl Dice {
         self.unit() <= probability
     }
 
-    /// Exponential with mean 1, at most [`EXPONENTIAL_MAX`]; one word each.
+    /// Exponential with mean 1, at most [`EXPONENTIAL_MAX`]; each number takes one word.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         minus_log(self.word())
     }
 
-    /// Normal with mean 0 and deviation 1 (the polar method: a few words each).
+    /// Normal with mean 0 and standard deviation 1 (the polar method); each number takes a few words.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
@@ -102,16 +107,16 @@ pub const EXPONENTIAL_MAX: f64 = 64.0 * core::f64::consts::LN_2;
 
 const UNIT_STEP: f64 = 1.0 / (1u64 << 53) as f64;
 
-/// FNV-1a.
+/// FNV-1a hash of the name.
 fn fingerprint(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// −ln(`word` / 2⁶⁴), to 1e-15: half the time that `libm::log` takes.
+/// −ln(`word` / 2⁶⁴), accurate to 1e-15, in half the time that `libm::log` takes.
 ///
-/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c). 1..2 is cut into 128 parts, and c is
-/// the middle of the part that holds m: so (m − c)/c is below 2⁻⁸, and five terms of the series suffice. Zero
-/// counts as 1.
+/// With word = m · 2ᵉ and 1 ≤ m < 2, ln m = ln c + ln(1 + (m − c)/c). The interval 1..2 is cut into 128
+/// parts, and c is the middle of the part that holds m. So (m − c)/c is below 2⁻⁸, and five terms of the
+/// series are enough. A zero word counts as 1.
 #[inline]
 fn minus_log(word: u64) -> f64 {
     let word = word | u64::from(word == 0);
@@ -144,7 +149,7 @@ const fn parts() -> [Part; 128] {
     parts
 }
 
-/// ln x for 1 ≤ x < 2, by the series of the inverse hyperbolic tangent; `libm` cannot run while compiling.
+/// ln x for 1 ≤ x < 2, by the series of the inverse hyperbolic tangent. `libm` cannot run at compile time.
 const fn log_series(x: f64) -> f64 {
     let z = (x - 1.0) / (x + 1.0);
     let mut sum = 0.0;

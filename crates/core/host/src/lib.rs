@@ -17,7 +17,6 @@ mod parts;
 pub mod rdma;
 pub mod rtt;
 pub mod slow;
-pub mod sparrow;
 pub mod worker;
 
 pub use parts::PART_BYTES;

@@ -1,13 +1,15 @@
-//! What Rain's decision costs: one token and one task, matched, against a bare ring that does the same match.
+//! Measures the cost of Rain's decision: one token and one task, matched, beside a bare ring that does the
+//! same match.
 //!
-//! The ring stands behind Rain's own interface: it takes the same two packets, holds the same entries and
-//! gives the same packet out. It knows no sources, epochs, generations, counters, replays, slices or limits,
-//! so that the ratio is the price of the rules. Packets are made before the clock runs, for both; some
-//! entries always wait, so that neither pops what it has just written. The two sides take turns, batch by
-//! batch, in one run; so does Rain with ranked tokens, with classes and with labels, each held to Rain
-//! without.
+//! The ring implements Rain's interface: it takes the same two packets, holds the same entries and returns
+//! the same packet. It knows no sources, epochs, generations, counters, replays, slices or limits, so the
+//! ratio of the two is the price of these rules. Packets are made before the clock starts, for both sides.
+//! Some entries always wait, so that neither side pops an entry which it has just written. The two sides
+//! take turns, batch by batch, in one run. Rain with ranked tokens, with classes and with labels takes
+//! turns too, and each is compared with plain Rain.
 //!
-//! Prints one line of JSON, with the bare copy of an entry in and out beside it, and fails if Rain allocates.
+//! The bench prints one line of JSON, with the cost of copying an entry in and out of a ring, and fails if
+//! Rain allocates.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -21,19 +23,19 @@ use sluice_wire::{
     Payload, Rank, Serial, SliceId, Submit, TaskId, TaskType, Token, WorkerId,
 };
 
-/// Matches on the clock at a time: their packets fit the nearest cache, as a driver's batch does.
+/// Matches per timed batch. Their packets fit the nearest cache, as a driver's batch does.
 const BATCH: u32 = 128;
 const BATCHES_A_TURN: u32 = 2_000;
 const TURNS: usize = 15;
-/// Entries that wait all the time.
+/// Entries that wait throughout the bench.
 const STANDING: u32 = 32;
 const WORKERS: u16 = 64;
-/// Those of `rain:2,ranked`; tokens have the one and the other by turns.
+/// The kinds of `rain:2,ranked`. Tokens have rank 0 and rank 1 by turns.
 const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
-/// Those of `rain:2,classes=4`; tasks have one after the other.
+/// The kinds of `rain:2,classes=4`. Tasks have the four classes by turns.
 const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 const CLIENTS: u16 = 16;
-/// What one in four tasks needs and every second worker has, of `rain:2,labels`.
+/// The label that every fourth task needs and every second worker has, under `rain:2,labels`.
 const GPU: Labels = Labels(1);
 
 fn main() {
@@ -48,23 +50,23 @@ fn main() {
     assert_eq!(allocations, 0, "Rain allocates per packet");
 }
 
-/// What comes first and waits.
+/// Which of the two packets comes first and waits for the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     TokenFirst,
     TaskFirst,
 }
 
-/// Both sides of one order.
+/// The costs of both sides for one order.
 struct Compared {
     ring_ns: f64,
     rain_ns: f64,
     ratio: f64,
-    /// With ranks, over without.
+    /// Cost with ranks, divided by the cost without.
     ranked: f64,
-    /// With classes, over without.
+    /// Cost with classes, divided by the cost without.
     classed: f64,
-    /// With labels, over without: what goes round included.
+    /// Cost with labels, divided by the cost without. Passes that recirculate are included.
     labelled: f64,
     allocations: u64,
 }
@@ -120,7 +122,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// What takes tokens and tasks and matches them.
+/// Takes tokens and tasks, and matches them.
 trait Matcher {
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
 }
@@ -132,7 +134,7 @@ impl Matcher for Rain {
     }
 }
 
-/// Rain with labels, and what goes round in it.
+/// Rain with labels. A pass that recirculates is followed by its next passes at once.
 struct Labelled(Selective);
 
 impl Matcher for Labelled {
@@ -166,7 +168,7 @@ impl<M: Matcher> Bench<M> {
         bench
     }
 
-    /// Nanoseconds for [`BATCH`] matches.
+    /// Runs the next batch, and returns the nanoseconds that its [`BATCH`] matches took.
     fn batch(&mut self) -> f64 {
         for at in 0..self.packets.len() {
             self.packets[at] = (self.first(), self.second());
@@ -238,7 +240,7 @@ fn at(host: u16) -> Endpoint {
     Endpoint { ip: [0; 16], port: host }
 }
 
-/// A switch with all its sources registered.
+/// A switch on which all workers and clients are registered.
 fn registered(kinds: Kinds) -> Rain {
     let config = Config::full_of(Epoch(1), kinds.classes, 1);
     let mut rain = Rain::of_kinds(config, kinds);
@@ -246,7 +248,7 @@ fn registered(kinds: Kinds) -> Rain {
     rain
 }
 
-/// The same whose workers are of two kinds.
+/// A switch with labels on which all workers and clients are registered; every second worker has a GPU.
 fn registered_labels() -> Selective {
     let kinds = [Labels::NONE, GPU];
     let config = Config::full_of(Epoch(1), KINDS_MAX as u8, KINDS_MAX as u8);
@@ -278,7 +280,7 @@ fn register(rain: &mut impl Program, config: Config, serving: Serving) {
     }
 }
 
-/// A ring of tokens, a ring of tasks, and where workers and clients are: nothing else.
+/// A ring of tokens, a ring of tasks, and the addresses of workers and clients, without any rule.
 struct BareRing {
     tokens: Ring<TokenRow>,
     tasks: Ring<TaskRow>,
@@ -337,14 +339,14 @@ impl Matcher for BareRing {
     }
 }
 
-/// As much as Rain's token entry holds.
+/// A token entry of the same size as Rain's.
 #[derive(Clone, Copy, Default)]
 struct TokenRow {
     worker: WorkerId,
     generation: Generation,
 }
 
-/// As much as Rain's task entry holds.
+/// A task entry of the same size as Rain's.
 #[derive(Clone, Copy, Default)]
 struct TaskRow {
     incarnation: Incarnation,
@@ -407,8 +409,8 @@ impl<T: Copy + Default> Ring<T> {
     }
 }
 
-/// Nanoseconds to copy one task entry into a ring and one out, packets and decisions apart: the floor of any
-/// queue.
+/// Nanoseconds to copy one task entry into a ring and one out, without packets and decisions. No queue is
+/// cheaper.
 fn copy_entries() -> f64 {
     let mut ring = Ring::new(Config::full(Epoch(1)).tasks_per_slice);
     for _ in 0..STANDING {

@@ -1,11 +1,12 @@
-//! What each policy of Draconis costs: a task and the poll that takes it, all that goes round for them
-//! included, over `draconis` without it in the same run.
+//! Measures the cost of each Draconis policy: a task and the poll that takes it, with all their
+//! recirculations. Each cost is divided by the cost of plain `draconis` in the same run.
 //!
-//! Some tasks always wait, so that a poll finds one. Tasks have the four classes by turns, every fourth needs
-//! what every second worker has, and a job has five: whoever asked for none of that takes them in their
-//! order. Packets are made before the clock runs; the policies take turns, batch by batch.
+//! Some tasks always wait, so that every poll finds one. Tasks have the four classes by turns, every fourth
+//! task needs a label that every second worker has, and a job holds five tasks. A policy that was not asked
+//! for classes, labels or jobs takes the tasks in their order. Packets are made before the clock starts.
+//! The policies take turns, batch by batch.
 //!
-//! Prints one line of JSON, and fails if a pass allocates.
+//! The bench prints one line of JSON, and fails if a pass allocates.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -19,15 +20,15 @@ use sluice_wire::{
     TaskId, TaskJob, TaskType, Token, WorkerId,
 };
 
-/// Tasks on the clock at a time: a multiple of what a job has.
+/// Tasks per timed batch, a multiple of the tasks in a job.
 const BATCH: u32 = 120;
 const BATCHES: usize = 15_000;
-/// Tasks that wait all the time.
+/// Tasks that wait throughout the bench.
 const STANDING: u32 = 30;
 const WORKERS: u16 = 64;
 const CLIENT: Endpoint = Endpoint { ip: [0; 16], port: 1_000 };
 const GPU: Labels = Labels(1);
-/// The first is what the others are held to.
+/// The policies. The first is the one that the others are compared with.
 const ASKED: [&str; 6] = [
     "draconis",
     "draconis:classes=2",
@@ -43,7 +44,7 @@ fn main() {
     for _ in 0..BATCHES {
         blocks.iter_mut().zip(&mut benches).for_each(|(blocks, bench)| blocks.push(bench.batch()));
     }
-    // Of batches so short the median is one that nothing else came into.
+    // Batches are short, so that the median batch is one that no interrupt disturbed.
     let ns = blocks.map(|blocks| median(blocks) / f64::from(BATCH));
     for bench in &benches {
         let served = bench.served + u64::from(bench.program.waiting());
@@ -86,10 +87,10 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("it is known");
-        let config = Config::full_of(Epoch(1), choice.classes(), choice.kinds());
+        let config = Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds);
         let mut program = choice.build(config);
-        register(&mut *program, config, choice.kinds());
-        let (jobs, packets) = (choice.jobs().into(), Vec::with_capacity(2 * BATCH as usize));
+        register(&mut *program, config, choice.traits().kinds);
+        let (jobs, packets) = (choice.traits().jobs.into(), Vec::with_capacity(2 * BATCH as usize));
         let mut bench = Self { program, jobs, tasks: 0, tokens: 0, packets, passes: 0, served: 0 };
         (0..STANDING / bench.jobs).for_each(|_| bench.next_tasks());
         bench.take();
@@ -97,7 +98,7 @@ impl Bench {
         bench
     }
 
-    /// Nanoseconds for [`BATCH`] tasks.
+    /// Runs the next batch, and returns the nanoseconds that its [`BATCH`] tasks took.
     fn batch(&mut self) -> f64 {
         for _ in 0..BATCH / self.jobs {
             self.next_tasks();
@@ -108,7 +109,7 @@ impl Bench {
         begun.elapsed().as_nanos() as f64
     }
 
-    /// What was made is taken, and what goes round for it.
+    /// Passes the packets that were made, with all their recirculations.
     fn take(&mut self) {
         let now = Nanos(u64::from(self.tasks));
         let (mut passes, mut served) = (0, 0);
@@ -126,7 +127,7 @@ impl Bench {
         (self.passes, self.served) = (self.passes + passes, self.served + served);
     }
 
-    /// The next task, or as many as a job has.
+    /// Makes the next task, or as many tasks as a job holds.
     fn next_tasks(&mut self) {
         let first = submit(self.tasks);
         let mut packet = Packet::Submit(first);
@@ -175,7 +176,8 @@ fn at(worker: u16) -> Endpoint {
     Endpoint { ip: [0; 16], port: worker }
 }
 
-/// One slice, a client, and workers, of two kinds by turns where the program tells any apart.
+/// Registers one slice, one client, and the workers. Workers are of two kinds by turns if the program tells
+/// kinds apart.
 fn register(program: &mut dyn Program, config: Config, kinds_max: u8) {
     let mut set = |op| assert_eq!(program.table(op), TableAnswer::Done, "{op:?}");
     let kinds = [Labels::NONE, GPU];

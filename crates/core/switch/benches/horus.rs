@@ -1,11 +1,12 @@
-//! What a task costs Horus' switches: a spine above 20 racks, a leaf of 24 workers below it, and the switch
-//! of a rack that has no spine.
+//! Measures the cost of a task in Horus' switches: a spine above 20 racks, a leaf with 24 workers below it,
+//! and the switch of a rack without a spine.
 //!
-//! Each is driven twice: every task finds somebody idle, and nobody is. A task's cost is all its passes: its
-//! own, those of its REPLY at a leaf, and at a spine the word that a rack gives after as many tasks as it has
-//! workers. Packets are made before the clock runs; the switches take turns, batch by batch, in one run.
+//! Each switch runs twice: once every task finds an idle node, once no node is idle. The cost of a task is
+//! the cost of all its passes: the task's own, those of its REPLY at a leaf, and at a spine the UPDATE that
+//! a rack sends after as many tasks as it has workers. Packets are made before the clock starts. The
+//! switches take turns, batch by batch, in one run.
 //!
-//! Prints one line of JSON.
+//! The bench prints one line of JSON.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -22,7 +23,7 @@ use sluice_wire::{
 
 const RACKS: u16 = 20;
 const WORKERS: u16 = 24;
-/// Tasks of a worker that is not idle.
+/// Tasks at each worker that is not idle.
 const EACH: u32 = 4;
 const BATCH: u32 = 120;
 const BATCHES: usize = 5_000;
@@ -45,7 +46,7 @@ fn main() {
     println!(r#"{{"bench":"horus","cases":[{}]}}"#, shown.join(","));
 }
 
-/// Which switch.
+/// The kind of switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Spine,
@@ -53,16 +54,16 @@ enum Kind {
     Alone,
 }
 
-/// A switch, and what it has cost.
+/// A switch, and its cost so far.
 struct Bench {
     kind: Kind,
     busy: bool,
     program: Box<dyn Program>,
     next: u32,
-    /// Tasks at each node, and all of them, the oldest first.
+    /// Tasks at each node, then the outstanding tasks of all nodes, the oldest first.
     held: Vec<u32>,
     outstanding: VecDeque<Dispatch>,
-    /// Tasks for each rack since it told its mean.
+    /// Tasks that each rack got since it last told its mean queue.
     untold: Vec<u32>,
     passes: u64,
     ns: Vec<f64>,
@@ -98,7 +99,7 @@ impl Bench {
         bench
     }
 
-    /// Some tasks on the clock, from the first pass to the last one of their replies.
+    /// Runs a batch of tasks, from the first pass of each to the last pass of its reply.
     fn batch(&mut self) {
         let tasks: Vec<Arrival> = (0..BATCH).map(|_| self.task()).collect();
         let begun = Instant::now();
@@ -110,7 +111,7 @@ impl Bench {
         self.ns.push(begun.elapsed().as_nanos() as f64 / f64::from(BATCH));
     }
 
-    /// The next task, as this switch gets it.
+    /// The next task, as a switch of this kind receives it.
     fn task(&mut self) -> Arrival {
         self.next += 1;
         let task = TaskId { incarnation: Incarnation(7), sequence: Serial(self.next) };
@@ -164,7 +165,7 @@ impl Bench {
         self.outstanding.push_back(dispatch);
     }
 
-    /// The oldest task ends, and the switch hears what it hears of that.
+    /// Ends the oldest task, and passes to the switch the packet that tells it so.
     fn ended(&mut self) {
         let Some(task) = self.outstanding.pop_front() else { return };
         let node = usize::from(task.worker.0);

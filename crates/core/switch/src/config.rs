@@ -1,13 +1,13 @@
-//! How large a program's memory is.
+//! The sizes of a program's memory.
 
 use sluice_wire::{Epoch, Serial, Term};
 
-/// How large a program's memory is, and the life that it leads. Ring and cell counts are powers of two.
+/// The sizes of a program's memory, its epoch and its controller. Ring and cell counts are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The life of these registers.
+    /// The epoch of this life of the registers.
     pub epoch: Epoch,
-    /// The controller that it obeys from the start: the one that it obeyed in the life before, or none.
+    /// The controller that the switch obeys at start: the one that it obeyed in its last life, or none.
     pub term: Term,
     /// Workers that it can hold.
     pub workers: u16,
@@ -23,15 +23,16 @@ pub struct Config {
     pub tokens_per_slice: u32,
     /// Tasks that each client may have outstanding.
     pub replay_cells: u32,
-    /// Servers whose memory tasks can be written into ahead. With none, whoever drives the switch keeps the
-    /// bytes of the tasks that wait; with some, nobody does, and tasks that were not written ahead are asked
-    /// for.
+    /// Servers into whose memory tasks can be written ahead. With none, the driver of the switch keeps the
+    /// bytes of waiting tasks. With some, the switch keeps no bytes, and a worker asks the client for those
+    /// of a task that was not written ahead.
     pub servers: u16,
     /// Where all counters start.
     pub counters_start: Serial,
-    /// How far counters that idle polls alone move on stand ahead at the start: as after so many.
+    /// How far the counters that idle polls advance start ahead of the others, as if there had been so many
+    /// polls.
     pub polls_ahead: u32,
-    /// What the chip's random unit starts from.
+    /// The seed of the chip's random unit.
     pub seed: u64,
 }
 
@@ -55,9 +56,9 @@ impl Config {
         }
     }
 
-    /// The same where tasks are told apart by class: the classes' rings share the room, so that each slice
-    /// may have that much less waiting. Where workers are told apart by kind too, as many tokens as tasks
-    /// fit.
+    /// The same sizes with several task classes and kinds of workers. The rings of the classes share the
+    /// room, so each slice holds fewer waiting tasks of a class. If workers are of several kinds, as many
+    /// tokens fit as tasks.
     pub const fn full_of(epoch: Epoch, classes: u8, kinds: u8) -> Self {
         let full = Self::full(epoch);
         let tasks_per_slice = full.tasks_per_slice / classes as u32;

@@ -1,23 +1,26 @@
-//! Draconis: one circular queue per slice, asked by idle workers (Rain §2.3.1, §5; Draconis' slides).
+//! Draconis: one circular queue per slice, polled by idle workers (Rain §2.3.1, §5; Draconis' slides).
 //!
-//! A pass can change a pointer but not look at the queue first. So the pointers for adding and for taking
-//! move on before it is known whether the queue is full or empty, and one that went too far is put right
-//! afterwards by a *fix packet*, which goes round; a flag keeps a second one from being sent. Who takes from
-//! an empty queue leaves that pointer ahead: the next add notices and sends the fix, and takes fail until it
-//! lands. An add to a full queue sends a fix for the other pointer, and adds fail meanwhile.
+//! A pass can change a pointer, but it cannot look at the queue first. So the add pointer and the retrieve
+//! pointer advance before the program knows whether the queue is full or empty. A pointer that advanced too
+//! far is put right afterwards by a *fix packet*, which recirculates; a flag prevents a second one. A
+//! retrieve from an empty queue leaves the retrieve pointer ahead. The next add notices that and sends the
+//! fix, and retrieves fail until the fix lands. An add to a full queue sends a fix for the add pointer, and
+//! adds fail meanwhile.
 //!
-//! Idle workers poll: each TOKEN is answered at once, with a task or with EMPTY. A worker fetches a task's
-//! bytes beyond the entry from its client. These are the design's published costs, and they are kept.
+//! Idle workers poll: each TOKEN is answered at once, with a task or with EMPTY. A worker fetches the bytes
+//! of a task that do not fit the entry from its client. These are the published costs of the design, and
+//! the program keeps them.
 //!
-//! Priority classes are queues of their own: a pass sees one, and a poll goes round to the next. Where
-//! workers differ, tasks are swapped (module `swaps`).
+//! Each priority class has a queue of its own. A pass sees one queue, and a poll recirculates to look at
+//! the next. If workers differ, tasks are swapped (module `swaps`).
 //!
-//! Several tasks may come in one submission: a pass adds the first, and the others go round (module `jobs`).
+//! Several tasks may come in one submission: a pass adds the first, and the others recirculate (module
+//! `jobs`).
 //!
-//! Ours: an entry holds the number of its ticket, so that a retrieve knows a task from a place that a failed
-//! add left, and a flag holds where its pointer belongs, so that adds cannot overrun the ring while a fix is
-//! on its way; a full queue rejects aloud; and what the shared front does about loss and registration.
-//! `as-published` leaves out all but the last.
+//! Ours, beyond the publication: an entry holds the number of its ticket, so that a retrieve can tell a
+//! task from a place that a failed add left. A flag holds the value to which its pointer belongs, so that
+//! adds cannot overrun the ring while a fix is on its way. A task that finds the queue full gets a REJECT.
+//! The shared front handles loss and registration. `as-published` leaves out all of these but the front.
 //!
 //! The stages, behind the front's 0 and 1: retrieve pointer (2), add pointer (3), flag of the add pointer
 //! (4), flag of the retrieve pointer (5), entries (6 to 11), `sent` and `seen_out` (7; 10 with labels).
@@ -55,12 +58,13 @@ impl Scheduler for Draconis {
         &mut self.front
     }
 
-    /// A worker polls: retrieves.
+    /// A worker polls: the pass retrieves a task.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
         self.poll(pass, now, QueueId { slice, class: 0 }, granted)
     }
 
-    /// A task adds itself, or comes round: with a fix of the add pointer, and is rejected, or carried.
+    /// A new task is added. A recirculating task carries a fix of the add pointer and is rejected, or is
+    /// carried past others for a swap.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         match task.memo.map(TaskNote::read) {
             Some(TaskNote::Fix { queue, ticket }) => {
@@ -73,12 +77,12 @@ impl Scheduler for Draconis {
         }
     }
 
-    /// Several tasks: one a pass adds itself.
+    /// Several tasks come in one submission: a pass adds one of them.
     fn job(&mut self, pass: &mut Pass, _: Nanos, job: EnteringJob<'_>) -> Verdict {
         self.enter(pass, job)
     }
 
-    /// A fix of the retrieve pointer lands, or a token looks at its next class.
+    /// A fix of the retrieve pointer lands, or a poll looks at its next class.
     fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
         match SelfNote::read(memo) {
             SelfNote::Fix { queue, ticket } => {
@@ -99,8 +103,9 @@ impl Scheduler for Draconis {
         }
     }
 
-    /// Only a closed slice is swept, of tasks: a retrieve for nobody, one queue after the other, from the one
-    /// on in which the sweep before stood. Tokens never wait.
+    /// Sweeps the tasks of a closed slice: each pass retrieves for no worker. The sweep visits the queues
+    /// of the classes in turn, from the one where the last sweep of this slice stood. A sweep of tokens
+    /// ends at once, because tokens never wait here.
     fn sweep(&mut self, pass: &mut Pass, _: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         if sweep.of == SweepOf::Tokens || sweep.left == 0 {
             return Verdict::Drop(Refusal::SweepDone);
@@ -152,7 +157,7 @@ impl Scheduler for Draconis {
 }
 
 impl Draconis {
-    /// A task that has not been here adds itself.
+    /// A task that comes for the first time is added.
     fn task_comes(&mut self, pass: &mut Pass, task: Entering<'_>) -> Verdict {
         match self.place_of(task.submit) {
             Ok((queue, class, limit)) => self.add(pass, queue, class, limit, task),
@@ -160,14 +165,16 @@ impl Draconis {
         }
     }
 
-    /// The class in which a sweep stands, after it went on to the next one if it did.
+    /// The class that a sweep looks at in this pass. With `goes_on` the sweep moves to the next class
+    /// first.
     fn class_to_sweep(&mut self, pass: &mut Pass, slice: SliceId, goes_on: bool) -> u8 {
         let classes = u32::from(self.settings.classes);
         let next = |class: u32| if goes_on { (class + 1) % classes } else { class };
         self.sweep.as_mut().map_or(0, |sweep| next(sweep.update(pass, slice.0.into(), next)) as u8)
     }
 
-    /// Where a task goes, its class by what it needs, and how many may wait there; or why it may not.
+    /// The queue of a task, its class by what it needs, and the most tasks that may wait in that queue; or
+    /// the reason for a REJECT.
     fn place_of(&self, submit: &Submit) -> Result<(QueueId, u8, u32), RejectReason> {
         let (slice, SliceRow { limit, .. }) = self.front.open_slice(submit)?;
         let class = self.class_by_need(submit)?;

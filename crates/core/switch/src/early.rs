@@ -1,5 +1,5 @@
-//! What is asked of early tokens beside a program: `rain:1,early`. The program itself knows nothing of them;
-//! the drivers of hosts read it from the choice.
+//! Early tokens, an option beside a program's own: `rain:1,early`. The program does not use it; the drivers
+//! of hosts read it.
 
 use core::fmt;
 
@@ -8,17 +8,17 @@ use crate::arguments::number;
 /// How a worker knows when its running task will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Early {
-    /// Its service says so, and is off by so many hundredths of the time (standard deviation). Zero is
-    /// perfect knowledge, which simulated services alone can have.
+    /// The service tells the end, with a standard deviation of so many hundredths of the service time. Zero
+    /// is perfect knowledge, which only simulated services have.
     Told { error_percent: u8 },
-    /// From what tasks of the same type took before.
+    /// The worker estimates the end from earlier tasks of the same type.
     Learned,
 }
 
 impl Early {
-    /// What the option is called.
+    /// The name of the option.
     const NAME: &'static str = "early";
-    /// Further off nothing is known.
+    /// The largest error in percent. With a larger one the estimate would say nothing.
     const ERROR_PERCENT_MAX: u8 = 200;
 
     /// Reads `early`, `early=10%` or `early=learned`.
@@ -34,7 +34,7 @@ impl Early {
         }
     }
 
-    /// Whether no service on earth knows as much.
+    /// Whether the end is known perfectly, as by a simulated service only.
     #[must_use]
     pub const fn is_perfect(self) -> bool {
         matches!(self, Self::Told { error_percent: 0 })

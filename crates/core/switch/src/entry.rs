@@ -5,13 +5,13 @@ use sluice_wire::{
     Submit, TaskId, TaskType,
 };
 
-/// A ticket's cell where rings of `len` cells lie behind each other, a ring for each slice or more.
+/// The cell of a ticket in an array that holds rings of `len` cells one behind the other.
 #[inline]
 pub(crate) const fn cell(ring: usize, ticket: u32, len: u32) -> usize {
     ring * len as usize + (ticket & (len - 1)) as usize
 }
 
-/// A task in its ring.
+/// A task as an entry of its ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitingTask {
     incarnation: Incarnation,
@@ -22,7 +22,7 @@ pub(crate) struct WaitingTask {
     task_type: TaskType,
     len: u16,
     inline: [u8; 8],
-    /// The driver's, beside the chip's columns.
+    /// The driver's handle of the payload; the chip has no column for it.
     handle: Handle,
     priority: u8,
     constraints: u8,
@@ -34,13 +34,14 @@ pub(crate) struct WaitingTask {
 pub(crate) enum Kept {
     /// Whoever drives the switch, under the payload's handle.
     Driver,
-    /// The servers of its slice.
+    /// The servers of its slice: the bytes were written ahead.
     Ahead,
     Client,
 }
 
 impl Kept {
-    /// What was written ahead is with the servers; else a switch that has servers keeps nothing.
+    /// Tasks that were written ahead are with the servers. Of the others, a switch that has servers keeps
+    /// no bytes.
     #[inline]
     pub(crate) const fn of(ahead: bool, has_servers: bool) -> Self {
         match (ahead, has_servers) {
@@ -76,7 +77,7 @@ impl WaitingTask {
         }
     }
 
-    /// Where its bytes are, if it waits in this slice under this ticket.
+    /// Where its bytes are, for a task that waits in this slice under this ticket.
     #[inline]
     pub(crate) const fn place(&self, slice: SliceId, ticket: u32) -> Place {
         match self.kept {
@@ -87,7 +88,7 @@ impl WaitingTask {
         }
     }
 
-    /// The task as its client submitted it, but for the epoch and key that it was let in with.
+    /// The task as its client submitted it, without its epoch and key, which were checked when it entered.
     #[inline]
     pub(crate) fn submit(&self) -> Submit {
         Submit {
@@ -110,24 +111,25 @@ impl WaitingTask {
     }
 }
 
-/// When a task arrived and how old it was then, in one word: 50 bits of 16 ns, which wrap after 208 days, and
-/// 14 bits of an [`Age`]. Up to 0.13 s these say it exactly; beyond they say it in steps of 34 ms, rounded
-/// up, and saturate after 4.6 min. Workers refuse what may be older than they remember, which is less.
+/// When a task arrived and how old it was then, in one word: 50 bits of 16 ns, which wrap after 208 days,
+/// and 14 bits of an [`Age`]. These 14 bits hold an age exactly up to 0.13 s. Beyond, they hold it in steps
+/// of 34 ms, rounded up, and saturate at 4.6 min. Workers refuse tasks that may be older than they
+/// remember, which is less than 4.6 min.
 ///
-/// Where several passes run at once, the one that takes a task may have looked at the clock before the one
-/// that put it there: the task has waited for no time then.
+/// Where several passes run at once, the pass that takes a task may have read the clock before the pass
+/// that added it. Such a task counts as having waited for 0 ns.
 #[derive(Clone, Copy, Debug)]
 struct Times(u64);
 
 impl Times {
     const TICK_SHIFT: u32 = 4;
     const TICKS: u64 = 1 << (u64::BITS - Self::AGE_BITS);
-    /// No pass lasts so many ticks, 4.3 s: spans so close below the wrap are those of one that began before
-    /// the task's.
+    /// No pass lasts so many ticks (4.3 s). So a wait this close below the wrap belongs to a pass that
+    /// began before the task's.
     const BEHIND_TICKS: u64 = 1 << 28;
     const AGE_BITS: u32 = 14;
     const AGE_MASK: u32 = (1 << Self::AGE_BITS) - 1;
-    /// The bit that says that an age is in steps, and the first age that is.
+    /// The bit that marks an age in steps; it is also the first age that is written in steps.
     const STEPPED: u32 = 1 << (Self::AGE_BITS - 1);
     const STEP_SHIFT: u32 = 11;
 
@@ -137,7 +139,7 @@ impl Times {
         Self((arrived.0 >> Self::TICK_SHIFT) << Self::AGE_BITS | age as u64)
     }
 
-    /// Of tries that come late only. The last step stands for all beyond it.
+    /// Used only for tries that come late. The last step stands for all larger ages.
     #[cold]
     const fn stepped(age: Age) -> u32 {
         let steps = age.0.div_ceil(1 << Self::STEP_SHIFT);
@@ -166,7 +168,7 @@ impl Times {
 mod tests {
     use super::*;
 
-    /// Just before the ticks wrap.
+    /// A time just before the ticks wrap.
     const ARRIVED: Nanos = Nanos((1 << 54) - 32);
     const HOUR: u64 = 3_600_000_000_000;
 
@@ -189,7 +191,7 @@ mod tests {
         }
     }
 
-    /// What a task's age is after it waited, as its DISPATCH says it.
+    /// The age of a task after a wait, as its DISPATCH tells it.
     fn aged(age: Age, wait: Nanos) -> Age {
         let task = WaitingTask::of(&Submit { age, ..Submit::default() }, ARRIVED, Kept::Client);
         task.submit().age.plus(task.waited(ARRIVED + wait))

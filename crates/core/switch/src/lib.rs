@@ -1,12 +1,12 @@
 //! The switch: a model of its pipeline, and the schedulers written against it.
 //!
-//! [`pipeline`] states what a switch chip allows (stages in order, one access to each register array a pass)
-//! and accounts for what a program takes. A [`Program`] takes packets and the time as arguments and gives
-//! back what leaves: it has no I/O. [`registry`] knows all programs by name; what they share stands in front
-//! of their queues (sources, replays, counters, the controller's steps).
+//! [`pipeline`] states what a switch chip allows (stages in order, one access to each register array a
+//! pass) and adds up what a program takes of the chip. A [`Program`] takes packets and the time as
+//! arguments and returns the packet that leaves; it has no I/O. [`registry`] knows all programs by name. A
+//! shared front stands before their queues: sources, replays, counters, the controller's steps.
 //!
-//! Rain writes large tasks that wait into servers' memory, if there are servers ([`WriteAhead`]). Otherwise a
-//! payload that is too long for a queue entry waits in the driver's memory.
+//! Rain writes large tasks that wait into servers' memory, if there are servers ([`WriteAhead`]). Otherwise
+//! a payload that is too long for a queue entry waits in the driver's memory.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,19 +1,20 @@
 //! Pallas: each type of task has workers of its own, which get its tasks in weighted turns (Rain §5).
 //!
-//! The controller maps types to slices; the slice's workers take turns, and a task is pushed to the one whose
-//! turn it is, however much that one holds. Nothing waits in the switch, no load is known, no reply passes
-//! it. That a long task blocks those behind it is the design's published weakness, and it is kept.
+//! The controller maps types to slices. A slice's workers take turns, and a task is pushed to the worker
+//! whose turn it is, however many tasks that worker holds. No task waits in the switch, the switch knows no
+//! load, and no reply passes it. A long task blocks those behind it; that is the published weakness of the
+//! design, and it is kept.
 //!
-//! Ours: how turns interleave. A slice's schedule lists each worker as often as its weight says, spread
-//! evenly; the switch's control software writes it anew when a worker comes or goes. And what the shared
-//! front does about loss and registration, as far as it reaches: a DISPATCH that is lost is tried again by
-//! its client only.
+//! Ours: the order of turns. A slice's schedule lists each worker as often as its weight says, spread
+//! evenly. The switch's control software writes the schedule anew when a worker registers or leaves. The
+//! shared front handles loss and registration as far as it can: only the client tries a lost DISPATCH
+//! again.
 //!
-//! The stages, behind the front's 0 and 1: whose turn it is (2), the schedule (3, a match table), `sent` and
+//! The stages, behind the front's 0 and 1: the turn (2), the schedule (3, a match table), `sent` and
 //! `seen_out` (4).
 //!
-//! Left out: how Pallas finds the types and the split of workers (the plan says so here), and weights that
-//! follow load.
+//! Left out: how Pallas finds the types and the split of workers (the plan says them here), and weights
+//! that follow load.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,7 +29,7 @@ use crate::front::{BackStages, Entering, Front, Queued, Scheduler};
 use crate::pipeline::{Pass, Register};
 use crate::program::{Program, Verdict};
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The largest weight.
 const WEIGHT_MAX: u8 = 16;
@@ -39,7 +40,7 @@ pub struct Pallas {
     front: Front,
     settings: Settings,
     seats: Seats,
-    /// Whose turn it is in each slice.
+    /// The next position in each slice's schedule.
     turn: Register<u32>,
     schedules: Vec<Vec<WorkerId>>,
 }
@@ -47,7 +48,7 @@ pub struct Pallas {
 impl Pallas {
     fn new(settings: Settings, config: Config) -> Self {
         let back = BackStages { gen_out: 3, sent: 4 };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let layout = &mut front.layout;
         let slices = config.slices as usize;
         let seats = Seats::new(&config);
@@ -66,7 +67,8 @@ impl Pallas {
     }
 }
 
-/// Each worker as often as its weight says: its `i`th turn at (i + ½) / weight of the round.
+/// Lists each worker as often as its weight says. A worker's turn number `i` comes at (i + ½) / weight of
+/// the schedule.
 fn spread(workers: impl Iterator<Item = (WorkerId, u8)>) -> Vec<WorkerId> {
     let turns =
         |(worker, weight): (WorkerId, u8)| (0..weight).map(move |i| (2 * u32::from(i) + 1, weight, worker));
@@ -104,7 +106,7 @@ impl Scheduler for Pallas {
         self.front.push(pass, submit, worker, queued)
     }
 
-    /// Nothing waits here.
+    /// No task waits in this program.
     fn slice_state(&self, _: usize) -> SliceState {
         SliceState::default()
     }
@@ -118,7 +120,7 @@ impl Scheduler for Pallas {
     }
 }
 
-/// The workers' weights, by their indices, over and over.
+/// The weights of workers by index; after the last weight the first follows again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Weights {
     of: [u8; 8],
@@ -148,7 +150,7 @@ impl Weights {
     }
 }
 
-/// How turns are shared out.
+/// The weights of the workers' turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     weights: Weights,
@@ -189,12 +191,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        0
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Pushed { reports: false }
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(0, Feed::Pushed { reports: false })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -1,4 +1,5 @@
-//! What every scheduler is to those who drive it: packets and the time go in, at most one packet comes out.
+//! The interface between a scheduler and its driver: packets and the time go in, at most one packet comes
+//! out.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -17,52 +18,52 @@ pub trait Program: Debug + Send {
     /// One packet's pass.
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict;
 
-    /// One copy's pass at egress of a WRITE that a pass decided on; `None` if its server has gone. Copies are
-    /// counted from zero, and each passes once. A program that writes nothing ahead has none.
+    /// The egress pass of one copy of a WRITE; `None` if the copy's server has left. Copies are counted
+    /// from zero, and each passes once. A program that writes nothing ahead returns `None`.
     fn replica(&mut self, _write: &WriteAhead, _copy: u16) -> Option<Replica> {
         None
     }
 
-    /// What the last pass tells the switch above, beside the one packet that leaves: at most one small
-    /// update, mirrored from it, and never a task. Only the leaves of a fabric have any.
+    /// The UPDATE of the last pass to the switch above, beside the one packet that leaves. It is small, it
+    /// is mirrored from that packet, and it is never a task. Only leaves of a fabric have any.
     fn mirrored(&mut self) -> Option<Mirror> {
         None
     }
 
-    /// One step of the controller. Whoever drives the switch gives an injected SWEEP its first pass, as
+    /// Carries out one step of the controller. The driver gives an injected SWEEP its first pass, as
     /// [`Arrival::Control`].
     fn table(&mut self, op: TableOp) -> TableAnswer;
 
-    /// How large this switch is, which life it leads, and how it feeds its workers.
+    /// The sizes of this switch, its epoch, and how it feeds its workers.
     fn shape(&self) -> Shape;
 
     /// What the program takes of the chip.
     fn layout(&self) -> &Layout;
 
-    /// What was refused so far, by reason; some of it was answered, none of it changed anything.
+    /// How many packets were refused so far, by reason. Some of them were answered; none changed anything.
     fn refusals(&self) -> &Refusals;
 
-    /// How many tasks wait in the switch's memory; those that go round do not. For statistics, not per
-    /// packet.
+    /// How many tasks wait in the switch's memory, without those that recirculate. For statistics: too slow
+    /// to call per packet.
     fn waiting(&self) -> u32;
 
-    /// What stands in the queue of a slice that exists. For those that compare data planes; empty where the
+    /// The contents of the queue of a slice that exists, for tests that compare data planes. Empty if the
     /// program has no such queue.
     fn parked(&self, _slice: SliceId) -> Parked {
         Parked::default()
     }
 }
 
-/// What stands in a slice's queue, oldest first.
+/// The contents of a slice's queue, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parked {
     /// Tasks that wait.
     pub tasks: Vec<Submit>,
-    /// Tokens that no task has met yet, and the generations they were granted in.
+    /// Tokens that no task has met yet, with the generations in which they were granted.
     pub tokens: Vec<(WorkerId, Generation)>,
 }
 
-/// What comes to the switch.
+/// A packet that comes to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// A packet from a port.
@@ -72,45 +73,47 @@ pub enum Arrival {
         /// Whether the driver could keep its payload if it had to wait.
         room: bool,
     },
-    /// A server's NAK of a WRITE: the packet number that it expects.
+    /// A server's NAK of a WRITE, with the packet number that it expects.
     Nak {
         from: Endpoint,
-        /// Whose queue pair it names.
+        /// The server whose queue pair the NAK names.
         server: ServerId,
-        /// What it expects next.
+        /// The packet number that it expects next.
         expected: Psn,
     },
-    /// What [`Verdict::Again`] sent round.
+    /// A packet that [`Verdict::Again`] recirculated.
     Round(Circulating),
     /// A SWEEP from the controller.
     Control(Sweep),
 }
 
-/// What goes round: it enters again behind what has arrived meanwhile, and is never dropped on its way.
+/// A packet that recirculates. It enters again behind the packets that arrived meanwhile, and is never
+/// dropped on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circulating {
     pub cargo: Cargo,
-    /// When its task arrived first.
+    /// When its task arrived at the switch for the first time.
     pub arrived: Nanos,
-    /// What the program noted for its next pass: a header of its own on the chip, and its own affair.
+    /// The program's note for the packet's next pass: on the chip a header of its own, which nobody else
+    /// reads.
     pub memo: u64,
 }
 
-/// What a circulating packet carries.
+/// What a recirculating packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cargo {
-    /// A task that is not settled yet. The driver keeps its payload.
+    /// A task without a decision yet. The driver keeps its payload.
     Task(Submit),
-    /// Several tasks of one submission that have not entered yet. Their bytes are in it.
+    /// The tasks of one submission that have not entered yet. Their bytes are in it.
     Job(TaskJob),
     Sweep(Sweep),
-    /// Nothing: the program sends a note to itself. A task that came in the same pass waits, as in
+    /// No task: a note of the program to itself. If a task came in the same pass, it waits, as in
     /// [`Verdict::Parked`].
     Note,
 }
 
 impl Circulating {
-    /// Where the payload of a task lies that goes round; [`Handle::NONE`] if there is none.
+    /// The handle of the payload of a recirculating task; [`Handle::NONE`] if there is none.
     pub const fn payload(&self) -> Handle {
         match &self.cargo {
             Cargo::Task(submit) => submit.payload.handle,
@@ -126,7 +129,7 @@ pub struct WriteAhead {
     /// The task's number in the slice's queue, from which its slot follows.
     pub ticket: u32,
     pub task: TaskId,
-    /// Its bytes.
+    /// The task's bytes.
     pub payload: Payload,
     pub copies: u16,
 }
@@ -139,43 +142,44 @@ pub struct Replica {
     /// The server's queue pair.
     pub qpn: Qpn,
     pub psn: Psn,
-    /// What lets it in.
+    /// The key that lets the WRITE into the server's memory.
     pub rkey: Rkey,
-    /// Where the slot lies in the server's memory.
+    /// The address of the slot in the server's memory.
     pub address: u64,
     /// Whether the queue pair is reliable.
     pub reliable: bool,
-    /// Whether it wants an iCRC.
+    /// Whether the server checks an iCRC.
     pub icrc: bool,
 }
 
-/// An update beside a pass's one packet, for the switch above.
+/// An UPDATE for the switch above, beside a pass's one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mirror {
     pub to: Endpoint,
-    /// What it is told.
+    /// The news.
     pub update: Update,
 }
 
-/// What leaves the switch for one arrival: at most one packet.
+/// What leaves the switch after a pass: at most one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// This packet, to there.
+    /// Sends this packet to this address.
     Send { to: Endpoint, packet: Packet },
-    /// A task that waited leaves unserved: this REJECT, to there, unless its client is gone too (no port).
+    /// A task that waited leaves unserved. This REJECT goes to its client; an address with port 0 means
+    /// that the client has left, and nothing is sent.
     Swept {
         to: Endpoint,
         packet: Packet,
-        /// Where its payload lies; no longer needed.
+        /// The handle of the task's payload, which is no longer needed.
         payload: Handle,
     },
-    /// This goes round: to be given back as [`Arrival::Round`].
+    /// Recirculates this packet: the driver passes it again as [`Arrival::Round`].
     Again(Circulating),
     /// A large task waits, and its bytes leave for the servers of its slice.
     Ahead(WriteAhead),
-    /// Nothing: a task waits, a token is parked, or a leaf's update is noted. A waiting task's payload handle
-    /// comes back in its DISPATCH.
+    /// Sends nothing: a task waits, a token is parked, or a leaf's update is noted. The payload handle of a
+    /// waiting task comes back in its DISPATCH.
     Parked,
-    /// Nothing, and nothing was kept.
+    /// Sends nothing and keeps nothing.
     Drop(Refusal),
 }

@@ -1,19 +1,20 @@
-//! R2P2: join the bounded shortest queue by going round (Rain §2.3.1, §5; JBSQ(n) of R2P2).
+//! R2P2: join the bounded shortest queue by recirculation (Rain §2.3.1, §5; JBSQ(n) of R2P2).
 //!
-//! A task looks at a few workers a pass, for one whose depth is below its target; the target is one at first.
-//! It goes round until one is found, and after a full round over all workers its target rises by one, up to
-//! n. Nothing is queued in memory: tasks that wait circulate, cost recirculation bandwidth, and are overtaken
-//! by tasks that come to the right worker earlier. Those are the design's published weaknesses, and they are
-//! kept.
+//! A task looks at a few workers a pass, for one whose depth is below the task's target, which starts at
+//! one. The task recirculates until it finds such a worker. After a full round over all workers its target
+//! rises by one, up to n. No task is queued in memory: a waiting task recirculates, costs recirculation
+//! bandwidth, and is overtaken by tasks that come to the right worker earlier. Those are the published
+//! weaknesses of the design, and they are kept.
 //!
-//! Ours: how depths are known. A worker's TOKEN is its report that a task ended, so a depth is n minus the
-//! worker's tokens that are in the switch, and reports are counted, repeated and never taken twice (the
-//! shared front). The number of tasks that go round is bounded by the slice's limit; beyond it a task is
+//! Ours: how the switch knows depths. A worker's TOKEN reports that a task ended, so a worker's depth is n
+//! minus its tokens in the switch. The shared front counts reports, lets workers repeat them, and never
+//! takes one twice. The slice's limit bounds the number of recirculating tasks; beyond it a task is
 //! rejected.
 //!
-//! The stages, behind the front's 0 and 1: where the next task starts (1), one array of tokens for each
-//! worker that a pass looks at (from 2), the count of what goes round, `sent` and `seen_out`. The arrays are
-//! striped by seat, so that neighbours are in different arrays; a pass ends where the list of workers ends.
+//! The stages, behind the front's 0 and 1: the start of the next task (1), one array of tokens for each
+//! worker that a pass looks at (from 2), the count of recirculating tasks, `sent` and `seen_out`. The
+//! arrays are striped by seat, so that neighbours are in different arrays; a pass ends where the list of
+//! workers ends.
 //!
 //! Left out: R2P2's own transport, and its variant that runs in a server.
 
@@ -32,7 +33,7 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Cargo, Circulating, Program, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The stage of the first array of tokens.
 const TOKENS_STAGE: u8 = 2;
@@ -43,21 +44,21 @@ pub struct R2p2 {
     front: Front,
     settings: Settings,
     seats: Seats,
-    /// Where each slice's next task starts.
+    /// The seat at which each slice's next task starts to look.
     start: Register<u16>,
-    /// The tokens of the workers: a seat's array is its position modulo their number.
+    /// The tokens of the workers. The array of a seat is its position modulo the number of arrays.
     tokens: Vec<Register<u8>>,
-    /// Tasks of each slice that go round.
+    /// How many tasks of each slice recirculate.
     circulating: Register<u32>,
 }
 
-/// How far a task has come, as the packet carries it round.
+/// How far a task has looked; the memo of a recirculating task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress {
     slice: SliceId,
     /// The next seat to look at.
     position: u16,
-    /// Seats that it has looked at.
+    /// How many seats the task has looked at.
     visited: u32,
 }
 
@@ -87,7 +88,7 @@ impl R2p2 {
         Self { front, settings, seats, start, tokens, circulating }
     }
 
-    /// The array of a seat's tokens, and the cell.
+    /// The array of a seat's tokens, and the cell in it.
     #[inline]
     fn cell(&self, seat: Seat) -> (usize, usize) {
         let (position, sample) = (seat.position as usize, self.settings.sample as usize);
@@ -96,7 +97,7 @@ impl R2p2 {
     }
 
     /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker
-    /// that is below the target.
+    /// below the target.
     fn look(&mut self, pass: &mut Pass, trip: Progress, until: u16, target: u32) -> Option<Seat> {
         let spare = u32::from(self.settings.depth) - target;
         let is_below = |tokens: u8| u32::from(tokens) > spare;
@@ -116,7 +117,7 @@ impl R2p2 {
         None
     }
 
-    /// A task that went round stops doing so.
+    /// Counts a task that no longer recirculates.
     fn settle(&mut self, pass: &mut Pass, trip: Progress) -> u32 {
         self.circulating.update(pass, trip.slice.0 as usize, |circulating| circulating.saturating_sub(1))
     }
@@ -150,7 +151,7 @@ impl Scheduler for R2p2 {
         &mut self.front
     }
 
-    /// A task ended at a worker, or there was none yet: its depth falls by one.
+    /// A token comes, after a task ended or from a new worker: the worker's depth falls by one.
     fn token(&mut self, pass: &mut Pass, _: Nanos, _: SliceId, granted: Granted, _: Rank) -> Verdict {
         let Some(seat) = self.seats.seat(granted.worker) else { return Verdict::Drop(Refusal::Closed) };
         let (array, cell) = self.cell(seat);
@@ -206,8 +207,8 @@ impl Scheduler for R2p2 {
         self.front.push(pass, submit, self.seats.worker(seat), queued)
     }
 
-    /// Nothing lies in memory: what goes round rejects itself once the slice is closed, and a worker's tokens
-    /// go with its seat.
+    /// No task waits in memory. A recirculating task rejects itself after the slice is closed, and a
+    /// worker's tokens leave with its seat.
     fn slice_state(&self, slice: usize) -> SliceState {
         let circulating = self.circulating.peek(slice);
         let seats =
@@ -244,13 +245,13 @@ fn tokens(layout: &mut Layout, column: u8, settings: Settings, config: &Config) 
     Register::new(layout, NAMES[column as usize], TOKENS_STAGE + column, 8, cells, 0)
 }
 
-/// How deep workers' queues may be, and how a task looks for one.
+/// How deep workers' queues may be, and how many workers a task looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     depth: u8,
     sample: u8,
     step: u16,
-    /// Workers looked at before the target rises; all of them if there is no number.
+    /// Workers that a task looks at before its target rises; `None` means all.
     rise: Option<u8>,
 }
 
@@ -298,12 +299,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.depth
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::TOKENS
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(self.depth, Feed::TOKENS)
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

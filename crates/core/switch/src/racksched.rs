@@ -1,22 +1,23 @@
 //! RackSched: the power of k choices among workers whose loads the switch knows, more or less (Rain §5).
 //!
 //! A task looks at k random workers of its slice and is pushed to the one with the shortest known queue,
-//! however long that is. Loads are known in one of two ways. By replies: each REPLY passes the switch and
-//! says how much its worker still holds; what was sent since is not seen. Tracked: the switch counts up when
-//! it sends a task and down when the REPLY passes. The counts stand in as many arrays as there are samples,
-//! each with all workers, and the pass that compares them is past them when it knows the winner; so counting
-//! up costs each task one recirculation. Both ways' weaknesses are kept: stale loads attract herds, and a
-//! lost DISPATCH or REPLY leaves a tracked load one too high for as long as the worker is registered.
+//! however long that is. The switch knows loads in one of two ways. *By replies*: each REPLY passes the
+//! switch and says how many tasks its worker still holds; tasks sent since then are not counted. *Tracked*:
+//! the switch counts up when it sends a task, and down when the REPLY passes. The counts stand in as many
+//! arrays as there are samples, each with all workers. The pass that compares them is behind their stages
+//! when it knows the winner, so counting up costs each task one recirculation. The weaknesses of both ways
+//! are kept: stale loads attract herds, and a lost DISPATCH or REPLY leaves a tracked load one too high for
+//! as long as the worker is registered.
 //!
-//! Ours: what the shared front does about loss and registration, as far as it reaches. There are no tokens,
-//! so a DISPATCH that is lost is tried again by its client only.
+//! Ours: the shared front handles loss and registration as far as it can. There are no tokens, so only the
+//! client tries a lost DISPATCH again.
 //!
-//! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and `seen_out`
-//! behind them.
+//! The stages, behind the front's 0 and 1: one array of loads for each sample (from 2), `sent` and
+//! `seen_out` behind them.
 //!
-//! Below a spine (RS-H and RS-LB of Horus' paper, §4.1) it lets each number of its spine's in once and tells
-//! its workers' mean queue with each reply; above leaves these are its workers, and what they tell their
-//! loads.
+//! Below a spine (RS-H and RS-LB of Horus' paper, §4.1) the program lets each number of its spine in once,
+//! and tells the mean queue of its workers with each reply. Above leaves, the leaves are its workers, and
+//! their UPDATEs tell the loads.
 //!
 //! Left out: the second level, RackSched's preemptive scheduling inside a server; its priorities and
 //! locality; loads that come as minima or by other reports than the last reply's.
@@ -43,7 +44,7 @@ use crate::program::{Cargo, Circulating, Mirror, Program, Verdict};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::seats::{Seat, Seats};
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 /// The stage of the first array of loads.
 const LOADS_STAGE: u8 = 2;
@@ -56,20 +57,20 @@ pub struct RackSched {
     front: Front,
     settings: Settings,
     seats: Seats,
-    /// The same loads for each sample, by seat.
+    /// The loads by seat; each sample has a copy.
     loads: Vec<Register<u32>>,
     random: Random,
     post: Post,
 }
 
-/// Where it stands.
+/// Where the switch stands.
 #[derive(Debug)]
 enum Post {
     /// Between clients and workers.
     Rack,
-    /// Below spines: tasks come from these, and they hear of its workers.
+    /// Below spines: tasks come from the spines, which are told the mean queue of its workers.
     Leaf(Box<Uplink>),
-    /// Above leaves, which are its workers and pass on what theirs say.
+    /// Above leaves, which are its workers and pass on the REPLYs of theirs.
     Spine(Draw),
 }
 
@@ -77,9 +78,9 @@ enum Post {
 #[derive(Debug)]
 enum Draw {
     Evenly,
-    /// By how many workers each has, pool by pool.
+    /// By how many workers each rack has; a row per pool.
     BySize(Box<[u32]>),
-    /// It looks at none: tasks go where their flow does, of which each client has so many.
+    /// By flow: a task goes where its flow goes, and each client has so many flows.
     OfFlow(u32),
 }
 
@@ -89,7 +90,7 @@ impl Post {
     }
 }
 
-/// Whom a tracked task was given to, as the packet carries it round.
+/// The worker that a tracked task was given to; the memo of its recirculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chosen {
     worker: WorkerId,
@@ -107,8 +108,8 @@ impl Chosen {
 }
 
 impl RackSched {
-    /// A spine whose workers are leaves: each task goes to the best of so many random ones, by the means that
-    /// they told last.
+    /// A spine whose workers are leaves: each task goes to the best of `samples` random leaves, by the
+    /// means that they told last.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
@@ -116,31 +117,31 @@ impl RackSched {
         Self { post: Post::Spine(Draw::Evenly), ..Self::new(Settings { samples, tracked: false }, config) }
     }
 
-    /// A spine that looks at nothing and spreads flows: each client has so many, and each goes to one leaf,
-    /// by a hash.
+    /// A spine that spreads flows and knows no loads: each client has so many flows, and a hash maps each
+    /// flow to one leaf.
     ///
     /// # Panics
-    /// Likewise, and if there are no flows.
+    /// As [`Self::spine`] does, and if there are no flows.
     pub fn spine_of_flows(flows: u16, config: Config) -> Self {
         assert!(flows > 0, "a client has one flow at least");
         Self { post: Post::Spine(Draw::OfFlow(flows.into())), ..Self::spine(1, config) }
     }
 
-    /// A spine that draws racks by how many workers they have ([`Self::set_workers`]): both of two samples
-    /// may be the same rack.
+    /// A spine that draws racks in proportion to their workers ([`Self::set_workers`]). Both samples may be
+    /// the same rack.
     ///
     /// # Panics
     /// As [`Self::spine`] does.
     pub fn spine_by_size(samples: u8, config: Config) -> Self {
         let mut spine = Self::spine(samples, config);
         let cells = config.slices as usize * config.workers as usize;
-        // A row for each rack: the first and the last of its workers, which a drawn one lies between.
+        // A row for each rack: the first and the last of its workers, between which a drawn number falls.
         spine.front.layout.table("racks by their workers", 1, 16 + 32 + 32, cells);
         Self { post: Post::Spine(Draw::BySize(vec![0; cells].into_boxed_slice())), ..spine }
     }
 
-    /// So many of a pool's workers are below a leaf, whose row may say so as well. Who draws racks evenly
-    /// does not ask.
+    /// Sets how many of a pool's workers are below a leaf; the leaf's row may say it too. A spine that
+    /// draws racks evenly ignores it.
     pub fn set_workers(&mut self, pool: SliceId, leaf: WorkerId, workers: u32) {
         let index = usize::from(pool.0) * usize::from(self.front.config.workers) + usize::from(leaf.0);
         if let Post::Spine(Draw::BySize(sizes)) = &mut self.post
@@ -150,10 +151,10 @@ impl RackSched {
         }
     }
 
-    /// A leaf of a fabric, with room for so many spines: tasks come from these only.
+    /// A leaf of a fabric, with room for so many spines. Tasks come from these only.
     ///
     /// # Panics
-    /// Likewise.
+    /// As [`Self::spine`] does.
     pub fn in_fabric(samples: u8, config: Config, spines: u16) -> Self {
         let mut leaf = Self::new(Settings { samples, tracked: false }, config);
         let reading = FabricReading { told: LoadsTold::Always, ..FabricReading::default() };
@@ -162,16 +163,16 @@ impl RackSched {
         Self { post: Post::Leaf(Box::new(uplink)), ..leaf }
     }
 
-    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    /// Connects a spine, whose tasks are numbered from the one behind `sent` on, or removes it.
     ///
     /// # Errors
-    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    /// [`HorusError::UnknownSpine`] beyond the room for spines.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.post.uplink().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
         uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
-    /// From now on this spine is told of a pool's workers, or none.
+    /// From now on this spine, or none, is told of a pool's workers.
     ///
     /// # Errors
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
@@ -183,7 +184,7 @@ impl RackSched {
     fn new(settings: Settings, config: Config) -> Self {
         let behind = LOADS_STAGE + settings.samples;
         let back = BackStages { gen_out: behind, sent: behind };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let layout = &mut front.layout;
         let seats = Seats::new(&config);
         Seats::tables(layout, behind, &config);
@@ -193,7 +194,7 @@ impl RackSched {
         Self { front, settings, seats, loads, random: Random::new(config.seed), post: Post::Rack }
     }
 
-    /// The shortest of k queues, of which no two are the same as long as there are k.
+    /// The shortest of k queues, which are different ones if the slice has k workers.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Seat, u32) {
         let mut position = self.random.below(seats);
         let mut best: Option<(Seat, u32)> = None;
@@ -210,7 +211,8 @@ impl RackSched {
         best.unwrap_or((Seat { slice: slice.0, position }, 0))
     }
 
-    /// A spine's choice, if it does not draw racks evenly. Apart, so that a rack's tasks do not pay for it.
+    /// A spine's choice, if it does not draw racks evenly. Kept apart, so that tasks of a rack do not pay
+    /// for it.
     #[inline(never)]
     fn choose_rack(
         &mut self,
@@ -226,7 +228,7 @@ impl RackSched {
         }
     }
 
-    /// The shortest among racks that are drawn by their workers, if they have any.
+    /// The shortest among racks drawn in proportion to their workers; `None` if they have no workers.
     fn choose_by_size(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Option<(Seat, u32)> {
         let Post::Spine(Draw::BySize(sizes)) = &self.post else { return None };
         let pool = usize::from(slice.0) * usize::from(self.front.config.workers);
@@ -249,13 +251,13 @@ impl RackSched {
         best
     }
 
-    /// Where a task's flow goes: a hash of its client and the flow's number there.
+    /// The seat to which a task's flow goes: a hash of its client and of the flow's number at the client.
     const fn of_flow(&self, slice: SliceId, submit: &Submit, flows: u32, seats: u16) -> Seat {
         let flow = (submit.client.0 as u64) << 32 | (submit.task.sequence.0 % flows) as u64;
         Seat { slice: slice.0, position: Random::new(self.front.config.seed ^ flow).below(seats) }
     }
 
-    /// Counts a worker's load up or down, or sets it; gives what it was.
+    /// Counts a worker's load up or down, or sets it; returns the load before.
     #[inline]
     fn note_load(&mut self, pass: &mut Pass, seat: Seat, with: impl Fn(u32) -> u32) -> u32 {
         let index = self.seats.index(seat);
@@ -267,7 +269,7 @@ impl RackSched {
         self.loads.iter_mut().for_each(|loads| loads.poke(index, load));
     }
 
-    /// The pool's workers are others: their mean is reckoned anew.
+    /// The pool's workers have changed: computes their mean anew.
     fn resize(&mut self, slice: u16) {
         let workers = self.seats.of(SliceId(slice));
         let load = |position| self.loads[0].peek(self.seats.index(Seat { slice, position }));
@@ -277,7 +279,7 @@ impl RackSched {
         }
     }
 
-    /// A task of a client, of a spine, or round once more.
+    /// A task comes from a client, from a spine, or recirculates.
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let wait = now.since(arrived);
@@ -308,7 +310,7 @@ impl RackSched {
         self.front.push(pass, submit, worker, Queued { wait, occupancy })
     }
 
-    /// What a leaf says to a client.
+    /// Passes a leaf's packet on to a client.
     #[inline(never)]
     fn passes_on(&self, from: Endpoint, client: ClientId, packet: Packet) -> Verdict {
         let tables = &self.front.tables;
@@ -319,7 +321,7 @@ impl RackSched {
         }
     }
 
-    /// The second pass of a tracked task: `None` if its worker is not there any more.
+    /// The second pass of a tracked task; `None` if its worker has left.
     fn count_up(&mut self, pass: &mut Pass, chosen: Chosen) -> Option<u32> {
         let lives = self.front.is_admitted(chosen.worker, chosen.generation);
         let seat = self.seats.seat(chosen.worker).filter(|_| lives)?;
@@ -338,7 +340,8 @@ impl Scheduler for RackSched {
         &mut self.front
     }
 
-    /// From a client in a rack alone or above racks, from a spine below it, or round once more.
+    /// A task comes from a client (in a rack alone or above racks), from a spine (below it), or
+    /// recirculates.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         if self.front.below_spines && task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
@@ -347,12 +350,15 @@ impl Scheduler for RackSched {
     }
 
     fn forwarded(&mut self, pass: &mut Pass, now: Nanos, down: HandedDown<'_>) -> Verdict {
-        let HandedDown { from, task, .. } = down;
+        let HandedDown { from, task, room } = down;
         let Some(uplink) = self.post.uplink() else { return Verdict::Drop(Refusal::Unexpected) };
         if let Err(refusal) = uplink.admit(pass, from, task) {
             return Verdict::Drop(refusal);
         }
         let submit = submitted(task);
+        if !room {
+            return self.front.turn_away(&submit, RejectReason::NoRoom, Some(from));
+        }
         self.schedule(pass, now, Entering { submit: &submit, arrived: now, memo: None })
     }
 
@@ -360,7 +366,7 @@ impl Scheduler for RackSched {
         self.post.uplink().and_then(Uplink::mirrored)
     }
 
-    /// A leaf told its workers' mean queue, which is its load.
+    /// A leaf told the mean queue of its workers, which is its load here.
     fn update(&mut self, pass: &mut Pass, _: Nanos, from: Endpoint, update: &Update) -> Verdict {
         if let Err(refusal) = self.front.admit_update(from, update) {
             return Verdict::Drop(refusal);
@@ -376,8 +382,8 @@ impl Scheduler for RackSched {
         }
     }
 
-    /// A reply tells its worker's load, if it is of this life, and goes on to its client. What a leaf passes
-    /// on names a worker that a spine does not know.
+    /// A reply tells its worker's load, if it is of this epoch, and goes on to its client. A reply that a
+    /// leaf passes on names a worker that a spine does not know.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
         if let Post::Spine(_) = self.post {
             let packet = Packet::Reply(Reply { epoch: self.front.config.epoch, ..*reply });
@@ -411,13 +417,13 @@ impl Scheduler for RackSched {
         self.passes_on(from, reject.client, Packet::Reject(*reject))
     }
 
-    /// The mean is told with the next reply.
+    /// The next reply tells the new spine the mean.
     fn spine_set(&mut self, pool: SliceId, row: SpineRow) -> Option<TableAnswer> {
         self.post.uplink()?.set_linked(&mut self.front.tables.above, pool, row).ok()?;
         Some(TableAnswer::Done)
     }
 
-    /// Nothing waits here.
+    /// No task waits in this program.
     fn slice_state(&self, _: usize) -> SliceState {
         SliceState::default()
     }
@@ -487,12 +493,8 @@ impl ProgramSettings for Settings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        0
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Pushed { reports: true }
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(0, Feed::Pushed { reports: true })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

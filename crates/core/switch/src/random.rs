@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-/// A stream of words that look random: a counter through a mixing function (SplitMix64).
+/// A stream of pseudo-random words: a counter through a mixing function (SplitMix64).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
 
@@ -11,19 +11,19 @@ impl Random {
         Self(seed)
     }
 
-    /// A stream for each pool: none tells anything of another, so that a pool's run is the same whoever
-    /// else is there.
+    /// A stream for each pool. No stream depends on another, so a pool draws the same numbers whatever
+    /// other pools there are.
     pub(crate) fn of_pools(seed: u64, pools: u16) -> Box<[Self]> {
         (0..u64::from(pools)).map(|pool| Self(seed ^ pool.wrapping_mul(0xD1B5_4A32_D192_ED03))).collect()
     }
 
-    /// Even over `0..bound`, as far as 32 bits go.
+    /// A number below `bound`, uniform as far as 32 bits allow.
     #[inline]
     pub(crate) const fn below(&mut self, bound: u16) -> u16 {
         self.below_wide(bound as u32) as u16
     }
 
-    /// The same for a larger bound.
+    /// A number below a larger `bound`, uniform as far as 32 bits allow.
     #[inline]
     pub(crate) const fn below_wide(&mut self, bound: u32) -> u32 {
         (((self.word() >> 32) * bound as u64) >> 32) as u32

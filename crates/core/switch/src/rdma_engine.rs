@@ -2,20 +2,20 @@
 //! (Rain §3.2.2).
 //!
 //! The switch keeps no payload. For each such task one WRITE leaves, multicast to the servers that keep a
-//! ring for the slice, or to as many of them as the slice allows; a worker on another server asks the client
-//! for the bytes. All copies go to the same slot, the task's ticket modulo the ring's length, so that the
-//! queue entry needs no room for a place. On its way out each copy gets what its server wants to see: queue
+//! ring for the slice, or to as many of them as the slice allows. A worker on another server asks the
+//! client for the bytes. All copies go to the same slot, the task's ticket modulo the ring's length, so the
+//! queue entry needs no room for a place. At egress each copy gets the fields that its server checks: queue
 //! pair, key, address, packet number.
 //!
 //! A server with a reliable queue pair says by a NAK which packet number it misses. The switch then goes on
-//! from that number with the next WRITE. It sends nothing again: the task whose WRITE was lost costs its
-//! worker a round trip to the client.
+//! from that number with the next WRITE. It sends nothing again: the worker of a task whose WRITE was lost
+//! asks the client, one round trip.
 //!
-//! Which NAKs count? One for a number that was sent and comes after the last NAK's; an older one would make
-//! the switch use numbers twice. The same number may be missed twice, since what is sent under it next may be
-//! lost too. So a repeated NAK counts as well, but only after more packets than a late copy of the first NAK
-//! could have seen ([`AGAIN_AFTER`]). The last NAK is kept within 2^23 of the next number, so that the two
-//! can be compared.
+//! Which NAKs count? A NAK counts if its number was sent and comes after the last NAK's; an older NAK would
+//! make the switch use numbers twice. The same number may be missed twice, because the next packet under
+//! that number may be lost too. So a repeated NAK counts as well, but only after more packets than a late
+//! copy of the first NAK could have seen ([`AGAIN_AFTER`]). The last NAK is kept within 2^23 of the next
+//! number, so that the two can be compared.
 //!
 //! Left out: acknowledgements (the switch waits for none), congestion control, WRITEs of more than one
 //! packet.
@@ -32,31 +32,31 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::{Replica, Verdict, WriteAhead};
 use crate::refusal::Refusal;
 
-/// A NAK of the same number as the last is a new one once so many numbers were sent: a server asks again
+/// A NAK of the same number as the last one is a new NAK after so many more packets. A server asks again
 /// after 32.
 const AGAIN_AFTER: u32 = 16;
 /// How far the last NAK may lie behind the next number.
 const BEHIND_MAX: u32 = 1 << 23;
 
-/// The servers, their rings, and the numbers of what is sent to them.
+/// The servers, their rings, and the packet numbers sent to them.
 #[derive(Debug)]
 pub(crate) struct RdmaEngine {
     servers: Box<[Option<ServerRow>]>,
-    /// A row of servers for each slice.
+    /// For each slice a row of servers.
     rings: Box<[Option<RingRow>]>,
     groups: Box<[Group]>,
-    /// Of tasks, whose names take turns.
+    /// The number of task classes; their tickets interleave.
     classes: u8,
     numbers: Register<Numbers>,
 }
 
-/// The servers that a slice's tasks are written to: what the controller programs as multicast groups.
+/// The servers that a slice's tasks are written to. The controller programs them as multicast groups.
 #[derive(Clone, Debug, Default)]
 struct Group {
     members: Vec<ServerId>,
-    /// Copies of each task at most; zero: no limit.
+    /// The most copies of each task; zero means no limit.
     copies: u16,
-    /// The longest payload that fits a slot of every member.
+    /// The longest payload, in bytes, that fits a slot of every member.
     fits: u16,
 }
 
@@ -68,7 +68,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// A new pair: its first packet may be missing like any other.
+    /// A new queue pair, whose first packet may be missed like any other.
     const fn starting(at: Psn) -> Self {
         Self { last_nak: at.plus(u32::MAX), next: at }
     }
@@ -90,11 +90,11 @@ impl Numbers {
 }
 
 impl RdmaEngine {
-    /// Its tables live in this stage, its numbers in the next.
+    /// The tables stand in this stage, the packet numbers in the next.
     pub(crate) fn new(layout: &mut Layout, config: &Config, classes: u8, stage: u8) -> Self {
         let (slices, servers) = (config.slices as usize, config.servers as usize);
-        // Copies and the longest payload; then the queue pair's ends; then a ring's key, address, length and
-        // slot.
+        // Bits of a row: copies and the longest payload; then the queue pair's two ends; then a ring's key,
+        // address, length and slot.
         layout.table("rdma: slices", 0, 16 + 16, slices);
         layout.table("rdma: servers", stage, 144 + 48 + 24 + 1 + 1, servers);
         layout.table("rdma: rings", stage, 32 + 64 + 5 + 16, slices * servers);
@@ -119,7 +119,7 @@ impl RdmaEngine {
         Some(WriteAhead { slice, ticket, task: submit.task, payload: submit.payload, copies })
     }
 
-    /// One copy's pass at egress: `None` if its server has gone meanwhile.
+    /// One copy's pass at egress; `None` if its server has left meanwhile.
     pub(crate) fn replica(&mut self, pass: &mut Pass, write: &WriteAhead, copy: u16) -> Option<Replica> {
         let members = &self.groups[write.slice.0 as usize].members;
         let turn = (self.turn(write.ticket) % (members.len().max(1) as u32)) as usize + copy as usize;
@@ -140,13 +140,14 @@ impl RdmaEngine {
         })
     }
 
-    /// Servers take turns with the tasks of each class, which come `classes` numbers apart.
+    /// The servers' turn for this ticket. The tickets of a class are `classes` apart, and each class
+    /// spreads its tasks over the servers in turns.
     const fn turn(&self, ticket: u32) -> u32 {
         let class = ticket & (self.classes - 1) as u32;
         (ticket >> self.classes.trailing_zeros()).wrapping_add(class)
     }
 
-    /// A server says which number it expects.
+    /// A server says which packet number it expects.
     pub(crate) fn nak(
         &mut self,
         pass: &mut Pass,
@@ -177,7 +178,7 @@ impl RdmaEngine {
         if takes(numbers) { Ok(()) } else { Err(Refusal::OldNak) }
     }
 
-    /// The controller's step about servers and their rings; `None` if it is about none that can be.
+    /// Carries out the controller's step about servers and their rings; `None` if an index is out of range.
     pub(crate) fn table(&mut self, op: TableOp) -> Option<TableAnswer> {
         match op {
             TableOp::SetServer(server, row) => self.set_server(server, row)?,
@@ -231,7 +232,7 @@ impl RdmaEngine {
         is_known.then(|| slice.0 as usize * servers + server.0 as usize)
     }
 
-    /// The controller's part of multicast: who is in each slice's group now.
+    /// Computes the members of each slice's multicast group anew.
     fn regroup(&mut self) {
         let Self { servers, rings, groups, .. } = self;
         for (group, rings) in groups.iter_mut().zip(rings.chunks(servers.len())) {
@@ -249,7 +250,7 @@ impl RdmaEngine {
     }
 }
 
-/// The longest payload that fits a ring's slot.
+/// The longest payload, in bytes, that fits a ring's slot.
 fn longest(ring: &RingRow) -> u16 {
     let room = ring.slot_bytes.saturating_sub(SLOT_HEAD_BYTES as u32);
     if room > u16::MAX as u32 { u16::MAX } else { room as u16 }

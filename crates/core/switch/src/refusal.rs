@@ -1,43 +1,44 @@
-//! What the switch refuses, by reason.
+//! The reasons for which the switch refuses packets.
 
 /// Why a packet changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// No such client or worker is registered.
     UnknownSource,
-    /// The registration key is another one.
+    /// The packet shows another key than the registered one.
     WrongKey,
     /// The registered host has another address.
     WrongAddress,
-    /// Another life of the switch; answered.
+    /// The packet names another epoch of the switch; it is answered.
     WrongEpoch,
-    /// Another generation of the worker; answered.
+    /// The packet names another generation of the worker; it is answered.
     WrongGeneration,
-    /// The worker's generation is changing; answered.
+    /// The worker's generation is changing; the packet is answered.
     Closed,
-    /// This try of the task was here before.
+    /// This try of the task came before.
     Replayed,
-    /// The TOKEN's tokens were all granted before; answered.
+    /// All tokens that the TOKEN counts were granted before; it is answered.
     RepeatedToken,
-    /// The TOKEN counts further ahead than any worker may; answered.
+    /// The TOKEN counts further ahead than any worker may; it is answered.
     ImpossibleCounter,
-    /// A kind of packet that does not belong here.
+    /// A kind of packet that this program or port does not take.
     Unexpected,
-    /// More tokens than were ever admitted: a bug.
+    /// More tokens are parked than were ever admitted: a bug.
     TokenRingFull,
-    /// A queue is full, and its program does not say so to the client.
+    /// A queue is full, and the program as published does not tell the client.
     QueueFull,
-    /// The SWEEP's work is done.
+    /// The SWEEP has finished.
     SweepDone,
-    /// A note that the program sent to itself has done its work.
+    /// A note that the program sent to itself has finished.
     FixDone,
     /// A server's NAK names a packet before its last NAK's, or one that was not sent.
     OldNak,
-    /// A worker says that it holds more tasks than an average can tell; its reply goes on.
+    /// A worker says that it holds more tasks than an average can hold; its reply goes on.
     ImpossibleLoad,
-    /// The controller's sweep came while another was about in its slice, and found nothing in its one pass.
+    /// The controller's sweep came while another was under way in its slice, and found nothing in its one
+    /// pass.
     SweepUnderWay,
-    /// As much goes round as may; answered.
+    /// As many packets recirculate as may; the task is rejected.
     RoundsFull,
 }
 
@@ -100,7 +101,7 @@ impl Refusals {
         self.counts[refusal as usize] += 1;
     }
 
-    /// How often this reason occurred.
+    /// How many packets were refused for this reason.
     pub const fn of(&self, refusal: Refusal) -> u64 {
         self.counts[refusal as usize]
     }

@@ -1,4 +1,4 @@
-//! All programs by name, and how one is asked for: `rain:2`, `racksched:2,tracked`, `draconis:poll=1us`.
+//! All programs by name, and how each is asked for: `rain:2`, `racksched:2,tracked`, `draconis:poll=1us`.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -11,9 +11,9 @@ use core::str::FromStr;
 use sluice_wire::sizes::QUOTA_MAX;
 
 use crate::rain;
-pub use crate::settings::{About, ProgramSettings, Published, Software};
+pub use crate::settings::{About, ProgramSettings, ProgramTraits, Published, Software};
 
-/// Makes the list of programs: a line gives its variant's name and the module with its `Settings`.
+/// Makes the list of programs. A line gives the variant's name and the module with its `Settings`.
 macro_rules! programs {
     ($($variant:ident: $module:ident,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ programs! {
     Server: server,
 }
 
-/// A program with its settings, which tell what can be asked of it.
+/// A program with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice(Chosen);
 
@@ -59,7 +59,7 @@ impl Choice {
     /// Reads a name, and after a colon the arguments, separated by commas.
     ///
     /// # Errors
-    /// [`ChoiceError`] if there is no such program, or an argument means nothing to it.
+    /// [`ChoiceError`] if there is no such program, or it does not know an argument.
     pub fn parse(text: &str) -> Result<Self, ChoiceError> {
         let (name, arguments) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let mut chosen = Chosen::all()
@@ -75,17 +75,18 @@ impl Choice {
         Ok(Self(chosen))
     }
 
-    /// The largest quota that its switch believes: all workers' room for tokens is counted so.
+    /// The largest quota that the switch accepts. The room for tokens is sized by it for every worker.
     pub fn quota_max(&self) -> u8 {
-        self.quota().max(QUOTA_MAX)
+        self.traits().quota.max(QUOTA_MAX)
     }
 
-    /// What of it a server of many cores has no use for, since its cores' room says how many tasks it takes.
+    /// The first argument that a server of many cores cannot use, because the room of its cores decides how
+    /// many tasks it takes; `None` if there is none.
     pub fn unfit_for_cores(&self) -> Option<&'static str> {
         let unwanted = [
-            ("adaptive depths", self.adaptive().is_some()),
-            ("early tokens", self.early().is_some()),
-            ("patience", self.patience() > 0),
+            ("adaptive depths", self.traits().adaptive.is_some()),
+            ("early tokens", self.traits().early.is_some()),
+            ("patience", self.traits().patience > 0),
         ];
         unwanted.into_iter().find_map(|(what, is_wanted)| is_wanted.then_some(what))
     }
@@ -105,7 +106,7 @@ impl Deref for Choice {
 }
 
 impl Default for Choice {
-    /// Rain.
+    /// Plain Rain.
     fn default() -> Self {
         Self(Chosen::Rain(rain::Settings::default()))
     }
@@ -120,8 +121,8 @@ impl FromStr for Choice {
 }
 
 impl fmt::Display for Choice {
-    /// What [`Choice::parse`] reads as the same choice; arguments are left out where all have their defaults
-    /// and none is a number that people compare by.
+    /// Prints text that [`Choice::parse`] reads as the same choice. Arguments are left out if all have
+    /// their defaults and none is a number that people compare by.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arguments = format!("{}", self.0.settings());
         f.write_str(self.name())?;
@@ -132,22 +133,23 @@ impl fmt::Display for Choice {
 /// Why a text names no program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// Take one of the known ones; the nearest is named if one is near enough.
+    /// No program has this name: use one of the known names. The nearest one is named if it is near enough.
     #[error("unknown program `{}`;{} known: {known}", .name.escape_debug(), meant(*.nearest))]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What was probably meant.
+        /// The known name that was probably meant.
         nearest: Option<&'static str>,
         known: String,
     },
-    /// Take arguments that the program has.
+    /// The program does not know this argument: use one that it knows.
     #[error("`{}` means nothing to {program}; it takes {}", .argument.escape_debug(), written(may_be))]
     Argument {
         program: &'static str,
-        /// What it was given.
+        /// The argument that it was given.
         argument: String,
-        /// What it takes, and what each means; the error tells how they are written.
+        /// The arguments that the program knows, with their meanings; the error prints how they are
+        /// written.
         may_be: &'static str,
     },
 }
@@ -160,7 +162,7 @@ impl ChoiceError {
     }
 }
 
-/// How arguments are written, without what they mean.
+/// How arguments are written, without their meanings.
 fn written(arguments: &str) -> String {
     let forms: Vec<&str> =
         arguments.split("; ").map(|argument| argument.split(", ").next().unwrap_or(argument)).collect();

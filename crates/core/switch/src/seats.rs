@@ -1,7 +1,7 @@
-//! Which workers a slice has: a dense list, so that a program can name the third worker of a slice.
+//! The workers of each slice as a dense list, so that a program can name the third worker of a slice.
 //!
-//! A worker has a seat while its row is open. The switch's own control software keeps the list, from the rows
-//! that the controller writes; when a worker leaves, the last one takes its seat.
+//! A worker has a seat while its row is open. The switch's own control software keeps the list, from the
+//! rows that the controller writes. When a worker leaves, the last worker of the slice takes its seat.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,14 +12,14 @@ use sluice_wire::{SliceId, WorkerId};
 use crate::config::Config;
 use crate::pipeline::Layout;
 
-/// A place among a slice's workers.
+/// A place in the list of a slice's workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seat {
     pub(crate) slice: u16,
     pub(crate) position: u16,
 }
 
-/// Every slice's list.
+/// The lists of all slices.
 #[derive(Debug)]
 pub(crate) struct Seats {
     workers: Box<[WorkerId]>,
@@ -28,17 +28,18 @@ pub(crate) struct Seats {
     per_slice: u16,
 }
 
-/// What a new row changed.
+/// How a new row changed the seats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// This seat was left, and taken over from this last one of its slice (perhaps the same).
+    /// The seat that the worker left, and the last seat of the slice, whose worker moved there (perhaps the
+    /// same seat).
     pub(crate) left: Option<(Seat, Seat)>,
-    /// This seat is new.
+    /// The seat that the worker got.
     pub(crate) taken: Option<Seat>,
 }
 
 impl Seats {
-    /// Nobody has a seat.
+    /// No worker has a seat.
     pub(crate) fn new(config: &Config) -> Self {
         let (workers, slices) = (config.workers as usize, config.slices as usize);
         Self {
@@ -49,8 +50,8 @@ impl Seats {
         }
     }
 
-    /// The match tables of a program that names workers by their seats in `stage`, and seats by their workers
-    /// in the first.
+    /// Accounts for the match tables: workers by their seats in `stage`, and seats by their workers in
+    /// stage 0.
     pub(crate) fn tables(layout: &mut Layout, stage: u8, config: &Config) {
         let (workers, slices) = (config.workers as usize, config.slices as usize);
         layout.table("seats of workers", 0, 16, workers);
@@ -63,25 +64,25 @@ impl Seats {
         self.taken[slice.0 as usize]
     }
 
-    /// Who has a seat that is taken.
+    /// The worker of a taken seat.
     #[inline]
     pub(crate) fn worker(&self, seat: Seat) -> WorkerId {
         self.workers[self.index(seat)]
     }
 
-    /// Where a worker sits.
+    /// The seat of a worker, if it has one.
     #[inline]
     pub(crate) fn seat(&self, worker: WorkerId) -> Option<Seat> {
         self.held.get(worker.0 as usize).copied().flatten()
     }
 
-    /// A seat's number among all.
+    /// The index of a seat among all slices' seats.
     #[inline]
     pub(crate) const fn index(&self, seat: Seat) -> usize {
         seat.slice as usize * self.per_slice as usize + seat.position as usize
     }
 
-    /// The controller wrote this row.
+    /// Changes the seats as the row that the controller wrote says.
     pub(crate) fn set(&mut self, worker: WorkerId, row: Option<&WorkerRow>) -> Change {
         let wanted = row.filter(|row| row.open).map(|row| row.slice.0);
         let held = self.seat(worker);

@@ -1,16 +1,16 @@
-//! One queue in a server: the software that switches are held against (Draconis' slides).
+//! One queue in a server: the software that switches are compared with (Draconis' slides).
 //!
-//! A server stands where the switch does, behind a socket or with its network adapter to itself, and serves
-//! the same hosts under the same controller. Tasks of a slice wait in one queue, and so do the tokens of idle
-//! workers; whichever comes second meets the first of the other side. There are no passes to count: it may
-//! look at its memory as often as it likes, and so needs none of what switches do instead. What it costs is a
-//! core's time, which simulations count for each decision ([`Software`]).
+//! A server stands in the place of the switch, behind a socket or with its network adapter to itself, and
+//! serves the same hosts under the same controller. The tasks of a slice wait in one queue, and so do the
+//! tokens of idle workers; an arrival meets the oldest entry of the other side. Passes have no limits here:
+//! the server may look at its memory as often as it likes, so it needs none of a switch's tricks. Its cost
+//! is the time of a core, which simulations count for each decision ([`Software`]).
 //!
-//! The shared front keeps its promises for it: who may send what, what comes twice, epochs, generations,
-//! numbered DISPATCHes.
+//! The shared front does for it what it does for switches: sources, repeats, epochs, generations, numbered
+//! DISPATCHes.
 //!
-//! Ours: everything; the slides name two servers and say nothing of them but that the switch does 52 times
-//! as much. Left out: several cores.
+//! Ours: everything. The slides name two servers and say only that the switch takes 52 times their load.
+//! Left out: several cores.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -29,7 +29,7 @@ use crate::front::{BackStages, Entering, Front, Granted, Queued, Scheduler};
 use crate::pipeline::Pass;
 use crate::program::{Parked, Program, Verdict};
 use crate::refusal::Refusal;
-use crate::settings::{About, ProgramSettings, Software};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Software};
 
 /// The server's program and memory.
 #[derive(Debug)]
@@ -38,21 +38,21 @@ pub struct QueueServer {
     slices: Vec<Line>,
 }
 
-/// What waits in a slice: tasks or tokens, never both.
+/// The entries that wait in a slice: tasks or tokens, never both.
 #[derive(Debug)]
 struct Line {
     tasks: VecDeque<WaitingTask>,
     tokens: VecDeque<Granted>,
-    /// Tasks that ever waited, and that ever left.
+    /// How many tasks ever waited, and how many of these left.
     came: u32,
     left: u32,
 }
 
 impl QueueServer {
     fn new(settings: ServerSettings, config: Config) -> Self {
-        // Nothing of it lies in a pipeline; the front's arrays are its tables.
+        // A server has no pipeline; the front's arrays serve as its tables.
         let back = BackStages { gen_out: 2, sent: 2 };
-        let front = Front::new(Self::NAME, settings.feed(), config, back);
+        let front = Front::new(Self::NAME, settings.traits().feed, config, back);
         let start = config.counters_start.0;
         let line = |_| Line {
             tasks: VecDeque::with_capacity(config.tasks_per_slice as usize),
@@ -68,7 +68,7 @@ impl QueueServer {
         &mut self.slices[slice.0 as usize]
     }
 
-    /// The next token whose worker is still there in that generation.
+    /// Takes the next token whose worker is still there in the token's generation.
     fn next_token(&mut self, pass: &mut Pass, slice: SliceId) -> Option<Granted> {
         let token = self.line(slice).tokens.pop_front()?;
         let is_live = self.front.is_live(pass, token.worker, token.generation);
@@ -105,7 +105,7 @@ impl Scheduler for QueueServer {
         &mut self.front
     }
 
-    /// The first task that waits is this worker's; else its token does.
+    /// The worker gets the first waiting task; if none waits, its token waits.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
         let Some(task) = self.line(slice).take() else {
             self.front.note_granted(pass, granted);
@@ -117,7 +117,7 @@ impl Scheduler for QueueServer {
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
-    /// The first worker whose token waits gets it; else it waits, if there is room.
+    /// The first worker whose token waits gets the task; if none waits, the task waits, if there is room.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, .. } = task;
         let (slice, limit) = match self.front.open_slice(submit) {
@@ -125,7 +125,7 @@ impl Scheduler for QueueServer {
             Err(reason) => return self.front.reject(submit, reason),
         };
         if let Some(granted) = self.next_token(pass, slice) {
-            // What it said of its count went with its own note: a task's DISPATCH carries that.
+            // The token's count was noted when the token was parked, and a DISPATCH tells the noted count.
             let granted = Granted { seen: None, ..granted };
             let queued = Queued { wait: now.since(arrived), occupancy: 0 };
             return self.front.dispatch(pass, submit, granted, queued);
@@ -138,7 +138,7 @@ impl Scheduler for QueueServer {
         Verdict::Parked
     }
 
-    /// Tasks of a closed slice are refused, one a sweep. Tokens go when their generation does.
+    /// Refuses the tasks of a closed slice, one a sweep. Tokens leave when their generation ends.
     fn sweep(&mut self, _: &mut Pass, _: Nanos, sweep: Sweep, _: u64) -> Verdict {
         let is_open = self.front.tables.slices[sweep.slice.0 as usize].open;
         if sweep.of == SweepOf::Tokens || sweep.left == 0 || is_open {
@@ -177,22 +177,22 @@ impl Scheduler for QueueServer {
     }
 }
 
-/// What the registry asks for.
+/// The name by which the registry finds the settings.
 pub(crate) use ServerSettings as Settings;
 
-/// How deep workers' queues may be, and what a decision takes.
+/// How deep workers' queues may be, and how long a decision takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerSettings {
     depth: u8,
     bypasses: bool,
-    /// What was asked for; else what its kind takes.
+    /// The time of a decision if one was asked for; otherwise the kind of server decides.
     decision: Option<Nanos>,
 }
 
-/// Behind plain sockets: two datagrams in and one out, a system call each. Reckoned, not measured: see
+/// Behind plain sockets: two datagrams in and one out, one system call each. Estimated, not measured: see
 /// `docs/manual/software.md`.
 const SOCKETS: Nanos = Nanos::from_micros(6);
-/// Without the kernel: what RingLeader §2.1 says of Shinjuku's dispatcher, five million requests a second.
+/// Without the kernel: RingLeader §2.1 gives five million requests a second for Shinjuku's dispatcher.
 const BYPASS: Nanos = Nanos(200);
 
 impl ServerSettings {
@@ -240,16 +240,9 @@ impl ProgramSettings for ServerSettings {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.depth
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::TOKENS
-    }
-
-    fn software(&self) -> Option<Software> {
-        Some(Software { decision: self.decision(), bypasses: self.bypasses })
+    fn traits(&self) -> ProgramTraits {
+        let software = Some(Software { decision: self.decision(), bypasses: self.bypasses });
+        ProgramTraits { software, ..ProgramTraits::new(self.depth, Feed::TOKENS) }
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -1,4 +1,4 @@
-//! What every program's settings can be asked.
+//! The questions that every program's settings answer.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -11,10 +11,9 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::program::Program;
 
-/// What every program's settings tell of it; their `Display` is what [`ProgramSettings::take`] takes, or
-/// nothing.
+/// A program's settings. Their `Display` prints arguments that [`ProgramSettings::take`] reads, or nothing.
 pub trait ProgramSettings: fmt::Display {
-    /// What people are told of it.
+    /// The description of the program for people.
     fn about(&self) -> About;
 
     /// The program's name.
@@ -22,135 +21,119 @@ pub trait ProgramSettings: fmt::Display {
         self.about().name
     }
 
-    /// Takes one argument, or `None` if it means nothing.
+    /// Reads one argument; `None` if the program does not know it.
     fn take(&mut self, argument: &str) -> Option<()>;
 
-    /// How many tasks a worker may have granted or held (N); 0 when they are pushed.
-    fn quota(&self) -> u8;
+    /// What the program asks of workers, clients and the switch with these settings.
+    fn traits(&self) -> ProgramTraits;
 
-    /// How workers get their tasks.
-    fn feed(&self) -> Feed;
-
-    /// Whether a worker has to fetch a task's bytes beyond the queue entry from its client.
-    fn fetches(&self) -> bool {
-        false
-    }
-
-    /// Whether the bytes of a large task that waits are written ahead into servers' memory, if there are
-    /// servers.
-    fn writes_ahead(&self) -> bool {
-        false
-    }
-
-    /// Whether the program in the kernel (XDP) does the same: depths and early tokens are the hosts'
-    /// business.
-    fn runs_in_kernel(&self) -> bool {
-        false
-    }
-
-    /// How depths are found at run time, beginning with the quota; `None` if they are fixed.
-    fn adaptive(&self) -> Option<Adaptive> {
-        None
-    }
-
-    /// Whether workers' depths are their hosts' business: they may differ, change while the workers run, and
-    /// be one more for a moment (early tokens).
-    fn hosts_choose_depth(&self) -> bool {
-        false
-    }
-
-    /// How many classes of tasks it tells apart; 1 where all are alike.
-    fn classes(&self) -> u8 {
-        1
-    }
-
-    /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
-    /// slice. Then classes are told by what tasks need.
-    fn kinds(&self) -> u8 {
-        1
-    }
-
-    /// The most tasks that it takes in one submission; 1 where each comes alone.
-    fn jobs(&self) -> u8 {
-        1
-    }
-
-    /// Whether each class of a slice has room for C tasks, rather than all together.
-    fn limits_each_class(&self) -> bool {
-        self.kinds() > 1
-    }
-
-    /// Whether a waiting task may be under way with a worker's poll: a newcomer takes its place then, so that
-    /// as many more may wait as there are workers.
-    fn carries_waiting(&self) -> bool {
-        false
-    }
-
-    /// How many queues of a slice a poll looks at, one after the other: each further one costs a round, for
-    /// which its worker waits.
-    fn queues_per_poll(&self) -> u8 {
-        1
-    }
-
-    /// How far what is said of tasks' sizes is off, in hundredths: what simulations draw.
-    fn size_error(&self) -> u8 {
-        0
-    }
-
-    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
-    fn patience(&self) -> u8 {
-        0
-    }
-
-    /// Whether workers send tokens before their tasks end, and how they know when.
-    fn early(&self) -> Option<Early> {
-        None
-    }
-
-    /// What it takes of a server's core, if it is a server's program rather than a switch's.
-    fn software(&self) -> Option<Software> {
-        None
-    }
-
-    /// What its paper says that it takes of a chip, if it does.
-    fn published(&self) -> Option<Published> {
-        None
-    }
-
-    /// The program with these settings, empty.
+    /// Makes the program with these settings, empty.
     fn build(&self, config: Config) -> Box<dyn Program>;
 }
 
-/// A policy for people.
+/// What a program asks of workers, clients and the switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProgramTraits {
+    /// How many tasks a worker may have granted or held (N); 0 if tasks are pushed.
+    pub quota: u8,
+    /// How workers get their tasks.
+    pub feed: Feed,
+    /// Whether a worker has to fetch from the client those bytes of a task that do not fit the queue entry.
+    pub fetches: bool,
+    /// Whether the bytes of a large waiting task are written ahead into servers' memory, if there are
+    /// servers.
+    pub writes_ahead: bool,
+    /// Whether the program in the kernel (XDP) does the same with these settings. Depths and early tokens
+    /// do not matter: hosts choose them.
+    pub runs_in_kernel: bool,
+    /// How workers' depths are found at run time, starting with the quota; `None` if depths are fixed.
+    pub adaptive: Option<Adaptive>,
+    /// Whether hosts choose their workers' depths. Then depths may differ, change while the workers run,
+    /// and be one more for a moment (early tokens).
+    pub hosts_choose_depth: bool,
+    /// How many classes of tasks the program tells apart; 1 if it tells none.
+    pub classes: u8,
+    /// How many kinds of workers the program tells apart, by what they serve; 1 if any worker takes any
+    /// task of its slice. With several kinds, the classes of tasks follow from what they need.
+    pub kinds: u8,
+    /// The most tasks in one submission; 1 if each task comes alone.
+    pub jobs: u8,
+    /// Whether each class of a slice has room for C tasks of its own, instead of sharing the room.
+    pub limits_each_class: bool,
+    /// Whether a worker's poll may carry a waiting task around. A new task may take its place meanwhile, so
+    /// as many more tasks may wait as there are workers.
+    pub carries_waiting: bool,
+    /// How many queues of a slice a poll looks at, one after the other. Each further queue costs a
+    /// recirculation, for which the worker waits.
+    pub queues_per_poll: u8,
+    /// The error of tasks' stated sizes, in percent; simulations draw it.
+    pub size_error: u8,
+    /// How many tasks have to wait in the switch before a worker sends more than one token; zero: none.
+    pub patience: u8,
+    /// Whether workers send tokens before their tasks end, and how they know the end.
+    pub early: Option<Early>,
+    /// The cost in a server's core, if this is a server's program rather than a switch's.
+    pub software: Option<Software>,
+    /// The chip resources that the program's paper states, if it states any.
+    pub published: Option<Published>,
+}
+
+impl ProgramTraits {
+    /// The traits of a program that has nothing but a quota and a way in which workers get their tasks.
+    pub const fn new(quota: u8, feed: Feed) -> Self {
+        Self {
+            quota,
+            feed,
+            fetches: false,
+            writes_ahead: false,
+            runs_in_kernel: false,
+            adaptive: None,
+            hosts_choose_depth: false,
+            classes: 1,
+            kinds: 1,
+            jobs: 1,
+            limits_each_class: false,
+            carries_waiting: false,
+            queues_per_poll: 1,
+            size_error: 0,
+            patience: 0,
+            early: None,
+            software: None,
+            published: None,
+        }
+    }
+}
+
+/// The description of a program for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// How it is written.
+    /// The name, as it is written.
     pub name: &'static str,
-    /// One line on what it does.
+    /// One line that says what it does.
     pub about: &'static str,
-    /// What its arguments may be: how each is written, a comma and what it means, with semicolons between
-    /// them; empty if it has none.
+    /// The arguments, separated by semicolons: for each how it is written, a comma, and its meaning; empty
+    /// if there are none.
     pub arguments: &'static str,
-    /// How one asks for it, such as `rain:2`.
+    /// An example of how to ask for it, such as `rain:2`.
     pub example: &'static str,
 }
 
-/// A scheduler that is a program of a server: no switch has it.
+/// The cost of a scheduler that runs in a server and in no switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Software {
-    /// What a decision takes of the server's one core, in simulations: half of it for each packet that comes,
-    /// since a task and a token make a decision.
+    /// The time of the server's one core per decision, in simulations. A task and a token make a decision,
+    /// so each packet costs half of it.
     pub decision: Nanos,
-    /// Whether it has its network adapter to itself. That is simulated only.
+    /// Whether the server has its network adapter to itself; simulations only.
     pub bypasses: bool,
 }
 
-/// What a paper says that its program takes of a chip.
+/// The chip resources of a program, as its paper states them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
     /// Pipeline stages.
     pub stages: u32,
-    /// The share of the chip's SRAM.
+    /// The share of the chip's SRAM, 0 to 1.
     pub sram: f64,
     /// Tasks that can wait.
     pub entries: u32,

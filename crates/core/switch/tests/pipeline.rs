@@ -1,4 +1,4 @@
-//! The model's rules: what a program may not do is caught, and what it takes is counted.
+//! The rules of the pipeline model: it catches what a program may not do, and counts what a program takes.
 
 use sluice_switch::pipeline::{Layout, Pass, Register};
 use sluice_switch::rain::Rain;

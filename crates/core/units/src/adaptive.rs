@@ -1,5 +1,5 @@
-//! What is asked of the adaptive agents: the part `adaptive,theta=0.1` of `rain:adaptive,theta=0.1`. The
-//! policy that it stands in knows no more of it, and the agents take their settings from it.
+//! The settings of the adaptive agents: the part `adaptive,theta=0.1` of `rain:adaptive,theta=0.1`. The
+//! policy itself uses nothing of them; the agents take their settings from them.
 
 use core::fmt;
 
@@ -9,11 +9,11 @@ const MILLI: f64 = 1_000.0;
 /// How workers' depths are found at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptive {
-    /// Whether what is found is told only, and nothing changed.
+    /// Whether agents only tell the depths that they find, and change nothing.
     pub advises: bool,
-    /// The share of the wait that may be spent at the worker (θ), in thousandths.
+    /// The share of a task's wait that may be spent at the worker (θ), in thousandths.
     pub theta_milli: u16,
-    /// The p99 slowdown that is wished for (S_max).
+    /// The largest acceptable p99 slowdown (S_max).
     pub slowdown_max: u8,
     pub rule: AdaptiveRule,
     /// Whether workers stay in their slices.
@@ -23,10 +23,10 @@ pub struct Adaptive {
 /// How a depth follows from samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdaptiveRule {
-    /// One up or down an interval, by where the wait is (Rain §3.3).
+    /// One step up or down per interval, depending on where tasks wait (Rain §3.3).
     #[default]
     Steps,
-    /// Ours: the depth under which what was measured would have gone best.
+    /// Ours: the depth under which the measured tasks would have had the best slowdown.
     Replay,
 }
 
@@ -37,7 +37,7 @@ impl Default for Adaptive {
 }
 
 impl Adaptive {
-    /// Takes one argument for what may not have been asked for before; `None` if it means nothing.
+    /// Adds one argument to the settings read so far, if there are any; `None` if the argument is unknown.
     pub fn take(before: Option<Self>, argument: &str) -> Option<Self> {
         let so_far = before.unwrap_or_default();
         match argument.split_once('=') {
@@ -73,7 +73,7 @@ impl fmt::Display for Adaptive {
     }
 }
 
-/// A share, to three decimals.
+/// Reads a share, to three decimals, as thousandths.
 fn milli(text: &str) -> Option<u16> {
     let share: f64 = text.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
     Some((share * MILLI + 0.5) as u16)

@@ -1,22 +1,22 @@
-//! The known name that was most likely meant by one that is not known.
+//! Finds the known name that was most likely meant by an unknown one.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The known name with the fewest slips, if those are at most half of it.
+/// The known name with the smallest edit distance, if that is at most half of its length.
 pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let unknown = unknown.to_lowercase();
     let known = known.into_iter().map(|name| (slips(&unknown, name), name));
     known.min().filter(|(slips, name)| *slips <= name.len().max(unknown.len()) / 2).map(|(_, name)| name)
 }
 
-/// ``did you mean `NEAR`? `` with the blank behind it; nothing if no known name is near.
+/// ``did you mean `NEAR`? `` with the blank behind it; empty if no known name is near.
 pub fn did_you_mean<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(unknown, known).map_or_else(String::new, |near| format!("did you mean `{near}`? "))
 }
 
-/// ``unknown WHAT `NAME` `` with the nearest known one, and all of them.
+/// ``unknown WHAT `NAME` `` with the nearest known name, and all known names.
 pub fn unknown(what: &str, name: &str, known: impl IntoIterator<Item: AsRef<str>>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
@@ -24,11 +24,10 @@ pub fn unknown(what: &str, name: &str, known: impl IntoIterator<Item: AsRef<str>
     format!("unknown {what} `{}`; {meant}known: {}", name.escape_debug(), known.join(", "))
 }
 
-/// How many letters have to be put in, taken out, changed, or swapped with the next, to make one word of
-/// another.
+/// The edit distance of two words: letters put in, taken out, changed, or swapped with the next.
 fn slips(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    // The rows for two letters before, for one before, and for this one.
+    // The rows of the distance table for the letter before the last, for the last, and for this one.
     let mut before = Vec::new();
     let mut last: Vec<usize> = (0..=to.len()).collect();
     for i in 0..from.len() {

@@ -1,9 +1,9 @@
-//! What people write into flags, plans, policies and files, read in one way everywhere: spans (`1.5ms`),
-//! sizes (`16MiB`), rates and counts (`2000k`, `1_000_000`), shares (`0.5`, `1/3`), lists and ranges of them
-//! (`0.1..0.9/0.1`); what is asked of agents (`adaptive,theta=0.1`); which known name an unknown one was to
-//! be; and how a message shows what it was given.
+//! Reads what people write into flags, plans, policies and files, in one way everywhere: spans (`1.5ms`),
+//! sizes (`16MiB`), rates and counts (`2000k`, `1_000_000`), shares (`0.5`, `1/3`), lists and ranges of
+//! them (`0.1..0.9/0.1`), and settings of agents (`adaptive,theta=0.1`). It also names the known name that
+//! an unknown one probably means, and makes foreign text fit for messages.
 //!
-//! An error is the rest of a sentence or a whole one, as each function says, with what to write instead.
+//! An error is a whole sentence or the rest of one, as each function says, with what to write instead.
 #![no_std]
 #![forbid(unsafe_code)]
 

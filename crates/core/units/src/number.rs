@@ -1,22 +1,22 @@
-//! Plain numbers with their thousands: rates, loads and counts, one by one or as ranges.
+//! Plain numbers with thousands: rates, loads and counts, one by one or as ranges.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// More points than anybody asks for on purpose.
+/// The most points of a range; nobody asks for more on purpose.
 const POINTS_MAX: f64 = 10_000.0;
-/// What a rate or a count may be at most.
+/// The largest rate or count.
 const NUMBER_MAX: f64 = 1e12;
-/// What a load may be at most.
+/// The largest load.
 const LOAD_MAX: f64 = 1_000.0;
-/// Digits behind the point of what is written with thousands, and of ranges.
+/// Digits behind the decimal point of numbers with thousands, and of ranges.
 const TIDY_DIGITS: usize = 9;
 
 /// Reads a finite number such as `0.8`, `1_000`, `2000k` or `1M`.
 ///
 /// # Errors
-/// The rest of a sentence that begins with what was read.
+/// The rest of a sentence that begins with the text that was read.
 pub fn number(text: &str) -> Result<f64, &'static str> {
     const WRONG: &str = "is not a number: write one, such as 0.8, 2000k or 1M";
     let plain = text.replace('_', "");
@@ -55,8 +55,8 @@ pub fn count(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Reads a load: the share of the time that workers would be busy if they did nothing but serve; `0.8` or
-/// `80%`.
+/// Reads a load such as `0.8` or `80%`: the share of the time that workers would be busy if they did
+/// nothing but serve.
 ///
 /// # Errors
 /// As [`number`].
@@ -72,11 +72,11 @@ pub fn load(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// Reads numbers one by one (`1,2,3`) or as ranges with their steps (`0.1..0.9/0.1`, both ends included),
-/// each as `read` does. They must ascend.
+/// Reads numbers one by one (`1,2,3`) or as ranges with their steps (`0.1..0.9/0.1`, both ends included).
+/// `read` reads each number. The numbers must ascend.
 ///
 /// # Errors
-/// What `read` says, or what `range` makes of a range, or of all of them, and why that will not do.
+/// The error of `read`; or the error that `range` makes of a range, or of all numbers, and of the reason.
 pub fn several<E>(
     text: &str,
     read: impl Fn(&str) -> Result<f64, E>,
@@ -106,7 +106,7 @@ fn one_or_range<E>(
     if to < from {
         return Err(wrong("ends before it starts: write the smaller number first"));
     }
-    // A hair more than the quotient, so that 0.1..0.9/0.1 reaches 0.9 whatever binary fractions make of it.
+    // Slightly more than the quotient, so that 0.1..0.9/0.1 reaches 0.9 in spite of rounding errors.
     let steps = (to - from) / step + 1e-9;
     if steps >= POINTS_MAX {
         return Err(wrong("has too many points: write a longer step"));
@@ -114,7 +114,7 @@ fn one_or_range<E>(
     Ok((0..=steps as u64).map(|i| tidy(from + i as f64 * step)).collect())
 }
 
-/// Without the dust of binary fractions: 0.30000000000000004 is 0.3.
+/// Removes rounding errors of binary fractions: 0.30000000000000004 becomes 0.3.
 fn tidy(number: f64) -> f64 {
     tidy_at(number, TIDY_DIGITS)
 }

@@ -24,10 +24,10 @@ pub fn share(text: &str) -> Result<f64, String> {
     share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(wrong)
 }
 
-/// Checks that shares add up to 1, but for what rounding makes of them.
+/// Checks that shares add up to 1, within rounding errors.
 ///
 /// # Errors
-/// What they add up to instead, without the dust of binary fractions.
+/// The sum, without its rounding error.
 pub fn add_up(shares: impl Iterator<Item = f64>) -> Result<(), f64> {
     let sum: f64 = shares.sum();
     if (sum - 1.0).abs() <= 1e-6 { Ok(()) } else { Err(tidy_at(sum, 6)) }

@@ -1,16 +1,15 @@
-//! Text from others, made fit to be shown.
+//! Makes text of others fit to be shown.
 //!
-//! A flag, a file, a plan or whoever is at the other end of a line may hold any text, and what a message
-//! quotes of it goes to logs, terminals and JSON. What could end a line, command a terminal or turn the order
-//! of letters round is written out as an escape, and what is too long is cut. Text that was made fit stays as
-//! it is.
+//! A flag, a file, a plan or a caller may hold any text, and messages quote it in logs, terminals and JSON.
+//! Characters that could end a line, command a terminal or reverse the order of letters are escaped. Text
+//! that is too long is cut. Text that was made fit once does not change again.
 
 use alloc::string::String;
 
 /// The longest text that is shown, in characters.
 const LETTERS_MAX: usize = 4_000;
 
-/// `text` as it may be shown.
+/// `text`, made fit to be shown.
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(LETTERS_MAX));
     for (place, letter) in text.chars().enumerate() {
@@ -19,7 +18,7 @@ pub fn shown(text: &str) -> String {
             break;
         }
         match letter {
-            // Harmless, and what people quote with.
+            // These are harmless, and people use them for quotes.
             '"' | '\'' | '\\' => shown.push(letter),
             _ => shown.extend(letter.escape_debug()),
         }

@@ -17,7 +17,7 @@ pub fn size(text: &str) -> Result<usize, String> {
     number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale)).ok_or_else(wrong)
 }
 
-/// Writes a size as [`size`] reads it, in the largest unit that says it whole.
+/// Writes a size as [`size`] reads it, in the largest unit of which it is a whole number.
 pub fn show_size(bytes: usize) -> String {
     let whole = UNITS.iter().find(|(_, scale)| bytes > 0 && *scale > 1 && bytes.is_multiple_of(*scale));
     whole.map_or_else(|| bytes.to_string(), |(unit, scale)| format!("{}{unit}", bytes / scale))

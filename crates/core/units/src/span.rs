@@ -15,11 +15,11 @@ const UNITS: [(&str, u64); 6] = [
     ("min", 60_000_000_000),
 ];
 
-/// A hundred days, in which every nanosecond is still a number of its own to an `f64`.
+/// A hundred days. Up to here an `f64` tells every nanosecond from the next.
 pub const LONGEST: Nanos = Nanos(9_000_000_000_000_000);
 
 const DAY_NS: u64 = 24 * 60 * 60_000_000_000;
-/// More digits than this name nothing that a run could last.
+/// No span that a run could last has more digits.
 const DIGITS_MAX: usize = 18;
 const TOO_FINE: &str = "is finer than a nanosecond: write whole nanoseconds";
 const TOO_LONG: &str = "is longer than a hundred days: write a shorter span";
@@ -34,8 +34,8 @@ pub fn span(text: &str) -> Result<Nanos, String> {
     exact(&read).map_err(|why| format!("`{text}` {why}"))
 }
 
-/// Reads a span as [`span`] does, but cuts off what is finer than a nanosecond, and lets it last up to
-/// `longest`: for times on clocks, which are no finer.
+/// Reads a span as [`span`] does, but cuts off parts of a nanosecond, and accepts spans up to `longest`.
+/// For times of clocks, which are no finer.
 ///
 /// # Errors
 /// A sentence that says what is wrong with `text`.
@@ -48,8 +48,7 @@ pub fn cut_span(text: &str, longest: Nanos) -> Result<Nanos, String> {
     })
 }
 
-/// Reads a span as [`span`] does, as nanoseconds of which there may be a part: for limits of what is
-/// measured.
+/// Reads a span as [`span`] does, in nanoseconds with a fraction. For limits of measured times.
 ///
 /// # Errors
 /// A sentence that says what is wrong with `text`.
@@ -83,7 +82,7 @@ pub fn show_micros(span: Nanos) -> String {
     show_scaled(span, 1_000)
 }
 
-/// A span that is shown as a whole number of the largest unit that fits, as names of policies have it.
+/// A span that is shown as a whole number of the largest unit that fits, as names of policies show it.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeSpan(pub Nanos);
 
@@ -100,18 +99,18 @@ fn no_span(text: &str) -> String {
     format!("`{text}` is not a span: write a number and a unit, such as 200us, 50ms or 1.5s")
 }
 
-/// The digits, and how many nanoseconds their unit has.
+/// The digits of a span, and how many nanoseconds its unit has.
 fn with_unit(text: &str) -> Option<(&str, u64)> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(digits);
     UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| (number, *scale))
 }
 
-/// A number of nanoseconds, without what is finer.
+/// A whole number of nanoseconds, with any fraction cut off.
 struct Scaled {
-    /// None if there are more than can be counted.
+    /// `None` if the number is too large.
     ns: Option<Nanos>,
-    /// Whether nothing was finer.
+    /// Whether no fraction was cut off.
     is_whole: bool,
 }
 
@@ -120,7 +119,7 @@ fn exact(read: &Scaled) -> Result<Nanos, &'static str> {
     if read.is_whole { Ok(ns) } else { Err(TOO_FINE) }
 }
 
-/// `None` for what is no number.
+/// Multiplies the digits by the unit; `None` if they are not a number.
 fn scaled(number: &str, scale: u64) -> Option<Scaled> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A packet, written as bytes.
+//! Writes packets as bytes.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
@@ -19,13 +19,13 @@ pub const fn encoded_len(packet: &Packet) -> usize {
     }
 }
 
-/// Writes a packet to the front of `out` and says how many bytes that took.
+/// Writes a packet to the front of `out` and returns how many bytes it wrote.
 ///
-/// `body` holds the payload's bytes when the payload is large, and is empty otherwise. The payload's handle
-/// is not looked at. Nothing is written on an error.
+/// `body` holds the payload's bytes if the payload is large, and is empty otherwise. The payload's handle
+/// is ignored. Nothing is written on an error.
 pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
     let kind = packet.kind();
-    // Each kind's own code, so that what it is is looked at once.
+    // Each kind has code of its own, so the kind is tested once.
     match packet {
         Packet::Submit(p) => with_payload(kind, &p.payload, body, out, |header| submit(header, p)),
         Packet::Dispatch(p) if p.place != Place::Here => elsewhere(p, body, out),
@@ -45,7 +45,7 @@ pub fn encode(packet: &Packet, body: &[u8], out: &mut [u8]) -> Result<usize, Enc
     }
 }
 
-/// A packet that brings a payload: a large one stands behind the header.
+/// Writes a packet with a payload; a large payload stands behind the header.
 #[inline]
 fn with_payload(
     kind: Kind,
@@ -65,8 +65,8 @@ fn with_payload(
     write(kind, body, out, fill)
 }
 
-/// A DISPATCH whose task's bytes are not in it: they must be more than a header holds, and no more than a
-/// packet brought.
+/// Writes a DISPATCH whose task's bytes are not in it. There must be more bytes than a header holds, and no
+/// more than a packet can bring.
 #[inline(never)]
 fn elsewhere(p: &Dispatch, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
     check_body(body, 0)?;
@@ -76,7 +76,7 @@ fn elsewhere(p: &Dispatch, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeE
     write(Kind::Dispatch, body, out, |header| dispatch(header, p))
 }
 
-/// A packet without a payload.
+/// Writes a packet without a payload.
 #[inline]
 fn alone(
     kind: Kind,
@@ -94,7 +94,7 @@ fn check_body(body: &[u8], needs: usize) -> Result<(), EncodeError> {
     if has == needs { Ok(()) } else { Err(EncodeError::Body { needs, has }) }
 }
 
-/// A header, and what stands behind it.
+/// Writes a header, and the bytes behind it.
 #[inline]
 fn write(
     kind: Kind,
@@ -105,16 +105,18 @@ fn write(
     let buffer = EncodeError::Buffer { needs: HEADER_BYTES + body.len(), has: out.len() };
     let (header, behind) = Header::mut_from_prefix(out).map_err(|_| buffer)?;
     let behind = behind.get_mut(..body.len()).ok_or(buffer)?;
-    // Built where it goes: a header that is written in pieces and then copied whole waits for its own stores.
+    // The header is built in place. A header that is written in pieces elsewhere and then copied whole
+    // stalls on its own stores.
     *header = Header::empty(kind);
     fill(header);
     behind.copy_from_slice(body);
     Ok(HEADER_BYTES + body.len())
 }
 
-/// A job's tasks stand behind the header, eight bytes each. One alone is a SUBMIT.
+/// Writes a job: its tasks stand behind the header, eight bytes each. A job of one task is written as a
+/// SUBMIT.
 ///
-/// Apart from the others, whose code stays as short as it would be without it.
+/// Kept apart from the other kinds, so that their code stays short.
 #[inline(never)]
 fn encode_job(job: &TaskJob, body: &[u8], out: &mut [u8]) -> Result<usize, EncodeError> {
     if !body.is_empty() {

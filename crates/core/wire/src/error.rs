@@ -1,17 +1,17 @@
-//! Why bytes are no packet, and why a packet cannot be bytes.
+//! The reasons why bytes are refused as a packet, and why a packet cannot be encoded.
 
 use thiserror::Error;
 
-/// Why bytes are refused. Drop them and count the reason; nothing else is known about them.
+/// Why bytes are refused. Drop them and count the reason; nothing else in them can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ParseError {
-    /// Fewer bytes than the header and the payload that it states.
+    /// There are fewer bytes than the header and the payload length that it states.
     #[error("shorter than its header says")]
     Short,
-    /// More bytes than the header and the payload that it states.
+    /// There are more bytes than the header and the payload length that it states.
     #[error("longer than its header says")]
     Long,
-    /// Another version of the protocol.
+    /// The version of the protocol is another one.
     #[error("another version of the protocol")]
     Version,
     /// No kind has this code.
@@ -20,25 +20,25 @@ pub enum ParseError {
     /// The header's length is not this version's.
     #[error("wrong header length")]
     HeaderLength,
-    /// A payload that no datagram can hold.
+    /// The stated payload is longer than any datagram can hold.
     #[error("impossible payload length")]
     PayloadLength,
     /// A field that this kind does not use is not zero.
     #[error("an unused field is not zero")]
     Unused,
-    /// The code means nothing for this kind.
+    /// The code has no meaning for this kind.
     #[error("unknown code")]
     Code,
     /// The inline bytes behind a short payload's end are not zero.
     #[error("the padding behind the payload is not zero")]
     Padding,
-    /// A number beyond what its meaning allows.
+    /// A number is larger than its meaning allows.
     #[error("a number out of range")]
     Range,
 }
 
 impl ParseError {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 10] = [
         Self::Short,
         Self::Long,
@@ -52,7 +52,7 @@ impl ParseError {
         Self::Range,
     ];
 
-    /// A name to count under: lower case, underscores.
+    /// A name for counters: lower case, underscores.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Short => "short",
@@ -69,23 +69,23 @@ impl ParseError {
     }
 }
 
-/// Why a packet was not encoded: a mistake of the caller's, never of the network's.
+/// Why a packet was not encoded: always a mistake of the caller, never of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum EncodeError {
     /// The buffer is shorter than [`encoded_len`](crate::encoded_len): offer a larger one.
     #[error("the buffer holds {has} bytes, the packet takes {needs}")]
     Buffer {
-        /// What the packet takes, in bytes.
+        /// How many bytes the packet needs.
         needs: usize,
-        /// What the buffer holds, in bytes.
+        /// How many bytes the buffer has.
         has: usize,
     },
-    /// The body is not as long as the payload states (or there is one, and the payload is inline).
+    /// The body is not as long as the payload states; or there is a body, and the payload is inline.
     #[error("the body holds {has} bytes, the payload states {needs}")]
     Body {
-        /// What the payload states, in bytes.
+        /// How many bytes the payload states.
         needs: usize,
-        /// What was given, in bytes.
+        /// How many bytes the body has.
         has: usize,
     },
     /// The payload is longer than [`MAX_PAYLOAD_BYTES`](crate::MAX_PAYLOAD_BYTES).
@@ -96,52 +96,52 @@ pub enum EncodeError {
     Padding,
 }
 
-/// Why bytes are no `RoCEv2` packet that we take. The last six are about the headers below it.
+/// Why bytes are refused as a `RoCEv2` packet. The last six reasons are about the headers below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum RoceError {
-    /// Fewer bytes than the headers, or than the opcode's own header.
+    /// There are fewer bytes than the headers, or than the opcode's own header.
     #[error("shorter than its headers")]
     Short,
-    /// Not a whole number of words.
+    /// The length is not a whole number of words.
     #[error("not whole words")]
     Words,
-    /// Another version of the transport.
+    /// The version of the transport is another one.
     #[error("another version of the transport")]
     Version,
-    /// Another partition than the default one.
+    /// The partition is not the default one.
     #[error("another partition")]
     Partition,
-    /// Neither a reliable nor an unreliable connection.
+    /// The connection is neither reliable nor unreliable.
     #[error("neither RC nor UC")]
     Transport,
-    /// More padding than there are bytes.
+    /// The stated padding is longer than the bytes.
     #[error("more padding than bytes")]
     Padding,
-    /// Nothing that we do, or out of its place.
+    /// The opcode is not supported, or out of place.
     #[error("an opcode that is not taken")]
     Opcode,
-    /// The length that is stated is not that of the bytes.
+    /// The stated length is not that of the bytes.
     #[error("another length than stated")]
     Length,
-    /// An acknowledgement that says nothing.
+    /// The acknowledgement's syndrome has no meaning.
     #[error("a syndrome without a meaning")]
     Syndrome,
-    /// Neither IPv4 nor IPv6.
+    /// The frame is neither IPv4 nor IPv6.
     #[error("neither IPv4 nor IPv6")]
     EtherType,
-    /// An IP header with options, a fragment, or a wrong length.
+    /// The IP header has options, is a fragment, or states a wrong length.
     #[error("an IP header that is not taken")]
     Ip,
     /// The IPv4 header's checksum is wrong.
     #[error("a wrong IP checksum")]
     IpChecksum,
-    /// Not UDP.
+    /// The IP packet is not UDP.
     #[error("not UDP")]
     Protocol,
-    /// Another UDP port than 4791.
+    /// The UDP port is not 4791.
     #[error("another UDP port")]
     Port,
-    /// The UDP length is not what the IP packet holds.
+    /// The UDP length differs from what the IP packet holds.
     #[error("a wrong UDP length")]
     UdpLength,
 }

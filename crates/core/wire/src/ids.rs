@@ -1,4 +1,4 @@
-//! The names and units of the protocol, each a type of its own, so that none is taken for another.
+//! The ids and units of the protocol, each a type of its own, so that none is taken for another.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,37 +51,37 @@ id!(/// Tasks before each of a rack's workers, in the mean; the unit is 2⁻¹�
 id!(/// Where the bytes of a payload lie. Only the driver that made it knows what it means.
     Handle(u32));
 
-/// How many tasks stand before a token at its worker when it leaves: 0 to [`Rank::MAX`]. A switch that ranks
-/// gives a task the parked token with the least.
+/// How many tasks stand before a token at its worker when the token leaves: 0 to [`Rank::MAX`]. A switch
+/// that ranks gives a task the parked token of the least rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(u8);
 
 impl Rank {
-    /// The last: nobody has more tokens, and so more tasks before one.
+    /// The last rank: no worker has more tokens, and so more tasks before one.
     pub const MAX: Self = Self(crate::sizes::QUOTA_MAX - 1);
 
-    /// The rank behind so many tasks; the last one stands for all further.
+    /// The rank behind so many tasks; the last rank stands for all larger numbers.
     #[inline]
     #[must_use]
     pub const fn behind(tasks: u32) -> Self {
         if tasks < Self::MAX.0 as u32 { Self(tasks as u8) } else { Self::MAX }
     }
 
-    /// The rank behind so many more.
+    /// The rank behind so many more tasks.
     #[inline]
     #[must_use]
     pub const fn further(self, tasks: u32) -> Self {
         Self::behind((self.0 as u32).saturating_add(tasks))
     }
 
-    /// How many tasks stand before it.
+    /// How many tasks stand before the token.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// The rank of this number; `None` beyond [`Rank::MAX`].
+    /// The rank with this number; `None` beyond [`Rank::MAX`].
     #[inline]
     #[must_use]
     pub const fn new(number: u8) -> Option<Self> {
@@ -96,19 +96,19 @@ impl fmt::Display for Rank {
 }
 
 impl Qpn {
-    /// The queue pair of this number; `None` beyond 24 bits.
+    /// The queue pair with this number; `None` beyond 24 bits.
     pub const fn new(number: u32) -> Option<Self> {
         if number >> 24 == 0 { Some(Self(number)) } else { None }
     }
 
-    /// Its 24 bits.
+    /// The number, 24 bits.
     pub const fn get(self) -> u32 {
         self.0 & BITS_24
     }
 }
 
 impl Handle {
-    /// No bytes beside the inline ones.
+    /// No handle: there are no bytes beside the inline ones.
     pub const NONE: Self = Self(u32::MAX);
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for Serial {
     }
 }
 
-/// What RDMA numbers things with.
+/// Mask of the 24 bits that RDMA's numbers have.
 const BITS_24: u32 = (1 << 24) - 1;
 
 /// The number of an RDMA packet: 24 bits that wrap.
@@ -154,7 +154,7 @@ impl Psn {
         Self(number & BITS_24)
     }
 
-    /// Its 24 bits.
+    /// The number, 24 bits.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -165,7 +165,7 @@ impl Psn {
         (self.0.wrapping_sub(older.0) << 8) as i32 >> 8
     }
 
-    /// How many packets this is past `older`, below 2^24: numbers tell no direction.
+    /// How many packets this is past `older`, below 2^24. The numbers alone do not tell which one is older.
     pub const fn past(self, older: Self) -> u32 {
         self.0.wrapping_sub(older.0) & BITS_24
     }
@@ -183,7 +183,7 @@ impl fmt::Display for Psn {
     }
 }
 
-/// A point in time, or a span, in nanoseconds. Where zero lies is the driver's affair.
+/// A point in time, or a span, in nanoseconds. The driver decides where zero lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -198,7 +198,7 @@ impl Nanos {
         Self(ms.saturating_mul(1_000_000))
     }
 
-    /// The span from `earlier` to this point; zero when it lies ahead.
+    /// The span from `earlier` to this point; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -216,8 +216,8 @@ impl Nanos {
     }
 }
 
-/// A long span as the wire carries it, in units of 16,384 ns: rounded up, and saturating after 19 h, when it
-/// says no more than "older than anything".
+/// A long span as the wire carries it, in units of 16,384 ns, rounded up. It saturates after 19 h, and then
+/// means "older than anything".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Age(pub u32);
 
@@ -232,12 +232,12 @@ impl Age {
         Self(if units > u32::MAX as u64 { u32::MAX } else { units as u32 })
     }
 
-    /// At most so long; `None` when it is older than can be told.
+    /// The longest span that this age can mean; `None` if the age is saturated.
     pub const fn span(self) -> Option<Nanos> {
         if self.0 == u32::MAX { None } else { Some(Nanos((self.0 as u64) << Self::SHIFT)) }
     }
 
-    /// The age `span` later.
+    /// This age after a further span.
     #[must_use]
     pub const fn plus(self, span: Nanos) -> Self {
         Self(self.0.saturating_add(Self::of(span).0))
@@ -260,11 +260,11 @@ impl Sub for Nanos {
     }
 }
 
-/// What names a task everywhere: who submitted it, and its number there.
+/// The id of a task: the start of the client that submitted it, and its number there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TaskId {
     pub incarnation: Incarnation,
-    /// The task's number in that start.
+    /// The task's number in that start of the client.
     pub sequence: Serial,
 }
 

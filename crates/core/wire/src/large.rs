@@ -1,12 +1,12 @@
 //! A large task's descriptor: its length and a checksum of its bytes, which fit the eight bytes that the
 //! switch keeps of a task (Rain §4).
 //!
-//! The client computes it and the switch only copies it. By it a worker tells whether what it finds in a slot
-//! are this task's bytes, or those of another task that was in the slot before or after.
+//! The client computes the descriptor and the switch only copies it. A worker checks with it whether the
+//! bytes in a slot are this task's, or those of another task that used the slot before or after.
 
 use crate::{INLINE_BYTES, Incarnation, Serial, TaskId};
 
-/// A slot of a ring that tasks are written into starts with the task's id; its bytes follow.
+/// Bytes at the start of a slot that hold the task's id; the task's bytes follow.
 pub const SLOT_HEAD_BYTES: usize = 12;
 
 /// The most bytes that a task or a reply may have.
@@ -21,7 +21,8 @@ pub fn large_descriptor(bytes: &[u8]) -> [u8; INLINE_BYTES] {
     (u64::from(length) << 32 | u64::from(checksum)).to_be_bytes()
 }
 
-/// What a slot that holds this task starts with: incarnation (8 bytes) and sequence (4 bytes), big endian.
+/// The first bytes of a slot that holds this task: incarnation (8 bytes) and sequence (4 bytes), big
+/// endian.
 pub fn slot_head(task: TaskId) -> [u8; SLOT_HEAD_BYTES] {
     let mut head = [0; SLOT_HEAD_BYTES];
     let (incarnation, sequence) = head.split_at_mut(8);
@@ -38,12 +39,12 @@ pub fn read_slot(slot: &[u8]) -> Option<(TaskId, &[u8])> {
     Some((TaskId { incarnation, sequence: Serial(u32::from_be_bytes(*sequence)) }, bytes))
 }
 
-/// How many bytes the descriptor was made of.
+/// The length that the descriptor states, in bytes.
 pub const fn descriptor_len(descriptor: [u8; INLINE_BYTES]) -> u32 {
     (u64::from_be_bytes(descriptor) >> 32) as u32
 }
 
-/// Whether these are the bytes that the descriptor was made of.
+/// Whether the descriptor was computed from these bytes.
 pub fn check_large(descriptor: [u8; INLINE_BYTES], bytes: &[u8]) -> bool {
     large_descriptor(bytes) == descriptor
 }

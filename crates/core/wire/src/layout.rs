@@ -1,8 +1,8 @@
-//! Where each field stands in the header, and which kind uses which.
+//! Where each field stands in the header, and which kind uses which fields.
 //!
-//! One layout for every kind: a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one
-//! header. What a kind does not use is zero, and is checked to be. `docs/manual/wire.md` is written from
-//! these tables.
+//! All kinds have one layout: so a TOKEN or a SUBMIT becomes a DISPATCH in place, and a switch parses one
+//! header. A field that a kind does not use must be zero, which is checked. `docs/manual/wire.md` is
+//! written from these tables.
 
 use core::mem::{offset_of, size_of};
 
@@ -49,7 +49,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// A header of this kind with nothing in it.
+    /// A header of this kind with all other fields zero.
     pub(crate) fn empty(kind: Kind) -> Self {
         let mut header = Self::new_zeroed();
         header.version = VERSION;
@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-/// What a packet is; the number is its code on the wire.
+/// The kind of a packet; the number is its code on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -80,34 +80,34 @@ pub enum Kind {
     Submit = 1,
     /// Switch to worker: a task.
     Dispatch = 2,
-    /// Worker to client: its answer.
+    /// Worker to client: the answer to a task.
     Reply = 3,
-    /// Worker to switch: ready for one more.
+    /// Worker to switch: room for one more task.
     Token = 4,
-    /// Worker to switch: how do my counters stand?
+    /// Worker to switch: asks for its counters.
     Probe = 5,
-    /// Switch to worker: so.
+    /// Switch to worker: its counters.
     Answer = 6,
-    /// Switch to client: not taken.
+    /// Switch to client: the task was not taken.
     Reject = 7,
-    /// Switch to client: another epoch.
+    /// Switch to client: the switch has another epoch.
     Notice = 8,
-    /// Worker to client: the bytes, please.
+    /// Asks the other host for missing bytes of a task or reply.
     Need = 9,
-    /// Client to worker: the bytes.
+    /// Missing bytes, which a NEED asked for.
     Part = 10,
-    /// Controller to switch, and round in it.
+    /// Controller to switch, where it recirculates.
     Sweep = 11,
-    /// Switch to worker: nothing waits.
+    /// Switch to worker: no task waits.
     Empty = 12,
-    /// Rack's switch to the one above it: what is new there.
+    /// A rack's switch to its spine: news of the rack.
     Update = 13,
     /// Client to switch: several tasks in one submission.
     Job = 14,
 }
 
 impl Kind {
-    /// All of them, in the order of their codes, which start at 1.
+    /// All kinds, in the order of their codes, which start at 1.
     pub const ALL: [Self; 14] = [
         Self::Submit,
         Self::Dispatch,
@@ -125,7 +125,7 @@ impl Kind {
         Self::Job,
     ];
 
-    /// The name, as the protocol writes it.
+    /// The kind's name, as the protocol writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Submit => "SUBMIT",
@@ -145,7 +145,7 @@ impl Kind {
         }
     }
 
-    /// The kind of this code on the wire.
+    /// The kind with this code on the wire.
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code).wrapping_sub(1)).copied()
     }
@@ -164,20 +164,21 @@ macro_rules! fields {
     };
 }
 
-/// The fields whose use depends on the kind; version, kind and header length stand before them in all.
+/// The fields whose use depends on the kind. Version, kind and header length stand before them in all
+/// kinds.
 const FIELDS: &[Field] = fields![
     code: 1, epoch: 4, key: 4, task_type: 2, priority: 1, constraints: 1, client: 2, worker: 2, generation: 4,
     incarnation: 8, sequence: 4, attempt: 2, length: 2, inline: INLINE_BYTES, address: 16, port: 2, slice: 2,
 ];
 
-/// What one kind puts into the header.
+/// The fields that one kind uses.
 struct Uses {
     kind: Kind,
-    /// Names out of [`FIELDS`], space-separated, in their order.
+    /// Names from [`FIELDS`], separated by spaces, in their order.
     fields: &'static str,
-    /// What the five words at the end hold; empty for nothing.
+    /// The meanings of the five words at the end; empty for unused words.
     words: [&'static str; 5],
-    /// What the code says, if the kind has one.
+    /// The meaning of the code, if the kind has one.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the document shows it"))]
     codes: &'static str,
 }
@@ -271,7 +272,7 @@ const USES: [Uses; 14] = [
     },
 ];
 
-/// Per kind, ones where its header must be zero.
+/// For each kind, ones in all bits of the header that must be zero.
 static UNUSED: [[u8; HEADER_BYTES]; 14] = unused();
 
 const fn unused() -> [[u8; HEADER_BYTES]; 14] {
@@ -393,7 +394,7 @@ static const __u64 unused[KINDS][HEADER_BYTES / 8] = {
         out + "};\n"
     }
 
-    /// Compares a file with what it should hold, or writes it.
+    /// Compares a file with its expected content, or writes it if BLESS is set.
     fn check_or_bless(path: &str, now: &str) {
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(path, now).unwrap();

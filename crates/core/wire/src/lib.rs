@@ -1,10 +1,10 @@
-//! What is on the wire.
+//! The packets on the wire.
 //!
-//! [`Packet`] can hold legal packets only; [`View`] reads them from bytes and refuses everything else with a
-//! reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, in which payloads travel that wait.
-//! [`tables`] is what a controller writes into a switch and [`sizes`] how large it has to be, [`tallies`]
-//! what agents tell the controller. Packets need no allocation; there is no I/O, and no input makes anything
-//! here panic.
+//! [`Packet`] can hold legal packets only. [`View`] reads them from bytes and refuses everything else with
+//! a reason; [`encode`] writes them. [`roce`] is the same for `RoCEv2`, which carries the payloads of
+//! waiting tasks. [`tables`] is what a controller writes into a switch, [`sizes`] how large the switch's
+//! tables have to be, and [`tallies`] what agents tell the controller. Packets need no allocation, the
+//! crate has no I/O, and no input makes it panic.
 //!
 //! The layout of the bytes stands in `docs/manual/wire.md`, and in `docs/manual/rdma.md` for RDMA.
 //!

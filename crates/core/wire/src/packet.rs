@@ -10,15 +10,15 @@ use crate::{
 /// Where the first bytes of a DISPATCH's large payload are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Behind the header, or in it.
+    /// In the packet: behind the header, or in it.
     #[default]
     Here,
-    /// In a ring in the memory of the worker's server, if the WRITE came and nothing was written over it
-    /// since.
+    /// In a ring in the memory of the worker's server, if the WRITE arrived and no later one has
+    /// overwritten it.
     Ahead {
         /// The slice whose tasks the ring holds.
         slice: SliceId,
-        /// The task's number in its slice's queue; modulo the ring's length, its slot.
+        /// The task's number in its slice's queue; its slot is this number modulo the ring's length.
         ticket: u32,
     },
     /// With the client only.
@@ -29,7 +29,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
     pub epoch: Epoch,
-    /// Whose token was spent.
+    /// The worker whose token was spent.
     pub worker: WorkerId,
     /// The generation of that token.
     pub generation: Generation,
@@ -43,22 +43,22 @@ pub struct Dispatch {
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,
-    /// What kind of work it is.
+    /// The task's type.
     pub task_type: TaskType,
-    /// As submitted.
+    /// The priority, as submitted.
     pub priority: u8,
-    /// As submitted.
+    /// The labels, as submitted.
     pub constraints: u8,
-    /// How long it waited in the switch's queue, in nanoseconds; longer than 4.29 s counts as that.
+    /// How long the task waited in the switch's queue, in nanoseconds, saturating at 4.29 s.
     pub wait_ns: u32,
     /// How many tasks were left waiting when this one was dispatched.
     pub occupancy: u32,
-    /// How old the task is: its age when its client sent it, and its time in the switch. An earlier try of it
-    /// may have run elsewhere that long ago, and earlier by the time that packets were on their way.
+    /// How old the task is: its age when its client sent it, plus its time in the switch. An earlier try of
+    /// the task may have run elsewhere so long ago, plus the time that packets were on their way.
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
-    /// Where they are; a payload that is not large is here.
+    /// Where these bytes are; a payload that is not large is in the packet.
     pub place: Place,
 }
 
@@ -68,85 +68,87 @@ pub enum ReplyStatus {
     /// The service's answer is in the payload.
     #[default]
     Done,
-    /// The service failed or panicked; it is not retried. The payload may say why.
+    /// The service failed or panicked; the task is not retried. The payload may say why.
     Failed,
     /// The task ran, but its reply is no longer kept: the client's outcome is Unknown.
     Gone,
-    /// The task is so old that the worker may have run and forgotten it, and does not run it: Unknown, too.
+    /// The task is so old that the worker may have run and forgotten it, so the worker does not run it. The
+    /// client's outcome is Unknown.
     Old,
 }
 
-/// A worker's answer, straight to the client.
+/// A worker's answer to a task, sent straight to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The newest life of the switch that the worker knows.
+    /// The newest epoch of the switch that the worker knows.
     pub epoch: Epoch,
     pub worker: WorkerId,
-    /// Whose task it was.
+    /// The client that submitted the task.
     pub client: ClientId,
     pub task: TaskId,
     /// The try that this answers.
     pub attempt: Attempt,
-    /// What kind of work it was.
+    /// The task's type.
     pub task_type: TaskType,
     pub status: ReplyStatus,
-    /// Time in the switch's queue, ns, saturating.
+    /// Time in the switch's queue, in nanoseconds, saturating.
     pub switch_wait_ns: u32,
-    /// Time from arrival at the worker to the start of service, ns, saturating.
+    /// Time from arrival at the worker to the start of service, in nanoseconds, saturating.
     pub worker_wait_ns: u32,
-    /// Service time, ns, saturating.
+    /// Service time, in nanoseconds, saturating.
     pub service_ns: u32,
     /// Tasks that the worker still holds.
     pub load: u32,
-    /// Where the rest of a long answer is to be asked for.
+    /// The address at which to ask for the rest of a long answer.
     pub worker_at: Endpoint,
     pub payload: Payload,
 }
 
-/// The switch's answer to a TOKEN that it does not keep: nothing waits. It spends the token and its number,
-/// as a DISPATCH would.
+/// The switch's answer to a TOKEN that it does not keep: no task waits. It spends the token and takes a
+/// number, as a DISPATCH would.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Empty {
     pub epoch: Epoch,
-    /// Whose token was spent.
+    /// The worker whose token was spent.
     pub worker: WorkerId,
     /// The generation of that token.
     pub generation: Generation,
-    /// How much the switch has sent to this worker in this generation, this included.
+    /// How many packets the switch has numbered for this worker in this generation, this one included.
     pub sent: Serial,
     /// How many of the worker's tokens the switch has granted.
     pub seen: Serial,
 }
 
-/// A worker's readiness for one more task.
+/// A worker's word that it has room for one more task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
-    /// The switch's life that the worker knows.
+    /// The epoch of the switch that the worker knows.
     pub epoch: Epoch,
     pub key: Key,
     pub worker: WorkerId,
     pub generation: Generation,
-    /// Names this packet, should it be answered.
+    /// Identifies this packet in its answer, if it gets one.
     pub nonce: Nonce,
     /// How many tokens the worker has issued in this generation, this one included.
     pub issued: Serial,
-    /// How many tasks stand before it at the worker. A hint: nothing but speed rests on it.
+    /// How many tasks stand before the token at the worker. A hint: a wrong rank costs time only.
     pub rank: Rank,
 }
 
-/// A worker's question how its counters stand.
+/// A worker's question for its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// The switch's life that the worker knows.
+    /// The epoch of the switch that the worker knows.
     pub epoch: Epoch,
     pub key: Key,
     pub worker: WorkerId,
     pub generation: Generation,
-    /// Names this question.
+    /// Identifies this question in its answer.
     pub nonce: Nonce,
 }
 
-/// What the switch holds of a worker: the answer to a PROBE, and to a TOKEN that granted nothing.
+/// The counters that the switch holds of a worker: the answer to a PROBE, and to a TOKEN that granted
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub epoch: Epoch,
@@ -172,20 +174,20 @@ pub struct Counters {
 pub enum RejectReason {
     /// The slice's queue holds as many tasks as it may.
     QueueFull,
-    /// No room for a payload that would have to wait.
+    /// There is no room for a payload that would have to wait.
     NoRoom,
-    /// The slice has no workers, or none that has what the task needs.
+    /// The slice has no workers, or none with the labels that the task needs.
     NoWorkers,
     /// No slice serves this type.
     UnknownType,
-    /// Too many stale tokens met the task in a row.
+    /// Too many stale tokens in a row met the task.
     StaleTokens,
     /// No worker of the slice is known to have the labels that the task needs.
     Unserved,
 }
 
 impl RejectReason {
-    /// All of them, in the order of their codes.
+    /// All reasons, in the order of their codes.
     pub const ALL: [Self; 6] = [
         Self::QueueFull,
         Self::NoRoom,
@@ -221,18 +223,18 @@ pub struct Reject {
     pub task: TaskId,
     /// The try that was refused.
     pub attempt: Attempt,
-    /// What kind of work it was.
+    /// The task's type.
     pub task_type: TaskType,
-    /// Why.
+    /// The reason.
     pub reason: RejectReason,
-    /// So many tasks behind it in its [`TaskJob`] are not taken either, for the same reason; none if it came
+    /// How many tasks behind this one in its [`TaskJob`] are refused for the same reason; 0 if it came
     /// alone.
     pub behind: u8,
-    /// When to try again, ns from now; a hint.
+    /// How long to wait before the next try, in nanoseconds; a hint.
     pub retry_after_ns: u32,
 }
 
-/// The answer to a SUBMIT of another epoch: not a refusal, the task just counts as unanswered.
+/// The answer to a SUBMIT of another epoch. It is no refusal: the task counts as unanswered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
     pub epoch: Epoch,
@@ -242,13 +244,13 @@ pub struct Notice {
     pub attempt: Attempt,
 }
 
-/// Whose bytes a NEED asks for and a PART brings.
+/// Which bytes a NEED asks for and a PART brings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BytesOf {
-    /// The task's: a worker asks, its client answers.
+    /// Those of a task: a worker asks, and its client answers.
     #[default]
     Task,
-    /// The reply's: the client asks, the worker answers.
+    /// Those of a reply: the client asks, and the worker answers.
     Reply,
 }
 
@@ -257,11 +259,11 @@ pub enum BytesOf {
 pub struct Need {
     /// Which bytes.
     pub of: BytesOf,
-    /// Who runs or ran the task.
+    /// The worker that runs or ran the task.
     pub worker: WorkerId,
-    /// Where the bytes go.
+    /// The address to which the bytes go.
     pub asker_at: Endpoint,
-    /// Whose task it is.
+    /// The client that submitted the task.
     pub client: ClientId,
     pub task: TaskId,
     /// The try that the worker holds or answered.
@@ -277,52 +279,52 @@ pub struct Need {
 pub struct Part {
     /// Which bytes.
     pub of: BytesOf,
-    /// Who runs or ran the task.
+    /// The worker that runs or ran the task.
     pub worker: WorkerId,
-    /// Whose task it is.
+    /// The client that submitted the task.
     pub client: ClientId,
     pub task: TaskId,
     /// The try that the worker holds or answered.
     pub attempt: Attempt,
-    /// Where in the task or reply these bytes stand.
+    /// The offset of these bytes in the task or reply.
     pub offset: u32,
     /// The bytes.
     pub payload: Payload,
 }
 
-/// What a SWEEP looks for.
+/// The entries that a SWEEP looks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SweepOf {
-    /// Parked tokens: live ones park again, stale ones are dropped.
+    /// Parked tokens: live tokens park again, stale ones are dropped.
     #[default]
     Tokens,
-    /// Parked tasks of a slice without workers: each is rejected.
+    /// Waiting tasks of a slice without workers: each is rejected.
     Tasks,
 }
 
-/// The controller's sweep: goes round a slice's queue.
+/// The controller's sweep, which recirculates through a slice's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
     pub epoch: Epoch,
     pub slice: SliceId,
-    /// What it looks for.
+    /// The entries that it looks for.
     pub of: SweepOf,
     /// How many entries it may still visit.
     pub left: u16,
-    /// A live token in hand, to be parked in the next pass.
+    /// A live token that it carries, to park it in the next pass.
     pub carried: Option<(WorkerId, Generation)>,
 }
 
-/// What a rack's switch tells the one above it that its workers are known to (Horus §3.4).
+/// The news of a rack's workers that its switch sends to its spine (Horus §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The life of the switch above, which it is for.
+    /// The epoch of the spine to which it goes.
     pub epoch: Epoch,
-    /// The number of the rack's switch there.
+    /// The number of the rack's switch at the spine.
     pub leaf: WorkerId,
-    /// And in which generation.
+    /// The generation in which it has that number.
     pub generation: Generation,
-    /// Whose workers: a slice of the switch above.
+    /// The pool of these workers: a slice of the spine.
     pub pool: SliceId,
     pub news: RackNews,
 }
@@ -330,11 +332,11 @@ pub struct Update {
 /// What is new in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RackNews {
-    /// There are idle workers (the paper's *idleAdd*).
+    /// Some worker is idle now (the paper's *idleAdd*).
     Idle,
-    /// There are none any more (*idleRemove*).
+    /// No worker is idle any more (*idleRemove*).
     Busy,
-    /// The mean queue of its workers (*loadUpdate*).
+    /// The mean queue of the rack's workers (*loadUpdate*).
     Load(MeanQueue),
 }
 
@@ -345,29 +347,29 @@ pub enum Packet {
     Submit(Submit),
     /// Switch to worker: a task.
     Dispatch(Dispatch),
-    /// Worker to client: its answer.
+    /// Worker to client: the answer to a task.
     Reply(Reply),
-    /// Worker to switch: ready for one more.
+    /// Worker to switch: room for one more task.
     Token(Token),
-    /// Worker to switch: how do my counters stand?
+    /// Worker to switch: asks for its counters.
     Probe(Probe),
-    /// Switch to worker: so.
+    /// Switch to worker: its counters.
     Answer(Answer),
-    /// Switch to client: not taken.
+    /// Switch to client: the task was not taken.
     Reject(Reject),
-    /// Switch to client: another epoch.
+    /// Switch to client: the switch has another epoch.
     Notice(Notice),
-    /// Worker to client or client to worker: the bytes, please.
+    /// Worker to client or client to worker: asks for missing bytes.
     Need(Need),
-    /// The answer to it: the bytes.
+    /// The answer to a NEED: missing bytes.
     Part(Part),
-    /// Controller to switch, and round in it.
+    /// Controller to switch, where it recirculates.
     Sweep(Sweep),
-    /// Switch to worker: nothing waits.
+    /// Switch to worker: no task waits.
     Empty(Empty),
-    /// A rack's switch to the one above it: what is new there.
+    /// A rack's switch to its spine: news of the rack.
     Update(Update),
-    /// Client to switch: several tasks.
+    /// Client to switch: several tasks in one submission.
     Job(TaskJob),
 }
 
@@ -394,7 +396,7 @@ impl Packet {
         }
     }
 
-    /// The payload, to be pointed elsewhere.
+    /// The payload, to change its handle.
     pub const fn payload_mut(&mut self) -> Option<&mut Payload> {
         match self {
             Self::Submit(p) => Some(&mut p.payload),
@@ -405,7 +407,7 @@ impl Packet {
         }
     }
 
-    /// What it is.
+    /// The packet's kind.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Submit(_) => Kind::Submit,

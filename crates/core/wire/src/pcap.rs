@@ -1,20 +1,21 @@
-//! Captures: the file format that tcpdump, tshark and scapy read, with Ethernet frames and nanoseconds.
+//! Captures in the file format that tcpdump, tshark and scapy read, with Ethernet frames and times in
+//! nanoseconds.
 //!
 //! A file is [`FILE_HEADER`], then for each frame its [`record_header`] and its bytes. Left out: reading.
 
 use crate::Nanos;
 
-/// How many bytes of a frame a reader must be ready for.
+/// The longest frame in bytes, which the file header announces.
 const SNAP_BYTES: u32 = 1 << 18;
 
-/// What a file begins with.
+/// The first bytes of a file.
 pub const FILE_HEADER: [u8; 24] = {
     let [snap_0, snap_1, snap_2, snap_3] = SNAP_BYTES.to_le_bytes();
     // Magic number (nanoseconds, little endian), version 2.4, time zone, accuracy, length, Ethernet.
     [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, snap_0, snap_1, snap_2, snap_3, 1, 0, 0, 0]
 };
 
-/// What stands before a frame of `bytes` bytes, taken at this time since 1970.
+/// The header of a frame of `bytes` bytes, captured at this time since 1970.
 pub fn record_header(at: Nanos, bytes: u32) -> [u8; 16] {
     let (seconds, rest) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
     let mut header = [0; 16];

@@ -1,6 +1,7 @@
-//! What a host holds once the controller has let it in: told by the controller, taken by the hosts' machines.
+//! The registrations of workers and clients: the controller grants them, and the hosts' state machines use
+//! them.
 //!
-//! These are no packets and go rarely; [`ClientRegistration`] allocates.
+//! They are no packets and are sent rarely; [`ClientRegistration`] allocates.
 
 use alloc::vec::Vec;
 
@@ -8,29 +9,28 @@ use crate::tables::{Feed, KINDS_MAX};
 use crate::{ClientId, Endpoint, Epoch, Generation, Key, Nanos, Serial, SliceId, TaskType, WorkerId};
 
 /// A worker's registration. Within an epoch, generations must grow from one grant of this worker's life to
-/// the next, also when the index changes.
+/// the next, even if its index changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRegistration {
     pub worker: WorkerId,
-    /// Shown with each packet.
+    /// Every packet to the switch shows this key.
     pub key: Key,
     pub epoch: Epoch,
-    /// The worker's generation; strictly newer means: start the counters anew.
+    /// The worker's generation. A newer one starts the counters anew.
     pub generation: Generation,
-    /// Where its tokens go.
+    /// The slice to which its tokens go.
     pub slice: SliceId,
-    /// Most tokens out and tasks held together (N), at most
-    /// [`QUOTA_LIMIT`](crate::sizes::QUOTA_LIMIT). One is
-    /// out at most when the worker polls, none when tasks are pushed.
+    /// The most tokens out and tasks held together (N), at most [`QUOTA_LIMIT`](crate::sizes::QUOTA_LIMIT).
+    /// A worker that polls has at most one token out, and one whose tasks are pushed has none.
     pub quota: u8,
     /// How the worker gets its tasks.
     pub feed: Feed,
     /// Where the counters of this generation start.
     pub start: Serial,
-    /// Where the switch is.
+    /// The address of the switch.
     pub switch: Endpoint,
-    /// Whether clients submit to spines above it: then replies that go past it name no life of it, which a
-    /// client would take for its spine's.
+    /// Whether clients submit to spines above the switch. Replies that do not pass the switch then name no
+    /// epoch, because a client would take it for its spine's.
     pub below_spines: bool,
 }
 
@@ -38,40 +38,40 @@ pub struct WorkerRegistration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRegistration {
     pub client: ClientId,
-    /// Shown with each packet; a new one means that the replay block is new too.
+    /// Every packet shows this key. A new key means that the replay cells are new too.
     pub key: Key,
-    /// The switch's life that this registration is good for.
+    /// The epoch of the switch for which this registration is valid.
     pub epoch: Epoch,
-    /// Where the switch is.
+    /// The address of the switch.
     pub switch: Endpoint,
-    /// Replay cells in the switch, one for each outstanding task: a power of two (of any other number only
-    /// its largest such factor is used).
+    /// Replay cells in the switch, one for each outstanding task: a power of two. Of any other number only
+    /// its largest factor that is a power of two is used.
     pub replay_cells: u32,
     /// Which slice serves which type.
     pub slices: Vec<(TaskType, SliceId)>,
     /// How many tasks this client may have outstanding in each slice.
     pub shares: Vec<(SliceId, u32)>,
-    /// How many classes of tasks the switch tells apart, by their priority; 1 where all are alike.
+    /// How many classes of tasks the switch tells apart, by their priority; 1 if it tells none.
     pub classes: u8,
-    /// How many tasks the switch takes in one submission; 1 where each comes alone.
+    /// The most tasks in one submission; 1 if each task comes alone.
     pub jobs: u8,
-    /// What a class is, in slices where that goes by a task's size.
+    /// The sizes that divide tasks into classes, for slices where the class goes by size.
     pub sizes: Vec<(SliceId, Sizes)>,
-    /// How long after it was submitted a task may be sent again: later, the workers may have forgotten it.
+    /// How long after its submission a task may be sent again; later the workers may have forgotten it.
     pub retry_for: Nanos,
 }
 
-/// Which class a task is in by its size, the work that it is expected to be: class 0 holds the smallest.
+/// The class of a task by its size, the work that it is expected to be: class 0 holds the smallest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// The largest size of each class but the last, ascending; then zeros.
+    /// The largest size of each class but the last, ascending, then zeros.
     ends: [Nanos; KINDS_MAX - 1],
     count: u8,
 }
 
 impl Sizes {
-    /// Classes that end at these sizes, and one for what is larger; `None` if they do not ascend from above
-    /// zero, or are more than a switch tells apart. No ends: all sizes are alike.
+    /// Classes that end at these sizes, and one for larger tasks. `None` if the sizes do not ascend from
+    /// above zero, or are more than a switch tells apart. Without ends all sizes are one class.
     pub fn new(ends: &[Nanos]) -> Option<Self> {
         let mut sizes = Self { count: ends.len() as u8, ..Self::default() };
         sizes.ends.get_mut(..ends.len())?.copy_from_slice(ends);
@@ -84,7 +84,7 @@ impl Sizes {
         &self.ends[..self.count.into()]
     }
 
-    /// Whether all sizes are alike.
+    /// Whether there is one class for all sizes.
     pub const fn is_none(&self) -> bool {
         self.count == 0
     }

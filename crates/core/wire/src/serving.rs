@@ -1,11 +1,12 @@
-//! Who serves whom in a slice whose workers differ: what tasks need, and what workers have.
+//! Which worker serves which task in a slice whose workers differ: the labels that tasks need, and the
+//! labels that workers have.
 //!
-//! Both are said by labels (`gpu`, `ssd`): a worker serves the tasks that need no label which it lacks. Tasks
-//! that need the same are a *class*, workers that have the same a *kind*; a switch tells four of each apart.
+//! A worker serves the tasks that need no label which it lacks (`gpu`, `ssd`). Tasks that need the same
+//! labels are a *class*, workers that have the same labels a *kind*. A switch tells four of each apart.
 
 use crate::sizes::KINDS_MAX;
 
-/// A set of a slice's labels, a bit each.
+/// A set of a slice's labels, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Labels(pub u8);
 
@@ -15,26 +16,26 @@ impl Labels {
     /// How many different labels a slice can have.
     pub const MAX: usize = u8::BITS as usize;
 
-    /// Whether all of `others` are among these.
+    /// Whether all labels of `others` are in this set.
     #[inline]
     pub const fn have(self, others: Self) -> bool {
         others.0 & !self.0 == 0
     }
 
-    /// These and those.
+    /// The union of both sets.
     #[must_use]
     #[inline]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// How many.
+    /// How many labels are in the set.
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
 }
 
-/// Sets of labels, at most [`KINDS_MAX`], each once.
+/// Different sets of labels, at most [`KINDS_MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sets {
     sets: [Labels; KINDS_MAX],
@@ -42,7 +43,7 @@ struct Sets {
 }
 
 impl Sets {
-    /// `None`: more than a switch tells apart.
+    /// `None` if there are more sets than a switch tells apart.
     fn of(sets: &[Labels]) -> Option<Self> {
         let mut own = Self::default();
         for set in sets {
@@ -63,7 +64,7 @@ impl Sets {
         self
     }
 
-    /// A bit for each that fits.
+    /// A bit for each set for which `fits` holds.
     fn mask(self, fits: impl Fn(Labels) -> bool) -> u8 {
         self.all().iter().enumerate().filter(|(_, set)| fits(**set)).map(|(at, _)| 1 << at).sum()
     }
@@ -73,20 +74,20 @@ impl Sets {
     }
 }
 
-/// The classes and kinds of a slice. Class 0 needs most, kind 0 has least: a worker looks for what few others
-/// can do first, and a task takes a worker that is of least use to others.
+/// The classes and kinds of a slice. Class 0 needs most, and kind 0 has least. So a worker looks first for
+/// tasks that few others can serve, and a task takes a worker that is of least use to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Serving {
     needs: Sets,
     has: Sets,
-    /// The classes whose needs each kind meets, and the kinds that meet each class's, a bit each: a switch
-    /// looks them up in each pass.
+    /// The classes whose needs each kind meets, and the kinds that meet each class's needs, one bit each. A
+    /// switch looks them up in each pass.
     meets: Masks,
     met_by: Masks,
     wished: bool,
 }
 
-/// A mask of four bits for each of four: small, since every pass reads the row that it stands in.
+/// Four masks of four bits: small, since every pass reads the row that holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Masks(u16);
 
@@ -96,7 +97,7 @@ impl Masks {
         Self(masks.map(|(of, shift)| u16::from(mask(*of)) << shift).sum())
     }
 
-    /// Nobody is met beyond the last.
+    /// Zero beyond the last mask.
     #[inline]
     const fn get(self, index: u8) -> u8 {
         let shift = index as u32 * KINDS_MAX as u32;
@@ -108,28 +109,28 @@ impl Default for Serving {
     /// One kind of workers, and one class that they serve.
     fn default() -> Self {
         let one = Sets { count: 1, ..Sets::default() };
-        Self::told(one, one)
+        Self { needs: one, has: one, meets: Masks(1), met_by: Masks(1), wished: false }
     }
 }
 
-/// Why nobody can say who serves whom.
+/// Why classes and kinds cannot be told from needs and labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServingError {
-    /// Nobody serves, or nobody is served.
+    /// There is no worker, or no task.
     Nobody,
     /// Tasks need more different sets of labels than a switch tells apart.
     TooManyClasses,
     /// Workers have more different sets of labels than a switch tells apart.
     TooManyKinds,
-    /// No worker has all that these tasks need.
+    /// No worker has all labels that these tasks need.
     Unserved(Labels),
 }
 
 impl Serving {
-    /// What tasks need and what workers have, in any order, some perhaps several times.
+    /// The classes and kinds of these needs and labels, in any order; a set may come several times.
     ///
     /// # Errors
-    /// [`ServingError`] where there are too many, or a class that no kind serves.
+    /// [`ServingError`] if there are too many sets, or a class that no kind serves.
     pub fn of(needs: &[Labels], has: &[Labels]) -> Result<Self, ServingError> {
         if needs.is_empty() || has.is_empty() {
             return Err(ServingError::Nobody);
@@ -144,15 +145,15 @@ impl Serving {
         Ok(Self::told(needs, has.sorted(|set| (set.count(), set.0))))
     }
 
-    /// Needs and kinds in their order.
+    /// The table for needs and kinds that are sorted already.
     fn told(needs: Sets, has: Sets) -> Self {
         let meets = Masks::of(has.all(), |kind| needs.mask(|class| kind.have(class)));
         let met_by = Masks::of(needs.all(), |class| has.mask(|kind| kind.have(class)));
         Self { needs, has, meets, met_by, wished: false }
     }
 
-    /// The same, but what tasks need they only wish for: any worker serves any task, and looks first for
-    /// those whose wishes it meets (locality).
+    /// The same table for tasks that only wish for their labels: any worker serves any task, and looks
+    /// first for tasks whose wishes it meets (locality).
     #[must_use]
     pub const fn wished(self) -> Self {
         Self { wished: true, ..self }
@@ -163,47 +164,48 @@ impl Serving {
         self.wished
     }
 
-    /// What each class needs.
+    /// The labels that each class needs.
     pub fn classes(&self) -> &[Labels] {
         self.needs.all()
     }
 
-    /// What each kind has.
+    /// The labels that each kind has.
     pub fn kinds(&self) -> &[Labels] {
         self.has.all()
     }
 
-    /// The class of a task: the one that needs least beyond what the task does. `None`: nobody is known to
-    /// have all that it needs.
+    /// The class of a task: the one with the fewest needs among those that include the task's. `None` if no
+    /// kind is known to have all labels that the task needs.
     #[inline]
     pub fn class_of(&self, needs: Labels) -> Option<u8> {
         self.classes().iter().rposition(|class| class.have(needs)).map(|at| at as u8)
     }
 
-    /// The kind of a worker: the one that has most of what the worker has. `None`: none has so little.
+    /// The kind of a worker: the one with the most labels among those that the worker has. `None` if every
+    /// kind has a label that the worker lacks.
     pub fn kind_of(&self, has: Labels) -> Option<u8> {
         self.kinds().iter().rposition(|kind| has.have(*kind)).map(|at| at as u8)
     }
 
-    /// The classes whose needs, or wishes, a kind meets: a bit each.
+    /// The classes whose needs, or wishes, a kind meets, one bit each.
     #[inline]
     pub fn meets(&self, kind: u8) -> u8 {
         self.meets.get(kind)
     }
 
-    /// The kinds that meet what a class needs, or wishes for: a bit each.
+    /// The kinds that meet the needs, or wishes, of a class, one bit each.
     #[inline]
     pub fn met_by(&self, class: u8) -> u8 {
         self.met_by.get(class)
     }
 
-    /// The classes that a kind serves: a bit each.
+    /// The classes that a kind serves, one bit each.
     #[inline]
     pub fn serves(&self, kind: u8) -> u8 {
         if self.wished { self.needs.every() } else { self.meets(kind) }
     }
 
-    /// The kinds that serve a class: a bit each.
+    /// The kinds that serve a class, one bit each.
     #[inline]
     pub fn served_by(&self, class: u8) -> u8 {
         if self.wished { self.has.every() } else { self.met_by(class) }

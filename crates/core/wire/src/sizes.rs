@@ -1,36 +1,37 @@
-//! How large the switch's tables have to be, and how their room is shared out.
+//! How large the switch's tables have to be, and how clients share their room.
 
 /// The most ranks of tokens, kinds of workers and classes of tasks that a switch tells apart.
 pub const KINDS_MAX: usize = 4;
 
-/// The largest quota of a worker whose policy asks for no more: how many tasks it may have granted or held
-/// together (N, Rain §3.2.2). The switch believes no count of tokens that runs further ahead.
+/// The largest quota of a worker, unless its policy asks for more: how many tasks it may have granted or
+/// held together (N, Rain §3.2.2). The switch ignores a count of tokens that runs further ahead.
 pub const QUOTA_MAX: u8 = 8;
 
-/// The largest quota that any policy may ask for. A switch says which one it believes
+/// The largest quota that any policy may ask for. A switch says which quota it accepts
 /// ([`Shape::quota_max`](crate::tables::Shape::quota_max)).
 pub const QUOTA_LIMIT: u8 = 16;
 
-/// Cells for a slice's parked tokens. [`QUOTA_MAX`] for each worker is enough while nobody moves; where stale
-/// tokens lie beside them until they are swept, twice that.
+/// How many cells a slice's ring of tokens needs. [`QUOTA_MAX`] for each worker is enough while no worker
+/// moves. Twice as many are needed if stale tokens lie beside the live ones until they are swept.
 pub const fn token_cells(workers: u32, for_each: u32) -> u32 {
     (workers * for_each).next_power_of_two()
 }
 
-/// Replay cells for so many outstanding tasks of a client: more than an eighth of them stays free.
+/// How many replay cells a client needs for so many outstanding tasks: more than an eighth of them stays
+/// free.
 pub const fn replay_cells(outstanding: u32) -> u32 {
     (outstanding + outstanding / 7 + 1).next_power_of_two()
 }
 
-/// Slots of a ring in a server's memory, so that none is written again while its task may still be copied:
-/// tasks that wait (C), those that were sent to workers (at most the tokens), and those that pass while a
-/// worker is stopped.
+/// How many slots a ring in a server's memory needs, so that no slot is written again while its task may
+/// still be copied: for the tasks that wait (C), those that were sent to workers (at most the tokens), and
+/// those that pass while a worker is stopped.
 pub const fn ring_slots(waiting: u32, tokens: u32, while_stopped: u32) -> u32 {
     (waiting + tokens + while_stopped).next_power_of_two()
 }
 
-/// How many of a slice's tasks each client may have outstanding. All of them together find room, unless there
-/// are more clients than that: each may have one.
+/// How many of a slice's tasks each client may have outstanding: at least one. All of them together find
+/// room, unless there are more clients than room.
 pub fn share(outstanding: u32, clients: u32) -> u32 {
     (outstanding / clients.max(1)).max(1)
 }

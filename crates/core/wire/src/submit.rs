@@ -1,22 +1,22 @@
-//! A task's bytes, a task as it is submitted, and several tasks in one submission.
+//! A task's bytes, a submitted task, and several tasks in one submission.
 //!
-//! Those are alike but for their numbers, which follow each other, and their bytes, which are those that a
-//! queue entry holds. A switch takes one a pass, the first, and sends the others round.
+//! The tasks of one submission differ in their numbers, which are consecutive, and in their bytes, which
+//! fit a queue entry. A switch takes one task a pass, the first, and recirculates the rest.
 
 use crate::{Age, Attempt, ClientId, Epoch, Handle, INLINE_BYTES, Key, TaskId, TaskType, descriptor_len};
 
-/// A task's or a reply's bytes, as the state machines see them.
+/// The bytes of a task or a reply, as the state machines see them.
 ///
-/// Up to [`INLINE_BYTES`] ride in `inline`. A longer payload lies where `handle` says, and `inline` then
-/// holds what the submitter put there: the length and checksum of all bytes of the task or reply, of which
-/// this packet may carry only the first `len`.
+/// Up to [`INLINE_BYTES`] stand in `inline`. The bytes of a longer payload are named by `handle`, and
+/// `inline` then holds the submitter's descriptor: the length and checksum of all bytes of the task or
+/// reply, of which this packet may carry only the first `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// How many bytes this packet brings.
+    /// How many bytes this packet carries.
     pub len: u16,
-    /// The bytes themselves, zero-padded, when `len` is at most [`INLINE_BYTES`].
+    /// The bytes themselves, zero-padded, if `len` is at most [`INLINE_BYTES`].
     pub inline: [u8; INLINE_BYTES],
-    /// Where a longer payload lies; [`Handle::NONE`] for a short one.
+    /// The driver's handle of a longer payload; [`Handle::NONE`] for a short one.
     pub handle: Handle,
 }
 
@@ -24,17 +24,17 @@ impl Payload {
     /// No bytes at all.
     pub const EMPTY: Self = Self { len: 0, inline: [0; INLINE_BYTES], handle: Handle::NONE };
 
-    /// Whether the queue entry cannot hold it.
+    /// Whether the payload is too long for a queue entry.
     pub const fn is_large(&self) -> bool {
         self.len as usize > INLINE_BYTES
     }
 
-    /// How many bytes the whole task or reply has: of a large one, what its descriptor says.
+    /// How many bytes the whole task or reply has; the descriptor of a large one says it.
     pub const fn total(&self) -> u32 {
         if self.is_large() { descriptor_len(self.inline) } else { self.len as u32 }
     }
 
-    /// Whether more bytes belong to it than this packet brings.
+    /// Whether the task or reply has more bytes than this packet carries.
     pub const fn has_more(&self) -> bool {
         self.total() > self.len as u32
     }
@@ -49,35 +49,35 @@ impl Default for Payload {
 /// A task on its way from a client to the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Submit {
-    /// The switch's life that the client knows.
+    /// The epoch of the switch that the client knows.
     pub epoch: Epoch,
     pub key: Key,
     pub client: ClientId,
     pub task: TaskId,
     /// Which try this is.
     pub attempt: Attempt,
-    /// What kind of work it is.
+    /// The task's type.
     pub task_type: TaskType,
-    /// Its class, 0 first, where the switch has classes of tasks; else carried through.
+    /// Its class, 0 first, if the switch has classes of tasks; otherwise only carried through.
     pub priority: u8,
-    /// The labels that it needs beside those of its type, a bit each, where the switch tells kinds of workers
-    /// apart; else carried through.
+    /// The labels that it needs beside those of its type, one bit each, if the switch tells kinds of
+    /// workers apart; otherwise only carried through.
     pub constraints: u8,
-    /// How long ago the client first sent the task.
+    /// The time since the client first sent the task.
     pub age: Age,
     /// The task's bytes.
     pub payload: Payload,
 }
 
-/// The most tasks in one submission. So many fit what a DISPATCH takes in memory.
+/// The most tasks in one submission. So many fit the memory that a DISPATCH takes.
 pub const JOB_TASKS_MAX: usize = 5;
 
-/// Tasks of one client that come in one packet.
+/// Tasks of one client in one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskJob {
-    /// The first of them; what is said of it is said of all.
+    /// The first task; the others share its fields.
     first: Submit,
-    /// Those behind it.
+    /// How many tasks are behind it.
     behind: u8,
     lengths: [u8; JOB_TASKS_MAX - 1],
     bytes: [[u8; INLINE_BYTES]; JOB_TASKS_MAX - 1],
@@ -95,8 +95,8 @@ impl TaskJob {
         Some(Self { first, behind: 0, lengths, bytes })
     }
 
-    /// Adds a task behind the last, if it differs from the first in its bytes only, which are few, and its
-    /// number is the next one; says whether it was added.
+    /// Adds a task behind the last one; returns whether it was added. It is added if it differs from the
+    /// first in its bytes and its number only, has few bytes, and its number is the next one.
     pub fn push(&mut self, task: &Submit) -> bool {
         let Payload { len, inline, .. } = task.payload;
         let mut alike = Submit { payload: task.payload, ..self.first };
@@ -115,40 +115,40 @@ impl TaskJob {
         &self.first
     }
 
-    /// How many there are.
+    /// How many tasks there are.
     pub const fn tasks(&self) -> u8 {
         self.behind + 1
     }
 
-    /// How many there are behind the first.
+    /// How many tasks are behind the first.
     pub const fn behind(&self) -> u8 {
         self.behind
     }
 
-    /// What is left once the first has entered.
+    /// The job without its first task; `None` if that was the last.
     pub fn rest(&self) -> Option<Self> {
         let behind = self.behind.checked_sub(1)?;
         let mut rest = Self { first: self.task(1), behind, ..*self };
-        // What has gone leaves nothing behind.
+        // Clears the cells of the task that has left.
         (rest.lengths[0], rest.bytes[0]) = (0, [0; INLINE_BYTES]);
         rest.lengths.rotate_left(1);
         rest.bytes.rotate_left(1);
         Some(rest)
     }
 
-    /// The same tasks, so much older.
+    /// The same tasks with this age.
     #[must_use]
     pub const fn with_age(mut self, age: Age) -> Self {
         self.first.age = age;
         self
     }
 
-    /// All tasks, each as it would have come alone.
+    /// All tasks, each as if it had come alone.
     pub fn iter(&self) -> impl Iterator<Item = Submit> {
         (0..self.tasks()).map(|at| self.task(at))
     }
 
-    /// The task at this place, which must be one.
+    /// The task at this place, which must be below [`Self::tasks`].
     fn task(&self, at: u8) -> Submit {
         let Some(place) = usize::from(at).checked_sub(1) else { return self.first };
         let (len, inline) = (self.lengths[place].into(), self.bytes[place]);

@@ -1,7 +1,7 @@
-//! What a controller writes into a switch, and reads back from it.
+//! The tables that a controller writes into a switch, and reads back from it.
 //!
 //! Each [`TableOp`] is answered by one [`TableAnswer`], in order. The operations are the small steps that a
-//! real switch offers; what they add up to (a worker joins, moves, dies) is the controller's affair.
+//! real switch offers. The controller composes them into larger changes (a worker joins, moves, dies).
 
 use crate::serving::{Labels, Serving};
 pub use crate::sizes::KINDS_MAX;
@@ -10,12 +10,12 @@ use crate::{
     SliceId, Sweep, TaskType, Term, WorkerId,
 };
 
-/// How large a switch is, and which life it leads.
+/// The sizes of a switch, and its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The life of its registers.
+    /// The epoch of its registers.
     pub epoch: Epoch,
-    /// The controller that it obeys: the newest one.
+    /// The controller that it obeys: the one with the highest term so far.
     pub term: Term,
     /// Worker indices are below this.
     pub workers: u16,
@@ -25,45 +25,45 @@ pub struct Shape {
     pub slices: u16,
     /// Task types are below this.
     pub types: u16,
-    /// Server indices are below this; zero if nothing is written ahead.
+    /// Server indices are below this; zero if the switch writes nothing ahead.
     pub servers: u16,
     /// Tasks that one slice's ring can hold.
     pub tasks_per_slice: u32,
     /// Tokens that one slice's ring can hold.
     pub tokens_per_slice: u32,
-    /// The largest quota of a worker that it believes; each worker's room in a ring is counted so.
+    /// The largest quota of a worker that it accepts. Each worker counts with so many tokens in a ring.
     pub quota_max: u8,
     /// Replay cells per client: no client may have more tasks outstanding. A power of two.
     pub replay_cells: u32,
     /// How its workers get their tasks.
     pub feed: Feed,
     /// How many classes of tasks it tells apart, by their priority; each has a ring of `tasks_per_slice`. 1
-    /// where all are alike.
+    /// if it tells none.
     pub classes: u8,
-    /// How many kinds of workers it tells apart, by what they serve; 1 where any worker takes any task of its
-    /// slice. Then tasks are told apart by what they need, not by their priority.
+    /// How many kinds of workers it tells apart, by what they serve; 1 if any worker takes any task of its
+    /// slice. With several kinds, the class of a task goes by what it needs, not by its priority.
     pub kinds: u8,
-    /// The most tasks that it takes in one submission; 1 where each comes alone.
+    /// The most tasks in one submission; 1 if each task comes alone.
     pub jobs: u8,
-    /// Whether it writes over unreliable queue pairs only, and without an iCRC: it cannot sum a packet's
-    /// bytes.
+    /// Whether it writes over unreliable queue pairs only, and without an iCRC, because it cannot sum a
+    /// packet's bytes.
     pub plain_writes: bool,
 }
 
 /// How workers get their tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// Each TOKEN brings one task, whenever there is one.
+    /// Each TOKEN gets one task, as soon as there is one.
     Tokens {
-        /// Whether TOKENs say their rank: how many tasks stand before them at their worker.
+        /// Whether TOKENs tell their rank: how many tasks stand before them at their worker.
         ranked: bool,
     },
-    /// One TOKEN is out at most; it is answered at once, with a task or with EMPTY.
+    /// At most one TOKEN is out; it is answered at once, with a task or with EMPTY.
     Polls {
         /// How long after an EMPTY the worker asks again; zero: at once.
         every: Nanos,
     },
-    /// Tasks come unasked.
+    /// Tasks are pushed without tokens.
     Pushed {
         /// Whether REPLYs go through the switch and tell it how much the worker holds.
         reports: bool,
@@ -71,7 +71,7 @@ pub enum Feed {
 }
 
 impl Feed {
-    /// A task for each TOKEN, whoever sent it.
+    /// A task for each TOKEN; tokens have no ranks.
     pub const TOKENS: Self = Self::Tokens { ranked: false };
 }
 
@@ -84,43 +84,45 @@ impl Default for Feed {
 /// A worker's row in the source table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRow {
-    /// Shown by each of its packets.
+    /// Each of its packets shows this key.
     pub key: Key,
-    /// Where it sends from and is sent to.
+    /// The address that it sends from and is sent to.
     pub at: Endpoint,
-    /// Where its tokens go.
+    /// The slice to which its tokens go.
     pub slice: SliceId,
-    /// The generation that is let in (`gen_in`).
+    /// The generation whose packets are admitted (`gen_in`).
     pub generation: Generation,
-    /// Whether TOKEN and PROBE are answered with counters; closed while the generation changes.
+    /// Whether its tokens are admitted, and its packets answered with counters; false while the generation
+    /// changes.
     pub open: bool,
     /// The host's life, for a controller that reads the table back.
     pub life: u64,
-    /// What kind it is in its slice, where the switch tells kinds apart.
+    /// Its kind in its slice, if the switch tells kinds apart.
     pub kind: u8,
-    /// How many workers it stands for, if it is a leaf and the switch its spine; else zero.
+    /// If it is a leaf and the switch its spine: how many workers it stands for; else 0.
     pub workers: u16,
 }
 
-/// A spine's row at a leaf: where a pool's tasks come from, and under which number its rack is known there.
+/// A leaf's row of a spine: where a pool's tasks come from, and the number by which the spine knows the
+/// leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpineRow {
     pub at: Endpoint,
     pub epoch: Epoch,
-    /// The leaf's number there.
+    /// The leaf's number at the spine.
     pub leaf: WorkerId,
-    /// The generation in which it has that number.
+    /// The generation in which the leaf has that number.
     pub generation: Generation,
-    /// Tasks are numbered from the one behind this on.
+    /// The spine numbers its tasks from the one behind this on.
     pub start: Serial,
 }
 
 /// A client's row in the source table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientRow {
-    /// Shown by each of its packets.
+    /// Each of its packets shows this key.
     pub key: Key,
-    /// Where it sends from and is sent to.
+    /// The address that it sends from and is sent to.
     pub at: Endpoint,
     /// The start of the client that holds the index.
     pub incarnation: Incarnation,
@@ -131,43 +133,43 @@ pub struct ClientRow {
 pub struct SliceRow {
     /// Whether it takes tasks; closed while it has no workers.
     pub open: bool,
-    /// Tasks that may wait (C); at most the ring.
+    /// How many tasks may wait (C), at most as many as the ring holds.
     pub limit: u32,
-    /// The hint that a REJECT carries.
+    /// The retry hint that a REJECT carries.
     pub retry_after: Nanos,
-    /// Who serves whom, where the switch tells kinds of workers apart.
+    /// Which kind of worker serves which class, if the switch tells kinds of workers apart.
     pub serving: Serving,
-    /// The classes that have no worker now, a bit each: their tasks are refused.
+    /// The classes that have no worker now, one bit each: their tasks are refused.
     pub closed: u8,
 }
 
 /// A server's row: the queue pair through which tasks are written into its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerRow {
-    /// Where its end of the queue pair is.
+    /// The address of its end of the queue pair.
     pub at: Endpoint,
-    /// The queue pair's number there.
+    /// The queue pair's number at the server.
     pub qpn: Qpn,
-    /// Whether it is reliable: then it answers, and a NAK takes the packet number back.
+    /// Whether the pair is reliable: then the server answers, and a NAK sets the packet number back.
     pub reliable: bool,
-    /// Whether it looks at the iCRC; if not, the switch computes none.
+    /// Whether the server checks the iCRC; if not, the switch computes none.
     pub icrc: bool,
 }
 
 /// The ring that a server keeps for a slice, in registered memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingRow {
-    /// What lets a WRITE in.
+    /// The key that lets a WRITE in.
     pub rkey: Rkey,
-    /// Where the first slot lies in the server's memory.
+    /// The address of the first slot in the server's memory.
     pub address: u64,
-    /// How many slots: a power of two.
+    /// How many slots the ring has: a power of two.
     pub slots: u32,
-    /// How long a slot is, the task's id included.
+    /// How many bytes a slot has, with the task's id.
     pub slot_bytes: u32,
 }
 
-/// What the switch holds of a server.
+/// The state that the switch holds of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerState {
     /// Its row, if it has one.
@@ -176,7 +178,7 @@ pub struct ServerState {
     pub next: Psn,
 }
 
-/// What the switch holds of a worker.
+/// The state that the switch holds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerState {
     /// Its row, if it has one.
@@ -189,25 +191,25 @@ pub struct WorkerState {
     pub sent: Serial,
 }
 
-/// A cumulative count for each of a slice's rings: of parked tokens one for each rank that the switch tells
-/// apart, of waiting tasks one for each class, the first first. What is not there stands still.
+/// A cumulative count for each of a slice's rings: for parked tokens one per rank, for waiting tasks one
+/// per class, in order. Counts of rings that the switch does not have never change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingCounts(pub [Serial; KINDS_MAX]);
 
 impl RingCounts {
-    /// Of a switch that has one ring.
+    /// The counts of a switch with one ring.
     #[must_use]
     pub const fn of_one(count: Serial) -> Self {
         Self([count, Serial(0), Serial(0), Serial(0)])
     }
 
-    /// How far the ring that lies furthest behind `other` lies behind it.
+    /// How far the ring that is furthest behind `other` is behind it.
     #[must_use]
     pub fn behind(self, other: Self) -> u32 {
         self.0.iter().zip(other.0).map(|(own, other)| other.since(*own).max(0) as u32).max().unwrap_or(0)
     }
 
-    /// Each ring's count so much further, but not past `end`.
+    /// Each ring's count advanced by so much, but not past `end`.
     #[must_use]
     pub fn towards(mut self, end: Self, by: u32) -> Self {
         for (own, end) in self.0.iter_mut().zip(end.0) {
@@ -216,14 +218,14 @@ impl RingCounts {
         self
     }
 
-    /// How many more than `other`, in all rings together.
+    /// How far these counts are past `other`, summed over all rings.
     #[must_use]
     pub fn since(self, other: Self) -> u32 {
         self.0.iter().zip(other.0).map(|(own, other)| own.since(other).max(0) as u32).sum()
     }
 }
 
-/// What the switch holds of a slice.
+/// The state that the switch holds of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceState {
     pub row: SliceRow,
@@ -233,7 +235,7 @@ pub struct SliceState {
     pub tokens_in: RingCounts,
     /// Cumulative counts of parked tokens that were taken.
     pub tokens_out: RingCounts,
-    /// Cumulative counts of tasks that waited; they stand still where tasks do not wait in rings.
+    /// Cumulative counts of tasks that waited; constant if tasks do not wait in rings.
     pub tasks_in: RingCounts,
     /// Cumulative counts of waiting tasks that were taken.
     pub tasks_out: RingCounts,
@@ -244,13 +246,13 @@ pub struct SliceState {
 pub enum TableOp {
     /// Ask for the [`Shape`].
     ReadShape,
-    /// Obey the controller of this term from now on, if it is the one after the term that was obeyed before.
+    /// Obey the controller of this term from now on, if the term is the next one after the term obeyed now.
     Claim(Term),
     /// Map a task type to a slice, or to none.
     SetType(TaskType, Option<SliceId>),
     /// Ask which slice a type maps to.
     ReadType(TaskType),
-    /// Let tasks of a type need these labels of their slice, beside what they say themselves.
+    /// Set the labels of their slice that tasks of a type need, beside those that a task names itself.
     SetNeeds(TaskType, Labels),
     /// Set a slice's row.
     SetSlice(SliceId, SliceRow),
@@ -264,35 +266,35 @@ pub enum TableOp {
     RaiseGeneration(WorkerId, Generation),
     /// Set a worker's `seen`, `seen_out` and `sent` to this start.
     ResetCounters(WorkerId, Serial),
-    /// Set or clear a client's row. Setting it also starts its replay cells anew: only pairs of this sequence
-    /// number or later pass.
+    /// Set or clear a client's row. Setting it also starts its replay cells anew: only tries with this
+    /// sequence number or a later one pass.
     SetClient(ClientId, Option<(ClientRow, Serial)>),
     /// Ask for a client's row.
     ReadClient(ClientId),
-    /// Set or clear a server's row. Setting it starts its packet numbers there.
+    /// Set or clear a server's row. Setting it starts its packet numbers at this one.
     SetServer(ServerId, Option<(ServerRow, Psn)>),
     /// Ask for a server's state.
     ReadServer(ServerId),
-    /// Set or clear the ring that a server keeps for a slice: while it is set, the slice's tasks are written
-    /// there.
+    /// Set or clear the ring that a server keeps for a slice. While it is set, the slice's tasks are
+    /// written there.
     SetRing(SliceId, ServerId, Option<RingRow>),
     /// Ask for the ring that a server keeps for a slice.
     ReadRing(SliceId, ServerId),
-    /// Write each of a slice's tasks to so many of its servers at most; zero: to all.
+    /// Write each of a slice's tasks to at most so many of its servers; zero: to all.
     SetCopies(SliceId, u16),
-    /// Take a pool's tasks from this spine, and tell it how the rack stands. The row that the pool has
-    /// already changes nothing, and the spine is told again.
+    /// Take a pool's tasks from this spine, and tell the spine the rack's state. A row that the pool has
+    /// already changes nothing, but the spine is told again.
     SetSpine(SliceId, SpineRow),
-    /// Send a SWEEP round.
+    /// Send a SWEEP through the slice's queue.
     Inject(Sweep),
-    /// Ask to be answered once every pass that had begun has ended.
+    /// Answer after every pass that had begun has ended.
     Drain,
 }
 
 /// The answer to a [`TableOp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableAnswer {
-    /// Done; nothing to say.
+    /// Done; there is nothing to tell.
     Done,
     /// The index or value lies outside the switch's shape; nothing was changed.
     OutOfRange,
@@ -308,7 +310,7 @@ pub enum TableAnswer {
 }
 
 impl TableOp {
-    /// Whether nothing at the switch changes.
+    /// Whether the operation changes nothing at the switch.
     pub const fn only_reads(&self) -> bool {
         matches!(
             self,
@@ -324,16 +326,18 @@ impl TableOp {
 }
 
 impl Term {
-    /// Whether a switch that obeys this term does what the controller of term `by` asks for. Anyone may ask
-    /// for the shape, which tells the term, and claim the next one; who is no controller (term 0) may read. A
-    /// controller that was superseded may not even read: so it hears of it at once.
+    /// Whether a switch that obeys this term carries out an operation of the controller of term `by`. Any
+    /// caller may ask for the shape, which holds the term, and claim the next term. A caller that is no
+    /// controller (term 0) may read. A superseded controller may not even read, so it learns at once that
+    /// it is superseded.
     pub const fn obeys(self, by: Self, op: &TableOp) -> bool {
         by.0 == self.0
             || matches!(op, TableOp::ReadShape | TableOp::Claim(_))
             || (by.0 == 0 && op.only_reads())
     }
 
-    /// What who takes the switch over from this one claims; none after the last of all.
+    /// The term that a controller claims to take the switch over from this term; `None` after the last
+    /// term.
     pub const fn next(self) -> Option<Self> {
         match self.0.checked_add(1) {
             Some(next) => Some(Self(next)),
@@ -341,7 +345,7 @@ impl Term {
         }
     }
 
-    /// Takes a claim of the next term. No other is taken, so that nobody uses the numbers up.
+    /// Takes a claim of the next term. No other term is granted, so that no caller can use the terms up.
     pub fn claim(&mut self, term: Self) -> TableAnswer {
         if self.next() != Some(term) {
             return TableAnswer::Superseded(*self);

@@ -1,40 +1,40 @@
-//! What agents and the controller tell each other of a slice at each interval's end (Rain §3.3).
+//! The messages between agents and the controller about a slice at the end of each interval (Rain §3.3).
 //!
-//! Agents send tallies of their own workers; each hears what the slice's workers on other servers did. These
-//! are no packets and go rarely, so that they alone in this crate may allocate.
+//! Agents send tallies of their own workers, and each is told what the slice's workers on other servers
+//! did. They are no packets and are sent rarely, so they may allocate.
 
 use alloc::vec::Vec;
 
 use crate::{SliceId, WorkerId};
 
-/// What an agent says of a slice's workers in one interval, or all agents together.
+/// The report of an agent on a slice's workers in one interval, or the sum over all agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SliceTally {
     pub slice: SliceId,
-    /// Workers that are overloaded.
+    /// How many workers are overloaded.
     pub overloads: u32,
-    /// The idle shares of workers whose slowdown is as it should be, in thousandths of a worker.
+    /// The sum of the idle shares of workers with an acceptable slowdown, in thousandths of a worker.
     pub idle_milli: u32,
     /// The workers and their depths.
     pub depths: Vec<(WorkerId, u8)>,
-    /// Tasks that they ended.
+    /// Tasks that these workers ended.
     pub tasks: u64,
 }
 
-/// What the workers of a slice that belong to other servers than an agent's did in its last interval.
+/// What a slice's workers on the servers of other agents did in the last interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceOthers {
     pub slice: SliceId,
-    /// How many of them serve it.
+    /// How many such workers serve the slice.
     pub workers: u32,
-    /// How many of them other agents have just spoken for.
+    /// For how many of them an agent has reported.
     pub heard: u32,
-    /// The tasks that those ended.
+    /// The tasks that those workers ended.
     pub tasks: u64,
 }
 
 impl SliceTally {
-    /// A slice of which nothing has been said yet.
+    /// The tally of a slice of which nothing was reported yet.
     pub const fn new(slice: SliceId) -> Self {
         Self { slice, overloads: 0, idle_milli: 0, depths: Vec::new(), tasks: 0 }
     }

@@ -1,9 +1,8 @@
-//! Bytes, read as a packet.
+//! Reads bytes as a packet.
 //!
-//! Each kind of packet has a function of its own that reads it (a DISPATCH has one for each place where its
-//! bytes may be), with everything that it calls inlined. It looks like repetition, and is for speed: with one
-//! function for all kinds, or with a packet that is built in pieces and then copied, reading takes twice as
-//! long.
+//! Each kind of packet has a function of its own that reads it, with everything that it calls inlined;
+//! DISPATCH has one for each place where its bytes may be. The repetition is for speed: with one function
+//! for all kinds, or with a packet that is built in pieces and then copied, reading takes twice as long.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U32;
@@ -16,17 +15,16 @@ use crate::{
     Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
-/// Reads a packet and its payload's bytes, which are empty when the payload is inline.
+/// Reads a packet and its payload's bytes, which are empty if the payload is inline.
 ///
-/// The payload's handle is [`Handle::NONE`]: whoever keeps the bytes sets it.
+/// The payload's handle is [`Handle::NONE`]; the code that keeps the bytes sets it.
 #[inline]
 pub fn parse(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
     View::parse(bytes)?.whole()
 }
 
-/// Bytes that have a packet's form: a whole header of a known kind with nothing in the fields that the kind
-/// does not use, and as many bytes behind it as it states. What its values mean is checked by
-/// [`View::packet`].
+/// Bytes with the form of a packet: a whole header of a known kind, zero in the fields that the kind does
+/// not use, and as many bytes behind it as it states. [`View::packet`] checks the values.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a Header,
@@ -62,7 +60,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What it is.
+    /// The packet's kind.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
@@ -100,13 +98,13 @@ impl<'a> View<'a> {
             Kind::Sweep => read(header, body, |header| Ok(Packet::Sweep(header.sweep()?))),
             Kind::Empty => read(header, body, |header| Ok(Packet::Empty(header.idle()))),
             Kind::Update => read(header, body, |header| header.update().map(Packet::Update)),
-            // Its bytes are in it, as those of a short payload.
+            // The job's bytes are in the packet, as those of a short payload.
             Kind::Job => read(header, &[], |header| header.job(body).map(Packet::Job)),
         }
     }
 }
 
-/// The reader of the one kind that `packet` makes.
+/// Reads the fields of one kind, the kind that `packet` makes.
 #[inline(never)]
 fn read<'a>(
     header: &Header,
@@ -116,7 +114,7 @@ fn read<'a>(
     Ok((packet(header)?, body))
 }
 
-/// The fields of each kind, and each field as what it is.
+/// Reads the fields of each kind, each as a value of its type.
 impl Header {
     #[inline]
     fn submit(&self) -> Result<Submit, ParseError> {
@@ -370,13 +368,13 @@ impl Header {
         if has_clean_padding(&payload) { Ok(payload) } else { Err(ParseError::Padding) }
     }
 
-    /// A DISPATCH's bytes are in it: nothing is said of other places.
+    /// Checks a DISPATCH that carries its bytes: the fields of other places are zero.
     #[inline]
     fn here(&self) -> Result<Place, ParseError> {
         if (self.key.get(), self.slice.get()) == (0, 0) { Ok(Place::Here) } else { Err(ParseError::Unused) }
     }
 
-    /// Where a DISPATCH's bytes are, which never are few.
+    /// Reads where the bytes of a DISPATCH are that does not carry them; such a payload is always large.
     fn elsewhere(&self) -> Result<Place, ParseError> {
         let (slice, ticket) = (SliceId(self.slice.get()), self.key.get());
         match self.code {
@@ -437,7 +435,7 @@ impl Header {
     }
 }
 
-/// Whether nothing stands behind a short payload's end. A large one fills the inline bytes.
+/// Whether the inline bytes behind a short payload's end are zero. A large payload fills the inline bytes.
 pub(crate) fn has_clean_padding(payload: &Payload) -> bool {
     let behind = u64::from_be_bytes(payload.inline).checked_shl(8 * u32::from(payload.len));
     behind.unwrap_or(0) == 0

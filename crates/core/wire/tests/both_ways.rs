@@ -1,4 +1,4 @@
-//! Packets to bytes to packets, and bytes to packets to bytes.
+//! Encodes and parses packets in both directions.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn any_packet(lengths: impl Strategy<Value = usize>) -> impl Strategy<Value = (P
         .prop_map(|(kind, length, numbers)| packet(kind, length, &mut Numbers(&numbers)))
 }
 
-/// Whatever these bytes are, they are refused, or they are the only bytes of what they say.
+/// Any bytes are refused, or are the only encoding of the packet that they hold.
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok((packet, body)) = parse(bytes) {
         prop_assert_eq!(encoded(&packet, body), bytes);

@@ -1,4 +1,4 @@
-//! The layout, byte by byte, held to a golden file; and what is refused for which reason.
+//! Compares the layout byte by byte with a golden file, and checks the reason for which bytes are refused.
 
 mod common;
 
@@ -21,7 +21,7 @@ const INLINE: usize = 40;
 const SLICE: usize = 66;
 const WORDS: usize = 68;
 
-/// One packet of each kind, each byte of its fields another number; the last ones are large.
+/// One packet of each kind, with a different number in each byte of its fields; the last ones are large.
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let numbers: Vec<u8> = (0x11..=0xff).collect();
     let samples = Kind::ALL.map(|kind| (kind.name(), packet(kind, 5, &mut Numbers(&numbers))));
@@ -41,7 +41,7 @@ fn sample(kind: Kind) -> Vec<u8> {
     samples().into_iter().find(|(name, _)| *name == kind.name()).unwrap().1
 }
 
-/// How many the sample of a JOB has.
+/// How many tasks the sample of a JOB has.
 fn job_tasks() -> u8 {
     sample(Kind::Job)[CODE]
 }

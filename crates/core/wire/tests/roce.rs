@@ -1,5 +1,5 @@
-//! `RoCEv2` packets to bytes and back, in frames and without; and what is refused for which reason.
-//! That the bytes are what others mean by `RoCEv2` is for `scripts/rdma-check` to say.
+//! Encodes and parses `RoCEv2` packets, in frames and without, and checks the reason for which bytes are
+//! refused. `scripts/rdma-check` checks that other programs read the same bytes as `RoCEv2`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,7 +24,7 @@ fn any_path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// An IPv6 address that is no IPv4 one in disguise.
+/// An IPv6 address that is not an IPv4-mapped one.
 fn unique_local(rest: [u8; 15]) -> IpAddr {
     let mut ip = [0xfd; 16];
     ip[1..].copy_from_slice(&rest);
@@ -204,7 +204,7 @@ fn a_syndrome_without_a_meaning_is_refused() {
 fn each_header_below_is_held_to_what_we_take() {
     let path = Path::new(([10, 0, 0, 1], 50_000).into(), ([10, 0, 0, 2], PORT).into()).expect("one family");
     let good = framed(&path, &sample(b"bytes"));
-    // Offset, byte, reason; the IP checksum is looked at after the form of the header.
+    // Offset, byte, reason; the IP checksum is checked after the form of the header.
     let cases = [
         (12, 0x11, RoceError::EtherType),
         (14, 0x46, RoceError::Ip),

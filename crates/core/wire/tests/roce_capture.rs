@@ -1,4 +1,4 @@
-//! A capture of every kind of packet over both families, and a table of what is in it, for
+//! A capture of every kind of packet over both families, and a table of its content, for
 //! `scripts/rdma-check`: other programs read the capture and must find what the table says.
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use sluice_wire::roce::{
 };
 
 const LINK: Link = Link { from: [2, 0, 0, 0, 0, 1], to: [2, 0, 0, 0, 0, 2] };
-/// Columns of the table, one line a frame; what a packet has not got is empty.
+/// Columns of the table, one line per frame; a field that a packet does not have is empty.
 const COLUMNS: &str = "source\tdestination\tsource_port\topcode\tpadding\tqpn\tack_request\tpsn\taddress\trkey\tlength\tpayload\t\
      syndrome\tmessages\ticrc";
 

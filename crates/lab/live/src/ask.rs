@@ -16,7 +16,7 @@ use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testbed::Testbed;
 use sluice_testbed::suits::Suits;
-use sluice_testrig::host_group::ScheduleStart;
+use sluice_testrig::ScheduleStart;
 use sluice_testrig::processor::{HostCosts, Slowed};
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Workload};
@@ -89,7 +89,7 @@ impl Ask {
     pub(super) fn checked(self) -> Outcome<Self> {
         check(&self.testbed, &self.workload)?;
         if self.io == Io::Xdp
-            && let Some(who) = self.policies.iter().find(|who| !who.choice.runs_in_kernel())
+            && let Some(who) = self.policies.iter().find(|who| !who.choice.traits().runs_in_kernel)
         {
             let why = format!(
                 "{}: a switch in the kernel schedules by rain only, without ranks, classes or labels; \
@@ -98,7 +98,7 @@ impl Ask {
             );
             return Err(Failure::bad_input(why));
         }
-        let bypasses = |who: &&Who| who.choice.software().is_some_and(|software| software.bypasses);
+        let bypasses = |who: &&Who| who.choice.traits().software.is_some_and(|software| software.bypasses);
         if let Some(who) = self.policies.iter().find(bypasses) {
             return Err(Failure::bad_input(format!("{} {SIMULATED_ONLY}", who.name)));
         }

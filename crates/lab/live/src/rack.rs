@@ -230,7 +230,7 @@ struct AgentSetup {
 impl AgentSetup {
     /// `None` if depths are fixed.
     fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
-        let Some(adaptive) = who.choice.adaptive() else { return Ok(None) };
+        let Some(adaptive) = who.choice.traits().adaptive else { return Ok(None) };
         let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
         let folder = folder_in_memory()?;
         let lines = Lines::make(&folder.path().join(LINES_FILE), ask.testbed.workers as usize)?;
@@ -310,7 +310,7 @@ fn outstanding(ask: &Ask, who: &Who) -> u32 {
 
 /// The quota of workers. They register with at least 1, even if tasks are pushed and the quota is not used.
 fn quota(ask: &Ask, who: &Who) -> u8 {
-    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.quota().max(1) }
+    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
 }
 
 fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
@@ -348,7 +348,7 @@ fn control_plan(
     let slice = |index: usize, name: &str, serves: &dyn Fn(&str) -> bool| {
         let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
         let types = classes().map(|class| class.task_type).collect();
-        let sizes = ask.testbed.sizes_of(classes(), who.choice.classes());
+        let sizes = ask.testbed.sizes_of(classes(), who.choice.traits().classes);
         let limit = Some(ask.testbed.queue);
         let serving = suits.map_or_else(Serving::default, |suits| suits.slices[index].serving);
         sluice_control::SlicePlan { name: name.into(), types, limit, sizes, serving }
@@ -402,8 +402,8 @@ fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcom
         quota: quota(ask, who),
         capacity: capacity.max(1),
         dilation: ask.dilation,
-        early: who.choice.early().is_some(),
-        patience: who.choice.patience(),
+        early: who.choice.traits().early.is_some(),
+        patience: who.choice.traits().patience,
         ..WorkerOptions::new(controller)?
     })
 }

@@ -10,5 +10,7 @@ pub mod host_group;
 pub mod plain;
 pub mod processor;
 pub mod schedule;
+mod start;
 
 pub use error::TestrigError;
+pub use start::ScheduleStart;

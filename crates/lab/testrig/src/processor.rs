@@ -10,7 +10,7 @@ use sluice_host::slow::SlowTime;
 use sluice_net::worker::EmulatedProcessor;
 use sluice_wire::{Nanos, Packet};
 
-use crate::host_group::ScheduleStart;
+use crate::start::ScheduleStart;
 
 /// The packet costs of a testbed's worker, already dilated.
 #[derive(Clone, Debug, Default)]

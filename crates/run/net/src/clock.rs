@@ -5,8 +5,8 @@
 
 use sluice_wire::Nanos;
 
-use crate::udp::sys;
-pub use crate::udp::sys::{monotonic, thread_cpu};
+use crate::sys;
+pub use crate::sys::{monotonic, thread_cpu};
 
 /// How long a comparison of the wall clock with the monotonic clock is used.
 const RESYNC: Nanos = Nanos::from_millis(100);

@@ -20,6 +20,8 @@ pub mod rdma;
 pub mod served;
 pub mod server;
 pub mod service;
+#[allow(unsafe_code, reason = "system calls")]
+mod sys;
 pub mod udp;
 pub mod worker;
 

@@ -1,8 +1,8 @@
 //! Pins threads to cores, and makes their timers precise.
 
 use crate::NetError;
-use crate::udp::sys;
-pub use crate::udp::sys::sharpen_timers;
+use crate::sys;
+pub use crate::sys::sharpen_timers;
 
 /// Pins the calling thread to `core`, counted from 0.
 ///

@@ -1,25 +1,25 @@
-//! Where a packet goes to and comes from.
+//! The addresses of nodes in virtual time.
 
 use sluice_wire::Endpoint;
 
-/// A place in the world: which node, and which of its places (a node may be many hosts of one kind).
+/// An address in the world: a node, and one of its places (a node may be many hosts of one kind).
 ///
-/// It is also what stands in a switch's tables and in packets: the last bytes of an [`Endpoint`]'s address.
+/// Switches' tables and packets hold it too, as the last bytes of an [`Endpoint`]'s IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(u32);
 
-/// Below the node stands the place.
+/// The place takes the lower bits, the node the upper ones.
 const PLACE_BITS: u32 = 24;
-/// The port of all endpoints: in virtual time an address is enough.
+/// The port of all endpoints: in virtual time the address alone tells places apart.
 const PORT: u16 = 1;
 
 impl Address {
-    /// The first of a node's places.
+    /// The first place of a node.
     pub const fn node(node: u8) -> Self {
         Self((node as u32) << PLACE_BITS)
     }
 
-    /// Another place of the same node, of 2²⁴ at most.
+    /// Another place of the same node; there are 2²⁴ at most.
     #[inline]
     #[must_use]
     pub const fn at(self, place: u32) -> Self {
@@ -32,20 +32,20 @@ impl Address {
         (self.0 >> PLACE_BITS) as u8
     }
 
-    /// Which of the node's places.
+    /// The number of the place at its node.
     #[inline]
     pub const fn place(self) -> u32 {
         self.0 & ((1 << PLACE_BITS) - 1)
     }
 
-    /// What this is in packets and tables.
+    /// The address as an endpoint, for packets and tables.
     #[inline]
     pub const fn endpoint(self) -> Endpoint {
         let [a, b, c, d] = self.0.to_be_bytes();
         Endpoint { ip: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], port: PORT }
     }
 
-    /// The place that an endpoint of [`Address::endpoint`] names.
+    /// The address of an endpoint that [`Address::endpoint`] made.
     #[inline]
     pub const fn of(endpoint: &Endpoint) -> Self {
         let [.., a, b, c, d] = endpoint.ip;

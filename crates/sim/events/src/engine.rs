@@ -1,12 +1,12 @@
-//! What is under way, and what happens next.
+//! Events under way, and the next event.
 //!
-//! What takes the same time whenever it is sent comes in the order in which it left: a [`Lane`] keeps it, and
-//! all links of one delay share a lane, so that an event costs the same however many links there are. A
-//! place's timer (the end of a service) is one of a fixed number of times, of which a [`TimerTree`] knows the
-//! first; a clock (the next request) is a timer for the few that expire all the time. What is left
-//! (timers, packets that are late) an [`EventQueue`] sorts. The earliest of all is next: time first, then
-//! order of entry. What comes to places is whatever their world sends: a small value, such as a packet's
-//! number.
+//! Packets with the same delay arrive in the order in which they left. A [`Lane`] keeps them, and all links
+//! of one delay share a lane; so an event costs the same however many links there are. A place's timer (the
+//! end of a service) is one of a fixed number of times, of which a [`TimerTree`] knows the first. A clock
+//! (the next request) is a timer for the few places whose time comes at nearly every event. An
+//! [`EventQueue`] sorts everything else (scheduled events, packets that are late). The earliest of all is
+//! the next event: by time, then by order of entry. What arrives at places is chosen by the world: a small
+//! value, such as a packet's number.
 
 use sluice_wire::Nanos;
 
@@ -17,49 +17,49 @@ use crate::lane::Lane;
 use crate::mail::Mail;
 use crate::timers::{TimerId, TimerTree};
 
-/// What happens at a place.
+/// An event at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum WorldEvent<C, M = Mail> {
-    /// Something comes.
+    /// A packet or another message arrives.
     Mail(M),
-    /// Its timer expires, and stays until it is set again, or to never.
+    /// The place's timer expires. Its time stays until it is set again, or to never.
     Timer,
-    /// Its node's clock strikes, and stays likewise.
+    /// The node's clock expires. Its time stays until it is set again, or to never.
     Clock,
-    /// It is time for what it asked to be reminded of.
+    /// An event that was scheduled.
     Scheduled(C),
 }
 
-/// One of the lanes.
+/// The id of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneId(EventSource);
 
-/// A place in the order of what is entered, taken before its time is known.
+/// A position in the order of entry, taken before the time of the event is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTurn(u64);
 
-/// One of the clocks.
+/// The id of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockId(EventSource);
 
-/// Virtual time: `C` is what callers want to be reminded of, `M` what comes to them.
+/// Virtual time. `C` is the type of scheduled events, `M` the type of messages that arrive.
 #[derive(Debug)]
 pub struct EventEngine<C, M = Mail> {
-    /// When something first comes from the event queue, the timers, and then from each clock and lane, as
-    /// they were asked for.
+    /// The time of the next event of the event queue, of the timers, and of each clock and lane, in the
+    /// order in which they were made.
     heads: Heads,
-    /// As many as there can be, so that the number in a key finds its source without a look at their count.
+    /// As many as there can be, so that the number in a key finds its source without a bounds check.
     sources: Box<[Source<M>; SOURCES_MAX]>,
-    /// So many are used.
+    /// How many sources are used.
     used: usize,
     timers: TimerTree,
-    /// Whose each timer is.
+    /// The place of each timer.
     timer_owners: Vec<Address>,
     event_queue: EventQueue<(Address, WorldEvent<C, M>)>,
     entered: u64,
 }
 
-/// Where things come from, and if it is a lane, how long they take and what is under way.
+/// A source of events: its kind; and for a lane its delay and the messages under way.
 type Source<M> = (SourceKind, Nanos, Lane<(Address, M)>);
 
 const EVENT_QUEUE: EventSource = EventSource::new(0, SourceKind::EventQueue);
@@ -72,7 +72,7 @@ impl<C, M: Copy> Default for EventEngine<C, M> {
 }
 
 impl<C, M: Copy> EventEngine<C, M> {
-    /// Nothing under way, and nobody with a timer.
+    /// An engine without events and timers.
     pub fn new() -> Self {
         Self {
             heads: Heads::new(2),
@@ -85,7 +85,7 @@ impl<C, M: Copy> EventEngine<C, M> {
         }
     }
 
-    /// The lane for what takes so long.
+    /// The lane for this delay.
     pub fn lane(&mut self, delay: Nanos) -> LaneId {
         let fits = |(kind, of, _): &Source<M>| *kind == SourceKind::Lane && *of == delay;
         let known = self.sources[..self.used].iter().position(fits);
@@ -93,14 +93,14 @@ impl<C, M: Copy> EventEngine<C, M> {
         LaneId(EventSource::new(source, SourceKind::Lane))
     }
 
-    /// A clock of this node's own.
+    /// Makes a clock of this node's own.
     pub fn clock(&mut self, node: Address) -> ClockId {
         let source = self.source(SourceKind::Clock, Nanos(0));
         ClockId(EventSource::new(source, SourceKind::Clock).to_node(node.of_node()))
     }
 
-    /// A timer for each of a node's places, so many from the first: theirs follow one another. Timers are
-    /// asked for before any is set.
+    /// Makes a timer for each of a node's first `places` places; their ids follow one another. All timers
+    /// must be made before any is set.
     pub fn timers(&mut self, node: Address, places: u32) -> TimerId {
         assert!(self.timers.first().0.at == Moment::NEVER.at, "timers are asked for too late");
         let first = TimerId(self.timer_owners.len() as u32);
@@ -117,7 +117,7 @@ impl<C, M: Copy> EventEngine<C, M> {
         source
     }
 
-    /// What happens next: when, where, and what. Nothing, if nothing does any more.
+    /// Takes the next event, with its time and address; `None` if there is none.
     #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
     #[inline(always)]
     pub fn take_next(&mut self) -> Option<(Nanos, Address, WorldEvent<C, M>)> {
@@ -137,7 +137,8 @@ impl<C, M: Copy> EventEngine<C, M> {
         Some((at, whom, what))
     }
 
-    /// Sends something that arrives then; over this lane, if it comes after all that the lane has.
+    /// Sends a message that arrives at `at`. It takes the lane if it arrives after all that the lane holds,
+    /// else the event queue.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
     pub fn send(&mut self, lane: LaneId, at: Nanos, to: Address, mail: M) {
@@ -151,31 +152,33 @@ impl<C, M: Copy> EventEngine<C, M> {
         }
     }
 
-    /// When something happens next; at the end of time, if nothing does any more.
+    /// The time of the next event; the end of time if there is none.
     #[inline]
     pub fn next_at(&self) -> Nanos {
         self.heads.first().0
     }
 
-    /// The turn of something that is under way elsewhere, and comes at a time that is not known yet.
+    /// The position in the order of entry for a message that is under way elsewhere, and whose arrival is
+    /// not known yet.
     #[inline]
     pub const fn turn(&mut self) -> EventTurn {
         self.entered += 1;
         EventTurn(self.entered)
     }
 
-    /// It arrives then: before all that arrives at the same time and was entered after it got its turn.
+    /// Sends a message that arrives at `at`. Of messages with the same time, it arrives before those that
+    /// entered after its turn was taken.
     pub fn arrives(&mut self, EventTurn(order): EventTurn, at: Nanos, to: Address, mail: M) {
         self.enter(Moment::new(at, order), (to, WorldEvent::Mail(mail)));
     }
 
-    /// Reminds whoever is at this place then.
+    /// Schedules an event at this place.
     pub fn schedule(&mut self, at: Nanos, whom: Address, schedule: C) {
         let moment = self.moment(at);
         self.enter(moment, (whom, WorldEvent::Scheduled(schedule)));
     }
 
-    /// The timer expires then, and no sooner; never, if at the end of time.
+    /// Sets a timer to expire at `at`; the end of time means never.
     #[inline]
     pub fn timer(&mut self, timer: TimerId, at: Nanos) {
         let moment = self.moment(at);
@@ -183,21 +186,22 @@ impl<C, M: Copy> EventEngine<C, M> {
         self.heads.set(TIMERS, self.timers.first().0);
     }
 
-    /// The same, but before all else that happens then; of several such timers the first one expires first.
+    /// Sets a timer to expire at `at`, before all other events of that time. Of several such timers the
+    /// first one expires first.
     #[inline]
     pub fn alarm_before(&mut self, timer: TimerId, at: Nanos) {
         self.timers.set(timer, Moment::new(at, 0));
         self.heads.set(TIMERS, self.timers.first().0);
     }
 
-    /// The clock strikes then; never, if at the end of time.
+    /// Sets a clock to expire at `at`; the end of time means never.
     #[inline]
     pub fn set(&mut self, clock: ClockId, at: Nanos) {
         let moment = self.moment(at);
         self.heads.set(clock.0, moment);
     }
 
-    /// Takes what comes next out of a lane.
+    /// Takes the next message out of a lane.
     #[inline]
     fn pop(&mut self, source: EventSource) -> (Address, M) {
         let (_, _, lane) = &mut self.sources[source.source()];
@@ -209,21 +213,21 @@ impl<C, M: Copy> EventEngine<C, M> {
         (Address::node(source.node()).at(to.place()), mail)
     }
 
-    /// Whose timer expires next. It stays until it is set again, or to never.
+    /// The place whose timer expires next. The timer stays until it is set again, or to never.
     #[inline]
     fn ringing(&self) -> Address {
         let (_, TimerId(timer)) = self.timers.first();
         self.timer_owners[timer as usize]
     }
 
-    /// Takes what is due next out of the event queue.
+    /// Takes the next event out of the event queue.
     fn take_due(&mut self) -> Option<(Address, WorldEvent<C, M>)> {
         let due = self.event_queue.take();
         self.heads.set(EVENT_QUEUE, self.event_queue.first());
         due.map(|(_, due)| due)
     }
 
-    /// Apart from the lanes, which mostly take what is sent.
+    /// Enters an event into the event queue. Kept apart from the lanes, which take most messages.
     #[inline(never)]
     fn enter(&mut self, moment: Moment, due: (Address, WorldEvent<C, M>)) {
         self.event_queue.enter(moment, due);

@@ -1,11 +1,11 @@
-//! A few keys, of which the smallest is looked for.
+//! A few keys, with the smallest of them.
 
-/// So many keys.
+/// Keys in a group.
 pub(crate) const GROUP: usize = 8;
 
-/// The keys, and the smaller one of each pair of neighbours: a change looks at one neighbour, and whoever
-/// asks for the smallest of all at half as many. There is no branch that a processor could guess wrong, and
-/// it compares those side by side that do not wait for each other.
+/// The keys, and the smaller key of each pair of neighbours. A change compares one pair of neighbours, and
+/// a search for the smallest key compares half as many. There are no branches that a processor could
+/// mispredict, and independent comparisons run in parallel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     keys: [u128; GROUP],
@@ -13,12 +13,12 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// All of them alike.
+    /// A group in which all keys are this one.
     pub(crate) const fn of(key: u128) -> Self {
         Self { keys: [key; GROUP], pairs: [key; GROUP / 2] }
     }
 
-    /// Another key at this place.
+    /// Sets the key at this place.
     #[inline]
     pub(crate) fn set(&mut self, place: usize, key: u128) {
         self.keys[place % GROUP] = key;

@@ -1,41 +1,41 @@
-//! When something first comes from each source.
+//! The time of the next event of each source.
 
 use sluice_wire::Nanos;
 
 use crate::event_queue::Moment;
 use crate::group::{GROUP, Keys};
 
-/// Most sources of a world: the event queue, the timers, clocks and lanes.
+/// The most sources of a world: the event queue, the timers, clocks and lanes.
 pub(crate) const SOURCES_MAX: usize = GROUP * GROUPS;
-/// Below a moment's order stands where it comes from.
+/// In a key, the source takes these bits below the order of entry.
 const SOURCE_BITS: u32 = 16;
-/// A rack's sources are one of these.
+/// Groups of keys; the sources of a rack fit one group.
 const GROUPS: usize = 4;
 
-/// The sources' keys, in no order: an event changes two or three of them, so that it costs less to look for
-/// the earliest of all once than to keep them in a tree that each change climbs.
+/// The sources' keys, unsorted. An event changes two or three of them, so one search for the earliest of
+/// all costs less than a tree that each change has to climb.
 #[derive(Debug)]
 pub(crate) struct Heads {
     groups: [Keys; GROUPS],
-    /// So many groups have sources.
+    /// How many groups have sources.
     used: usize,
 }
 
 impl Heads {
-    /// So many sources, of which nothing comes.
+    /// Room for so many sources, none of which has an event.
     pub(crate) fn new(sources: usize) -> Self {
         let mut heads = Self { groups: [Keys::of(Moment::NEVER.key()); GROUPS], used: 0 };
         heads.make_room(sources);
         heads
     }
 
-    /// There are so many sources now; of the new ones nothing comes.
+    /// Makes room for so many sources; new ones have no event.
     pub(crate) fn make_room(&mut self, sources: usize) {
         assert!(sources <= SOURCES_MAX, "{sources} sources, and there is room for {SOURCES_MAX}");
         self.used = sources.div_ceil(GROUP);
     }
 
-    /// When something next comes from a source.
+    /// Sets the moment of a source's next event.
     #[inline]
     pub(crate) fn set(&mut self, source: EventSource, Moment { at, order }: Moment) {
         let key = Moment::new(at, order << SOURCE_BITS | u64::from(source.0)).key();
@@ -43,7 +43,7 @@ impl Heads {
         self.groups[source / GROUP].set(source, key);
     }
 
-    /// When the first of all comes, and where it comes from.
+    /// The time of the next event of all, and its source.
     #[inline]
     pub(crate) fn first(&self) -> (Nanos, EventSource) {
         let [few, more @ ..] = &self.groups;
@@ -55,8 +55,8 @@ impl Heads {
     }
 }
 
-/// Where something comes from: a source, of which kind, and if that is a lane, to which node it goes. It
-/// stands in the key itself, so that it is known what runs next before anything else has to be looked up.
+/// A source of events: its number, its kind, and for a lane the node to which its next message goes. All of
+/// these stand in the key, so the next action is known before anything else is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventSource(u16);
 
@@ -70,16 +70,16 @@ pub(crate) enum SourceKind {
 }
 
 impl EventSource {
-    /// Above a source's number stands its kind, above that the node.
+    /// The kind stands above the source's number, and the node above the kind.
     const KIND_SHIFT: u32 = SOURCES_MAX.ilog2();
     const NODE_SHIFT: u32 = 8;
 
-    /// A source by its number.
+    /// The source with this number and kind.
     pub(crate) const fn new(source: usize, kind: SourceKind) -> Self {
         Self(source as u16 | (kind as u16) << Self::KIND_SHIFT)
     }
 
-    /// The same source, if what comes from it goes to this node.
+    /// The same source, whose next message goes to this node.
     #[inline]
     pub(crate) const fn to_node(self, node: u8) -> Self {
         Self(self.0 & ((1 << Self::NODE_SHIFT) - 1) | (node as u16) << Self::NODE_SHIFT)
@@ -91,13 +91,13 @@ impl EventSource {
         self.0 as usize % SOURCES_MAX
     }
 
-    /// The node that it goes to, if it comes from a lane.
+    /// The node to which the next message of a lane goes.
     #[inline]
     pub(crate) const fn node(self) -> u8 {
         (self.0 >> Self::NODE_SHIFT) as u8
     }
 
-    /// What kind of source it is.
+    /// The kind of the source.
     #[inline]
     pub(crate) const fn kind(self) -> SourceKind {
         match self.0 >> Self::KIND_SHIFT & 3 {

@@ -1,33 +1,33 @@
-//! What befalls packets on their way.
+//! The interface of fault injectors: which packets are lost, repeated or late.
 
 use sluice_wire::{Nanos, Packet};
 
 use crate::address::Address;
 
-/// A packet's way from one place to another, before anything befalls it.
+/// A packet's way from one place to another, before any fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Transit {
     pub from: Address,
-    /// Who it is for.
+    /// The place that it goes to.
     pub to: Address,
     pub leaves: Nanos,
-    /// When it arrives if nothing befalls it.
+    /// When it arrives without a fault.
     pub arrives: Nanos,
 }
 
 /// When the copies of a packet arrive: none, one or two.
 pub type Copies = [Option<Nanos>; 2];
 
-/// What befalls packets on their way.
+/// Decides which packets are lost, repeated or late.
 pub trait FaultInjector {
-    /// Whether anything ever does.
+    /// Whether there are any faults at all.
     fn is_any(&self) -> bool;
 
-    /// What befalls this one.
+    /// When the copies of this packet arrive.
     fn copies(&mut self, transit: &Transit, packet: &Packet) -> Copies;
 }
 
-/// Without one, nothing ever befalls a packet.
+/// `None` injects no faults.
 impl<W: FaultInjector> FaultInjector for Option<Box<W>> {
     #[inline]
     fn is_any(&self) -> bool {

@@ -1,16 +1,16 @@
-//! Links whose delay is the same for every packet: what left first arrives first, and needs no sorting.
+//! Lanes: all links of one delay. A packet that left first arrives first, so packets need no sorting.
 
 use sluice_wire::Nanos;
 
 use crate::event_queue::Moment;
 
-/// What is under way on one link, in the order in which it arrives: a ring that grows to what was under way
-/// at most.
+/// The packets under way on one lane, in order of arrival: a ring that grows to the largest number that was
+/// ever under way.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
-    /// Empty, or a power of two.
+    /// Empty, or with a length that is a power of two.
     ring: Vec<(Moment, T)>,
-    /// Counts what left and what entered; both go round in the ring.
+    /// Counts of packets that left the ring and that entered it; modulo the length they are places in it.
     head: usize,
     tail: usize,
     last: Nanos,
@@ -23,19 +23,19 @@ impl<T> Default for Lane<T> {
 }
 
 impl<T: Copy> Lane<T> {
-    /// The next one, and when it arrives.
+    /// The next packet, and when it arrives.
     #[inline]
     pub(crate) fn first(&self) -> Option<&(Moment, T)> {
         if self.head == self.tail { None } else { Some(&self.ring[self.place(self.head)]) }
     }
 
-    /// Whether something that arrives then comes after all that was ever under way.
+    /// Whether a packet with this arrival comes after all that were ever in the lane.
     #[inline]
     pub(crate) fn takes(&self, at: Nanos) -> bool {
         self.last <= at
     }
 
-    /// Adds what arrives last; says whether it is also the first.
+    /// Adds a packet that arrives last; returns whether it is also the first.
     #[inline]
     pub(crate) fn push(&mut self, moment: Moment, item: T) -> bool {
         debug_assert!(self.takes(moment.at), "a lane must be entered in order");
@@ -49,7 +49,7 @@ impl<T: Copy> Lane<T> {
         self.tail - self.head == 1
     }
 
-    /// Takes what arrives next out; there is something.
+    /// Takes the packet that arrives next; the lane must not be empty.
     #[inline]
     pub(crate) fn pop(&mut self) -> T {
         debug_assert!(self.head != self.tail, "nothing is under way");

@@ -1,21 +1,21 @@
-//! Lanes by how long what they keep takes.
+//! Lanes by their delay.
 
 use sluice_wire::Nanos;
 
 use crate::engine::{EventEngine, LaneId};
 
-/// Most lanes; a world has other sources too.
+/// The most lanes; a world has other sources too.
 const LANES_MAX: usize = 24;
 
-/// The lanes of whoever learns on the way how long things take. A world has a few such times only: what takes
-/// as long as none of them goes with another, and costs more, not less exactly.
+/// Lanes for delays that become known during the run. A world has only a few such delays. If there are more
+/// than lanes, a message goes to a lane of another delay: that costs more time but stays exact.
 #[derive(Debug, Default)]
 pub struct SpanLanes {
     known: Vec<(Nanos, LaneId)>,
 }
 
 impl SpanLanes {
-    /// The lane for what takes so long.
+    /// The lane for this delay.
     #[inline]
     pub fn of<C, M: Copy>(&mut self, engine: &mut EventEngine<C, M>, span: Nanos) -> LaneId {
         match self.known.iter().find(|(of, _)| *of == span) {

@@ -1,11 +1,11 @@
-//! A world in virtual time: an engine that knows what happens next, and addressed places that packets go
-//! between.
+//! A world in virtual time: an engine that knows the next event, and addressed places between which packets
+//! go.
 //!
-//! Who lives there is not the world's affair. A node (a switch, a group of workers) has an [`Address`], takes
-//! what comes to one of its places, and sends packets to other addresses through [`World::send`]; the
-//! [`Links`] says over which link, and so when and whether they arrive. Nodes also set timers and clocks and
-//! ask for cues. Whoever puts nodes into a world takes from [`World::next`] what happens, and hands it to the
-//! node that is there. A file each: the engine's parts, links, [`dice`].
+//! The world does not know what its nodes are. A node (a switch, a group of workers) has an [`Address`],
+//! receives the packets for its places, and sends packets to other addresses through [`World::send`].
+//! [`Links`] says which link a packet takes, and so when and whether it arrives. Nodes also set timers and
+//! clocks and schedule events. The code that made the nodes takes each event from [`World::next`] and
+//! passes it to its node. The engine's parts, the links and [`dice`] have a file each.
 #![forbid(unsafe_code)]
 
 mod address;

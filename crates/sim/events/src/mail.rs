@@ -1,7 +1,7 @@
-//! What comes to places in a world of racks: packets, and what went round in switches.
+//! The messages in a world of racks: packets, and recirculations in switches.
 //!
-//! A packet lies in one place from its departure to the end of its reception; what is passed on is its
-//! number.
+//! A packet is stored in one place from its departure to the end of its reception; only its number is
+//! passed on.
 
 use sluice_switch::Circulating;
 use sluice_wire::Packet;
@@ -9,14 +9,14 @@ use sluice_wire::Packet;
 use crate::address::Address;
 use crate::pool::Id;
 
-/// Names a packet that is under way or waits to be received.
+/// The id of a packet that is under way or waits to be received.
 pub type PacketId = Id<Packet>;
 
-/// Something that comes to a place.
+/// A message that arrives at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Mail {
     /// A packet, from its sender.
     Packet { from: Address, packet: PacketId },
-    /// What went round in a switch, by its place in the pool.
+    /// A packet that recirculates in a switch, by its id in the pool.
     Round(Id<Circulating>),
 }

@@ -1,36 +1,37 @@
-//! Links between places: values that say how long a packet takes, what it waits behind, and what befalls it.
+//! Links between places: values that say how long a packet takes, which queue it waits in, and which faults
+//! it may meet.
 
 use sluice_wire::{Dispatch, Nanos, Packet, Place};
 
 use crate::address::Address;
 use crate::engine::LaneId;
 
-/// One way between two places.
+/// A link in one direction between two places.
 #[derive(Debug)]
 pub struct OneWay {
     /// How long a packet is on its way.
     pub delay: Nanos,
-    /// Where the engine keeps what is on its way.
+    /// The engine's lane for its packets.
     pub lane: LaneId,
     /// The queue in front of it; without one, any number of packets leave at once.
     pub queue: Option<LinkQueue>,
 }
 
-/// What a link takes in turn.
+/// The queue of a link that sends one packet after the other.
 #[derive(Debug)]
 pub struct LinkQueue {
     port: Port,
-    /// What a packet without a large task takes of the rate.
+    /// The bytes of a packet without a large task.
     packet_bytes: u32,
 }
 
 impl LinkQueue {
-    /// Without a rate packets take it no time.
+    /// Without a rate, packets leave at once.
     pub fn new(gbps: Option<f64>, packet_bytes: u32) -> Self {
         Self { port: Port::new(gbps), packet_bytes }
     }
 
-    /// When a packet that comes now has gone through.
+    /// When a packet that arrives now has gone through.
     fn pass(&mut self, now: Nanos, packet: &Packet) -> Nanos {
         let bytes = match packet {
             Packet::Dispatch(Dispatch { payload, place: Place::Here, .. }) if payload.is_large() => {
@@ -42,29 +43,29 @@ impl LinkQueue {
     }
 }
 
-/// Which links lead from one node's places to another's.
+/// The links that lead from one node's places to another's.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     first: u32,
-    /// So many places of the addressed node share a link.
+    /// How many places of the receiving node share a link.
     places_each: u32,
-    /// The one link's delay and lane, if there is one only, and no queue in front of it.
+    /// The link's delay and lane, if there is only one link and no queue in front of it.
     open: Option<(Nanos, LaneId)>,
 }
 
 impl Way {
-    /// No link is so far behind.
+    /// No links: no place number is so large.
     const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX, open: None };
 }
 
-/// All links, and the injector over them.
+/// All links, and the fault injector.
 #[derive(Debug)]
 pub struct Links<W> {
     each: Vec<OneWay>,
-    /// By the node that sends and the one that receives, of `nodes` each.
+    /// By sending and receiving node; there are `nodes` of each.
     ways: Vec<Way>,
     nodes: usize,
-    /// What befalls packets on all of them.
+    /// The faults of all links.
     pub injector: W,
 }
 
@@ -73,12 +74,12 @@ impl<W> Links<W> {
         Self { each: Vec::new(), ways: Vec::new(), nodes: 0, injector }
     }
 
-    /// All places of one node send to all of another over this link.
+    /// Makes this link for all packets from one node's places to another's.
     pub fn join(&mut self, from: Address, to: Address, link: OneWay) {
         self.join_each(from, to, u32::MAX, [link]);
     }
 
-    /// The same over several: one leads to so many places of the addressed node each.
+    /// Makes several links from one node to another; each leads to so many places of the receiving node.
     pub fn join_each(
         &mut self,
         from: Address,
@@ -97,8 +98,8 @@ impl<W> Links<W> {
         self.ways[from * self.nodes + to] = Way { first: first as u32, places_each, open };
     }
 
-    /// A packet leaves then, or once its link has room: over which lane, and when it would arrive. `None`
-    /// where no link is.
+    /// A packet leaves at `at`, or when its link has room. Returns its lane and when it would arrive;
+    /// `None` if there is no link.
     #[inline]
     pub fn leaves<'a>(
         &mut self,
@@ -113,8 +114,8 @@ impl<W> Links<W> {
         self.leaves_in_turn(from, to, at, packet())
     }
 
-    /// The same where links have queues or there are several. Apart from ways that are neither, which are
-    /// most.
+    /// As [`Self::leaves`], for links with queues and for several links. Kept apart from single open links,
+    /// which are most.
     #[inline(never)]
     fn leaves_in_turn(
         &mut self,
@@ -128,7 +129,7 @@ impl<W> Links<W> {
         Some((link.lane, at + link.delay))
     }
 
-    /// Something that is no packet of ours takes so many bytes of a link's rate.
+    /// Another message than a packet takes so many bytes of a link's rate.
     pub fn takes(&mut self, from: Address, to: Address, at: Nanos, bytes: u32) {
         if let Some(queue) = self.link(from, to).and_then(|link| link.queue.as_mut()) {
             queue.port.pass(at, bytes);
@@ -157,7 +158,7 @@ impl<W> Links<W> {
     }
 }
 
-/// A port that takes one packet after the other.
+/// A port that sends one packet after the other.
 #[derive(Debug)]
 pub struct Port {
     ps_a_byte: f64,
@@ -165,12 +166,13 @@ pub struct Port {
 }
 
 impl Port {
-    /// Without a rate packets take it no time.
+    /// Without a rate, packets leave at once.
     pub fn new(gbps: Option<f64>) -> Self {
         Self { ps_a_byte: gbps.map_or(0.0, |gbps| 8_000.0 / gbps), free_ps: 0 }
     }
 
-    /// A packet comes at `now`: says when it has gone through, and how long that kept the port busy.
+    /// A packet arrives at `now`: returns when it has gone through, and for how many picoseconds it kept
+    /// the port busy.
     pub fn pass(&mut self, now: Nanos, bytes: u32) -> (Nanos, u64) {
         let busy_ps = (f64::from(bytes) * self.ps_a_byte) as u64;
         self.free_ps = self.free_ps.max(now.0 * 1_000) + busy_ps;

@@ -1,8 +1,8 @@
-//! Things that come and go, each under a number while it is there.
+//! A pool of things, each with an id while it exists.
 
 use std::marker::PhantomData;
 
-/// Names a thing in a [`Reused`].
+/// The id of a thing in a [`Reused`].
 #[derive(Debug)]
 pub struct Id<T>(u32, PhantomData<T>);
 
@@ -15,18 +15,19 @@ impl<T> Clone for Id<T> {
 impl<T> Copy for Id<T> {}
 
 impl<T> Id<T> {
-    /// Its number, for who passes it on where names have no kinds.
+    /// The number of the id, for callers that pass it on without its type.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// What [`Id::number`] gave.
+    /// The id with this number, which [`Id::number`] returned.
     pub const fn of(number: u32) -> Self {
         Self(number, PhantomData)
     }
 }
 
-/// Room that is used again, so that it grows to what was there at most.
+/// A pool whose cells are used again, so that it grows to the largest number of things that existed at
+/// once.
 #[derive(Debug)]
 pub struct Reused<T> {
     things: Vec<T>,
@@ -35,19 +36,19 @@ pub struct Reused<T> {
 }
 
 impl<T: Copy> Reused<T> {
-    /// No room yet; what is made first is filled with this.
+    /// An empty pool. New cells are filled with `filler`.
     pub fn new(filler: T) -> Self {
         Self { things: Vec::new(), vacant: Vec::new(), filler }
     }
 
-    /// A thing comes from elsewhere.
+    /// Copies a thing into the pool.
     #[inline]
     pub fn keep(&mut self, thing: &T) -> Id<T> {
         self.make(|place| *place = *thing)
     }
 
-    /// A thing is made where it will lie. One that is made elsewhere and moved there is copied in words that
-    /// nobody has written as a whole, and a processor waits for those.
+    /// Makes a thing in its cell. A thing that is made elsewhere and moved is copied in wider words than
+    /// those that wrote it, and the processor stalls on such reads.
     #[inline]
     pub fn make(&mut self, make: impl FnOnce(&mut T)) -> Id<T> {
         let place = match self.vacant.pop() {
@@ -64,26 +65,26 @@ impl<T: Copy> Reused<T> {
         self.things.len() as u32 - 1
     }
 
-    /// A thing that is there.
+    /// The thing with this id, which must exist.
     #[inline]
     pub fn get(&self, id: Id<T>) -> &T {
         &self.things[id.0 as usize]
     }
 
-    /// A thing that is there, to change it.
+    /// The thing with this id, which must exist, for changes.
     #[inline]
     pub fn get_mut(&mut self, id: Id<T>) -> &mut T {
         &mut self.things[id.0 as usize]
     }
 
-    /// It leaves.
+    /// Takes a thing out of the pool.
     #[inline]
     pub fn take(&mut self, id: Id<T>) -> T {
         self.free(id);
         self.things[id.0 as usize]
     }
 
-    /// Its place is free.
+    /// Frees the cell of a thing.
     #[inline]
     pub fn free(&mut self, id: Id<T>) {
         self.vacant.push(id.0);

@@ -1,19 +1,19 @@
-//! When each of a fixed number of timers expires, and which does first.
+//! A fixed number of timers, and which of them expires first.
 
 use sluice_wire::Nanos;
 
 use crate::event_queue::Moment;
 use crate::group::{GROUP, Keys};
 
-/// Below a moment's order stands the timer.
+/// In a key, the timer takes these bits below the order of entry.
 const ALARM_BITS: u32 = 24;
 
-/// One of the timers.
+/// The id of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerId(pub(crate) u32);
 
 impl TimerId {
-    /// The timer of a node's place, if this is that of its first.
+    /// The timer of a node's place, given the timer of the node's first place.
     #[inline]
     #[must_use]
     pub const fn of_place(self, place: u32) -> Self {
@@ -21,16 +21,16 @@ impl TimerId {
     }
 }
 
-/// A winner tree of groups.
+/// A tournament tree of groups of keys.
 #[derive(Debug)]
 pub(crate) struct TimerTree {
-    /// The lowest level first: each key of the next one is the earliest of a group of this one.
+    /// The levels, lowest first: each key of a level is the earliest of a group of the level below.
     levels: Vec<Vec<Keys>>,
     first: u128,
 }
 
 impl TimerTree {
-    /// So many timers, of which none is set.
+    /// So many timers, none of which is set.
     pub(crate) fn new(timers: u32) -> Self {
         assert!(timers < 1 << ALARM_BITS, "{timers} timers are too many");
         let mut groups = timers as usize;
@@ -42,7 +42,7 @@ impl TimerTree {
         Self { levels, first: Moment::NEVER.key() }
     }
 
-    /// Sets when the timer expires; at the end of time is never.
+    /// Sets when the timer expires; the end of time means never.
     #[inline]
     pub(crate) fn set(&mut self, TimerId(timer): TimerId, Moment { at, order }: Moment) {
         let mut key = Moment::new(at, order << ALARM_BITS | u64::from(timer)).key();
@@ -56,7 +56,7 @@ impl TimerTree {
         self.first = key;
     }
 
-    /// The timer that expires first, and when.
+    /// The timer that expires first, and when it does.
     #[inline]
     pub(crate) const fn first(&self) -> (Moment, TimerId) {
         let (at, below) = ((self.first >> 64) as u64, self.first as u64);

@@ -1,4 +1,4 @@
-//! Time goes on, and packets go over links.
+//! A world: time, events, packets and links.
 
 use sluice_switch::{Cargo, Circulating};
 use sluice_wire::{Nanos, Packet, Token};
@@ -10,22 +10,21 @@ use crate::mail::{Mail, PacketId};
 use crate::network::{Links, OneWay};
 use crate::pool::Reused;
 
-/// The time, what happens next, and the links. `C` is what nodes want to be reminded of, `W` what befalls
-/// packets.
+/// The time, the events and the links. `C` is the type of scheduled events, `W` the fault injector.
 #[derive(Debug)]
 pub struct World<C, W> {
     pub now: Nanos,
-    /// What is under way, and what happens next.
+    /// The events under way.
     pub engine: EventEngine<C>,
     /// Packets that are under way or wait to be received.
     pub packets: Reused<Packet>,
-    /// What goes round in switches.
+    /// Packets that recirculate in switches.
     pub rounds: Reused<Circulating>,
     pub network: Links<W>,
 }
 
 impl<C, W: FaultInjector> World<C, W> {
-    /// A world with nobody in it.
+    /// A world without nodes.
     pub fn new(injector: W) -> Self {
         Self {
             now: Nanos(0),
@@ -36,7 +35,7 @@ impl<C, W: FaultInjector> World<C, W> {
         }
     }
 
-    /// Time goes on to what happens next. Gives where, and what; nothing, if nothing does any more.
+    /// Advances to the next event; returns its address and the event, or `None` if there is none.
     #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
     #[expect(clippy::should_implement_trait, reason = "what happens depends on what is done in between")]
     #[inline(always)]
@@ -47,14 +46,15 @@ impl<C, W: FaultInjector> World<C, W> {
         Some((whom, what))
     }
 
-    /// All places of one node reach all of another in so long. Packets usually leave `after` that long from
-    /// what made their sender send.
+    /// Makes links with this delay between all places of two nodes. `after` is the usual time between the
+    /// event that made the sender send and the departure.
     pub fn join(&mut self, from: Address, to: Address, delay: Nanos, after: Nanos) {
         let lane = self.engine.lane(after + delay);
         self.network.join(from, to, OneWay { delay, lane, queue: None });
     }
 
-    /// Sends a packet that leaves then, unless something befalls it. Says how many copies will arrive.
+    /// Sends a packet that leaves at `leaves`, unless a fault stops it. Returns how many copies will
+    /// arrive.
     #[expect(clippy::inline_always, reason = "each packet pays for a call that stays one")]
     #[inline(always)]
     pub fn send(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> u32 {
@@ -70,7 +70,7 @@ impl<C, W: FaultInjector> World<C, W> {
         1
     }
 
-    /// The same, told exactly: sends as many copies as the injector says, and says when they arrive.
+    /// Sends as many copies of a packet as the fault injector says, and returns when they arrive.
     #[inline(never)]
     pub fn send_copies(&mut self, from: Address, to: Address, leaves: Nanos, packet: PacketId) -> Copies {
         let packet = self.packets.take(packet);
@@ -86,7 +86,7 @@ impl<C, W: FaultInjector> World<C, W> {
         arrivals
     }
 
-    /// A switch sends something round, to come back to it then.
+    /// A switch recirculates a packet, which comes back at `at`.
     #[inline]
     pub fn send_round(&mut self, lane: LaneId, to: Address, at: Nanos, round: &Circulating) {
         let round = self.rounds.keep(round);

@@ -1,10 +1,11 @@
-//! What a hop costs in a whole simulated fabric, against a bare loop over the standard library's binary heap.
+//! Measures the cost of a hop in a whole simulated fabric, beside a bare loop over the standard library's
+//! binary heap.
 //!
-//! The fabric is the fat-tree of HF²T (k = 4, 70 % load) under ECMP with all that it has: buffers, PFC,
-//! marks, DCQCN, go-back-N. The loop stores and forwards the same flows' frames and their answers over as
-//! many links each, at the links' rate, and knows nothing else: no queues but when a port is free, no
-//! pauses, no rates. A hop is a frame that leaves a port. Both take turns in one run. Prints one line of
-//! JSON.
+//! The fabric is the fat-tree of HF²T (k = 4, 70 % load) under ECMP with all its parts: buffers, PFC,
+//! marks, DCQCN, go-back-N. The loop stores and forwards the frames and answers of the same flows over the
+//! same number of links, at the links' rate. It has no queue but the time at which a port is free, no
+//! pauses and no rates. A hop is a frame that leaves a port. The two take turns in one run. The bench
+//! prints one line of JSON.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,7 +24,7 @@ const SEED: u64 = 1;
 fn main() {
     let topology = Topology::fat_tree(K, LinkSpeed::default()).expect("k is even");
     let case = |(name, sizes): (&str, FlowSizes)| {
-        // As many frames of either.
+        // As many frames of either distribution.
         let flows = (FLOWS as f64 * 120_000.0 / sizes.mean()) as u64;
         let traffic = Traffic { sizes, load: LOAD, flows };
         let turns: Vec<Turn> = (0..TURNS).map(|turn| Turn::of(&topology, &traffic, turn)).collect();
@@ -62,7 +63,7 @@ impl Turn {
         let began = Instant::now();
         let bare_hops = Bare::default().run(&flows);
         let bare_seconds = began.elapsed().as_secs_f64();
-        // PFC frames are hops of the fabric's own: a pause and a resume each.
+        // PFC frames are hops that only the fabric has: a pause and a resume each.
         assert_eq!(counts.hops, bare_hops + 2 * counts.pauses);
         Self { hops: counts.hops as f64, seconds, bare_hops: bare_hops as f64, bare_seconds }
     }
@@ -73,7 +74,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// A frame on its way: over which ports, and how far.
+/// A frame on its way: its path, and how many hops of it are done.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     flow: u32,
@@ -89,11 +90,11 @@ enum Event {
     Begins,
     /// A host has sent a frame.
     Sent { host: u32 },
-    /// A frame comes to the end of a link.
+    /// A frame arrives at the end of a link.
     Comes(Way),
 }
 
-/// The loop.
+/// The bare loop.
 #[derive(Default)]
 struct Bare {
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -101,12 +102,12 @@ struct Bare {
     /// When each port is free, in picoseconds.
     free: Vec<u64>,
     paths: Vec<([u32; 6], u8)>,
-    /// By host: what it has to send.
+    /// For each host the frames that it has to send, by flow and sequence.
     sending: Vec<VecDeque<(u32, u32)>>,
     hops: u64,
 }
 
-/// The ports of the tree, each kind behind the other.
+/// The ports of the tree, one kind after the other.
 const PORTS: u32 = 6 * K * HALF * HALF;
 
 impl Bare {
@@ -140,7 +141,7 @@ impl Bare {
         self.hops
     }
 
-    /// A host sends the next frame of the flow whose turn it is.
+    /// A host sends the next frame of the flow that has the turn.
     fn send(&mut self, now: u64, host: u32, flows: &[FlowSpec], sizes: &FrameSizes) {
         let Some((flow, sequence)) = self.sending[host as usize].pop_front() else { return };
         let bytes = flows[flow as usize].bytes;
@@ -171,11 +172,11 @@ impl Bare {
         }
     }
 
-    /// A frame leaves its next port as soon as that is free. Says when it has left.
+    /// A frame leaves its next port as soon as the port is free. Returns when it has left, in picoseconds.
     fn leave(&mut self, now: u64, way: Way) -> u64 {
         let (path, hops) = &self.paths[way.flow as usize];
         let port = if way.is_answer {
-            // The other ends of the links, from the last to the first.
+            // The ports at the other ends of the links, from the last link to the first.
             path[usize::from(hops - 1 - way.hop)] + PORTS / 2
         } else {
             path[usize::from(way.hop)]
@@ -194,8 +195,8 @@ impl Bare {
     }
 }
 
-/// The ports that a flow goes over: up as far as needed, and down. Links are numbered, hosts' first, then
-/// those between ToR and aggregation, then those to the core; downwards each has another port.
+/// The ports of a flow's path: up as far as needed, and down. Links are numbered: hosts' links first, then
+/// those between ToR and aggregation, then those to the core. Downwards each link has another port.
 fn path(flow: u32, from: u32, to: u32) -> ([u32; 6], u8) {
     let (links, square) = (K * HALF * HALF, HALF * HALF);
     let down = PORTS / 2;

@@ -1,7 +1,7 @@
 //! HF²T's comparison (§5): ECMP, LetFlow, and LetFlow with paced hosts, with and without α, on its fat-tree
-//! at 70 % load: `hf2t web-search|hadoop MILLISECONDS REPLICATIONS`. Prints by scheme the slowdown of flows
-//! against an idle fabric, the change against LetFlow averaged over sizes, flowlets, pauses, and how long
-//! flows paused.
+//! at 70 % load: `hf2t web-search|hadoop MILLISECONDS REPLICATIONS`. Prints for each scheme the slowdown of
+//! flows against an idle fabric, the change against LetFlow averaged over sizes, flowlets, pauses, and how
+//! long flows paused.
 
 use std::env;
 use std::error::Error;
@@ -18,7 +18,7 @@ use sluice_wire::Nanos;
 
 const LOAD: f64 = 0.7;
 const SEED: u64 = 1;
-/// Flows that begin before are not counted: hosts learn their gaps, and the fabric fills.
+/// Flows that begin earlier are not counted: hosts still learn their gaps, and the fabric fills.
 const WARM: Nanos = Nanos(2_000_000);
 /// Student's t at 95 % for 1 to 9 degrees of freedom.
 const STUDENT: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
@@ -36,18 +36,18 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What was asked for.
+/// The arguments.
 struct Asked {
     sizes: FlowSizes,
     span: Nanos,
     replications: u32,
 }
 
-/// What one run came to.
+/// The result of one run.
 struct Outcome {
     slowdowns: FlowSlowdowns,
     counts: FabricCounts,
-    /// Gaps, and the shares of them from one, two and three round trips on.
+    /// How many gaps there were, and the shares of gaps of at least one, two and three round trips.
     gaps: u64,
     shares: [f64; 3],
 }
@@ -139,7 +139,7 @@ impl Asked {
     }
 }
 
-/// A scheme's line: means of the replications, and half intervals of the changes.
+/// The line of a scheme: means of the replications, and half intervals of the changes.
 fn row(name: &str, of: &[Outcome], letflow: &[Outcome]) -> String {
     let pairs = || of.iter().zip(letflow).map(|(of, letflow)| changes(&of.slowdowns, &letflow.slowdowns));
     let [median, p99] = [0, 1].map(|at| interval(&pairs().map(|change| change[at]).collect::<Vec<_>>()));
@@ -158,7 +158,7 @@ fn row(name: &str, of: &[Outcome], letflow: &[Outcome]) -> String {
     )
 }
 
-/// By how many percent the median and the p99 are off, averaged over the sizes that both have.
+/// By how many percent the median and the p99 differ, averaged over the sizes that both have.
 fn changes(of: &FlowSlowdowns, letflow: &FlowSlowdowns) -> [f64; 2] {
     let (of, letflow) = (of.quantiles([0.5, 0.99]), letflow.quantiles([0.5, 0.99]));
     let (mut sums, mut sizes) = ([0.0; 2], 0.0);

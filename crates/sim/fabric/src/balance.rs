@@ -1,14 +1,14 @@
 //! How a switch chooses among paths of equal cost.
 //!
 //! - **ECMP** (RFC 2992): by a hash of the flow.
-//! - **LetFlow** (Vanini et al., NSDI 2017): anew, at random, for each flowlet. The first ToR switch
-//!   chooses the whole path (as in the public set-up), or each switch its own part of it.
+//! - **LetFlow** (Vanini et al., NSDI 2017): a new random path for each flowlet. The first ToR switch
+//!   chooses the whole path (as in the public set-up), or each switch chooses its next hop.
 //! - **Spraying** (RPS, Dixit et al., INFOCOM 2013): at random for each frame.
 //! - **DRILL** (Ghorbani et al., SIGCOMM 2017): for each frame the shortest of a few random queues and the
-//!   one that was best last time.
+//!   queue that was best last time.
 //! - **CONGA** (Alizadeh et al., SIGCOMM 2014): for each flowlet the least congested path, see [`Conga`].
 //!
-//! Answers go by ECMP under all of them.
+//! Answers take the path of ECMP under all of them.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
@@ -22,42 +22,42 @@ use crate::ids::{PortId, SwitchId, mix};
 use crate::wires::FabricPort;
 use crate::wiring::Wiring;
 
-/// Most entries of a flowlet table.
+/// The most entries of a flowlet table.
 const ENTRIES_MAX: u32 = 1 << 24;
 
-/// Which rule chooses.
+/// The rule by which switches choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum PathBalancer {
-    /// A path a flow.
+    /// One path per flow.
     #[default]
     Ecmp,
-    /// A path a flowlet.
+    /// One path per flowlet.
     LetFlow(LetFlow),
-    /// A path a frame.
+    /// One path per frame.
     Spray,
-    /// A queue a frame.
+    /// One queue per frame.
     Drill(Drill),
-    /// The least congested path, a flowlet.
+    /// The least congested path, per flowlet.
     Conga(Conga),
 }
 
 /// The settings of LetFlow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LetFlow {
-    /// A gap as long as this begins a flowlet.
+    /// A gap of at least this length begins a flowlet.
     pub threshold: Nanos,
     pub scope: Scope,
     /// Entries of a switch's table, a power of two (LetFlow §3: 64 Ki).
     pub entries: u32,
 }
 
-/// Who chooses a flowlet's path.
+/// Which switch chooses a flowlet's path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The first switch, all of it.
+    /// The first switch chooses the whole path.
     #[default]
     WholePath,
-    /// Each switch where it goes on.
+    /// Each switch chooses its next hop.
     EachHop,
 }
 
@@ -71,7 +71,7 @@ impl LetFlow {
 /// The settings of DRILL(d, m), where m is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drill {
-    /// How many queues are looked at besides the one that was best (d: 2).
+    /// How many random queues are compared with the one that was best (d: 2).
     pub samples: u32,
 }
 
@@ -110,25 +110,25 @@ impl PathBalancer {
     }
 }
 
-/// What all switches of a fabric choose by.
+/// The state by which all switches of a fabric choose.
 #[derive(Debug)]
 pub(crate) struct Balance {
     rule: PathBalancer,
     connections: Connections,
     dice: Dice,
     flowlets: Vec<Flowlets>,
-    /// By switch: the port whose queue was the shortest (DRILL's memory).
+    /// For each switch the port whose queue was the shortest (DRILL's memory).
     best: Vec<PortId>,
     conga: Option<CongaState>,
 }
 
-/// Where a frame is that is to go on.
+/// The place of a frame that has to be forwarded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HopContext<'p> {
     pub(crate) switch: SwitchId,
-    /// Its sender hangs on this switch.
+    /// Whether its sender is attached to this switch.
     pub(crate) is_first: bool,
-    /// The ports that lead on.
+    /// The ports of all shortest paths.
     pub(crate) ways: &'p [PortId],
     pub(crate) now: Nanos,
 }
@@ -147,7 +147,7 @@ impl Balance {
         Self { rule, connections, dice, flowlets, best: vec![PortId(u32::MAX); switches as usize], conga }
     }
 
-    /// Over which of its ports a frame goes on.
+    /// Chooses the port over which a frame is forwarded.
     #[inline]
     pub(crate) fn choose(
         &mut self,
@@ -184,7 +184,7 @@ impl Balance {
         hashed(switch, frame, ways)
     }
 
-    /// Data leave a switch by this port.
+    /// A frame of data leaves a switch by this port.
     #[inline]
     pub(crate) fn leaves(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
         if let Some(conga) = &mut self.conga {
@@ -192,12 +192,12 @@ impl Balance {
         }
     }
 
-    /// What all flowlet tables counted.
+    /// The counts of all flowlet tables.
     pub(crate) fn flowlets(&self) -> FlowletCounts {
         self.flowlets.iter().fold(FlowletCounts::default(), |sum, table| sum.plus(table.counts()))
     }
 
-    /// CONGA: answers go by ECMP, and tell of paths as data do.
+    /// CONGA's choice. Answers take the path of ECMP, and carry the levels of paths as data do.
     fn least_congested(&mut self, at: HopContext<'_>, frame: &mut FabricFrame, plan: &Wiring) -> PortId {
         let HopContext { switch, is_first, ways, now } = at;
         let conga = self.conga.as_mut().expect("it is asked for where it is the rule");

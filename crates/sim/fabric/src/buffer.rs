@@ -1,45 +1,45 @@
-//! What a switch's memory takes, and when it asks for a pause.
+//! A switch's memory: which frames it takes, and when it asks for a pause.
 //!
-//! Under PFC what comes is counted by the port that it came by: into the shared part while that port has no
-//! more than its share of what is free (Choudhury and Hahne's dynamic thresholds), then into the port's
-//! headroom, and the port is paused. A full frame of each port is kept free, since the frame that crosses
-//! the threshold is taken whole. Without PFC what waits is counted by the queue where it waits.
+//! Under PFC, frames count for the port that they arrived by. They take the shared part while the port has
+//! no more than its share of the free memory (Choudhury and Hahne's dynamic thresholds). Beyond, they take
+//! the port's headroom, and the port is paused. One full frame per port is kept free, since the frame that
+//! crosses the threshold is taken whole. Without PFC, frames count for the queue in which they wait.
 
 /// A switch's memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
-    /// What ports share, in bytes.
+    /// The size of the shared part, in bytes.
     size: u64,
     used: u64,
 }
 
-/// What came by one port and is still here.
+/// The frames that arrived by one port and are still in the switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ingress {
     shared: u64,
     headroom: u64,
     headroom_size: u64,
-    /// The most headroom that was ever used.
+    /// The most headroom that was ever used, in bytes.
     pub(crate) headroom_peak: u64,
-    /// The other end was asked to pause.
+    /// Whether the other end was asked to pause.
     pub(crate) is_paused: bool,
 }
 
 impl Ingress {
-    /// With so much headroom.
+    /// With so many bytes of headroom.
     pub(crate) fn new(headroom_size: u64) -> Self {
         Self { headroom_size, ..Self::default() }
     }
 }
 
-/// What becomes of a frame.
+/// The decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It is lost.
+    /// The frame is lost.
     Lost,
-    /// It is taken.
+    /// The frame is taken.
     Taken,
-    /// It is taken, and no more is to come.
+    /// The frame is taken, and the port has to be paused.
     Pause,
 }
 
@@ -48,7 +48,7 @@ impl Buffer {
         Self { size, used: 0 }
     }
 
-    /// A frame comes by this port, under PFC.
+    /// A frame arrives by this port, under PFC.
     #[inline]
     pub(crate) fn admit(&mut self, ingress: &mut Ingress, bytes: u64, alpha: f64) -> Admission {
         if ingress.headroom == 0 && ingress.shared <= self.threshold(alpha) {
@@ -67,8 +67,8 @@ impl Buffer {
         Admission::Taken
     }
 
-    /// A frame that came by this port leaves. Says whether the other end may send again: once `below` bytes
-    /// are between its share and what it has, or it has nothing.
+    /// A frame that arrived by this port leaves. Returns whether the other end may send again: when the
+    /// port is `below` bytes under its share, or holds no bytes.
     #[inline]
     pub(crate) fn release(&mut self, ingress: &mut Ingress, bytes: u64, alpha: f64, below: u64) -> bool {
         let from_headroom = ingress.headroom.min(bytes);
@@ -82,7 +82,7 @@ impl Buffer {
         resumes
     }
 
-    /// Without PFC: a frame comes for a queue with so much in it. Says whether there is room.
+    /// Without PFC: a frame arrives for a queue that holds `queued` bytes. Returns whether there is room.
     #[inline]
     pub(crate) fn admit_queued(&mut self, queued: u64, bytes: u64, alpha: f64) -> bool {
         let has_room = self.used + bytes <= self.size && queued + bytes <= self.threshold(alpha);
@@ -112,7 +112,7 @@ mod tests {
     fn a_port_is_paused_at_its_share_of_what_is_free_and_resumed_below_it() {
         let mut buffer = Buffer::new(170_000);
         let mut port = Ingress::new(5_000);
-        // 10,000 are 1/16 of the 160,000 that are free then.
+        // 10,000 bytes are 1/16 of the 160,000 that are free then.
         for frame in 1..=10 {
             assert_eq!(buffer.admit(&mut port, FRAME, 1.0 / 16.0), Admission::Taken, "frame {frame}");
         }

@@ -1,10 +1,11 @@
 //! CONGA (Alizadeh et al., SIGCOMM 2014, §3): the first switch puts a flowlet on the path that is least
 //! congested from there to the last switch.
 //!
-//! Each port estimates its load (§3.2): bytes that left, of which a share is forgotten each interval. A frame
-//! collects the highest level on its path; its last switch keeps that by path, and tells the first one with
-//! whatever goes the other way, a path a frame. What is not told again grows old and counts as idle (§3.3).
-//! A path is a number whose digits are the choices on the way, so that a fat-tree's paths are chosen whole.
+//! Each port estimates its load (§3.2): the bytes that left, of which a share is forgotten each interval. A
+//! frame collects the highest level on its path. Its last switch keeps that level by path, and tells it to
+//! the first switch with any frame in the other direction, one path per frame. A level that is not told
+//! again ages and then counts as idle (§3.3). A path is a number whose digits are the choices of the
+//! switches, so that a fat-tree's paths are chosen whole.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
@@ -15,28 +16,28 @@ use crate::frame::{FabricFrame, PathTold};
 use crate::ids::PortId;
 use crate::wiring::Wiring;
 
-/// More paths than this between two switches are not told apart.
+/// The most paths between two switches that are told apart.
 const PATHS_MAX: usize = 256;
 
 /// The settings of CONGA.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conga {
-    /// A gap as long as this begins a flowlet (public set-up: 100 µs; CONGA §3.4: 500 µs).
+    /// A gap of at least this length begins a flowlet (public set-up: 100 µs; CONGA §3.4: 500 µs).
     pub threshold: Nanos,
     /// Entries of a switch's table, a power of two (CONGA §3.4: 64 Ki).
     pub entries: u32,
-    /// How often a port forgets a share of what left (public set-up: 50 µs).
+    /// How often a port forgets a share of the bytes that left (public set-up: 50 µs).
     pub interval: Nanos,
-    /// That share (public set-up: 0.2).
+    /// The share that it forgets (public set-up: 0.2).
     pub forgets: f64,
     /// Bits of a level (CONGA §3.6, public set-up: 3).
     pub bits: u32,
-    /// What was not told for so long counts as idle (public set-up: 500 µs; CONGA §3.3: 10 ms).
+    /// A level that was not told for so long counts as idle (public set-up: 500 µs; CONGA §3.3: 10 ms).
     pub ages_after: Nanos,
 }
 
 impl Conga {
-    /// The public set-up's, for a flowlet threshold.
+    /// The settings of the public set-up, with a flowlet threshold.
     pub const fn new(threshold: Nanos) -> Self {
         Self {
             threshold,
@@ -62,28 +63,28 @@ impl Conga {
     }
 }
 
-/// What all switches know for CONGA.
+/// The state of all switches for CONGA.
 #[derive(Debug)]
 pub(crate) struct CongaState {
     settings: Conga,
     edges: usize,
     loads: Vec<PortLoad>,
-    /// By switch with hosts, other such switch and path: how congested the way there is, and when that was
-    /// told.
+    /// For each edge switch, other edge switch and path: how congested the path to the other is, and when
+    /// that was told.
     there: Vec<(u8, Nanos)>,
-    /// Likewise: how congested the way from there was.
+    /// For each edge switch, other edge switch and path: how congested the path from the other was.
     from_there: Vec<u8>,
-    /// By switch with hosts and other such switch: how many paths there are, and which is told of next.
+    /// For each pair of edge switches: how many paths there are, and which one is told next.
     pairs: Vec<(u16, u16)>,
     paths_most: usize,
 }
 
-/// A port's estimate: what left, in bytes, forgotten up to this interval.
+/// A port's estimate: the bytes that left, with forgetting done up to this interval.
 #[derive(Clone, Copy, Debug)]
 struct PortLoad {
     bytes: f64,
     intervals: u64,
-    /// What the estimate comes to when the link is full.
+    /// The estimate at full load.
     full: f64,
 }
 
@@ -106,7 +107,8 @@ impl CongaState {
         }
     }
 
-    /// The path of a flowlet that begins: the least congested, the one before it if that is among them.
+    /// The path of a new flowlet: the least congested one, and the flowlet's last path if that is among the
+    /// least congested.
     pub(crate) fn choose(
         &mut self,
         (from, to): (usize, usize),
@@ -134,8 +136,8 @@ impl CongaState {
         best
     }
 
-    /// A frame comes to the first of several switches on its way: it takes along what this one knows of the
-    /// way back.
+    /// A frame arrives at the first of several switches: it takes along what this switch knows of one path
+    /// in the other direction.
     pub(crate) fn enters(&mut self, frame: &mut FabricFrame, (from, to): (usize, usize)) {
         let pair = from * self.edges + to;
         let (paths, next) = &mut self.pairs[pair];
@@ -145,7 +147,7 @@ impl CongaState {
         frame.told = PathTold { back_path: path as u8, back_level: level, ..PathTold::default() };
     }
 
-    /// A frame comes to the last of several switches on its way.
+    /// A frame arrives at the last of several switches: the switch notes what the frame carries.
     pub(crate) fn arrives(&mut self, frame: &FabricFrame, (from, to): (usize, usize), now: Nanos) {
         let first = (to * self.edges + from) * self.paths_most;
         let PathTold { path, level, back_path, back_level } = frame.told;
@@ -155,13 +157,13 @@ impl CongaState {
         }
     }
 
-    /// Data leave by a port.
+    /// A frame of data leaves by a port.
     pub(crate) fn leaves(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
         frame.told.level = frame.told.level.max(self.level(port, now));
         self.loads[port.index()].bytes += f64::from(frame.bytes);
     }
 
-    /// How loaded a port is, in steps of its full load.
+    /// The load of a port, in steps of its full load.
     fn level(&mut self, port: PortId, now: Nanos) -> u8 {
         let load = &mut self.loads[port.index()];
         let intervals = now.0 / self.settings.interval.0;

@@ -1,21 +1,21 @@
-//! What counts as a flow to those who look at pauses.
+//! Which frames form one flow, as far as pauses between frames matter.
 
 use crate::frame::FabricFrame;
 use crate::ids::FlowKey;
 
-/// Whose pauses make flowlets: what counts as a flow to the flowlet tables, the pacers and the gaps.
+/// Which frames form one flow for the flowlet tables, the pacers and the gaps: pauses in it make flowlets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
     /// Each flow has a connection of its own (public set-up).
     #[default]
     EachFlow,
-    /// All flows from one host to another have one: also between two of them it pauses. Rates and what is
-    /// sent again stay each flow's.
+    /// All flows from one host to another share a connection, which also pauses between two flows. Rates
+    /// and retransmissions stay those of each flow.
     EachPair,
 }
 
 impl Connections {
-    /// Whose pauses a switch looks at.
+    /// The flow of a frame, for a switch that looks at pauses.
     #[inline]
     pub(crate) const fn key(self, frame: &FabricFrame) -> FlowKey {
         match self {

@@ -1,8 +1,8 @@
-//! How fast a flow sends under DCQCN (Zhu et al., SIGCOMM 2015, §5), as NICs do it: the rate falls at most
-//! once an interval, α is looked at more often, and the rate grows by time alone.
+//! The rate of a flow under DCQCN (Zhu et al., SIGCOMM 2015, §5), as NICs implement it: the rate falls at
+//! most once per interval, α is updated more often, and the rate grows by time alone.
 //!
-//! No timer runs. What timers would have done by now is worked out when somebody asks: between marks α only
-//! shrinks, and the rate only grows. Left out, as in the public set-up: the byte counter.
+//! No timer runs. When the rate is read, the effects of all timers up to now are computed: between marks α
+//! only shrinks, and the rate only grows. Left out, as in the public set-up: the byte counter.
 
 use sluice_wire::Nanos;
 
@@ -11,25 +11,26 @@ use crate::error::{FabricError, require};
 /// The constants of DCQCN. Defaults are the public set-up's at 100 Gb/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DcqcnSettings {
-    /// How much of α a look at it replaces (g: 1/256).
+    /// The share of α that an update replaces (g: 1/256).
     pub gain: f64,
-    /// How often α is looked at (1 µs).
+    /// How often α is updated (1 µs).
     pub alpha_interval: Nanos,
-    /// How often the rate falls at most (4 µs).
+    /// The shortest time between two decreases of the rate (4 µs).
     pub decrease_interval: Nanos,
     /// How often the rate grows (300 µs).
     pub increase_interval: Nanos,
-    /// So many times it grows to the middle between itself and its target before the target grows, too (1).
+    /// How often the rate grows to the middle between itself and its target, before the target grows too
+    /// (1).
     pub recovery_stages: u32,
-    /// How much the target grows once (AI: 40 Mb/s).
+    /// By how much the target grows the first time (AI: 40 Mb/s).
     pub additive_mbps: f64,
-    /// How much it grows each time after that (HAI: 100 Mb/s).
+    /// By how much the target grows each time after the first (HAI: 100 Mb/s).
     pub hyper_mbps: f64,
     /// The lowest rate (100 Mb/s).
     pub least_mbps: f64,
-    /// Whether the target falls to the rate at each decrease, also at one right after another (it does not).
+    /// Whether each decrease lowers the target to the rate, even one right after another (it does not).
     pub clamps_target: bool,
-    /// A flow's receiver tells of congestion once in so long (0: with each answer to data that met it).
+    /// A flow's receiver reports congestion once per this time (0: with each answer to data that met it).
     pub cnp_interval: Nanos,
 }
 
@@ -84,22 +85,22 @@ pub(crate) struct Rate {
     target: f64,
     line: f64,
     alpha: f64,
-    /// When the first mark came: intervals are counted from there.
+    /// When the first mark came; intervals are counted from then.
     began: Option<Nanos>,
-    /// So many looks at α are worked out.
+    /// How many updates of α are done.
     looks: u64,
-    /// A mark came since the last look.
+    /// Whether a mark came since the last update.
     is_marked: bool,
-    /// The rate falls then.
+    /// When the rate falls next, if it does.
     falls: Option<Nanos>,
-    /// The rate grows an interval after that, if it ever fell.
+    /// When the last fall was, if there was one; the rate grows an interval later.
     grows_from: Option<Nanos>,
-    /// How often it grew since it fell.
+    /// How often the rate has grown since it fell.
     stage: u32,
 }
 
 impl Rate {
-    /// As fast as the link.
+    /// A rate that starts at the link's.
     pub(crate) const fn new(line: f64) -> Self {
         Self {
             mbps: line,
@@ -115,7 +116,7 @@ impl Rate {
         }
     }
 
-    /// The rate at this time, which is no earlier than any before.
+    /// The rate at `now`, which must not be earlier than in any call before.
     #[inline]
     pub(crate) fn at(&mut self, now: Nanos, settings: &DcqcnSettings) -> f64 {
         if self.began.is_some() {
@@ -124,7 +125,7 @@ impl Rate {
         self.mbps
     }
 
-    /// Congestion is told of.
+    /// Congestion is reported.
     pub(crate) fn congested(&mut self, now: Nanos, settings: &DcqcnSettings) {
         let Some(began) = self.began else {
             self.began = Some(now);
@@ -141,7 +142,7 @@ impl Rate {
         }
     }
 
-    /// All that happened up to now, in its order.
+    /// Applies everything up to `now`, in order of time.
     fn catch_up(&mut self, now: Nanos, settings: &DcqcnSettings) {
         loop {
             let grows = self.grows_from.map(|from| from + settings.increase_interval);
@@ -178,7 +179,7 @@ impl Rate {
         self.grows_from = Some(at);
     }
 
-    /// Works out the looks at α up to then: the first finds the mark, the others none.
+    /// Applies the updates of α up to `at`: the first one sees the mark, the others none.
     fn look(&mut self, at: Nanos, settings: &DcqcnSettings) {
         let Some(began) = self.began else { return };
         let due = at.since(began).0 / settings.alpha_interval.0;
@@ -194,7 +195,7 @@ impl Rate {
     }
 }
 
-/// By repeated squaring, which rounds alike on every machine.
+/// A power by repeated squaring, which rounds the same on every machine.
 pub(crate) fn power(base: f64, mut exponent: u64) -> f64 {
     let (mut result, mut square) = (1.0, base);
     while exponent > 0 {
@@ -213,7 +214,7 @@ mod tests {
 
     const LINE: f64 = 100_000.0;
 
-    /// The same rules, with a timer for everything, a nanosecond after the other.
+    /// The same rules with real timers, one nanosecond after the other.
     struct Ticking {
         rate: f64,
         target: f64,

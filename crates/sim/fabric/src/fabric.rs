@@ -18,10 +18,10 @@ use crate::topology::Topology;
 use crate::wires::{Arriving, FABRIC, FabricCue, PortCounts, Wires};
 use crate::wiring::Wiring;
 
-/// Nothing came to any host for so many times the span after which hosts send again: it never will.
+/// If no frame reaches any host for so many times the retransmission time, none ever will.
 const STUCK_AFTER: u64 = 10;
 
-/// A fabric, and what is under way in it.
+/// A fabric, with its flows and frames.
 #[derive(Debug)]
 pub struct Fabric {
     wires: Wires,
@@ -35,46 +35,46 @@ pub struct Fabric {
     host_count: u32,
 }
 
-/// What happened in a fabric.
+/// One event in a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricStep {
-    /// The flow that was expected is to begin.
+    /// The expected flow is due to begin.
     Due(FlowSpec),
     Ended(FinishedFlow),
-    /// A parcel came to its host.
+    /// A parcel arrived at its host.
     Came(Parcel),
-    /// A parcel was lost for want of room, which happens without PFC only.
+    /// A parcel was lost for lack of room, which happens without PFC only.
     Lost(Parcel),
-    /// Something else.
+    /// Any other event.
     Other,
 }
 
-/// What a fabric did.
+/// Counts of a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FabricCounts {
-    /// Frames that left a port, answers and PFC frames too.
+    /// Frames that left a port, including answers and PFC frames.
     pub hops: u64,
     pub hosts: HostCounts,
-    /// What the flowlet tables counted.
+    /// The counts of the flowlet tables.
     pub flowlets: FlowletCounts,
-    /// What all pacers did.
+    /// The counts of all pacers.
     pub pacers: PacerCounts,
-    /// How many gaps pacers have yet to learn before they hold anything, at most.
+    /// How many gaps a pacer has yet to learn before it holds frames; the most of any pacer.
     pub gaps_to_learn: u32,
     /// Data that switches marked.
     pub marked: u64,
     /// Pauses that switches asked for.
     pub pauses: u64,
-    /// How long ports were paused, all together.
+    /// The sum of the times for which ports were paused.
     pub paused_for: Nanos,
-    /// Frames that were lost for want of room.
+    /// Frames that were lost for lack of room.
     pub lost: u64,
     /// The most headroom that a port used, in bytes.
     pub headroom_peak: u64,
 }
 
 impl Fabric {
-    /// A fabric with nothing under way. One seed and replication give one run.
+    /// A fabric without frames. One seed and replication give one run.
     pub fn new(
         topology: &Topology,
         settings: &FabricSettings,
@@ -100,7 +100,7 @@ impl Fabric {
         })
     }
 
-    /// Runs these flows, which come in the order in which they begin, until all have ended.
+    /// Runs these flows, which must be in order of their begin, until all have ended.
     pub fn run(
         &mut self,
         flows: impl IntoIterator<Item = FlowSpec>,
@@ -121,8 +121,8 @@ impl Fabric {
         Ok(())
     }
 
-    /// The flow that begins next, if any does: it comes up as [`FabricStep::Due`] when it is time. What was
-    /// expected before and has not come up is not expected any more.
+    /// Sets the flow that begins next, or none. At its time [`Self::step`] returns [`FabricStep::Due`]. A
+    /// flow that was expected before and is not due yet is forgotten.
     pub fn expect(&mut self, flow: Option<FlowSpec>) -> Result<(), FabricError> {
         if let Some(flow) = &flow {
             self.check_flow(flow)?;
@@ -137,10 +137,10 @@ impl Fabric {
         self.hosts.begin(&mut self.wires, flow);
     }
 
-    /// A parcel leaves its host then, or once the link has room; not before now.
+    /// A parcel leaves its host at `at`, or when the link has room; never before now.
     ///
     /// # Panics
-    /// If it goes to its own host, or is longer than a full frame: switches keep room for that.
+    /// If it goes to its own host, or is longer than a full frame: switches keep room for a full frame.
     pub fn carry(&mut self, at: Nanos, parcel: Parcel) {
         let Parcel { from, to, bytes, .. } = parcel;
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);
@@ -149,13 +149,13 @@ impl Fabric {
         self.wires.engine.schedule(at, FABRIC.at(from.0), FabricCue::Leaves(id));
     }
 
-    /// When something happens next; at the end of time, if nothing does any more.
+    /// The time of the next event; the end of time if there is none.
     #[inline]
     pub fn next_at(&self) -> Nanos {
         self.wires.engine.next_at()
     }
 
-    /// Lets the next thing happen; nothing, if nothing is under way.
+    /// Carries out the next event; `None` if there is none.
     #[inline]
     pub fn step(&mut self) -> Result<Option<FabricStep>, FabricError> {
         let Some((now, at, what)) = self.wires.engine.take_next() else { return Ok(None) };
@@ -194,12 +194,12 @@ impl Fabric {
         Ok(Some(FabricStep::Other))
     }
 
-    /// The time.
+    /// The present time.
     pub const fn now(&self) -> Nanos {
         self.wires.now
     }
 
-    /// What it did so far.
+    /// The counts so far.
     pub fn counts(&self) -> FabricCounts {
         let ports = || self.wires.ports.iter().map(|port| &port.counts);
         FabricCounts {
@@ -216,17 +216,17 @@ impl Fabric {
         }
     }
 
-    /// How long flows paused between frames, at their hosts.
+    /// The pauses of flows between frames, at their hosts.
     pub const fn gaps(&self) -> &Gaps {
         self.hosts.gaps()
     }
 
-    /// Forgets how long flows have paused so far: what comes is told apart from what was before.
+    /// Forgets the pauses so far, to count later ones apart.
     pub fn forget_gaps(&mut self) {
         self.hosts.forget_gaps();
     }
 
-    /// What each port did: hosts' first, then those of one switch after the other.
+    /// The ports with their peers and counts: hosts' ports first, then those of one switch after the other.
     pub fn ports(&self) -> impl Iterator<Item = (PortId, PortId, PortCounts)> {
         let number = |at: usize| PortId(at as u32);
         self.wires.ports.iter().enumerate().map(move |(at, port)| (number(at), port.peer(), port.counts))

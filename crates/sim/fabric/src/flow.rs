@@ -1,4 +1,4 @@
-//! A flow while it lasts, at its sender and at its receiver.
+//! A flow under way, at its sender and at its receiver.
 
 use sluice_host::pacer::PacedFlow;
 use sluice_wire::Nanos;
@@ -12,9 +12,9 @@ use crate::window::CongestionWindow;
 pub struct FlowSpec {
     pub at: Nanos,
     pub from: HostId,
-    /// To whom: somebody else.
+    /// The receiving host, another than the sender.
     pub to: HostId,
-    /// How much, in bytes.
+    /// Its size, in bytes.
     pub bytes: u64,
 }
 
@@ -22,14 +22,14 @@ pub struct FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFlow {
     pub flow: FlowSpec,
-    /// From its begin to the last ACK at its sender.
+    /// The time from its begin to the last ACK at its sender.
     pub took: Nanos,
 }
 
-/// What sender and receiver know of a flow.
+/// The state of a flow at sender and receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
-    /// Whose room it is: frames of an earlier life are of no use.
+    /// The life of this slot: frames of an earlier flow in the slot are ignored.
     pub(crate) life: u32,
     pub(crate) is_under_way: bool,
     pub(crate) spec: FlowSpec,
@@ -42,20 +42,20 @@ pub(crate) struct Flow {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowSender {
     pub(crate) frames: u32,
-    /// The next frame to send.
+    /// The sequence number of the next frame to send.
     pub(crate) next: u32,
-    /// Frames before this one were received.
+    /// All frames before this one were received.
     pub(crate) acked: u32,
-    /// Whether it is among those whose turn comes.
+    /// Whether it is in the queue of flows that take turns.
     pub(crate) is_queued: bool,
     pub(crate) rate: Rate,
     pub(crate) window: Option<CongestionWindow>,
-    /// Not before this may the next frame leave, in picoseconds.
+    /// The earliest time at which the next frame may leave, in picoseconds.
     pub(crate) next_ps: u64,
     pub(crate) paced: PacedFlow,
     /// When its last frame left.
     pub(crate) left: Option<Nanos>,
-    /// When a frame last left or an answer came.
+    /// When a frame last left or an answer arrived.
     pub(crate) heard: Nanos,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct FlowSender {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FlowReceiver {
     pub(crate) expected: u32,
-    /// Which frame was last asked for again, and when.
+    /// The frame that was last asked for again, and when.
     pub(crate) asked: Option<(u32, Nanos)>,
-    /// When congestion was last told of.
+    /// When congestion was last reported.
     pub(crate) told: Option<Nanos>,
-    /// Data that came and were not answered yet.
+    /// Frames of data that arrived and were not answered yet.
     pub(crate) unanswered: u32,
-    /// Whether they are answered after a while at the latest.
+    /// Whether a timer will answer them at the latest.
     pub(crate) is_answer_due: bool,
 }
 

@@ -1,23 +1,25 @@
-//! A switch's table of flowlets: which path a flow's frames take until they pause.
+//! A switch's table of flowlets: the path that a flow's frames take until they pause.
 //!
-//! The table is a row of entries without names: two flows that fall on one entry share its path and its
-//! pauses, as on the chip (LetFlow §3). That is counted, and so is whose pause it was.
+//! The entries of the table do not name their flows. Two flows that hash to one entry share its path and
+//! its pauses, as on the chip (LetFlow §3). Such collisions are counted, and so is whose pause began a
+//! flowlet.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use crate::ids::{FlowKey, mix};
 
-/// What happened to the frames that asked a table.
+/// What happened to frames that were looked up in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowletCounts {
-    /// Frames that asked.
+    /// Frames that were looked up.
     pub frames: u64,
-    /// Flows' first frames, and others that found their entry with somebody else, whose pause it was.
+    /// First frames of flows, and frames that found another flow in their entry and began a flowlet after
+    /// its pause.
     pub firsts: u64,
-    /// Frames that came as late as the threshold after the one before of the same flow.
+    /// Frames that came at least the threshold after the frame before of the same flow.
     pub expiries: u64,
-    /// Frames that went on the path of another flow with the same entry.
+    /// Frames that took the path of another flow with the same entry.
     pub collisions: u64,
 }
 
@@ -52,19 +54,20 @@ pub(crate) struct Flowlets {
 }
 
 impl Flowlets {
-    /// So many entries, a power of two.
+    /// A table with so many entries, a power of two.
     pub(crate) fn new(threshold: Nanos, entries: u32) -> Self {
         let entries = vec![Entry::default(); entries as usize];
         Self { entries, threshold, counts: FlowletCounts::default() }
     }
 
-    /// The path of a frame that comes now: a new one at random, if it begins a flowlet.
+    /// The path of a frame that arrives now: a new random one if the frame begins a flowlet.
     #[inline]
     pub(crate) fn path(&mut self, flow: FlowKey, now: Nanos, dice: &mut Dice) -> u32 {
         self.path_or(flow, now, |_| dice.word() as u32)
     }
 
-    /// The same, where a new one follows from the one before it.
+    /// The path of a frame that arrives now; `choose` makes a new path of the one before, if the frame
+    /// begins a flowlet.
     #[inline]
     pub(crate) fn path_or(&mut self, flow: FlowKey, now: Nanos, choose: impl FnOnce(u32) -> u32) -> u32 {
         let place = mix(flow.slot, flow.life) as usize & (self.entries.len() - 1);

@@ -1,21 +1,22 @@
-//! What goes over links, and how it waits.
+//! Frames on links, and the queues in which they wait.
 
 use sluice_events::{Id, Reused};
 
 use crate::ids::{FlowKey, HostId, PortId, mix};
 
-/// The most frames of a flow that may be under way where both sides keep which of them came.
+/// The most frames of a flow under way under selective repeat, where both sides note each frame that
+/// arrived.
 pub(crate) const UNDER_WAY_MAX: u32 = 1_024;
 
-/// Names a frame while it is on its way.
+/// The id of a frame while it exists.
 pub(crate) type FrameId = Id<FabricFrame>;
 
-/// What frames take of a link.
+/// The sizes of frames on a link, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSizes {
     /// The part of a flow in one frame (public set-up: 1,000 bytes).
     pub payload: u32,
-    /// What is around it (public set-up: 48 bytes of PPP, IP, UDP and sequence).
+    /// Its headers (public set-up: 48 bytes of PPP, IP, UDP and sequence).
     pub header: u32,
     /// An ACK or NACK (public set-up: 60 bytes).
     pub answer: u32,
@@ -30,24 +31,24 @@ impl Default for FrameSizes {
 }
 
 impl FrameSizes {
-    /// A frame that is full.
+    /// The size of a full frame.
     #[inline]
     pub const fn full(&self) -> u32 {
         self.payload + self.header
     }
 
-    /// How many frames a flow takes: an empty one takes one, too.
+    /// How many frames a flow takes; an empty flow takes one.
     pub const fn count(&self, bytes: u64) -> u64 {
         if bytes == 0 { 1 } else { bytes.div_ceil(self.payload as u64) }
     }
 
-    /// The last of them.
+    /// The size of the flow's last frame.
     pub const fn last(&self, bytes: u64) -> u32 {
         self.header + (bytes - (self.count(bytes) - 1) * self.payload as u64) as u32
     }
 }
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// Carries a part of a flow.
@@ -55,38 +56,38 @@ pub(crate) enum FrameKind {
     Data,
     /// Carries a [`Parcel`].
     Parcel,
-    /// Says which part of a flow is expected next.
+    /// Says which frame of a flow is expected next.
     Ack,
-    /// Says it, too, and that something else came.
+    /// Says the same, and that another frame arrived.
     Nack,
-    /// Whoever gets it sends no more data over this link.
+    /// Asks the other end of the link to send no more data.
     Pause,
-    /// Whoever gets it may send data again.
+    /// Allows the other end of the link to send data again.
     Resume,
 }
 
 impl FrameKind {
-    /// Whether it waits, is counted and chooses its path as data do.
+    /// Whether it waits, is counted and chooses its path like data.
     #[inline]
     pub(crate) const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::Parcel)
     }
 }
 
-/// A packet of others, a rack's say: it crosses the fabric as one frame among the data, is held by PFC as
-/// they are, and nobody answers it or sends it again.
+/// A packet of another part of the simulation, such as a rack. It crosses the fabric as one frame among the
+/// data and PFC pauses it like them, but it is neither answered nor sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub from: HostId,
     pub to: HostId,
-    /// What it takes of a link, headers included.
+    /// Its size on a link, in bytes, with headers.
     pub bytes: u32,
-    /// What its sender knows it by.
+    /// Its sender's id of it.
     pub tag: u32,
 }
 
 impl Parcel {
-    /// As it lies in its frame. All from one host to another are one flow to switches.
+    /// Its frame. Switches treat all parcels from one host to another as one flow.
     pub(crate) const fn frame(self) -> FabricFrame {
         let Self { from, to, bytes, tag } = self;
         FabricFrame {
@@ -106,8 +107,8 @@ impl Parcel {
     }
 }
 
-/// What a frame carries for CONGA (CONGA §3.1): its own path and the congestion on it so far, and what its
-/// first switch knows of one path the other way.
+/// What a frame carries for CONGA (CONGA §3.1): its own path, the congestion on it so far, and what its
+/// first switch knows of one path in the other direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathTold {
     pub(crate) path: u8,
@@ -116,28 +117,29 @@ pub(crate) struct PathTold {
     pub(crate) back_level: u8,
 }
 
-/// A frame. Payloads are lengths.
+/// A frame; of its payload only the length is stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FabricFrame {
     pub(crate) kind: FrameKind,
-    /// Data: congestion was met. Answers: data had met it (CNP).
+    /// In data: congestion was met. In answers: the data had met congestion (CNP).
     pub(crate) is_marked: bool,
     pub(crate) flow: FlowKey,
-    /// Which of a flow's frames it is, or which one is expected; a parcel's tag.
+    /// The number of a frame in its flow, or of the one that is expected; the tag of a parcel.
     pub(crate) sequence: u32,
-    /// What it takes of a link, headers included.
+    /// Its size on a link, in bytes, with headers.
     pub(crate) bytes: u32,
     pub(crate) from: HostId,
     pub(crate) to: HostId,
-    /// Decides among paths of equal cost.
+    /// The hash that decides among paths of equal cost.
     pub(crate) path: u32,
-    /// Answers under selective repeat: which frame came (the one expected: none out of its turn).
+    /// In answers under selective repeat: the frame that arrived, or the expected one if none arrived out
+    /// of order.
     pub(crate) came: u32,
-    /// What CONGA's leaves tell each other.
+    /// The levels that CONGA's switches tell each other.
     pub(crate) told: PathTold,
-    /// By which port it came into the switch where it waits.
+    /// The port by which it came into the switch where it waits.
     pub(crate) ingress: PortId,
-    /// What waits behind it in its queue.
+    /// The frame behind it in its queue.
     pub(crate) next: Option<FrameId>,
 }
 
@@ -158,7 +160,7 @@ pub(crate) struct FrameQueue {
 }
 
 impl FrameQueue {
-    /// What waits, in bytes.
+    /// The size of the waiting frames, in bytes.
     #[inline]
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes

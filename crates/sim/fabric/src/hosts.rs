@@ -1,5 +1,6 @@
-//! Hosts send their flows' frames, one at a time, at the rate that congestion leaves them; receivers answer
-//! them, and ask for what is missing: all from there on (go-back-N), or that alone (selective repeat).
+//! Hosts. A host sends its flows' frames, one at a time, at the rate that congestion allows. A receiver
+//! answers frames, and asks for missing ones: for all from there on (go-back-N), or for those alone
+//! (selective repeat).
 
 use sluice_events::TimerId;
 use sluice_host::pacer::{PacedFlow, Pacer, PacerCounts, PacerError};
@@ -18,27 +19,27 @@ use crate::window::{CongestionWindow, WindowSettings};
 use crate::wires::{FABRIC, FabricCue, Wires};
 use crate::wiring::Wiring;
 
-/// Never.
+/// The end of time: no wake-up.
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// What all hosts did.
+/// The counts of all hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounts {
     /// Flows that began.
     pub begun: u64,
     /// Flows whose last frame was acknowledged.
     pub ended: u64,
-    /// Frames of data that left, those that left again among them.
+    /// Frames of data that left, including retransmissions.
     pub data: u64,
-    /// Data that came before an earlier frame of their flow: go-back-N does not take them.
+    /// Data that arrived before an earlier frame of their flow; go-back-N ignores them.
     pub early: u64,
-    /// Data that had come before.
+    /// Data that had arrived before.
     pub again: u64,
     /// NACKs that left.
     pub nacks: u64,
-    /// Answers that told of congestion.
+    /// Answers that reported congestion.
     pub cnps: u64,
-    /// How often a host sent again because nobody answered.
+    /// How often a host sent again because no answer came.
     pub timeouts: u64,
 }
 
@@ -46,19 +47,19 @@ pub struct HostCounts {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     turns: Vec<Turns>,
-    /// By host, if hosts make flowlets.
+    /// The pacer of each host, if hosts make flowlets.
     pacers: Vec<Pacer>,
-    /// By host: its link's rate.
+    /// The rate of each host's link.
     lines_mbps: Vec<f64>,
-    /// The first host's.
+    /// The timer of the first host.
     timer: TimerId,
-    /// By host: when its timer expires.
+    /// When each host's timer expires.
     alarm_at: Vec<Nanos>,
     flows: Vec<Flow>,
     vacant: Vec<u32>,
-    /// By flow, under selective repeat.
+    /// For each flow, under selective repeat.
     repeats: Vec<Repeats>,
-    /// By sender and receiver, if flows share a connection: whose pauses are looked at.
+    /// For each sender and receiver, if flows share a connection.
     pairs: Vec<Departures>,
     sizes: FrameSizes,
     dcqcn: Option<DcqcnSettings>,
@@ -68,11 +69,11 @@ pub(crate) struct Hosts {
     recovery: Recovery,
     counts: HostCounts,
     gaps: Gaps,
-    /// When something last came to a host.
+    /// When a frame last arrived at any host.
     progress: Nanos,
 }
 
-/// When a connection's frames left.
+/// The departures of a connection's frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
     last: Option<Nanos>,
@@ -138,7 +139,7 @@ impl Hosts {
         self.offer(wires, spec.from);
     }
 
-    /// A frame comes to a host. Gives the flow that ends with it.
+    /// A frame arrives at a host. Returns the flow that ends with it.
     #[inline]
     pub(crate) fn arrives(&mut self, wires: &mut Wires, host: HostId, id: FrameId) -> Option<FinishedFlow> {
         let frame = *wires.frames.get(id);
@@ -171,20 +172,21 @@ impl Hosts {
         None
     }
 
-    /// A frame that others made leaves its host: before flows' frames, and not while the link is paused.
+    /// A frame of another sender, such as a parcel, leaves its host: before flows' frames, and not while
+    /// the link is paused.
     pub(crate) fn leaves(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
         wires.ports[host.index()].data.push(&mut wires.frames, id);
         self.offer(wires, host);
     }
 
-    /// What a host sent has left.
+    /// The frame that a host sent has left.
     #[inline]
     pub(crate) fn left(&mut self, wires: &mut Wires, host: HostId) {
         wires.ports[host.index()].is_busy = false;
         self.send_next(wires, host);
     }
 
-    /// A host's timer expires: somebody may send.
+    /// A host's timer expires: some flow may send.
     pub(crate) fn wakes(&mut self, wires: &mut Wires, host: HostId) {
         self.offer(wires, host);
         if self.alarm_at[host.index()] <= wires.now {
@@ -192,7 +194,7 @@ impl Hosts {
         }
     }
 
-    /// Looks whether a flow's frames were answered, and sends them again if not.
+    /// Checks whether a flow's frames were answered, and sends them again if not.
     pub(crate) fn look(&mut self, wires: &mut Wires, key: FlowKey) {
         let (now, after) = (wires.now, self.recovery.retransmit_after);
         let Some(flow) = self.flow(key) else { return };
@@ -219,7 +221,7 @@ impl Hosts {
         }
     }
 
-    /// What came of a flow is answered, if it was not by now.
+    /// Answers a flow's data, if they were not answered by now.
     pub(crate) fn answer_due(&mut self, wires: &mut Wires, key: FlowKey) {
         let answer = self.sizes.answer;
         let Some(flow) = self.flow(key) else { return };
@@ -247,32 +249,32 @@ impl Hosts {
         self.offer(wires, to);
     }
 
-    /// What hosts did so far.
+    /// The counts so far.
     pub(crate) const fn counts(&self) -> HostCounts {
         self.counts
     }
 
-    /// How long flows paused.
+    /// The pauses of flows.
     pub(crate) const fn gaps(&self) -> &Gaps {
         &self.gaps
     }
 
-    /// Flows paused in a time that is told apart.
+    /// Starts to count the pauses of flows anew.
     pub(crate) fn forget_gaps(&mut self) {
         self.gaps = Gaps::new();
     }
 
-    /// What their pacers did, if they have any.
+    /// The pacers, if hosts have any.
     pub(crate) fn pacers(&self) -> impl Iterator<Item = &Pacer> {
         self.pacers.iter()
     }
 
-    /// For how long nothing came to any host.
+    /// How long no frame has arrived at any host.
     pub(crate) const fn silence(&self, now: Nanos) -> Nanos {
         now.since(self.progress)
     }
 
-    /// Room for a flow.
+    /// Finds a slot for a flow.
     fn room(&mut self, flow: &Flow) -> u32 {
         let is_selective = self.recovery.repeat != Repeat::GoBackN;
         let Some(slot) = self.vacant.pop() else {
@@ -295,7 +297,7 @@ impl Hosts {
         (flow.is_under_way && flow.life == key.life).then_some(flow)
     }
 
-    /// Data come: makes the frame into its answer, if it gets one.
+    /// Data arrive. Turns the frame into its answer, if it gets one; returns whether it does.
     #[inline]
     fn receives(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
         let (now, recovery, answers) = (wires.now, self.recovery, self.answers);
@@ -349,7 +351,7 @@ impl Hosts {
         true
     }
 
-    /// An answer comes. Gives the flow that ends with it.
+    /// An answer arrives. Returns the flow that ends with it.
     #[inline]
     fn answered(&mut self, wires: &mut Wires, answer: &FabricFrame) -> Option<FinishedFlow> {
         let (now, dcqcn) = (wires.now, self.dcqcn);
@@ -384,7 +386,7 @@ impl Hosts {
         None
     }
 
-    /// Which of a flow's frames may leave next, if any may.
+    /// The number of the frame that a flow may send next, if there is one.
     #[inline]
     fn next_frame(&self, slot: u32) -> Option<u32> {
         let sender = &self.flows[slot as usize].sender;
@@ -400,7 +402,7 @@ impl Hosts {
         (sender.next < sender.frames && sender.next - sender.acked < most).then_some(sender.next)
     }
 
-    /// A flow's last frame was acknowledged.
+    /// Ends a flow, whose last frame was acknowledged.
     fn end(&mut self, key: FlowKey, now: Nanos) -> FinishedFlow {
         let flow = &mut self.flows[key.slot as usize];
         flow.is_under_way = false;
@@ -412,7 +414,7 @@ impl Hosts {
         finished
     }
 
-    /// A flow has something to send again.
+    /// Queues a flow that has frames to send again.
     fn queue(&mut self, wires: &mut Wires, key: FlowKey) {
         let flow = &mut self.flows[key.slot as usize];
         let host = flow.spec.from;
@@ -431,7 +433,7 @@ impl Hosts {
         }
     }
 
-    /// Answers before data; if there are none of either, the host sleeps until somebody may send.
+    /// Sends answers before data. If there is neither, the host sleeps until a flow may send.
     #[inline]
     fn send_next(&mut self, wires: &mut Wires, host: HostId) {
         let port = PortId(host.0);
@@ -445,7 +447,7 @@ impl Hosts {
         }
     }
 
-    /// The next data of a host leave, if any may.
+    /// Sends the next data of a host, if any may leave; returns whether it did.
     #[inline]
     fn send_data(&mut self, wires: &mut Wires, host: HostId) -> bool {
         let now = wires.now;
@@ -469,7 +471,7 @@ impl Hosts {
         false
     }
 
-    /// When a flow's next frame may leave, if its host makes flowlets.
+    /// When a flow's next frame may leave, if the host has a pacer.
     #[inline]
     fn ready(&mut self, host: HostId, slot: u32, now: Nanos) -> Nanos {
         let Some(pacer) = self.pacers.get(host.index()) else { return now };
@@ -518,7 +520,7 @@ impl Hosts {
         self.counts.data += 1;
     }
 
-    /// A flow's frame has left: how long after the one before it.
+    /// Notes that a flow's frame left, and the gap since the frame before.
     #[inline]
     fn departs(&mut self, host: HostId, slot: u32, now: Nanos) {
         let flow = &mut self.flows[slot as usize];
@@ -543,7 +545,7 @@ impl Hosts {
     }
 }
 
-/// What several pacers did.
+/// The sum of several pacers' counts.
 pub(crate) fn sum<'a>(pacers: impl Iterator<Item = &'a Pacer>) -> PacerCounts {
     pacers.map(Pacer::counts).fold(PacerCounts::default(), PacerCounts::plus)
 }

@@ -1,4 +1,4 @@
-//! What a flow takes when it has the fabric to itself, in closed form: slowdown is measured against it.
+//! The time of a flow that has the fabric to itself, in closed form: slowdown is measured against it.
 
 use sluice_wire::Nanos;
 
@@ -18,15 +18,16 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// The same topology with nobody else in it.
+    /// The idle fabric of a topology.
     pub fn new(topology: &Topology, sizes: FrameSizes) -> Result<Self, FabricError> {
         Ok(Self { plan: Wiring::new(topology)?, sizes })
     }
 
-    /// From a flow's begin to its last ACK, over the first of its shortest paths. Frames follow each other
-    /// as fast as the slowest link so far lets them, and the last one, which may be shorter, waits for the
-    /// one before it; so do their ACKs. It is exact but for the fractions of a nanosecond that arrivals are
-    /// rounded up by, one a hop, if ACKs are so short that they never wait for more than the one before.
+    /// The time from a flow's begin to its last ACK, over the first of its shortest paths. Frames follow
+    /// each other at the rate of the slowest link so far. The last frame, which may be shorter, waits for
+    /// the one before it, and so do the ACKs. The result is exact except for fractions of a nanosecond, one
+    /// per hop, by which arrivals are rounded up. It assumes that ACKs are short and wait only for the ACK
+    /// before.
     pub fn took(&self, flow: &FlowSpec) -> Nanos {
         let frames = self.sizes.count(flow.bytes);
         let [full, last, answer] =
@@ -38,7 +39,8 @@ impl Idle {
         for (fs, delay) in path.iter().map(|(fs, delay)| (*fs, delay.0 * 1_000)) {
             first += span(full, fs);
             slowest = slowest.max(span(full, fs));
-            // When the frame before the last has left here: all that went before it passed the slowest link.
+            // When the frame before the last has left this port: all frames before it have passed the
+            // slowest link.
             before = if frames > 1 { first + (frames - 2) * slowest } else { 0 };
             end = before.max(end) + span(last, fs) + delay;
             (first, before) = (first + delay, before + delay);
@@ -51,8 +53,8 @@ impl Idle {
         Nanos(end / 1_000)
     }
 
-    /// What a parcel takes from its host to the other, over the first of the shortest paths; each arrival is
-    /// rounded up to a nanosecond.
+    /// The time of a parcel from its host to the other, over the first of the shortest paths. Each arrival
+    /// is rounded up to a nanosecond.
     pub fn carries(&self, parcel: &Parcel) -> Nanos {
         let Parcel { from, to, bytes, .. } = *parcel;
         let link = |socket: &PortSpec| {
@@ -67,7 +69,7 @@ impl Idle {
         self.path(flow).count()
     }
 
-    /// The ports that the first of a flow's shortest paths leaves by.
+    /// The ports by which the first of a flow's shortest paths leaves.
     fn path(&self, flow: &FlowSpec) -> impl Iterator<Item = &PortSpec> {
         let mut port = Some(PortId(flow.from.0));
         std::iter::from_fn(move || {

@@ -1,49 +1,49 @@
-//! The names of what a fabric is made of.
+//! The ids of a fabric's parts.
 
-/// A host, from 0.
+/// A host, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u32);
 
 impl HostId {
-    /// As a place in a table.
+    /// The number as an index.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A switch, from 0.
+/// A switch, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchId(pub u32);
 
 impl SwitchId {
-    /// As a place in a table.
+    /// The number as an index.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One end of a link: those of the hosts come first, a host's has the host's number.
+/// One end of a link. Hosts' ports come first; a host's port has the host's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u32);
 
 impl PortId {
-    /// As a place in a table.
+    /// The number as an index.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A flow while it lasts: its room is another's afterwards, and then its life is another.
+/// A flow under way. Its slot is used again for a later flow, which has another life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     pub(crate) slot: u32,
     pub(crate) life: u32,
 }
 
-/// Bits that depend on all of both numbers (the finalizer of SplitMix64).
+/// Bits that depend on all bits of both numbers (the finalizer of SplitMix64).
 #[inline]
 pub(crate) const fn mix(number: u32, salt: u32) -> u32 {
     let mut bits = (number as u64) << 32 | salt as u64;

@@ -1,12 +1,12 @@
-//! A fabric in virtual time, packet by packet: what HF²T's flowlets cross (HF²T §3, §5).
+//! A fabric in virtual time, packet by packet: the network that HF²T's flowlets cross (HF²T §3, §5).
 //!
 //! A [`Topology`] says which hosts, switches and links there are, [`FabricSettings`] how they behave, and a
-//! [`Fabric`] runs flows over them: hosts send at the rate that DCQCN leaves them, switches choose among
-//! paths, mark, pause and resume. A file each: what a frame is and how it waits, links, switches, hosts,
-//! rates. All that is on a link is kept by the engine of `sluice-events`.
+//! [`Fabric`] runs flows over them. Hosts send at the rate of DCQCN; switches choose among paths, mark,
+//! pause and resume. Frames, links, switches, hosts and rates have a file each. The engine of
+//! `sluice-events` keeps the frames on links.
 //!
-//! What is left out: a switch takes no time of its own, cables lose nothing, hosts have one link each, one
-//! class of data and one of answers.
+//! Left out: a switch has no processing time, cables lose no frames, hosts have one link each, and there is
+//! one class of data and one of answers.
 #![forbid(unsafe_code)]
 
 mod balance;

@@ -1,16 +1,16 @@
-//! Selective repeat: only what is missing is sent again, and what came early is kept (as in IRN, Mittal et
-//! al., SIGCOMM 2018, §3).
+//! Selective repeat: only missing frames are sent again, and frames that arrived early are kept (as in IRN,
+//! Mittal et al., SIGCOMM 2018, §3).
 //!
-//! Each answer names the frame that came, so that the sender knows what is there; what is missing below the
-//! highest of them it sends again, once. What is lost a second time waits for the timeout. What may be under
-//! way at most is a setting, and so bounds what both sides keep.
+//! Each answer names the frame that arrived, so the sender knows which frames the receiver has. It sends
+//! the missing frames below the highest of them again, once. A frame that is lost a second time waits for
+//! the timeout. The number of frames under way is bounded by a setting, which bounds what both sides keep.
 
 use crate::flow::FlowSender;
 use crate::frame::UNDER_WAY_MAX;
 
 const WORDS: usize = UNDER_WAY_MAX as usize / 64;
 
-/// Which frames are there, from the first that is not on.
+/// Which frames arrived, from the first missing one on.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedFrames {
     first: u32,
@@ -20,14 +20,14 @@ pub(crate) struct ReceivedFrames {
 impl ReceivedFrames {
     const NONE: Self = Self { first: 0, bits: [0; WORDS] };
 
-    /// Whether a frame is there.
+    /// Whether a frame arrived.
     pub(crate) const fn has(&self, frame: u32) -> bool {
         let at = frame % UNDER_WAY_MAX;
         frame < self.first
             || frame - self.first < UNDER_WAY_MAX && self.bits[at as usize / 64] >> (at % 64) & 1 == 1
     }
 
-    /// A frame is there; if it is too far ahead, it is not kept. Gives the first that is not there.
+    /// Notes a frame that arrived; a frame too far ahead is not kept. Returns the first missing frame.
     pub(crate) const fn add(&mut self, frame: u32) -> u32 {
         if frame >= self.first && frame - self.first < UNDER_WAY_MAX {
             let at = frame % UNDER_WAY_MAX;
@@ -39,7 +39,7 @@ impl ReceivedFrames {
         self.first
     }
 
-    /// All before this one are there.
+    /// Notes that all frames before this one arrived.
     pub(crate) const fn all_before(&mut self, frame: u32) {
         while self.first < frame {
             self.forget();
@@ -56,11 +56,11 @@ impl ReceivedFrames {
 /// What both sides of a flow know of its frames.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeats {
-    /// At the receiver.
+    /// The frames that the receiver has.
     pub(crate) received: ReceivedFrames,
-    /// What the sender was told of.
+    /// The frames that the sender was told of.
     told: ReceivedFrames,
-    /// The sender has looked at all before this one, and at what came before `lost_before` it looks next.
+    /// The sender has looked for missing frames before `again`; it looks up to `lost_before`.
     again: u32,
     lost_before: u32,
 }
@@ -69,14 +69,14 @@ impl Repeats {
     pub(crate) const NEW: Self =
         Self { received: ReceivedFrames::NONE, told: ReceivedFrames::NONE, again: 0, lost_before: 0 };
 
-    /// An answer: all before `expected` are there, and `came`.
+    /// An answer says that all frames before `expected` arrived, and that `came` did.
     pub(crate) fn answered(&mut self, expected: u32, came: u32) {
         self.told.all_before(expected);
         self.told.add(came);
         self.lost_before = self.lost_before.max(came);
     }
 
-    /// Nothing was answered for long: all that is not known to be there is sent again.
+    /// No answer came for long: every frame that is not known to have arrived is sent again.
     pub(crate) const fn unanswered(&mut self, sender: &FlowSender) {
         self.again = sender.acked;
         self.lost_before = sender.next;

@@ -1,8 +1,8 @@
 //! All constants of a fabric, each with its public source.
 //!
 //! "Public set-up" is the ns-3 code that the authors of ConWeave published
-//! (`conweave-project/conweave-ns3`: its `run.py`, `switch-mmu.cc` and `rdma-hw.cc`), which HPCC's
-//! simulator stands behind. HF²T names ns-3 and DCQCN and none of these numbers.
+//! (`conweave-project/conweave-ns3`: its `run.py`, `switch-mmu.cc` and `rdma-hw.cc`), which goes back to
+//! HPCC's simulator. HF²T names ns-3 and DCQCN and none of these numbers.
 
 use sluice_host::pacer::PacerSettings;
 use sluice_wire::Nanos;
@@ -16,38 +16,39 @@ use crate::topology::LinkSpeed;
 use crate::window::WindowSettings;
 use crate::wiring::Wiring;
 
-/// The most pairs of hosts, or paths between switches, that something is kept for.
+/// The most pairs of hosts, or paths between switches, for which state is kept.
 const PAIRS_MAX: u64 = 1 << 22;
 
 /// The settings of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FabricSettings {
-    /// Bytes, and what answers take.
+    /// The sizes of frames and answers.
     pub frames: FrameSizes,
     /// What a switch's memory holds, in bytes (public set-up: 9 MB).
     pub buffer_bytes: u64,
-    /// The share of a switch's free memory that what came by one port may take before that port is paused
-    /// (public set-up: 1/16).
+    /// The share of a switch's free memory that the frames from one port may take before that port is
+    /// paused (public set-up: 1/16).
     pub ingress_alpha: f64,
-    /// Without PFC: the share that one port's queue may take before frames are lost (public set-up: 1).
+    /// Without PFC: the share of the free memory that one port's queue may take before frames are lost
+    /// (public set-up: 1).
     pub egress_alpha: f64,
     /// When data are marked.
     pub ecn: Ecn,
-    /// Whether frames are held rather than lost.
+    /// Whether frames are held back rather than lost.
     pub pfc: Option<Pfc>,
-    /// How fast hosts send; without it, each flow as fast as its link.
+    /// How fast hosts send; without it each flow sends as fast as its link.
     pub dcqcn: Option<DcqcnSettings>,
-    /// Windows as TCP has them, where DCQCN is not.
+    /// Windows like TCP's, in place of DCQCN.
     pub window: Option<WindowSettings>,
     /// How often data are answered.
     pub answers: Answers,
-    /// Whose pauses make flowlets.
+    /// Which frames form one flow, as far as pauses matter.
     pub connections: Connections,
-    /// What is lost or came late.
+    /// How lost and late frames are handled.
     pub recovery: Recovery,
     /// How switches choose among paths.
     pub balancer: PathBalancer,
-    /// Who makes flowlets at the hosts (HF²T §4).
+    /// The pacer that makes flowlets at the hosts (HF²T §4), if there is one.
     pub pacer: Option<PacerSettings>,
 }
 
@@ -71,8 +72,8 @@ impl Default for FabricSettings {
     }
 }
 
-/// Marks for congestion: none up to the lower bound of a queue, all above the upper one, and in between a
-/// share that grows evenly.
+/// Congestion marks: no frame is marked up to the lower bound of a queue, every frame above the upper
+/// bound, and in between a share that grows linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ecn {
     /// The lower bound, in bytes (public set-up: 100 KB).
@@ -92,14 +93,15 @@ impl Default for Ecn {
 /// Priority flow control (IEEE 802.1Qbb).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pfc {
-    /// What a port may still take when it has asked for a pause, in bytes. Without a number it is what can
-    /// come: 2 · delay · rate + 2 frames (public set-up), and the PFC frame itself, which that leaves out.
+    /// How many bytes a port may still take after it has asked for a pause. `None` means what can arrive: 2
+    /// · delay · rate + 2 frames (public set-up), plus the PFC frame itself, which the public set-up leaves
+    /// out.
     pub headroom: Option<u64>,
 }
 
 impl Pfc {
-    /// What comes at most over a link after a pause was asked for: the PFC frame waits for one that has just
-    /// begun, and the other end finishes one that it has just begun.
+    /// The most bytes that arrive over a link after a pause was asked for. The PFC frame waits for a frame
+    /// that has just begun, and the other end finishes a frame that it has just begun.
     pub fn least(speed: LinkSpeed, frames: &FrameSizes) -> u64 {
         let LinkSpeed { gbps, delay } = speed;
         let under_way = if delay.0 == 0 { 0.0 } else { 2.0 * delay.0 as f64 * gbps / 8.0 };
@@ -116,11 +118,11 @@ impl Pfc {
 /// How often data are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answers {
-    /// So many frames in their order are answered together (public set-up: 1; TCP: 2, RFC 5681, or what fills
-    /// 64 KiB, as Linux' GRO hands frames on).
+    /// So many frames in order are answered together (public set-up: 1; TCP: 2, RFC 5681, or 64 KiB of
+    /// frames, as Linux' GRO hands them on).
     pub every: u32,
-    /// Fewer are answered after so long; a flow's last frame at once, as is all that is out of order or met
-    /// congestion.
+    /// How long fewer frames wait for their answer. A flow's last frame is answered at once, and so is a
+    /// frame that is out of order or met congestion.
     pub after: Nanos,
 }
 
@@ -130,26 +132,27 @@ impl Default for Answers {
     }
 }
 
-/// What is sent again of what is missing.
+/// Which frames are sent again when one is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repeat {
-    /// All from there on: a receiver takes frames in their order only (public set-up).
+    /// All from the missing one on: a receiver takes frames in order only (public set-up).
     #[default]
     GoBackN,
     Selective {
-        /// The most frames that a flow has under way (IRN §3: what a round trip of the longest path takes).
+        /// The most frames that a flow has under way (IRN §3: as many as fill a round trip of the longest
+        /// path).
         under_way: u32,
     },
 }
 
-/// How hosts ask for what is missing, and send it again.
+/// How hosts ask for missing frames, and send them again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// A NACK for the same frame is repeated after so long, and not before (public set-up: 4 µs).
+    /// How long after a NACK it may be repeated for the same frame (public set-up: 4 µs).
     pub nack_interval: Nanos,
-    /// Without any answer for so long, a host sends again (public set-up: 4 ms).
+    /// How long a host waits for any answer before it sends again (public set-up: 4 ms).
     pub retransmit_after: Nanos,
-    /// Whether a NACK says that congestion was met (public set-up: it does).
+    /// Whether a NACK reports congestion (public set-up: it does).
     pub nack_is_congestion: bool,
     /// What is sent again.
     pub repeat: Repeat,
@@ -167,12 +170,12 @@ impl Default for Recovery {
 }
 
 impl FabricSettings {
-    /// What a host's link is busy for with a full frame.
+    /// How long a full frame occupies a host's link.
     pub(crate) fn frame_time(&self, gbps: f64) -> Nanos {
         Nanos((f64::from(self.frames.full()) * 8.0 / gbps).ceil() as u64)
     }
 
-    /// Whether the settings make sense on this plan.
+    /// Checks that the settings fit this topology.
     pub(crate) fn check(&self, plan: &Wiring) -> Result<(), FabricError> {
         self.check_numbers()?;
         self.balancer.check()?;
@@ -246,7 +249,7 @@ impl FabricSettings {
         )
     }
 
-    /// What is kept for each pair of hosts, or for each path between two switches, does not grow without end.
+    /// Checks that the state per pair of hosts, or per path between two switches, stays within its limit.
     fn check_tables(&self, plan: &Wiring) -> Result<(), FabricError> {
         let pairs = u64::from(plan.hosts).pow(2);
         let hosts = plan.hosts;

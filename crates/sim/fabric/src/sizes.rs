@@ -1,8 +1,8 @@
-//! How large flows are: published distributions, or a user's own.
+//! The sizes of flows: published distributions, or a user's own.
 //!
 //! The published ones are the tables that HPCC's authors put beside their simulator (`traffic_gen/` of
-//! `alibaba-edu/High-Precision-Congestion-Control`), which ConWeave's and others' runs use, too. Between two
-//! lines a size is drawn evenly.
+//! `alibaba-edu/High-Precision-Congestion-Control`); ConWeave's and others' runs use them too. Between two
+//! lines a size is drawn uniformly.
 
 use sluice_events::dice::Dice;
 
@@ -11,7 +11,8 @@ use crate::error::FabricError;
 /// A distribution of flow sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSizes {
-    /// Bytes, and the share of flows that are no larger: both rise, the share from 0 to 1.
+    /// Sizes in bytes, each with the share of flows that are no larger. Both rise; the share goes from 0 to
+    /// 1.
     points: Vec<(f64, f64)>,
 }
 
@@ -27,9 +28,9 @@ const HADOOP: &str = "0 0\n100 1\n200 2\n300 5\n350 15\n400 20\n500 30\n600 40\n
 const STORAGE: &str = "0 0\n4000 22.93\n8000 69.21\n16000 80.61\n32000 90.47\n64000 93.53\n128000 96.77\n\
     256000 97.53\n2000000 100\n";
 
-/// The largest flow: a terabyte.
+/// The largest flow, in bytes: a terabyte.
 const BYTES_MAX: f64 = 1e12;
-/// The most parts that a table is told in: neighbours of a longer one are told together.
+/// The most parts in which a table is reported; neighbours of a longer table are joined.
 const PARTS_MAX: usize = 64;
 
 impl FlowSizes {
@@ -48,8 +49,8 @@ impl FlowSizes {
         Self::parse(STORAGE).expect("it is a distribution")
     }
 
-    /// Lines of a size in bytes and the percentage of flows that are no larger, as the published files have
-    /// them. Empty lines, and those that begin with `#`, are passed over.
+    /// Reads lines of a size in bytes and the percentage of flows that are no larger, as the published
+    /// files have them. Empty lines, and lines that begin with `#`, are skipped.
     pub fn parse(text: &str) -> Result<Self, FabricError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut end = 1;
@@ -79,7 +80,7 @@ impl FlowSizes {
         }
     }
 
-    /// All of one size, at least one byte.
+    /// All flows of one size, at least one byte.
     pub fn constant(bytes: u32) -> Self {
         let bytes = f64::from(bytes.max(1));
         Self { points: vec![(bytes, 0.0), (bytes, 1.0)] }
@@ -96,9 +97,9 @@ impl FlowSizes {
         self.points.iter().map(|(bytes, _)| *bytes as u64).filter(|bytes| *bytes > 0)
     }
 
-    /// The parts of its table that flows fall into: the largest size, the share of flows, and their average
-    /// size. Sizes rise from part to part; of a long table some neighbours are one part, of about as many
-    /// flows as others.
+    /// The parts of its table: for each the largest size, the share of flows, and their average size. Sizes
+    /// rise from part to part. In a long table some neighbours are joined, into parts with about equal
+    /// shares of flows.
     pub fn parts(&self) -> Vec<(u64, f64, f64)> {
         let part = |pair: &[(f64, f64)]| {
             let [(low, from), (high, to)] = [pair[0], pair[1]];
@@ -107,7 +108,7 @@ impl FlowSizes {
         let mut parts: Vec<(u64, f64, f64)> = Vec::new();
         for one in self.points.windows(2).map(part).filter(|(_, share, _)| *share > 0.0) {
             match parts.last_mut() {
-                // A size that a step of the table stands at.
+                // A size at which the table has a step.
                 Some(last) if last.0 == one.0 => *last = joined(*last, one),
                 _ => parts.push(one),
             }
@@ -131,7 +132,7 @@ fn columns(row: &str) -> Result<(f64, f64), &'static str> {
     let cells: Vec<&str> = row.split([',', ';', ' ', '\t']).filter(|cell| !cell.is_empty()).collect();
     let read = match cells[..] {
         [bytes, percent] => bytes.parse().ok().zip(percent.parse().ok()),
-        // ns-2's and pFabric's, with a column between that nobody reads.
+        // A third column: the formats of ns-2 and pFabric have an unused column in between.
         [_, _, share] if share.parse::<f64>().is_ok() => {
             return Err(
                 "three columns: leave a size in bytes and a percentage of 0 to 100, not a share of 1",
@@ -142,7 +143,7 @@ fn columns(row: &str) -> Result<(f64, f64), &'static str> {
     read.ok_or("give a size in bytes and a percentage")
 }
 
-/// Why a table ends too early, by its last line.
+/// The message for a table that ends too early, by its last line.
 fn unfinished(last: Option<(f64, f64)>) -> String {
     match last {
         None => "there are none: give lines of a size in bytes and a percentage, up to 100".into(),
@@ -154,13 +155,13 @@ fn unfinished(last: Option<(f64, f64)>) -> String {
     }
 }
 
-/// Two neighbours as one.
+/// Joins two neighbouring parts.
 fn joined(one: (u64, f64, f64), other: (u64, f64, f64)) -> (u64, f64, f64) {
     let share = one.1 + other.1;
     (other.0, share, (one.2 * one.1 + other.2 * other.1) / share)
 }
 
-/// As many parts as are told, of as many flows each as the table allows.
+/// Joins parts until there are few enough, with about equal shares of flows.
 fn fewer(parts: Vec<(u64, f64, f64)>) -> Vec<(u64, f64, f64)> {
     let (mut told, mut up_to) = (Vec::<(u64, f64, f64)>::new(), 0.0);
     for part in parts {
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_table_of_many_steps_is_told_in_few_parts_and_drawn_from_whole() {
-        // As many lines as the table of CONGA's data mining has, the first half of the flows at one size.
+        // 842 lines are as many as CONGA's data-mining table has; the first half of the flows has one size.
         for steps in [65_u32, 257, 842, 20_000] {
             let line = |at: u32| {
                 let percent = 100.0 * (0.5 + 0.5 * f64::from(at) / f64::from(steps));

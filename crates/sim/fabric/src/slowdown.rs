@@ -5,14 +5,14 @@ use sluice_wire::Nanos;
 
 use crate::flow::FinishedFlow;
 
-/// FlowSlowdowns are counted in thousandths.
+/// Slowdowns are counted in thousandths.
 const MILLI: f64 = 1_000.0;
-/// Slowdowns from a thousandth to a million are told apart.
+/// The largest slowdown that is told apart is a million; the smallest is a thousandth.
 const MILLI_MAX: u64 = 1_000_000_000;
-/// Histograms keep so many digits.
+/// Significant digits of the histograms.
 const DIGITS: u8 = 3;
 
-/// FlowSlowdowns in buckets of flow sizes. Memory does not grow with the flows.
+/// Slowdowns in buckets of flow sizes. Memory does not grow with the number of flows.
 #[derive(Clone, Debug)]
 pub struct FlowSlowdowns {
     /// The largest flow of each bucket but the last, in bytes.
@@ -21,13 +21,13 @@ pub struct FlowSlowdowns {
 }
 
 impl FlowSlowdowns {
-    /// Buckets up to each of these sizes, which rise, and one for all that is larger.
+    /// Buckets up to each of these sizes, which rise, and one for larger flows.
     pub fn new(bounds: &[u64]) -> Self {
         let bucket = |_| Histogram::new_with_bounds(1, MILLI_MAX, DIGITS).expect("the bounds are in order");
         Self { bounds: bounds.into(), buckets: (0..=bounds.len()).map(bucket).collect() }
     }
 
-    /// A flow ended that would have taken so long in an idle fabric.
+    /// Records a finished flow, which would have taken `idle` in an idle fabric.
     pub fn record(&mut self, finished: &FinishedFlow, idle: Nanos) {
         let slowdown = finished.took.0 as f64 / idle.0.max(1) as f64;
         let bucket = self.bounds.partition_point(|bound| *bound < finished.flow.bytes);
@@ -42,8 +42,8 @@ impl FlowSlowdowns {
         }
     }
 
-    /// By bucket: the largest flow in it (none is, in the last), how many there were, and the slowdown at
-    /// each of these shares of them.
+    /// For each bucket the largest size (`None` in the last), how many flows there were, and the slowdown
+    /// at each of these quantiles.
     pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Vec<(Option<u64>, u64, [f64; N])> {
         let of = |(at, bucket): (usize, &Histogram<u64>)| {
             let quantile = |share| bucket.value_at_quantile(share) as f64 / MILLI;

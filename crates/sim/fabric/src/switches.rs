@@ -1,4 +1,5 @@
-//! Switches take frames in, choose where they go on, and hold or lose what they have no room for.
+//! Switches. A switch takes frames, chooses the port of each, and pauses the sender or loses frames if it
+//! has no room.
 
 use sluice_events::dice::Dice;
 
@@ -12,15 +13,15 @@ use crate::topology::FabricEnd;
 use crate::wires::Wires;
 use crate::wiring::Wiring;
 
-/// So many full frames are between the share at which a port is paused and where it is resumed (public
-/// set-up: 2 of the guaranteed ones).
+/// How many full frames a port must be below its pausing threshold before it is resumed (public set-up: 2
+/// of the guaranteed ones).
 const RESUME_FRAMES: u32 = 2;
 
 /// All switches of a fabric.
 #[derive(Debug)]
 pub(crate) struct Switches {
     plan: Wiring,
-    /// By port: the switch that has it.
+    /// The switch of each port.
     owners: Vec<SwitchId>,
     buffers: Vec<Buffer>,
     ingress: Vec<Ingress>,
@@ -30,7 +31,7 @@ pub(crate) struct Switches {
     marked: u64,
 }
 
-/// What all of them keep to.
+/// The settings that all switches share.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     ecn: Ecn,
@@ -71,7 +72,7 @@ impl Switches {
         }
     }
 
-    /// A frame comes to one of a switch's ports. Gives the parcel that is lost with it.
+    /// A frame arrives at a switch's port. Returns the parcel that is lost with it, if any.
     #[inline]
     pub(crate) fn arrives(&mut self, wires: &mut Wires, port: PortId, id: FrameId) -> Option<Parcel> {
         let frame = wires.frames.get_mut(id);
@@ -94,19 +95,19 @@ impl Switches {
         None
     }
 
-    /// What a port sent has left.
+    /// The frame that a port sent has left.
     #[inline]
     pub(crate) fn left(&mut self, wires: &mut Wires, port: PortId) {
         wires.ports[port.index()].is_busy = false;
         self.send_next(wires, port);
     }
 
-    /// What the switches' flowlet tables counted.
+    /// The counts of the switches' flowlet tables.
     pub(crate) fn flowlets(&self) -> FlowletCounts {
         self.balance.flowlets()
     }
 
-    /// Data that were marked.
+    /// How many frames of data were marked.
     pub(crate) const fn marked(&self) -> u64 {
         self.marked
     }
@@ -178,7 +179,7 @@ impl Switches {
         wires.start(port, id);
     }
 
-    /// Data leave the switch's memory, marked if many are behind them.
+    /// Data leave the switch's memory, and are marked if many bytes wait behind them.
     #[inline]
     fn leaves(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
         let is_marked = marks(self.rules.ecn, wires.ports[port.index()].data.bytes(), &mut self.dice);
@@ -197,7 +198,7 @@ impl Switches {
     }
 }
 
-/// Whether data are marked that leave so many bytes behind them.
+/// Whether data are marked that leave `queued` bytes behind them.
 #[inline]
 fn marks(Ecn { k_min, k_max, p_max }: Ecn, queued: u64, dice: &mut Dice) -> bool {
     if queued <= k_min {

@@ -1,4 +1,4 @@
-//! Which nodes there are, and which links between them: a fat-tree (Al-Fares et al., SIGCOMM 2008), a
+//! The nodes of a fabric and the links between them: a fat-tree (Al-Fares et al., SIGCOMM 2008), a
 //! leaf-spine, or any listed graph in which each host has one link.
 
 use sluice_wire::Nanos;
@@ -8,13 +8,13 @@ use crate::ids::{HostId, SwitchId};
 
 /// The largest fat-tree: 8,192 hosts and 1,280 switches.
 const FAT_TREE_MAX: u32 = 32;
-/// Links of 1.6 Tb/s are the fastest.
+/// The rate of the fastest link, in Gb/s.
 const GBPS_MAX: f64 = 1_600.0;
 
-/// What a link carries, in either direction, and how long it takes for it.
+/// The rate and delay of a link, in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpeed {
-    /// In Gb/s; infinite where frames take no time.
+    /// Rate in Gb/s; infinite if frames take no time.
     pub gbps: f64,
     /// From the end of a frame's departure to the end of its arrival.
     pub delay: Nanos,
@@ -27,7 +27,7 @@ impl Default for LinkSpeed {
     }
 }
 
-/// Where a link ends.
+/// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricEnd {
     /// At a host.
@@ -39,9 +39,9 @@ pub enum FabricEnd {
 /// A link between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FabricLink {
-    /// Its ends, in no order.
+    /// Its ends, in any order.
     pub ends: [FabricEnd; 2],
-    /// What it carries, and how fast.
+    /// Its rate and delay.
     pub speed: LinkSpeed,
 }
 
@@ -79,7 +79,8 @@ impl Topology {
         .checked()
     }
 
-    /// Leaves with so many hosts each, and spines: each leaf has a link to each spine. Leaves come first.
+    /// A leaf-spine with `hosts` per leaf, in which each leaf has a link to each spine. Leaves are numbered
+    /// first.
     pub fn leaf_spine(
         leaves: u32,
         spines: u32,
@@ -106,12 +107,12 @@ impl Topology {
             .checked()
     }
 
-    /// Any graph.
+    /// Any graph of nodes and links.
     pub fn listed(hosts: u32, switches: u32, links: Vec<FabricLink>) -> Result<Self, FabricError> {
         Self { hosts, switches, links }.checked()
     }
 
-    /// The same with one host more at this switch, over a link of its own: the last of the hosts.
+    /// This topology with one more host at this switch, over a link of its own. The new host is the last.
     pub fn and_host(mut self, at: SwitchId, speed: LinkSpeed) -> Result<(Self, HostId), FabricError> {
         let host = HostId(self.hosts);
         self.hosts += 1;
@@ -119,7 +120,7 @@ impl Topology {
         Ok((self.checked()?, host))
     }
 
-    /// The switch at the other end of a host's link, if there is such a host.
+    /// The switch at the other end of a host's link, if the host exists.
     pub fn switch_of(&self, host: HostId) -> Option<SwitchId> {
         self.links.iter().find_map(|link| match link.ends {
             [FabricEnd::Host(of), FabricEnd::Switch(at)] | [FabricEnd::Switch(at), FabricEnd::Host(of)] => {

@@ -1,5 +1,5 @@
-//! Who sends how much to whom, and when: each host begins flows as a Poisson process, each to another host
-//! that is drawn evenly.
+//! The flows between hosts: each host begins flows as a Poisson process, and draws the other host of each
+//! uniformly.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,19 +14,20 @@ use crate::sizes::FlowSizes;
 use crate::topology::Topology;
 use crate::wiring::Wiring;
 
-/// What a fabric is asked to carry.
+/// The traffic that a fabric has to carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// How large flows are.
+    /// The sizes of flows.
     pub sizes: FlowSizes,
-    /// What hosts send on average, as a share of their links; headers and answers come on top.
+    /// What hosts send on average, as a share of their links, without headers and answers.
     pub load: f64,
     /// How many flows begin.
     pub flows: u64,
 }
 
 impl Traffic {
-    /// The load that fills the busiest of a topology's links between switches; above 1 if hosts cannot.
+    /// The load that fills the busiest link between switches of a topology; above 1 if hosts cannot fill
+    /// it.
     pub fn most(topology: &Topology) -> Result<f64, FabricError> {
         Ok(1.0 / Wiring::new(topology)?.busiest())
     }
@@ -66,7 +67,7 @@ impl Traffic {
 pub struct FlowArrivals {
     /// When each host begins its next flow.
     next: BinaryHeap<Reverse<(u64, u32)>>,
-    /// By host: the mean gap between its flows, in nanoseconds.
+    /// For each host the mean gap between its flows, in nanoseconds.
     means: Vec<f64>,
     sizes: FlowSizes,
     left: u64,

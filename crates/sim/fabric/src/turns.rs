@@ -1,21 +1,21 @@
-//! Whose turn it is at a host: flows that may send take turns, the others wait until they may.
+//! The turns of a host's flows: flows that may send take turns, and the others wait until they may.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use sluice_wire::Nanos;
 
-/// The flows of one host that have something to send.
+/// The flows of one host that have frames to send.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     ready: VecDeque<u32>,
-    /// When each of the others may send, and which entered first.
+    /// For each of the other flows when it may send, and the order in which they entered.
     later: BinaryHeap<Reverse<(u64, u64, u32)>>,
     entered: u64,
 }
 
 impl Turns {
-    /// A flow may send from then on.
+    /// A flow may send from `at` on.
     #[inline]
     pub(crate) fn enter(&mut self, flow: u32, at: Nanos, now: Nanos) {
         if at <= now {
@@ -26,7 +26,7 @@ impl Turns {
         }
     }
 
-    /// Whose turn it is.
+    /// Takes the flow that has the turn.
     #[inline]
     pub(crate) fn take(&mut self, now: Nanos) -> Option<u32> {
         while let Some(Reverse((at, _, flow))) = self.later.peek() {
@@ -39,7 +39,7 @@ impl Turns {
         self.ready.pop_front()
     }
 
-    /// When somebody may send next, if nobody may now.
+    /// When a flow may send next, if none may now.
     #[inline]
     pub(crate) fn next(&self) -> Nanos {
         self.later.peek().map_or(Nanos(u64::MAX), |Reverse((at, ..))| Nanos(*at))

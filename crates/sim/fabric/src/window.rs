@@ -1,8 +1,9 @@
-//! Windows as TCP has them, in place of DCQCN's rates: for the gaps that HF²T holds RDMA's to (§3).
+//! Windows like TCP's, in place of DCQCN's rates: for comparing the gaps of TCP with those of RDMA, as HF²T
+//! does (§3).
 //!
-//! Slow start and congestion avoidance (RFC 5681), halved once a window by a mark (RFC 3168) or a loss, one
-//! frame after a timeout. Frames leave as fast as the link when the window opens. Left out: the handshake,
-//! estimates of the round trip, pacing.
+//! Slow start and congestion avoidance (RFC 5681). A mark (RFC 3168) or a loss halves the window, once per
+//! window, and a timeout sets it to one frame. When the window opens, frames leave as fast as the link.
+//! Left out: the handshake, estimates of the round trip, pacing.
 
 use crate::error::{FabricError, require};
 use crate::frame::UNDER_WAY_MAX;
@@ -44,10 +45,10 @@ impl WindowSettings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CongestionWindow {
     frames: f64,
-    /// Below it the window doubles each round trip.
+    /// Below this window it doubles each round trip.
     slow_below: f64,
     most: f64,
-    /// It is not halved again before this frame is acknowledged.
+    /// The window is not halved again before this frame is acknowledged.
     halved_at: u32,
 }
 
@@ -62,14 +63,14 @@ impl CongestionWindow {
         self.frames as u32
     }
 
-    /// So many frames more were acknowledged.
+    /// So many more frames were acknowledged.
     pub(crate) fn grow(&mut self, acked: u32) {
         let more = f64::from(acked);
         let step = if self.frames < self.slow_below { more } else { more / self.frames };
         self.frames = (self.frames + step).min(self.most);
     }
 
-    /// Congestion was met; frames before `acked` are there, those before `next` under way.
+    /// Congestion was met. Frames before `acked` have arrived, those before `next` are under way.
     pub(crate) fn congested(&mut self, acked: u32, next: u32) {
         if acked < self.halved_at {
             return;
@@ -79,7 +80,7 @@ impl CongestionWindow {
         self.frames = self.slow_below;
     }
 
-    /// Nothing was answered for long.
+    /// No answer came for long.
     pub(crate) const fn timed_out(&mut self) {
         self.slow_below = (self.frames / 2.0).max(2.0);
         self.frames = 1.0;

@@ -1,4 +1,4 @@
-//! Frames leave ports, take their time on links, and arrive: what hosts and switches have in common.
+//! Frames leave ports, take their time on links, and arrive: the part that hosts and switches share.
 
 use sluice_events::{Address, EventEngine, LaneId, Reused, SpanLanes};
 use sluice_wire::Nanos;
@@ -7,47 +7,47 @@ use crate::frame::{FabricFrame, FrameId, FrameKind, FrameQueue, FrameSizes};
 use crate::ids::{FlowKey, PortId};
 use crate::wiring::Wiring;
 
-/// The fabric in its world: each port is a place of it.
+/// The fabric's address in its world; each port is a place of it.
 pub(crate) const FABRIC: Address = Address::node(0);
 
-/// What comes to a port.
+/// An event at a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arriving {
-    /// A frame, from the other end of its link.
+    /// A frame arrives from the other end of its link.
     Frame(FrameId),
-    /// What it sent has left.
+    /// The frame that it sent has left.
     Left,
 }
 
-/// What hosts want to be reminded of.
+/// The events that hosts schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FabricCue {
-    /// To look whether a flow's frames have been answered.
+    /// Check whether a flow's frames have been answered.
     Unanswered(FlowKey),
-    /// To answer what came of a flow, if nothing more did.
+    /// Answer a flow's data, if that has not happened by then.
     Answer(FlowKey),
-    /// To send a frame that was made ready before.
+    /// Send a frame that was prepared before.
     Leaves(FrameId),
 }
 
-/// What a port did.
+/// The counts of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounts {
     /// Frames that left.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// Bytes that came.
+    /// Bytes that arrived.
     pub bytes_in: u64,
-    /// Bytes that came, and were lost because the memory behind the port was full.
+    /// Bytes that arrived and were lost because the memory behind the port was full.
     pub bytes_lost: u64,
-    /// Frames that were lost so.
+    /// Frames that were lost for that reason.
     pub frames_lost: u64,
     /// How often its other end was asked to pause.
     pub pauses: u64,
-    /// How often it was paused itself, and for how long.
+    /// How often it was paused itself.
     pub paused: u64,
-    /// For how long it was.
+    /// For how long it was paused.
     pub paused_for: Nanos,
 }
 
@@ -56,9 +56,9 @@ pub struct PortCounts {
 pub(crate) struct FabricPort {
     peer: PortId,
     delay: Nanos,
-    /// What a byte takes, in femtoseconds.
+    /// Femtoseconds per byte.
     fs_a_byte: u64,
-    /// For full frames, and for answers.
+    /// The engine's lanes for full frames, and for answers.
     lanes: [PortLanes; 2],
     /// When the last frame has left, in picoseconds.
     free_ps: u64,
@@ -71,7 +71,7 @@ pub(crate) struct FabricPort {
     pub(crate) counts: PortCounts,
 }
 
-/// Where the engine keeps what takes as long as one of the usual frames.
+/// The engine's lanes for one usual size of frames.
 #[derive(Clone, Copy, Debug)]
 struct PortLanes {
     leaves: LaneId,
@@ -84,30 +84,30 @@ impl FabricPort {
         self.peer
     }
 
-    /// Whether its other end asked it for a pause.
+    /// Whether its other end asked it to pause.
     pub(crate) const fn is_paused(&self) -> bool {
         self.paused_since.is_some()
     }
 
-    /// What is left of its data, that which is on its way out counted as one byte more than nothing.
+    /// The bytes of its data that wait, plus one if a frame is leaving.
     #[inline]
     pub(crate) const fn backlog(&self) -> u64 {
         self.data.bytes() + self.is_busy as u64
     }
 
-    /// The time that so many bytes take, in picoseconds.
+    /// The time of so many bytes, in picoseconds.
     #[inline]
     fn span_ps(&self, bytes: u32) -> u64 {
         u64::from(bytes) * self.fs_a_byte / 1_000
     }
 }
 
-/// What a byte takes at this rate, in femtoseconds.
+/// Femtoseconds per byte at this rate.
 pub(crate) fn fs_a_byte(gbps: f64) -> u64 {
     (8e6 / gbps).round() as u64
 }
 
-/// All ports, what is on the links, and the time.
+/// All ports, the frames on links, and the time.
 #[derive(Debug)]
 pub(crate) struct Wires {
     pub(crate) now: Nanos,
@@ -156,7 +156,8 @@ impl Wires {
         }
     }
 
-    /// A frame leaves, as soon as the one before it has. Says when it begins to, in picoseconds.
+    /// A frame leaves, as soon as the one before it has left. Returns when it begins to leave, in
+    /// picoseconds.
     #[inline]
     pub(crate) fn start(&mut self, from: PortId, id: FrameId) -> u64 {
         let bytes = self.frames.get(id).bytes;
@@ -175,7 +176,7 @@ impl Wires {
         begins
     }
 
-    /// The next frame that waits at a port and may leave; data only where it is not paused.
+    /// Takes the next waiting frame of a port that may leave; data only if the port is not paused.
     #[inline]
     pub(crate) fn next(&mut self, port: PortId) -> Option<FrameId> {
         let port = &mut self.ports[port.index()];
@@ -188,7 +189,8 @@ impl Wires {
         if port.is_paused() { None } else { port.data.pop(&self.frames) }
     }
 
-    /// Asks the other end of this port's link to pause, or to go on, before all that waits.
+    /// Asks the other end of this port's link to pause, or to go on. The request overtakes all waiting
+    /// frames.
     pub(crate) fn ask(&mut self, port: PortId, kind: FrameKind) {
         let bytes = self.pause;
         let id = self.frames.make(|frame| *frame = FabricFrame { kind, bytes, ..FabricFrame::default() });
@@ -202,7 +204,7 @@ impl Wires {
         }
     }
 
-    /// The other end asked for it.
+    /// The other end asked this port to pause.
     pub(crate) fn pause(&mut self, port: PortId) {
         let (now, port) = (self.now, &mut self.ports[port.index()]);
         if port.paused_since.is_none() {
@@ -220,7 +222,8 @@ impl Wires {
     }
 }
 
-/// A port that became free within this nanosecond goes on at once; one that was idle begins now.
+/// When a frame begins to leave: a port that became free within this nanosecond goes on at that time; an
+/// idle port begins now.
 #[inline]
 const fn begins_ps(free_ps: u64, now: Nanos) -> u64 {
     let now_ps = now.0 * 1_000;

@@ -1,4 +1,4 @@
-//! A topology's ports, and where the way to each host goes on: over all shortest paths.
+//! A topology's ports, and for each switch and host the ports of all shortest paths.
 
 use std::collections::VecDeque;
 
@@ -16,28 +16,28 @@ pub(crate) struct PortSpec {
     pub(crate) speed: LinkSpeed,
 }
 
-/// Ports and ways.
+/// The ports, and the ports of shortest paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Wiring {
     pub(crate) hosts: u32,
     pub(crate) switches: u32,
-    /// Hosts' first, then those of one switch after the other.
+    /// Hosts' ports first, then those of one switch after the other.
     pub(crate) sockets: Vec<PortSpec>,
-    /// Each switch's first port, and behind the last one's.
+    /// The first port of each switch, and one past the last port.
     firsts: Vec<u32>,
-    /// By host: the port of its switch that leads to it.
+    /// For each host the port of its switch that leads to it.
     down: Vec<PortId>,
-    /// By host: its switch, as a place in `ways`.
+    /// For each host its switch, as an index among the edge switches.
     edge: Vec<u32>,
-    /// By place in `ways`: the switch with hosts.
+    /// The edge switches: those with hosts.
     edges: Vec<SwitchId>,
-    /// By switch and then by edge: where its ports stand in `choices`.
+    /// For each switch and edge switch the range of its ports in `choices`.
     ways: Vec<(u32, u32)>,
     choices: Vec<PortId>,
 }
 
 impl Wiring {
-    /// The plan of a topology whose hosts all reach each other.
+    /// The wiring of a topology; an error if some host cannot reach another.
     pub(crate) fn new(topology: &Topology) -> Result<Self, FabricError> {
         let (sockets, firsts) = sockets(topology);
         let mut plan = Self {
@@ -56,7 +56,7 @@ impl Wiring {
         Ok(plan)
     }
 
-    /// The ports over which the shortest paths from a switch to a host go on.
+    /// The ports over which the shortest paths from a switch to a host continue.
     #[inline]
     pub(crate) fn ways(&self, from: SwitchId, to: HostId) -> &[PortId] {
         let edge = self.edge[to.index()] as usize;
@@ -67,25 +67,25 @@ impl Wiring {
         &self.choices[first as usize..(first + count) as usize]
     }
 
-    /// A host's switch, as a place among the switches with hosts.
+    /// A host's switch, as an index among the edge switches.
     #[inline]
     pub(crate) fn edge_of(&self, host: HostId) -> usize {
         self.edge[host.index()] as usize
     }
 
-    /// How many switches have hosts.
+    /// How many edge switches there are.
     pub(crate) const fn edges(&self) -> usize {
         self.edges.len()
     }
 
-    /// Whether a switch is this host's.
+    /// Whether a switch is the one that this host is attached to.
     #[inline]
     pub(crate) fn is_edge_of(&self, switch: SwitchId, host: HostId) -> bool {
         self.edges[self.edge_of(host)] == switch
     }
 
-    /// How many paths lead from one switch with hosts to another, if each switch on the way has as many
-    /// choices as the first of them.
+    /// How many paths lead from one edge switch to another, if each switch on the way has as many choices
+    /// as the first of them.
     pub(crate) fn paths(&self, from: usize, to: usize) -> usize {
         let (mut switch, mut paths) = (self.edges[from], 1);
         while switch != self.edges[to] {
@@ -110,8 +110,8 @@ impl Wiring {
         }
     }
 
-    /// The share of the busiest link that hosts take when all send at their links' rates to each other, and
-    /// each switch spreads what it passes on evenly.
+    /// The share of the busiest link that is used when all hosts send to each other at their links' rates,
+    /// and each switch spreads frames evenly.
     pub(crate) fn busiest(&self) -> f64 {
         let mut loads = vec![0.0; self.sockets.len()];
         let others = f64::from(self.hosts - 1);
@@ -192,7 +192,7 @@ impl Wiring {
     }
 }
 
-/// The ports, hosts' first, and where each switch's begin.
+/// The ports, hosts' first, and the first port of each switch.
 fn sockets(topology: &Topology) -> (Vec<PortSpec>, Vec<u32>) {
     let mut counts = vec![0; topology.switches as usize];
     let switch_of = |end: FabricEnd| match end {

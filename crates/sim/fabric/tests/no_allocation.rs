@@ -1,4 +1,4 @@
-//! Once a fabric is warm, nothing is allocated however many flows come and go.
+//! A fabric that is warm allocates nothing, however many flows begin and end.
 
 use sluice_fabric::{
     Fabric, FabricSettings, FlowSizes, FlowSpec, LetFlow, LinkSpeed, PathBalancer, Topology, Traffic,
@@ -21,7 +21,7 @@ fn flows_that_come_and_go_leave_no_allocation_behind() {
     let mut fabric = Fabric::new(&topology, &settings, 1, 0).expect("the settings make sense");
     fabric.run(flows.iter().copied(), |_| ()).expect("all flows end");
     let warm = fabric.now();
-    // The same flows again, further apart, so that less is under way at a time.
+    // The same flows again, further apart, so that fewer are under way at a time.
     let again = flows.iter().map(|flow| FlowSpec { at: warm + flow.at.times(2), ..*flow });
     let mut ended = 0;
     let allocated = allocation_counter::measure(|| {

@@ -1,4 +1,5 @@
-//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores]]`. Prints how many it took.
+//! Runs seeds until one breaks a promise: `fault_runs FIRST COUNT [POLICY [cores]]`. Prints how many runs
+//! it took.
 
 use std::env;
 use std::io::{self, Write};
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
     } else {
         None
     };
-    // Nobody has to read it: the exit code says the same.
+    // A failed write is ignored: the exit code says the same.
     if let Some(found) = found {
         writeln!(io::stdout(), "found after {} runs: {found}", many.runs).ok();
         ExitCode::FAILURE

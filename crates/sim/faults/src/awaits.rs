@@ -1,5 +1,5 @@
-//! `AwaitChange`: a worker that was granted a row asks to be told when it is another, and then renews at once
-//! instead of when its next heartbeat is due. The call hangs up with the controller that it was made to.
+//! `AwaitChange`: a worker that was granted a row asks to be told when the row changes, and then renews at
+//! once instead of at its next heartbeat. The call ends with the controller that it was made to.
 
 use super::controller::{Await, CALL_WAY};
 use super::event::Event;
@@ -24,7 +24,7 @@ impl Rack<'_> {
         }
     }
 
-    /// The call comes to the controller. One that asks again has hung up before.
+    /// The call arrives at the controller. A worker that asks again has ended its earlier call.
     pub(super) fn await_arrives(&mut self, call: Await) {
         if self.world.now < self.brain.stalled_until {
             self.remind(self.brain.stalled_until, Event::Await(call));
@@ -35,7 +35,7 @@ impl Rack<'_> {
         }
     }
 
-    /// After everything that the controller does.
+    /// Tells waiting workers of changes; called after everything that the controller does.
     pub(super) fn tell_who_awaits(&mut self) {
         let Some(controller) = &self.brain.seat.controller else { return };
         let has_changed = |call: &mut Await| {
@@ -51,7 +51,7 @@ impl Rack<'_> {
         }
     }
 
-    /// The worker hears it.
+    /// The worker is told of the change.
     pub(super) fn changed(&mut self, worker: usize, life: Life) {
         let host = Host::Worker(worker);
         if self.life_of(host) != life || life == 0 || self.host_is_cut(host) {

@@ -1,12 +1,12 @@
-//! A promise that broke, as it is told.
+//! A broken promise, and its message.
 
 use std::fmt;
 
-/// A promise that broke.
+/// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub seed: u64,
-    /// Nanoseconds into it.
+    /// Nanoseconds from the start of the run.
     pub at_ns: u64,
     pub what: String,
 }
@@ -25,7 +25,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// What the promises are called, as in docs/manual/faults.md.
+/// The numbers and names of the promises, as in docs/manual/faults.md.
 const PROMISES: [(&str, &str); 8] = [
     ("1", "one outcome"),
     ("2", "once per life"),

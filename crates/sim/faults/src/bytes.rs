@@ -1,23 +1,23 @@
-//! The bytes that a driver keeps for its machine: each handle is given out once, and comes back once.
+//! The bytes that a driver keeps for its machine. Each handle is given out once and given back once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::{Handle, Payload};
 
-/// Payloads by the handles under which the machine knows them.
+/// Payloads by the handles that the machine knows.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
-    kept: HashMap<Handle, Payload>,
+    kept: BTreeMap<Handle, Payload>,
     given: u32,
 }
 
 impl Bytes {
-    /// How many are kept.
+    /// How many payloads are kept.
     pub(super) fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Keeps a payload, and gives it out under a new handle.
+    /// Keeps a payload under a new handle; returns it with that handle.
     pub(super) fn keep(&mut self, payload: Payload) -> Payload {
         self.given += 1;
         let handle = Handle(self.given);
@@ -25,7 +25,7 @@ impl Bytes {
         Payload { handle, ..payload }
     }
 
-    /// What is kept under a handle.
+    /// The payload that is kept under a handle.
     pub(super) fn find(&self, handle: Handle) -> Result<Payload, String> {
         self.kept
             .get(&handle)
@@ -33,7 +33,7 @@ impl Bytes {
             .ok_or_else(|| format!("promise 5: no bytes are kept under {handle:?}"))
     }
 
-    /// Lets go of a handle, for good.
+    /// Gives a handle back, for good.
     pub(super) fn give_back(&mut self, handle: Handle) -> Result<Payload, String> {
         self.kept
             .remove(&handle)

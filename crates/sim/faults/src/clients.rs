@@ -1,5 +1,5 @@
 //! The clients' processes: a node as in curves (`nodes::client`), the bytes that it keeps, and the
-//! application that offers it tasks.
+//! application that submits its tasks.
 
 mod side;
 
@@ -14,7 +14,7 @@ use super::limits::START;
 use super::pieces::{Pieces, content_of, pieces, put};
 use super::scenario::Scenario;
 
-/// A client's process; it always lives.
+/// A client's process, which is always running.
 #[derive(Debug)]
 pub(super) struct ClientProcess {
     pub(super) node: Node<Client>,
@@ -25,9 +25,9 @@ pub(super) struct ClientProcess {
     pub(super) session: ControllerSession,
     /// The bytes of its outstanding tasks.
     pub(super) tasks: Bytes,
-    /// What the replies that are being fetched consist of.
+    /// The pieces of the replies that are being fetched.
     pub(super) replies: Pieces,
-    /// What the packet that was handed in consists of.
+    /// The content of the packet that the machine is handling.
     in_hand: Payload,
 }
 
@@ -48,7 +48,7 @@ impl ClientProcess {
 }
 
 impl ClientProcess {
-    /// The process goes on behind another address.
+    /// The process gets another address.
     pub(super) fn change_address(&mut self) {
         self.starts += 1;
         self.node.at = client_at(self.index, self.starts);
@@ -74,7 +74,7 @@ impl ClientProcess {
         put(all, offset, &self.in_hand)
     }
 
-    /// A reply as its submitter gets it: with what its bytes consist of.
+    /// A reply as its submitter gets it, with its whole content.
     fn came_whole(&self, reply: Payload) -> Payload {
         if !reply.has_more() {
             return reply;
@@ -85,7 +85,7 @@ impl ClientProcess {
 }
 
 pub(super) fn client_settings(scenario: &Scenario) -> ClientSettings {
-    // Where workers soon forget replies, one that waits for room would be gone.
+    // If workers soon forget replies, the reply to a client that waits for room would be gone.
     let is_tight = scenario.held_max < 64 && scenario.replies_max > 1_000;
     ClientSettings {
         reply_bytes_max: if is_tight { 30_000 } else { 1 << 20 },

@@ -1,8 +1,8 @@
-//! The controller's process, its way to the switch, and the calls that hosts make.
+//! The controller's process, its connection to the switch, and the calls that hosts make.
 
 mod calls;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
 use sluice_events::dice::Dice;
@@ -20,20 +20,20 @@ use super::scenario::Scenario;
 
 /// The longest that a task should wait in a queue.
 const MAX_WAIT: Nanos = Nanos::from_millis(1);
-/// Where classes of tasks end, where the program has any.
+/// The sizes at which classes of tasks end, if the program has classes.
 pub(super) const SIZES: [Nanos; 3] = [Nanos(10_000), Nanos(20_000), Nanos(30_000)];
-/// How long workers keep what they finished: the longest that a task is tried + longest wait + packet
-/// lifetime.
+/// How long workers keep finished tasks: the longest time for which a task is tried, plus the longest wait,
+/// plus two packet lifetimes.
 pub(super) fn retry_horizon(scenario: &Scenario) -> Nanos {
     scenario.retry_for + MAX_WAIT + TRANSIT
 }
-/// The longest that the two packets which bring a task are on their way.
+/// The longest time that the two packets which bring a task are on their way.
 pub(super) const TRANSIT: Nanos = Nanos(2 * PACKET_LIFETIME.0);
 
-/// What a call takes beyond a packet's way.
+/// How much longer a call takes than a packet.
 pub(super) const CALL_WAY: Nanos = Nanos::from_micros(20);
 
-/// A worker's open call, with the registration that it knows.
+/// An open `AwaitChange` of a worker, with the registration that it knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Await {
     pub(super) worker: usize,
@@ -42,32 +42,33 @@ pub(super) struct Await {
     pub(super) known: (Key, Generation),
 }
 
-/// A controller and its line to the switch, apart from what all controllers of a run share.
+/// A controller and its connection to the switch, without what all controllers of a run share.
 pub(super) struct Seat {
     pub(super) controller: Option<Controller>,
-    /// Of its connection to the switch: answers to an older one are lost.
+    /// The number of its connection to the switch: answers to an older connection are lost.
     pub(super) life: u32,
-    /// When the last operation under way reaches the switch, and when its answer is back: both stay in order.
+    /// When the last operation under way reaches the switch, and when its answer arrives: both stay in
+    /// order.
     pub(super) ops_until: Nanos,
     pub(super) answers_until: Nanos,
     pub(super) wakeup: Wakeup,
-    /// Workers that asked it to be told of a change.
+    /// Open `AwaitChange` calls of workers.
     pub(super) awaits: Vec<Await>,
 }
 
 /// The controllers of a run.
 pub(super) struct Brain {
-    /// The one that hosts call; it may be down.
+    /// The controller that hosts call; it may be down.
     pub(super) seat: Seat,
-    /// The one before, if a standby took over.
+    /// The former controller, if a standby took over.
     pub(super) former: Option<Seat>,
     pub(super) stalled_until: Nanos,
-    /// It cannot reach the switch until then.
+    /// Until this time it cannot reach the switch.
     pub(super) cut_until: Nanos,
     plan: Plan,
     seeds: Dice,
     lines: u32,
-    calls: HashMap<CallId, (Host, Life)>,
+    calls: BTreeMap<CallId, (Host, Life)>,
     next_call: u64,
 }
 
@@ -84,18 +85,18 @@ impl Brain {
             plan,
             seeds,
             lines: 1,
-            calls: HashMap::new(),
+            calls: BTreeMap::new(),
             next_call: 0,
         }
     }
 
-    /// A controller that knows nothing yet, with a line of its own.
+    /// A new controller without state, with a connection of its own.
     pub(super) fn another(&mut self) -> Seat {
         self.lines += 1;
         new_seat(self.lines, &self.plan, &mut self.seeds)
     }
 
-    /// A name for a call of this host.
+    /// The id of a new call of this host.
     pub(super) fn call(&mut self, host: Host, life: Life) -> CallId {
         self.next_call += 1;
         let call = CallId(self.next_call);
@@ -130,7 +131,7 @@ fn plan(scenario: &Scenario) -> Plan {
         serving: scenario.hands.serving,
     };
     Plan {
-        labels: if scenario.program.kinds() > 1 { labels::names() } else { Vec::new() },
+        labels: if scenario.program.traits().kinds > 1 { labels::names() } else { Vec::new() },
         needs: scenario.hands.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,

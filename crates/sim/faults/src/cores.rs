@@ -1,8 +1,8 @@
-//! What stands behind a server's lanes in fault runs: the real logic of a NIC (`host::orchestrator`), and
+//! The cores behind a server's lanes in fault runs: the real logic of a NIC (`host::orchestrator`), and
 //! cores that serve one task after the other, the most important first.
 //!
-//! Left out are slices of time and coroutines, which change when a task ends and nothing of what lanes
-//! promise, and the rings between dispatcher and cores, which have tests of their own.
+//! Left out: slices of time and coroutines, which change when a task ends but nothing of what lanes
+//! promise; and the rings between dispatcher and cores, which have tests of their own.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,23 +13,23 @@ use sluice_host::worker::{Lanes, QUOTA_MAX};
 use sluice_nodes::TaskRun;
 use sluice_wire::Nanos;
 
-/// What a descriptor takes of the NIC's buffer.
+/// Bytes that a descriptor takes of the NIC's buffer.
 const DESCRIPTOR_BYTES: u32 = 64;
 
-/// What a seed says of servers of many cores.
+/// A seed's settings for servers of many cores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoresScenario {
     pub(super) servers: usize,
-    /// Cores of each.
+    /// Cores of each server.
     pub(super) cores: usize,
-    /// Tasks of a priority that a core has room for.
+    /// How many tasks of one priority a core has room for.
     depth: u32,
-    /// Lanes of each slice: of each service.
+    /// Lanes of a server for each slice, which is one service.
     pub(super) lanes: usize,
 }
 
 impl CoresScenario {
-    /// Drawn apart, as all that a plain rack has not.
+    /// Drawn from a stream of its own, like all settings that a plain rack does not have.
     pub(super) fn of(seed: u64) -> Self {
         let dice = &mut Dice::named(seed, "servers of many cores", 0);
         Self {
@@ -40,7 +40,7 @@ impl CoresScenario {
         }
     }
 
-    /// One server only.
+    /// These settings with one server.
     pub(super) const fn alone(self) -> Self {
         Self { servers: 1, ..self }
     }
@@ -55,7 +55,7 @@ impl CoresScenario {
         self.servers * self.lanes_of_server(slices)
     }
 
-    /// The most of a service's tasks that a server has room for.
+    /// The most tasks of one service that a server has room for.
     pub(super) fn room_max(&self) -> u32 {
         (self.cores as u32 * self.depth).min(self.lanes as u32 * u32::from(QUOTA_MAX))
     }
@@ -69,14 +69,15 @@ pub(super) struct CoreTask {
     service: ServiceId,
 }
 
-/// One server: its lanes' memory, and what stands behind them.
+/// One server: its lanes' memory, its NIC and its cores.
 #[derive(Debug)]
 pub(super) struct ServerCores {
-    /// The machines lie with their workers, and come here for what they do together.
+    /// The lanes' machines are stored with their workers, and are swapped in here for what they do
+    /// together.
     pub(super) lanes: Lanes,
     nic: Nic,
     cores: Vec<Core>,
-    /// What the NIC has, by its handles.
+    /// The tasks that the NIC holds, by their handles.
     offered: Vec<(RequestHandle, CoreTask)>,
     handles: u64,
     services: usize,
@@ -89,7 +90,7 @@ struct Core {
 }
 
 impl ServerCores {
-    /// Idle cores; each slice's service runs on all of them.
+    /// A server with idle cores; the service of each slice runs on all of them.
     pub(super) fn new(scenario: &CoresScenario, slices: usize) -> Self {
         let CoresScenario { cores, depth, .. } = *scenario;
         let settings = NicSettings { depth, ..NicSettings::paper(cores).expect("a few cores") };
@@ -112,7 +113,7 @@ impl ServerCores {
         }
     }
 
-    /// A lane's task waits for a core.
+    /// Gives a lane's task to the NIC, which finds a core for it.
     pub(super) fn offer(&mut self, worker: usize, run: TaskRun, now: Nanos) -> Result<(), String> {
         let service = service(worker % self.services);
         self.handles += 1;
@@ -122,7 +123,7 @@ impl ServerCores {
         taken.map_err(|why| format!("a server's NIC refuses task {}: {why}", run.task))
     }
 
-    /// Gives cores what there is room for, and tells of a task that one of them begins.
+    /// Gives tasks to cores that have room; returns a task that a core begins.
     pub(super) fn begin_next(&mut self, now: Nanos) -> Option<CoreTask> {
         while let Some(descriptor) = self.nic.dispatch(now) {
             let Some(request) = descriptor.request else { continue };
@@ -132,7 +133,7 @@ impl ServerCores {
         self.cores.iter_mut().find_map(|core| core.begin(now))
     }
 
-    /// A run of a lane has ended, if it was one of this life: its core is free.
+    /// A run of a lane has ended: frees its core. An error if no core runs it.
     pub(super) fn ended(&mut self, worker: usize, slot: u64) -> Result<CoreTask, String> {
         let is_it = |task: &CoreTask| (task.worker, task.run.slot) == (worker, slot);
         let core = self.cores.iter().position(|core| core.running.as_ref().is_some_and(is_it));
@@ -143,13 +144,13 @@ impl ServerCores {
         Ok(task)
     }
 
-    /// How many more of a slice's tasks the cores have room for.
+    /// How many more tasks of a slice the cores have room for.
     pub(super) fn room(&self, slice: usize) -> u32 {
         let service = service(slice);
         self.nic.balancer().room(service).saturating_sub(self.nic.waiting(service))
     }
 
-    /// Tasks that wait or run.
+    /// How many tasks wait or run.
     pub(super) fn held(&self) -> usize {
         let on_cores = |core: &Core| core.waits.len() + usize::from(core.running.is_some());
         self.offered.len() + self.cores.iter().map(on_cores).sum::<usize>()
@@ -157,7 +158,7 @@ impl ServerCores {
 }
 
 impl Core {
-    /// The most important of what waits; of equals the first.
+    /// Begins the most important waiting task; of equal ones the first.
     fn begin(&mut self, now: Nanos) -> Option<CoreTask> {
         if self.running.is_some() {
             return None;
@@ -170,7 +171,7 @@ impl Core {
     }
 }
 
-/// A slice's service, as important as its number.
+/// The service of a slice. Its priority is the slice's number.
 fn service(slice: usize) -> ServiceId {
     ServiceId::new(slice).expect("few slices")
 }

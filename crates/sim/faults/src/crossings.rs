@@ -1,17 +1,17 @@
-//! Changes that cross each other: while the switch stands still workers leave, die and are moved and types
-//! are mapped, so that all of it is carried out at once; or one worker is moved to and fro, faster than its
-//! old tokens are swept.
+//! Changes that cross each other. While the switch stands still, workers leave, die and are moved and types
+//! are mapped, so that all of these are carried out at once. Or one worker is moved to and fro, faster than
+//! its old tokens are swept.
 //!
-//! Drawn from a stream of their own: one seed in four has such a time besides its other faults.
+//! Drawn from a stream of its own: one seed in four has such a time besides its other faults.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
 use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
 
-/// Of a thousand seeds, those with changes that cross.
+/// How many of a thousand seeds have changes that cross.
 const SEEDS: u64 = 250;
-/// The longest that changes wait at a switch that stands still.
+/// The longest time that the switch stands still while changes wait.
 const STALL_MAX: Nanos = Nanos::from_millis(2);
 
 pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
@@ -29,9 +29,9 @@ pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
     }
 }
 
-/// Every worker has as many tokens as one may have, and the rings have just room for them.
+/// Gives every worker the largest quota, and the rings just enough room.
 fn fill_rings(scenario: &mut Scenario) {
-    if scenario.program.hosts_choose_depth() {
+    if scenario.program.traits().hosts_choose_depth {
         scenario.quotas.fill(8);
     }
     scenario.token_cells = just_room_for(&scenario.program, scenario.workers);
@@ -57,7 +57,7 @@ fn to_and_fro(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
     }
 }
 
-/// What happens to this worker, or to its slice and those beside it.
+/// A change of this worker, or of its slice and those beside it.
 fn change(dice: &mut Dice, scenario: &Scenario, worker: usize) -> ProcessFailure {
     let slices = scenario.slices as u64;
     let back_after = dice.span(Nanos::from_micros(20), Nanos::from_millis(5));

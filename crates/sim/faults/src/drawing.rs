@@ -1,4 +1,4 @@
-//! How a seed's scenario is drawn.
+//! Draws a seed's scenario.
 
 use sluice_events::dice::Dice;
 use sluice_host::worker::QUOTA_MAX;
@@ -17,15 +17,16 @@ use super::network::{REPLIES, Rates};
 use super::partitions::End;
 use super::scenario::{GrayFailure, ProcessFailure, Scenario, just_room_for};
 
-/// The longest that the switch stands still.
+/// The longest time that the switch stands still.
 const STALL_MAX: Nanos = Nanos::from_millis(8);
 
-/// The stream from which the rings are drawn, so that they change nothing else of a seed.
+/// The stream of the rings' sizes. It is separate, so that the rings change nothing else of a seed.
 const RINGS: u64 = 5;
-/// The stream that says in which seeds workers forget, so that the others stay what they are.
+/// The stream that decides in which seeds workers forget. It is separate, so that the other seeds stay
+/// unchanged.
 const FORGETTING: u64 = 6;
-/// Of a thousand seeds with servers of many cores, those in which they forget: what one lane forgot another
-/// must not run.
+/// How many of a thousand seeds with servers of many cores let workers forget: a task that one lane forgot,
+/// another lane must not run.
 const FORGETFUL_SERVERS: u64 = 60;
 
 impl Scenario {
@@ -61,9 +62,9 @@ impl Scenario {
             client_rows: dice.pick(&[8, clients as u16]),
             token_cells: dice.pick(&[128, just_room_for(program, workers)]),
             round: draw_round(&mut Dice::named(seed, "rounds", 0)),
-            early: EarlyScenario::of(seed).filter(|_| program.hosts_choose_depth() && !kind.has_cores),
-            writes_ahead: rings.chance(700) && program.writes_ahead(),
-            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.classes()),
+            early: EarlyScenario::of(seed).filter(|_| program.traits().hosts_choose_depth && !kind.has_cores),
+            writes_ahead: rings.chance(700) && program.traits().writes_ahead,
+            ring_slots: rings.pick(&[1, 2, 8, 64]) as u32 * u32::from(program.traits().classes),
             copies: rings.pick(&[0, 0, 1]) as u16,
             rates: Rates::draw(dice),
             long: LongTimes::default(),
@@ -78,7 +79,7 @@ impl Scenario {
             let outage = |lasts| ProcessFailure::Outage { lasts };
             scenario.process_failures = twice_long(forgetting, outage);
         }
-        // The stream keeps the name that it began with: another one would be other seeds.
+        // The stream keeps its first name: another name would change all seeds.
         let gray_failures = &mut Dice::named(seed, "troubles", 0);
         scenario.gray_failures = GrayFailure::draw(gray_failures, &scenario);
         if gray_failures.chance(per_mille) {
@@ -87,14 +88,14 @@ impl Scenario {
             (scenario.process_failures, scenario.gray_failures) =
                 (Vec::new(), twice_long(gray_failures, stall));
         }
-        if program.kinds() > 1 {
+        if program.traits().kinds > 1 {
             scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
-        // Others promise no order, and need no trickle to show whether they keep it.
+        // Other programs promise no order, so they need no slow overload that shows it.
         let is_few = cores.is_none() && scenario.workers <= 2 * scenario.slices;
-        if scenario.long.trickles && is_few && matches!(program.feed(), Feed::Tokens { .. }) {
+        if scenario.long.trickles && is_few && matches!(program.traits().feed, Feed::Tokens { .. }) {
             scenario.trickle();
         }
         scenario
@@ -106,9 +107,9 @@ impl Scenario {
         Hands::draw(dice, workers.div_ceil(each)).of_each(each)
     }
 
-    /// Many replies are lost, and twice the only worker, or the switch, is to stand still for longer than the
-    /// worker remembers a task: a try that waited meanwhile comes to the worker that ran the task and has
-    /// forgotten it.
+    /// Makes workers forget. Many replies are lost, and twice the only worker, or the switch, stands still
+    /// for longer than the worker remembers a task. A try that waited meanwhile comes to the worker that
+    /// ran the task and has forgotten it.
     fn forget(&mut self) {
         self.slices = 1;
         self.cores = self.cores.map(CoresScenario::alone);
@@ -118,9 +119,9 @@ impl Scenario {
         self.rates[REPLIES].lose_many();
     }
 
-    /// Tasks come a little faster than they are served, and wait in queues that are long enough for all
-    /// classes. The network is kind, and workers keep replies until they are fetched: else so many tasks
-    /// would be most of those that end unknown.
+    /// Tasks come slightly faster than they are served, and wait in queues that are long enough for all
+    /// classes. The network loses little, and workers keep replies until they are fetched; otherwise so
+    /// many tasks would be most of those that end unknown.
     fn trickle(&mut self) {
         self.service_max = Nanos::from_micros(20);
         self.gap = Nanos(Nanos::from_micros(10).0 * self.clients as u64 / self.workers as u64);
@@ -131,7 +132,7 @@ impl Scenario {
         self.rates.fill(Rates::default());
     }
 
-    /// Up to five.
+    /// Draws up to five process failures.
     fn draw_process_failures(&self, dice: &mut Dice) -> Vec<(Nanos, ProcessFailure)> {
         let count = dice.below(6);
         spread(count, dice, |dice| self.process_failure(dice))
@@ -165,7 +166,8 @@ impl Scenario {
     }
 }
 
-/// When each of them happens; many come close behind the one before, while that is still being dealt with.
+/// Draws the times of failures. Many come soon after the one before, while the rack still recovers from
+/// that.
 fn spread<T>(count: u64, dice: &mut Dice, mut draw: impl FnMut(&mut Dice) -> T) -> Vec<(Nanos, T)> {
     let mut at = Nanos(0);
     let mut next = |_| {
@@ -178,24 +180,24 @@ fn spread<T>(count: u64, dice: &mut Dice, mut draw: impl FnMut(&mut Dice) -> T) 
     (0..count).map(&mut next).collect()
 }
 
-/// Two that last longer than a worker remembers a task that may be tried for three milliseconds.
+/// Draws two failures that last longer than a worker remembers a task, with retries for three milliseconds.
 fn twice_long<T>(dice: &mut Dice, make: impl Fn(Nanos) -> T) -> Vec<(Nanos, T)> {
     let mut lasts = || make(dice.span(Nanos::from_millis(9), Nanos::from_millis(11)));
     vec![(Nanos::from_millis(3), lasts()), (Nanos::from_millis(16), lasts())]
 }
 
-/// Whoever chooses depths draws them. A lane may always have as many tokens as there can be: what binds is
-/// the room of its server's cores.
+/// The workers' quotas. If hosts choose depths, they are drawn. A lane always has the largest quota: the
+/// room of its server's cores is what limits it.
 fn quotas_of(kind: &RackKind, drawn: Vec<u8>) -> Vec<u8> {
     match &kind.program {
         _ if kind.has_cores => vec![QUOTA_MAX; drawn.len()],
-        program if program.hosts_choose_depth() => drawn,
-        program => vec![program.quota().max(1); drawn.len()],
+        program if program.traits().hosts_choose_depth => drawn,
+        program => vec![program.traits().quota.max(1); drawn.len()],
     }
 }
 
-/// In half of the seeds half of the workers serve what their own slice is for and nothing else. A server's
-/// lanes serve what its program does.
+/// The types that each worker serves. In half of the seeds half of the workers serve only the types of
+/// their own slice. A server's lanes serve what its program does.
 fn draw_served(dice: &mut Dice, kind: &RackKind, workers: usize, slices: usize) -> Vec<Vec<TaskType>> {
     let narrow = dice.chance(500) && !kind.has_cores;
     let mut of = |worker: usize| {
@@ -206,7 +208,7 @@ fn draw_served(dice: &mut Dice, kind: &RackKind, workers: usize, slices: usize) 
 }
 
 impl GrayFailure {
-    /// Up to four.
+    /// Draws up to four gray failures.
     pub(super) fn draw(dice: &mut Dice, scenario: &Scenario) -> Vec<(Nanos, Self)> {
         let count = dice.pick(&[0, 0, 1, 2, 4]);
         spread(count, dice, |dice| Self::one(dice, scenario))
@@ -238,7 +240,7 @@ fn one_way(dice: &mut Dice, host: End, worker: usize, client: usize) -> (End, En
     if dice.chance(500) { there } else { (there.1, there.0) }
 }
 
-/// In a quarter of the seeds what goes round stands in a queue first.
+/// Draws how long a recirculation takes. In a quarter of the seeds the packet stands in a queue first.
 fn draw_round(dice: &mut Dice) -> Nanos {
     if dice.chance(750) { Nanos(500) } else { dice.span(Nanos::from_micros(5), Nanos::from_micros(100)) }
 }

@@ -1,10 +1,11 @@
-//! How servers register with the controller, as live ones do, and what happens to their processes.
+//! The registration of servers with the controller, as live servers do it, and the failures of their
+//! processes.
 //!
-//! A server says where it is, hears which rings the slices need, connects its pair to the switch that the
-//! answer names, tells of its rings, and renews like every host. It can be killed, and loses its memory; it
-//! can leave, and stand still with its renewals; and someone can write where nobody may, which puts a
-//! reliable pair into its error state. Then its workers send no tokens until they were let in anew, as live
-//! ones do.
+//! A server tells its address, is told which rings the slices need, connects its queue pair to the switch
+//! that the answer names, tells its rings, and renews like every host. It can be killed, and then loses its
+//! memory. It can leave, and it can stand still, with its renewals. A stranger can write where nobody may,
+//! which puts a reliable pair into its error state. Its workers then send no tokens until they were granted
+//! anew, as live workers do.
 
 use sluice_control::{Answer, Event as Told, RingNeed, RingOffer, ServerGrant, ServerHello};
 use sluice_events::dice::Dice;
@@ -37,16 +38,16 @@ impl ServerNode {
     }
 }
 
-/// How long a server stands still at most: half of all stalls last longer than the lease.
+/// The longest time that a server stands still: half of all stalls last longer than the lease.
 const STALL_MAX: Nanos = LEASE.times(2);
 
-/// The first number that a pair expects: close before its wrap.
+/// The first packet number that a pair expects: just before its wrap.
 fn first(dice: &mut Dice) -> Psn {
     Psn::new(u32::MAX - dice.below(4) as u32)
 }
 
 impl Rack<'_> {
-    /// All servers start, and what will happen to them is drawn.
+    /// Starts all servers, and draws their failures.
     pub(super) fn start_servers(&mut self) {
         let count = self.servers.nodes.len();
         if count == 0 {
@@ -108,7 +109,7 @@ impl Rack<'_> {
         }
     }
 
-    /// The process is gone, and its memory; a new life of it starts after a while.
+    /// Ends the process, which loses its memory; a new life starts after a while.
     fn server_ends(&mut self, server: usize) {
         let Servers { nodes, dice, slots, .. } = &mut self.servers;
         nodes[server].end(*slots);
@@ -124,13 +125,14 @@ impl Rack<'_> {
         match answer {
             Answer::Server(grant) => self.server_granted(server, grant),
             Answer::Wait { retry_after, .. } => self.ask_later(Host::Server(server), *retry_after),
-            // The process ends; whoever looks after it starts it again.
+            // The process ends; a supervisor starts it again.
             Answer::Refused { .. } => self.server_ends(server),
             _ => {}
         }
     }
 
-    /// Registers what the slices need, and connects to a switch that is new; if it did, it says so at once.
+    /// Registers the rings that the slices need, and connects to the switch if it is a new one; if it
+    /// connected, it calls again at once.
     fn server_granted(&mut self, server: usize, grant: &ServerGrant) {
         let Servers { nodes, dice, slots, reliable, .. } = &mut self.servers;
         let node = &mut nodes[server];
@@ -150,8 +152,8 @@ impl Rack<'_> {
         }
     }
 
-    /// A pair is in error: its workers send no tokens until the controller let them in anew, and it is
-    /// connected anew.
+    /// Repairs a pair in error: its workers send no tokens until the controller has granted them anew, and
+    /// the pair is connected anew.
     pub(super) fn mend(&mut self, server: usize) -> Result<(), String> {
         let Servers { nodes, dice, reliable, .. } = &mut self.servers;
         let node = &mut nodes[server];
@@ -170,8 +172,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: the row of a reliable pair counts from the number that the pair expects: it would
-    /// take each WRITE for one that came before else.
+    /// Promise 4: the row of a reliable pair starts at the number that the pair expects. Otherwise the pair
+    /// would take each WRITE for one that came before.
     pub(super) fn check_row(&self, op: &TableOp) -> Result<(), String> {
         let TableOp::SetServer(_, Some((row, first))) = op else { return Ok(()) };
         let Some(node) = self.servers.nodes.iter().find(|node| is_of(row, node)) else { return Ok(()) };

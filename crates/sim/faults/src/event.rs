@@ -1,4 +1,4 @@
-//! What happens in a run.
+//! The events of a run.
 
 use sluice_control::{Answer, CallId};
 use sluice_events::{Address, Mail};
@@ -12,11 +12,11 @@ use super::orders::Order;
 use super::scenario::{GrayFailure, ProcessFailure};
 use super::servers::ServerFailure;
 
-/// Something that is to happen. What is large and rare lies elsewhere: every packet's event is moved several
-/// times on its way through the event queue, and where workers poll that is what a run takes.
+/// An event. Large and rare content is boxed: every packet's event is moved several times through the event
+/// queue, and with polling workers these moves are most of a run's time.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Something comes to a place.
+    /// A packet or recirculation arrives at an address.
     Mail(Address, Mail),
     Op {
         brain: u32,
@@ -45,15 +45,15 @@ pub(super) enum Event {
         worker: usize,
         life: Life,
     },
-    /// A WRITE comes to a server.
+    /// A WRITE arrives at a server.
     Write {
         server: usize,
         write: SealedWrite,
     },
-    /// A server misses a number.
+    /// A server's NAK of a missing packet number arrives at the switch.
     Nak {
         server: usize,
-        /// Its index at the switch.
+        /// The server's index at the switch.
         id: ServerId,
         expected: Psn,
     },
@@ -71,7 +71,7 @@ pub(super) enum Event {
     BrainBack,
     LinkBack,
     FormerLooks,
-    /// A worker asks to be told of a change, and hears of it.
+    /// A worker asks to be told of a change, or is told of it.
     Await(Await),
     Changed {
         worker: usize,
@@ -89,6 +89,6 @@ const _: () = assert!(size_of::<Event>() <= 96, "put what is large into a box");
 pub(super) struct SealedWrite {
     pub(super) bytes: Vec<u8>,
     pub(super) sent: Nanos,
-    /// It was changed on its way.
+    /// Whether it was changed on its way.
     pub(super) spoilt: bool,
 }

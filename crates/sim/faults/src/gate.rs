@@ -1,25 +1,25 @@
-//! Whose tokens may enter the switch's queues, as the controllers wrote it: a book beside the switch's own
-//! tables.
+//! Which workers' tokens may enter the switch's queues, as the controllers wrote it: a record beside the
+//! switch's own tables.
 //!
-//! A worker's registration changes in steps, and the first closes the way in: from then on no token of it is
-//! let in, also none that a sweep carries, and what the worker hears of its counters is not final. All later
-//! steps rest on that.
+//! A worker's registration changes in steps, and the first step closes the worker's row. From then on no
+//! token of the worker is admitted, not even one that a sweep carries, and the counters that the worker is
+//! told are not final. All later steps rely on that.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_wire::tables::TableOp;
 use sluice_wire::{Generation, WorkerId};
 
 pub(super) type Bearer = (WorkerId, Generation);
 
-/// The generation of each worker whose tokens are let in.
+/// The generation of each worker whose tokens are admitted.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    open: HashMap<WorkerId, Generation>,
+    open: BTreeMap<WorkerId, Generation>,
 }
 
 impl Gate {
-    /// The switch carried out what a controller wrote.
+    /// The switch carried out an operation of a controller.
     pub(super) fn written(&mut self, op: &TableOp) {
         let TableOp::SetWorker(worker, row) = op else { return };
         match row.filter(|row| row.open) {
@@ -28,7 +28,7 @@ impl Gate {
         };
     }
 
-    /// The worker of this registration, if none of its tokens may come in.
+    /// The worker of this registration, if none of its tokens may be admitted.
     pub(super) fn turns_away(&self, (worker, generation): Bearer) -> Option<WorkerId> {
         (self.open.get(&worker) != Some(&generation)).then_some(worker)
     }

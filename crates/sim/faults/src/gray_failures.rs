@@ -1,10 +1,10 @@
 //! Gray failures, beside those of whole processes: links that work in one direction only, a switch that
-//! stands still and goes on with what it had, hosts that change their address in the same life, and hosts
-//! that leave in the middle.
+//! stands still and goes on with its state, hosts that change their address within a life, and hosts that
+//! leave with work unfinished.
 //!
-//! Drawn from a stream of their own, so that the process failures of a seed stay what they are. Left out: a
-//! connection between controller and switch that works in one direction; theirs is cut as a whole, with
-//! operations carried out that nobody hears of.
+//! They are drawn from a stream of their own, so that the process failures of a seed stay unchanged. Left
+//! out: a connection between controller and switch that works in one direction. That connection is cut as a
+//! whole, and operations are carried out whose answers are lost.
 
 use sluice_control::Event as Told;
 use sluice_events::Mail;
@@ -36,7 +36,7 @@ impl Rack<'_> {
                 self.workers[process].iter_mut().for_each(|worker| worker.change_address(first));
             }
             GrayFailure::NewAddress(Host::Client(client)) => self.clients[client].change_address(),
-            // Memory is found at its address.
+            // A server's queue pair is bound to its address, so a server keeps its address.
             GrayFailure::NewAddress(Host::Server(_)) => {}
             GrayFailure::ClientLeave(client) => self.client_leaves(client),
             GrayFailure::WorkerQuits { worker, gone_after, back_after } => {
@@ -61,7 +61,7 @@ impl Rack<'_> {
         !self.is_closed(End::Controller, End::Host(self.process_at(host)))
     }
 
-    /// The host whose place this one's process has: of a server's lanes the first.
+    /// The host at which this host's process is found: of a server's lanes the first.
     pub(super) fn process_at(&self, host: Host) -> Host {
         match host {
             Host::Worker(worker) => Host::Worker(self.scenario.process_of(worker).start),
@@ -80,7 +80,7 @@ impl Rack<'_> {
         self.world.network.injector.partitions.is_closed(self.world.now, Some(from), Some(to))
     }
 
-    /// What comes to a switch that stands still waits until it goes on.
+    /// Keeps a packet back that arrives at a switch which stands still.
     pub(super) fn hold_up(&mut self, event: Event) -> Option<Event> {
         let waits = match &event {
             Event::Mail(to, _) => to.at(0) == SWITCH,
@@ -94,8 +94,8 @@ impl Rack<'_> {
         None
     }
 
-    /// In the order in which it came, unless it stands still for longer than was first thought. A task that
-    /// lay in the socket is older for it, as live switches reckon.
+    /// The switch goes on, unless a second stall lasts longer. It handles what arrived in that order. A
+    /// task that lay in the socket meanwhile is older by that time, as a live switch counts it.
     pub(super) fn switch_goes_on(&mut self) -> Result<(), String> {
         if self.world.now < self.switch.stalled_until {
             return Ok(());

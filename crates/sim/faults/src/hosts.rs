@@ -1,17 +1,18 @@
-//! What all hosts' processes share: their places in the network, and how they stand with the controller.
+//! The state that all hosts' processes share: their addresses in the network, and their session with the
+//! controller.
 
 use sluice_events::Address;
 use sluice_wire::Nanos;
 
-/// The nodes, and where nobody is: what an address in a packet is if it was never filled in.
+/// The addresses. `NOBODY` is the address in a packet whose address was never filled in.
 pub(super) const NOBODY: Address = Address::node(0);
 pub(super) const SWITCH: Address = Address::node(1);
 pub(super) const WORKERS: Address = Address::node(2);
 pub(super) const CLIENTS: Address = Address::node(3);
-/// The scenario, which all that is not a packet comes to.
+/// The address of the scenario, for all events that are no packets.
 pub(super) const SCENE: Address = Address::node(4);
 
-/// Each start of a host's process has a place of its own, and a host has so many.
+/// Each start of a host's process has an address of its own; a host has so many.
 const STARTS: u32 = 100;
 
 /// A host that registers with the controller.
@@ -23,7 +24,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// Whose place this is, in whichever life.
+    /// The host whose address this is, in whichever life.
     pub(super) fn at(address: Address) -> Option<Self> {
         let index = (address.place() / STARTS) as usize;
         match address.at(0) {
@@ -34,21 +35,21 @@ impl Host {
     }
 }
 
-/// Where a worker's process is.
+/// The address of a worker's process.
 pub(super) const fn worker_at(index: u16, starts: u16) -> Address {
     WORKERS.at(index as u32 * STARTS + starts as u32)
 }
 
-/// Where a client's process is.
+/// The address of a client's process.
 pub(super) const fn client_at(index: u16, starts: u16) -> Address {
     CLIENTS.at(index as u32 * STARTS + starts as u32)
 }
 
-/// What a host knows of its session with the controller.
+/// A host's session with the controller.
 #[derive(Debug, Default)]
 pub(super) struct ControllerSession {
     /// When the call under way was made.
     pub(super) asked: Option<Nanos>,
-    /// The whole process stands still until then, with all its threads.
+    /// Until this time the whole process stands still, with all its threads.
     pub(super) frozen_until: Nanos,
 }

@@ -1,7 +1,7 @@
-//! What is looked at from outside while a run goes on and when it rests: tokens in the switch against tasks
-//! in hand.
+//! Checks from outside, while a run goes on and when it rests: the tokens in the switch against the tasks
+//! at workers.
 
-use sluice_host::worker::Worker;
+use sluice_host::worker::{Worker, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::{Feed, RingCounts, SliceState, TableAnswer, TableOp};
 use sluice_wire::{Nanos, SliceId, WorkerId};
@@ -9,10 +9,10 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 use super::limits::{PROBE_LONGEST, START};
 use super::rack::Rack;
 
-/// How far a retrieve pointer may run ahead before it is put right, and how many polls come meanwhile.
+/// How far a retrieve pointer may run ahead: until it is put right, plus the polls that come meanwhile.
 const AHEAD_MAX: u32 = (1 << 16) + 1_024;
 
-/// The rule of the clock: after a tick a machine's deadline is none, or later.
+/// Checks the rule of the clock: after a tick a machine's deadline is none, or later than now.
 pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Result<(), String> {
     match next.filter(|next| *next <= now) {
         Some(next) => Err(format!("the clock: a tick of {who} leaves {} ns due", next.0)),
@@ -21,26 +21,29 @@ pub(super) fn nothing_is_due(who: &str, next: Option<Nanos>, now: Nanos) -> Resu
 }
 
 impl Rack<'_> {
-    /// Promise 3, from what the switch holds, what the worker has in hand, and when its running task was said
-    /// to end.
+    /// Promise 3: checks what the switch holds, the tasks that the worker holds, and the told end of its
+    /// running task.
+    ///
+    /// Each is checked again only after something has come to the worker or the switch. Time alone breaks
+    /// none of them.
     pub(super) fn inspect_worker(&mut self, worker: usize) -> Result<(), String> {
-        let quota = u32::from(self.workers[worker].quota_highest);
-        let (Some(machine), Some(grant)) = (self.workers[worker].machine(), self.workers[worker].grant)
-        else {
-            return Ok(());
+        let held = match self.workers[worker].held_when_seen {
+            Some(_) if !self.switch.is_unseen => return Ok(()),
+            Some(held) => held,
+            None => match self.look_at_worker(worker)? {
+                Some(held) => held,
+                None => return Ok(()),
+            },
         };
-        let stats = machine.stats();
-        if stats.held > quota + self.scenario.held_max as u32 {
-            return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
-        }
-        self.inspect_silence(worker)?;
-        if let Feed::Pushed { .. } = self.scenario.program.feed() {
-            // Nothing bounds it but the worker's own room.
+        let Some(grant) = self.workers[worker].grant else { return Ok(()) };
+        if let Feed::Pushed { .. } = self.scenario.program.traits().feed {
+            // Only the worker's own room bounds pushed tasks.
             return Ok(());
         }
         let Some(parked) = self.parked(grant.worker, grant) else { return Ok(()) };
-        let at_hand = stats.held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
-        let quota = quota + self.workers[worker].early.beyond_quota(self.world.now);
+        let at_hand = held.saturating_sub(self.workers[worker].late_in_hand.len() as u32);
+        let quota = u32::from(self.workers[worker].quota_highest)
+            + self.workers[worker].early.beyond_quota(self.world.now);
         if parked + at_hand > quota {
             return Err(format!(
                 "promise 3: worker {worker}: {parked} granted and {at_hand} held, quota {quota}"
@@ -49,13 +52,29 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
-    fn inspect_silence(&self, worker: usize) -> Result<(), String> {
+    /// What a worker's machine says itself, and the bytes that it keeps (promises 4 to 6): gives how many
+    /// tasks it holds, if it lives.
+    fn look_at_worker(&mut self, worker: usize) -> Result<Option<u32>, String> {
         let node = &self.workers[worker];
-        let Some(machine) = node.machine().filter(|_| !self.stands_still(worker)) else {
-            return Ok(());
-        };
-        let stats = machine.stats();
+        let Some(stats) = node.machine().map(Worker::stats) else { return Ok(None) };
+        let most = u32::from(node.quota_highest) + self.scenario.held_max as u32;
+        if node.grant.is_some() && stats.held > most {
+            return Err(format!("promise 6: worker {worker} holds {} tasks", stats.held));
+        }
+        if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
+            return Err(format!("promise 6: worker {worker} keeps other bytes than its tasks' and replies'"));
+        }
+        if self.stands_still(worker) {
+            return Ok(Some(stats.held));
+        }
+        self.inspect_silence(worker, &stats)?;
+        self.workers[worker].held_when_seen = Some(stats.held);
+        Ok(Some(stats.held))
+    }
+
+    /// Promise 4: a worker with tokens out asks for them within the longest interval between probes.
+    fn inspect_silence(&self, worker: usize, stats: &WorkerStats) -> Result<(), String> {
+        let Some(machine) = self.workers[worker].machine() else { return Ok(()) };
         let longest = PROBE_LONGEST.max(stats.rtt.times(2));
         let due = machine.deadline(&self.worker_settings);
         let asks = due.is_some_and(|due| due <= self.world.now + longest);
@@ -65,13 +84,13 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, or in each of its classes
-    /// where these have rings of their own, and one for each worker whose poll may carry one.
+    /// Promise 6: no more tasks wait in a slice than its row has ever allowed, plus one for each worker
+    /// whose poll may carry one. If classes have rings of their own, this holds for each class.
     pub(super) fn inspect_queues(&mut self) -> Result<(), String> {
         for slice in 0..self.scenario.slices {
-            let carried = if self.scenario.program.carries_waiting() { self.workers.len() } else { 0 };
+            let carried = if self.scenario.program.traits().carries_waiting { self.workers.len() } else { 0 };
             let limit = self.switch.limits[slice] as i32 + carried as i32;
-            let waiting = if self.scenario.program.limits_each_class() {
+            let waiting = if self.scenario.program.traits().limits_each_class {
                 self.longest(slice)
             } else {
                 -self.balance(slice)
@@ -87,10 +106,10 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 6: a pointer that idle polls move on stays near what was added.
+    /// Promise 6: a pointer that idle polls advance stays near the tasks that were added.
     fn inspect_pointers(&self, left: RingCounts) -> Result<(), String> {
         let program = &self.scenario.program;
-        if !matches!(program.feed(), Feed::Polls { .. }) || program.kinds() > 1 {
+        if !matches!(program.traits().feed, Feed::Polls { .. }) || program.traits().kinds > 1 {
             return Ok(());
         }
         let most = self.switch.reckoning.tasks + AHEAD_MAX;
@@ -102,16 +121,8 @@ impl Rack<'_> {
         }
     }
 
-    /// Promises 5 and 6: bytes are kept for what is held, and for nothing else; no queue outgrows its ring.
-    pub(super) fn inspect_bytes(&mut self) -> Result<(), String> {
-        for (worker, node) in self.workers.iter().enumerate() {
-            let Some(stats) = node.machine().map(Worker::stats) else { continue };
-            if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
-                return Err(format!(
-                    "promise 6: worker {worker} keeps other bytes than its tasks' and replies'"
-                ));
-            }
-        }
+    /// Promises 5 and 6: clients keep bytes for outstanding tasks, and for nothing else.
+    pub(super) fn inspect_clients(&self) -> Result<(), String> {
         for (client, node) in self.clients.iter().enumerate() {
             if node.tasks.len() != node.node.machine.outstanding() || node.replies.len() > node.tasks.len() {
                 return Err(format!("promise 6: client {client} keeps other bytes than its tasks'"));
@@ -120,7 +131,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: with nothing to do, every worker is ready for tasks, and nothing else is left.
+    /// Promise 4: without tasks, every worker is ready for tasks, and nothing else is left.
     pub(super) fn inspect_at_rest(&mut self) -> Result<(), String> {
         let slab = self.switch.slab.len();
         if slab > 0 {
@@ -131,7 +142,7 @@ impl Rack<'_> {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
         }
         self.inspect_servers()?;
-        match self.scenario.program.feed() {
+        match self.scenario.program.traits().feed {
             Feed::Tokens { .. } => self.inspect_parked(),
             Feed::Polls { .. } | Feed::Pushed { .. } => {
                 (0..self.workers.len()).try_for_each(|worker| self.inspect_registration(worker))
@@ -139,7 +150,8 @@ impl Rack<'_> {
         }
     }
 
-    /// Every worker's whole quota is parked, of a patient one's at least one token, and nothing else is.
+    /// Checks that every worker's whole quota is parked (at least one token of a patient worker), and
+    /// nothing else.
     fn inspect_parked(&mut self) -> Result<(), String> {
         if let Some(cores) = self.scenario.cores {
             self.inspect_room_at_rest(&cores)?;
@@ -166,18 +178,18 @@ impl Rack<'_> {
         }
     }
 
-    /// How many of a worker's tokens are parked at rest, at the least: all, but that cores' room is a
-    /// server's and not a lane's.
+    /// How many tokens of a worker are parked at rest, at least. With many cores the room is a server's and
+    /// not a lane's.
     fn parked_at_least(&self, worker: usize) -> u32 {
         let quota = u32::from(self.scenario.quotas[worker]);
         match self.scenario.cores {
             Some(_) => 0,
-            None if self.scenario.program.patience() > 0 => quota.min(1),
+            None if self.scenario.program.traits().patience > 0 => quota.min(1),
             None => quota,
         }
     }
 
-    /// The switch knows the worker by the registration that the worker holds.
+    /// Checks that the switch knows the worker by the registration that the worker holds.
     fn inspect_registration(&mut self, worker: usize) -> Result<(), String> {
         match self.parked_of(worker) {
             Some(_) => Ok(()),
@@ -185,13 +197,13 @@ impl Rack<'_> {
         }
     }
 
-    /// Tokens of a worker that lives that are parked in the switch, if it is registered there.
+    /// How many tokens of a running worker are parked in the switch; `None` if it is not registered there.
     pub(super) fn parked_of(&mut self, worker: usize) -> Option<u32> {
         let grant = self.workers[worker].grant.filter(|_| self.workers[worker].lives())?;
         self.parked(grant.worker, grant)
     }
 
-    /// Tokens of this registration that are parked in the switch.
+    /// How many tokens of this registration are parked in the switch.
     pub(super) fn parked(&mut self, worker: WorkerId, grant: WorkerRegistration) -> Option<u32> {
         let epoch = self.switch.epoch();
         let program = self.switch.program.as_mut().filter(|_| epoch == grant.epoch)?;
@@ -207,7 +219,7 @@ impl Rack<'_> {
         self.slice_state(slice).map_or(0, |state| state.balance)
     }
 
-    /// How many tasks wait in the class where most do.
+    /// How many tasks wait in the class where most wait.
     fn longest(&mut self, slice: usize) -> i32 {
         self.slice_state(slice).map_or(0, |state| state.tasks_out.behind(state.tasks_in) as i32)
     }

@@ -1,16 +1,16 @@
-//! What is put into virtual time: a program, and what its workers are.
+//! The kind of a rack in virtual time: its program, and whether its workers have many cores.
 
 use sluice_switch::registry::Choice;
 use thiserror::Error;
 
-/// A rack of fault runs.
+/// The kind of a rack in fault runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RackKind {
     pub(super) program: Choice,
     pub(super) has_cores: bool,
 }
 
-/// Why a program does not go with servers of many cores.
+/// Why a program does not fit servers of many cores.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "servers of many cores send tokens as their cores have room, and `{program}` has {what}: take rain:1"
@@ -29,17 +29,18 @@ impl RackKind {
     /// Servers of many cores, each as several workers: lanes (`host::worker::Lanes`).
     ///
     /// # Errors
-    /// [`NotForServers`]: lanes want a program that leaves depths to hosts, and neither adaptive depths,
-    /// early tokens nor patience, whose place their cores' room takes.
+    /// [`NotForServers`]: lanes need a program that leaves depths to hosts. They exclude adaptive depths,
+    /// early tokens and patience, because the room of the cores decides when tokens leave.
     pub fn of_servers(program: Choice) -> Result<Self, NotForServers> {
-        let pushes = (!program.hosts_choose_depth()).then_some("other ways of giving tasks to workers");
+        let pushes =
+            (!program.traits().hosts_choose_depth).then_some("other ways of giving tasks to workers");
         match pushes.or_else(|| program.unfit_for_cores()) {
             Some(what) => Err(NotForServers { program: program.to_string(), what }),
             None => Ok(Self { program, has_cores: true }),
         }
     }
 
-    /// What the switch runs.
+    /// The switch's program.
     pub const fn program(&self) -> &Choice {
         &self.program
     }

@@ -1,5 +1,6 @@
-//! Who serves whom in a run, where the program tells kinds of workers apart, and promise 8 there: no task
-//! waits beyond a few passes while a token that serves it is parked, and who goes first is who should.
+//! Which worker serves which task in a run, if the program tells kinds of workers apart. Checks promise 8
+//! for such programs: no task waits beyond a few passes while a token that serves it is parked, and tasks
+//! leave in the promised order.
 
 use sluice_events::dice::Dice;
 use sluice_switch::{Parked, Program, Verdict};
@@ -7,22 +8,22 @@ use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{KINDS_MAX, TableAnswer, TableOp, WorkerState};
 use sluice_wire::{Dispatch, Packet, Submit, TaskType, WorkerId};
 
-/// A class that waits has its turn within so many tokens of each kind that serves it, for each class.
+/// A waiting class has its turn within so many tokens of each kind that serves it, for each class.
 const TURN: u32 = 16;
-/// Within so many passes of what goes round a task meets a token that serves it: stale ones are many.
+/// Within so many recirculations a task meets a token that serves it; the number allows for stale tokens.
 const ROUNDS: u32 = 400;
 
-/// What workers have and types need.
+/// The labels that workers have and types need.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hands {
     pub(super) serving: Serving,
     has: Vec<Labels>,
-    /// The needs of types; those that are not there need nothing.
+    /// The needs of types; types without an entry need no label.
     pub(super) needs: Vec<(TaskType, Labels)>,
 }
 
 impl Hands {
-    /// Drawn from a stream of its own.
+    /// Draws the labels from a stream of their own.
     pub(super) fn draw(dice: &mut Dice, workers: usize) -> Self {
         let sets: Vec<Labels> = (0..KINDS_MAX as u8).map(Labels).collect();
         let has: Vec<Labels> = (0..workers).map(|_| Labels(dice.below(sets.len() as u64) as u8)).collect();
@@ -38,36 +39,32 @@ impl Hands {
         Self { serving, has, needs }
     }
 
-    /// The same where so many workers each have them together.
+    /// These labels, with each entry repeated for so many workers.
     pub(super) fn of_each(self, workers: usize) -> Self {
         let has = self.has.iter().flat_map(|has| std::iter::repeat_n(*has, workers)).collect();
         Self { has, ..self }
     }
 
-    /// What a worker's labels are called.
+    /// The names of a worker's labels.
     pub(super) fn names_of(&self, worker: usize) -> Vec<String> {
         let has = self.has.get(worker).copied().unwrap_or_default();
-        names()
-            .into_iter()
-            .enumerate()
-            .filter(|(bit, _)| has.have(Labels(1 << bit)))
-            .map(|(_, name)| name)
-            .collect()
+        let own = NAMES.iter().enumerate().filter(|(bit, _)| has.have(Labels(1 << bit)));
+        own.map(|(_, name)| (*name).to_owned()).collect()
     }
 
-    /// What a task needs, its type's needs included.
+    /// The labels that a task needs: its own and those of its type.
     fn needs_of(&self, task_type: TaskType, own: Labels) -> Labels {
         let of_type =
             self.needs.iter().find(|(of, _)| *of == task_type).map_or(Labels::NONE, |(_, needs)| *needs);
         own.and(of_type)
     }
 
-    /// The class of a task that says so much itself.
+    /// The class of a task that names these labels itself.
     pub(super) fn class_of(&self, task_type: TaskType, own: Labels) -> Option<u8> {
         self.serving.class_of(self.needs_of(task_type, own))
     }
 
-    /// A worker was sent a task: it has to have what the task needs.
+    /// Checks that a worker that was sent a task has the labels that the task needs.
     pub(super) fn check_sent(&self, worker: usize, task: &Dispatch) -> Result<(), String> {
         let needs = self.needs_of(task.task_type, Labels(task.constraints));
         let has = self.has.get(worker).copied().unwrap_or_default();
@@ -85,36 +82,38 @@ impl Hands {
     }
 }
 
-/// The labels of all runs.
+/// The names of the labels in all runs.
+const NAMES: [&str; 2] = ["gpu", "ssd"];
+
 pub(super) fn names() -> Vec<String> {
-    vec!["gpu".to_owned(), "ssd".to_owned()]
+    NAMES.map(str::to_owned).to_vec()
 }
 
-/// What is looked at beside each pass.
+/// The state of the checks that are made beside each pass.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fairness {
-    /// For how many passes of what goes round a task of each slice could have been served.
+    /// For each slice, how many recirculations passed while a task could have been served.
     waits: Vec<u32>,
-    /// How many packets go round.
+    /// How many packets recirculate.
     going: u32,
     /// How often each class of a slice was passed over by tokens of each kind.
     passed_over: Vec<[[u32; KINDS_MAX]; KINDS_MAX]>,
 }
 
-/// What a pass did to a queue.
+/// The state of a queue around a pass.
 struct Passed<'a> {
     slice: usize,
     before: &'a Parked,
     after: &'a Parked,
-    /// The kinds of the tokens that lie there now, a bit each, of live workers only.
+    /// The kinds of the parked tokens of live workers, one bit each.
     live_kinds: u8,
     /// The kind of the worker that was sent a task, and the task.
     sent: Option<(u8, &'a Dispatch)>,
-    /// Whether the pass was one of what goes round.
+    /// Whether the pass was of a recirculating packet.
     was_round: bool,
 }
 
-/// A worker's row, if its token of this generation counts.
+/// The state of a worker in the switch.
 fn state(program: &mut dyn Program, worker: WorkerId) -> Option<WorkerState> {
     match program.table(TableOp::ReadWorker(worker)) {
         TableAnswer::Worker(state) => Some(state),
@@ -127,7 +126,7 @@ fn kind_of(program: &mut dyn Program, worker: WorkerId) -> Option<u8> {
 }
 
 impl Fairness {
-    /// What a pass made of the queues as they were.
+    /// Checks the queues before and after a pass.
     pub(super) fn check(
         &mut self,
         hands: &Hands,
@@ -169,7 +168,8 @@ impl Fairness {
         left.map_or(Ok(()), |left| self.check_left(hands, passed, kind, left))
     }
 
-    /// While a token that serves a task is parked, something goes round that will bring them together.
+    /// While a token that serves a waiting task is parked, some packet has to recirculate that will bring
+    /// them together.
     fn check_wait(&mut self, hands: &Hands, passed: &Passed<'_>) -> Result<(), String> {
         let slice = passed.slice;
         let could =
@@ -186,8 +186,8 @@ impl Fairness {
         Err(format!("promise 8: a task waits in slice {slice}, where a token that serves it is parked"))
     }
 
-    /// A waiting task left for a worker of this kind: it was the oldest of its class, and no class that the
-    /// kind serves is passed over for ever.
+    /// A waiting task left for a worker of this kind. Checks that it was the oldest of its class, and that
+    /// no class that the kind serves is passed over for ever.
     fn check_left(
         &mut self,
         hands: &Hands,

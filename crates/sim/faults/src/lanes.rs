@@ -1,8 +1,8 @@
-//! Servers of many cores in fault runs: each is several workers, lanes (`host::worker::Lanes`), which live in
-//! one process behind one address, and die with it.
+//! Servers of many cores in fault runs. Each is several workers, lanes (`host::worker::Lanes`), which live
+//! in one process behind one address and die together.
 //!
-//! The machines lie with their workers as those of one core do, so that all that is looked at from outside
-//! stays as it is; they come together for what lanes do together.
+//! The lanes' machines are stored with their workers, like those of one core, so that the checks from
+//! outside stay the same. They are swapped into one place for what lanes do together.
 
 use std::mem;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::cores::{CoreTask, CoresScenario, ServerCores};
 use super::rack::Rack;
 
 impl Rack<'_> {
-    /// A server's new life has idle cores.
+    /// Gives a server's new life idle cores.
     pub(super) fn new_cores(&mut self, worker: usize) {
         if let Some(cores) = &self.scenario.cores {
             let server = self.server_of(worker);
@@ -30,7 +30,7 @@ impl Rack<'_> {
         worker + self.with_lanes(worker, |lanes, _, _| lanes.of(&packet))
     }
 
-    /// A packet comes to its lane; a repeat of a task that another lane knows is answered there.
+    /// A packet arrives at its lane. A repeat of a task that another lane knows is answered by that lane.
     pub(super) fn lane_hears(
         &mut self,
         worker: usize,
@@ -53,14 +53,14 @@ impl Rack<'_> {
         self.settle_lanes(worker)
     }
 
-    /// A lane's task goes to the cores behind it.
+    /// Gives a lane's task to the server's cores.
     pub(super) fn offer_to_cores(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
         let (now, server) = (self.world.now, self.server_of(worker));
         self.servers_of_cores[server].offer(worker, run, now)
     }
 
-    /// A lane's machine was to be woken now, unless that has changed. It is called with the others, once the
-    /// room is shared out.
+    /// Wakes a lane at the time that it asked for, if that time still holds. All lanes tick together, after
+    /// the server's room is shared out.
     pub(super) fn lane_wakes(&mut self, worker: usize) -> Result<(), String> {
         let now = self.world.now;
         let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
@@ -80,8 +80,8 @@ impl Rack<'_> {
         self.settle_lanes(worker)
     }
 
-    /// After all that comes to a server of many cores: cores begin what there is for them, tokens follow the
-    /// room that is left, and every lane does what is due. Nothing for a worker of one core.
+    /// Called after everything that arrives at a server of many cores. Cores begin waiting tasks, tokens
+    /// follow the room that is left, and every lane does what is due. Does nothing for workers of one core.
     pub(super) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
         let process = self.scenario.process_of(worker);
@@ -106,7 +106,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 3 of a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
+    /// Promise 3 for a whole server: no more of a slice's tasks are granted to its lanes, or held by them,
     /// than its cores have room for when they are idle.
     pub(super) fn inspect_room(&mut self) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
@@ -128,8 +128,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Promise 4: at rest a server's cores have nothing, and for each slice as many tokens are parked as they
-    /// have room for.
+    /// Promise 4: at rest a server's cores have no task, and for each slice as many tokens are parked as
+    /// the cores have room for.
     pub(super) fn inspect_room_at_rest(&mut self, cores: &CoresScenario) -> Result<(), String> {
         for server in 0..cores.servers {
             let held = self.servers_of_cores[server].held();
@@ -154,17 +154,19 @@ impl Rack<'_> {
         worker / self.scenario.workers_per_server()
     }
 
-    /// A server's lanes that were started for a slice.
+    /// The lanes of a server that were started for a slice.
     fn lanes_of(&self, server: usize, slice: usize) -> impl Iterator<Item = usize> + use<> {
         let (all, slices) = (self.scenario.workers_per_server(), self.scenario.slices);
         (server * all..(server + 1) * all).skip(slice).step_by(slices)
     }
 
-    /// What is granted to a lane and held by it, late tasks apart; none if it cannot be known now.
+    /// How many tasks are granted to a lane or held by it, without late tasks; `None` while this cannot be
+    /// known.
     fn granted_or_held(&mut self, lane: usize) -> Option<u32> {
         let process = &self.workers[lane];
         let (Some(machine), Some(grant)) = (process.machine(), process.grant) else { return Some(0) };
-        let held = machine.stats().held.saturating_sub(process.late_in_hand.len() as u32);
+        let held = process.held_when_seen.unwrap_or_else(|| machine.stats().held);
+        let held = held.saturating_sub(process.late_in_hand.len() as u32);
         Some(self.parked(grant.worker, grant)? + held)
     }
 
@@ -186,7 +188,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// Lets a server's lanes do something together.
+    /// Calls a function on all lanes of a server.
     fn with_lanes<T>(
         &mut self,
         worker: usize,
@@ -203,6 +205,7 @@ impl Rack<'_> {
     fn swap_machines(&mut self, server: usize, process: Range<usize>) {
         let lanes = &mut self.servers_of_cores[server].lanes;
         for (lane, worker) in self.workers[process].iter_mut().enumerate() {
+            worker.held_when_seen = None;
             if let Some(node) = &mut worker.node {
                 mem::swap(lanes.lane(lane), &mut node.machine);
             }

@@ -1,8 +1,8 @@
-//! Large tasks: the memory that servers register, what the switch writes into it, and what workers copy and
-//! ask for.
+//! Large tasks: the memory that servers register, the WRITEs of the switch, and the bytes that workers copy
+//! and ask for.
 //!
-//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
-//! right if it is its task's.
+//! No bytes are stored. A piece of a task has a number as its content, which follows from the task, and a
+//! piece is right if its number is the one of its task.
 
 use std::mem;
 
@@ -15,13 +15,13 @@ use super::limits::SETTLED;
 use super::pieces::{content, pieces, put};
 use super::rack::Rack;
 
-/// With so many slots for each class nothing is written over while its task waits.
+/// With so many slots for each class no slot is written again while its task waits.
 const AMPLE_SLOTS: u32 = 64;
-/// A task that waited longer was overtaken by no DISPATCH of its own.
+/// The WRITE of a task that waited for longer than this has arrived before the task's DISPATCH.
 const OVERTAKEN_MAX_NS: u32 = 20_000;
 
 impl Rack<'_> {
-    /// What goes round in a switch that keeps no bytes has them in a pool.
+    /// Keeps the content of a recirculating task, in a switch that keeps no bytes.
     pub(super) fn keep_bytes(&mut self, round: &mut Circulating, context: Handle) {
         if let Cargo::Task(submit) = &mut round.cargo
             && submit.payload.is_large()
@@ -30,7 +30,7 @@ impl Rack<'_> {
         }
     }
 
-    /// What went round comes back, and gives its place in the pool back.
+    /// A packet has recirculated: takes its content out again.
     pub(super) fn take_back(&mut self, round: &mut Circulating) -> Result<Handle, String> {
         match &mut round.cargo {
             Cargo::Task(submit) if submit.payload.is_large() => {
@@ -49,7 +49,7 @@ impl Rack<'_> {
         }
     }
 
-    /// The worker's driver copies a task's bytes, and tells the machine what it found: gives the pieces.
+    /// The worker's driver copies a task's bytes, and tells the machine what it found; returns the pieces.
     pub(super) fn copy(
         &mut self,
         worker: usize,
@@ -71,7 +71,7 @@ impl Rack<'_> {
         Ok(pieces(&payload, found.unwrap_or(Handle::NONE), payload.len))
     }
 
-    /// What the task's slot holds, if it holds the task.
+    /// The content of the task's slot, if the slot holds the task.
     fn look(
         &self,
         worker: usize,
@@ -86,7 +86,7 @@ impl Rack<'_> {
         let found = slot.filter(|(task, _)| *task == dispatch.task).map(|(_, content)| content);
         let is_quiet =
             self.world.now >= SETTLED && received == self.world.now && dispatch.wait_ns > OVERTAKEN_MAX_NS;
-        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.classes());
+        let ample_slots = AMPLE_SLOTS * u32::from(self.scenario.program.traits().classes);
         let is_ample = self.scenario.copies == 0 && self.scenario.ring_slots >= ample_slots;
         let is_written = is_ample && maps && self.servers.takes(worker);
         if found.is_none() && is_quiet && is_written {
@@ -98,7 +98,7 @@ impl Rack<'_> {
         Ok(found)
     }
 
-    /// A part's pieces take their places.
+    /// Puts the pieces of a part in their places.
     pub(super) fn place(
         &mut self,
         worker: usize,
@@ -112,7 +112,7 @@ impl Rack<'_> {
         put(pieces, offset, &Payload { handle: content, ..*part })
     }
 
-    /// Whoever is at `from` sends the bytes of `asked` that another lacks.
+    /// The host at `from` sends those bytes of `asked` that the other host lacks.
     pub(super) fn send_parts(&mut self, from: Address, need: &Need, asked: &Payload) {
         let end = asked.total().min(need.offset.saturating_add(need.length));
         let mut offset = need.offset;

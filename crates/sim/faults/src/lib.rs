@@ -1,12 +1,13 @@
-//! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking, delays,
-//! crashes and restarts, held to the protocol's promises.
+//! Fault runs: a rack of the real state machines in virtual time, under losses, repeats, overtaking,
+//! delays, crashes and restarts. The runs check the protocol's promises.
 //!
-//! The nodes are those of curves (`nodes`); what happens to them is in files called `side`, as there. `rack`
-//! holds everything; what it is made of stands in files that do not know it, what is done with it in those
+//! The nodes are those of curves (`nodes`); as there, files called `side` hold what happens to them. `rack`
+//! holds all parts. The parts stand in files that do not use `rack`, and what happens with them in files
 //! that do.
 //!
-//! One seed is one run: [`run`] tells how its tasks ended or which promise broke, [`replay`] also writes
-//! every packet. What the machines claim is never asked for: an oracle beside them counts what really ran.
+//! One seed gives one run: [`run`] returns how its tasks ended or which promise broke, and [`replay`] also
+//! writes every packet. The checks never rely on what the machines claim: an oracle beside them counts what
+//! really ran.
 #![forbid(unsafe_code)]
 
 mod awaits;
@@ -57,7 +58,7 @@ pub use oracle::Tally;
 use rack::Rack;
 pub use replay_log::{Line, Only, Who};
 
-/// One run of a rack, from its seed to the closing of the books.
+/// Runs a rack, from the seed to the final check.
 ///
 /// # Errors
 /// The first promise that broke.
@@ -65,7 +66,7 @@ pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
     Rack::new(kind, seed, None).run()
 }
 
-/// One run, with a line for every packet, call and failure.
+/// Runs a rack, with a line for every packet, call and failure.
 ///
 /// # Errors
 /// The first promise that broke.

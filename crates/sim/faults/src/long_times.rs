@@ -1,29 +1,31 @@
-//! What takes minutes or hours elsewhere: polls in vain, waits in the switch, and a trickle that never ends.
+//! Situations that elsewhere take minutes or hours: polls that find no task, long waits in the switch, and
+//! a slow overload that never ends.
 //!
-//! Drawn from a stream of their own, so that the other seeds stay what they are.
+//! They are drawn from a stream of their own, so that the other seeds stay unchanged.
 
 use sluice_events::dice::Dice;
 use sluice_wire::Nanos;
 
-/// Of a thousand seeds, those in which the switch's clock goes ahead by hours: few, since no worker can tell
-/// then what became of a task that waited.
+/// How many of a thousand seeds let the switch's clock jump ahead by hours. They are few, since afterwards
+/// no worker can tell what became of a task that waited.
 const LEAPS: u64 = 3;
-/// Of a thousand seeds, those with little more to do than workers bear, all the time.
+/// How many of a thousand seeds offer slightly more tasks than workers can serve, all the time.
 const TRICKLES: u64 = 40;
-/// So many polls in vain are a few less than put a pointer right: as after minutes of idleness.
+/// So many polls without a task are slightly fewer than those after which a pointer is put right: as after
+/// minutes of idleness.
 const POLLS: u32 = (1 << 16) - 40;
-/// A wait whose low bits are those of none, where 40 bits of 16 ns are kept.
+/// A wait whose low bits are zero, where 40 bits of 16 ns are kept.
 const TWO_TO_THE_44: Nanos = Nanos(1 << 44);
 const HOUR: Nanos = Nanos::from_millis(3_600_000);
 
-/// What of that a run meets.
+/// The situations that a run has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongTimes {
-    /// How many polls in vain stand behind the switch when its life begins.
+    /// How many polls without a task have passed when the switch's life begins.
     pub(super) polls_ahead: u32,
-    /// What has waited in the switch at this time has waited for so much longer.
+    /// At the first time, tasks in the switch have suddenly waited for longer by the second.
     leap: Option<(Nanos, Nanos)>,
-    /// Whether tasks never stop to come a little faster than they are served, if there are few workers.
+    /// Whether tasks keep coming slightly faster than they are served, if there are few workers.
     pub(super) trickles: bool,
 }
 
@@ -38,7 +40,7 @@ impl LongTimes {
         Self { polls_ahead, leap, trickles: dice.chance(TRICKLES) }
     }
 
-    /// How far the switch's clock is ahead of the others'.
+    /// How far the switch's clock is ahead of the other clocks.
     pub(super) fn ahead(&self, now: Nanos) -> Nanos {
         self.leap.filter(|(at, _)| now >= *at).map_or(Nanos(0), |(_, by)| by)
     }

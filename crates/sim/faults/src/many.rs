@@ -7,13 +7,13 @@ use std::thread;
 
 use super::{Broken, RackKind, Tally, run};
 
-/// What many runs add up to.
+/// The sum of many runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Many {
     /// Runs that ended.
     pub runs: u64,
     pub tally: Tally,
-    /// The broken run with the smallest seed, of those that were found before the others stopped.
+    /// Of the broken runs that were found before the threads stopped, the one with the smallest seed.
     pub broken: Option<Broken>,
 }
 
@@ -30,8 +30,8 @@ impl Many {
     }
 }
 
-/// Runs these seeds of a rack on so many threads, until one breaks a promise or `go_on` says no. It is
-/// asked after each run, with what there is so far.
+/// Runs these seeds of a rack on so many threads, until one breaks a promise or `go_on` returns false.
+/// `go_on` is called after each run, with the sum so far.
 pub fn run_many(
     kind: &RackKind,
     seeds: Range<u64>,
@@ -41,7 +41,7 @@ pub fn run_many(
     run_each(|seed| run(kind, seed), seeds, threads, go_on)
 }
 
-/// The same with runs of another kind.
+/// As [`run_many`], with another function for one run.
 pub fn run_each(
     run: impl Fn(u64) -> Result<Tally, Broken> + Sync,
     seeds: Range<u64>,

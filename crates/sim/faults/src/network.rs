@@ -1,7 +1,5 @@
-//! The network: delays, and while faults last losses, repeats and overtaking, for each kind of packet its
-//! own; hosts that are cut off, and ways that are closed.
-
-use std::collections::HashMap;
+//! The network: delays, and while faults last also losses, repeats and overtaking, with rates of its own
+//! for each kind of packet; hosts that are cut off, and partitions.
 
 use sluice_events::dice::Dice;
 use sluice_events::{Copies, FaultInjector, Transit};
@@ -11,7 +9,7 @@ use super::hosts::Host;
 use super::limits::{FAULTS_END, PACKET_LIFETIME};
 use super::partitions::{End, Partitions};
 
-/// Kinds of traffic with rates of their own: the packets, then calls to the controller and WRITEs.
+/// Kinds of traffic with rates of their own: the packets, then calls to the controller, then WRITEs.
 pub(super) const KINDS: usize = 13;
 /// Workers' replies.
 pub(super) const REPLIES: usize = 2;
@@ -20,10 +18,10 @@ pub(super) const CALLS: usize = 11;
 /// What the switch writes into servers' memory.
 pub(super) const WRITES: usize = 12;
 
-/// What is lost of the kind that a seed is brutal to, of a thousand.
+/// The loss of the kind of traffic that a seed treats worst, per mille.
 const BRUTAL_LOSS: u64 = 400;
 
-/// How often something happens to a packet, of a thousand.
+/// How often something happens to a packet, per mille.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rates {
     loss: u64,
@@ -33,7 +31,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// A seed is kind to all traffic, rough to all, or brutal to one kind.
+    /// Draws rates that are low for all traffic, high for all, or very high for one kind.
     pub(super) fn draw(dice: &mut Dice) -> Vec<Self> {
         let common = Self {
             loss: dice.pick(&[0, 1, 10, 100]),
@@ -49,15 +47,15 @@ impl Rates {
         rates
     }
 
-    /// As much as brutal rates lose.
+    /// Sets the loss to the very high rate.
     pub(super) const fn lose_many(&mut self) {
         self.loss = BRUTAL_LOSS;
     }
 }
 
-/// The least time that anything is on its way.
+/// The shortest delay of any packet.
 pub(super) const WAY: Nanos = Nanos(1_000);
-/// By how much more it is without faults, at most.
+/// By how much the delay varies at most without faults.
 const WAY_SPREAD: Nanos = Nanos(2_000);
 
 /// The network between all hosts.
@@ -66,31 +64,30 @@ pub(super) struct Network {
     dice: Dice,
     rates: Vec<Rates>,
     pub(super) partitions: Partitions,
-    /// Nothing comes to these hosts' processes or from them until then.
-    cut_until: HashMap<Host, Nanos>,
+    /// Until this time no packet reaches these hosts' processes or leaves them.
+    cut_until: Vec<(Host, Nanos)>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64, rates: Vec<Rates>) -> Self {
-        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: HashMap::new() }
+        Self { dice: Dice::new(seed, 2), rates, partitions: Partitions::default(), cut_until: Vec::new() }
     }
 
-    /// A host's process is cut off until then, at least.
+    /// Cuts a host's process off, until this time at least.
     pub(super) fn cut(&mut self, host: Host, until: Nanos) {
-        let cut = self.cut_until.entry(host).or_default();
-        *cut = until.max(*cut);
+        self.cut_until.push((host, until));
     }
 
-    /// Another process takes a host's place.
+    /// Another process takes a host's place: ends the cut.
     pub(super) fn mend(&mut self, host: Host) {
-        self.cut_until.remove(&host);
+        self.cut_until.retain(|(cut, _)| *cut != host);
     }
 
     pub(super) fn is_cut(&self, host: Host, now: Nanos) -> bool {
-        self.cut_until.get(&host).is_some_and(|until| now < *until)
+        self.cut_until.iter().any(|(cut, until)| *cut == host && now < *until)
     }
 
-    /// When the copies of what is sent now arrive, if its way is open.
+    /// When the copies of a packet that is sent now arrive, if no partition stops it.
     pub(super) fn arrivals(&mut self, now: Nanos, kind: usize) -> Copies {
         let rates = if now < FAULTS_END { self.rates[kind] } else { Rates::default() };
         let first = (!self.dice.chance(rates.loss)).then(|| self.arrival(now, rates));

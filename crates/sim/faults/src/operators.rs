@@ -1,8 +1,8 @@
-//! What people, agents and strangers ask of the controller while all else goes on: everything that its
-//! services offer beside the hosts' own registrations and renewals. They look at the rack, move workers, map
-//! types (also to nothing, and such as there are none of), report what tasks waited for, say goodbye in the
-//! name of lives that are over, and read the switch's tables; and the machine that the controller runs on is
-//! busy, so that its ticks come late.
+//! Requests of people, agents and strangers to the controller during a run: everything that its services
+//! offer beside the registrations and renewals of hosts. They look at the rack, move workers, map types
+//! (also to no slice, and types that do not exist), report waits, say goodbye in the name of lives that
+//! have ended, and read the switch's tables. The controller's machine is busy at times, so that its ticks
+//! come late.
 //!
 //! All of it is drawn from a stream of its own.
 
@@ -44,7 +44,7 @@ impl Rack<'_> {
         }
     }
 
-    /// An agent hands a worker the depth that the slice step wants.
+    /// An agent gives a worker the depth that the slice step wants.
     pub(super) fn set_depth(&mut self, id: WorkerId, depth: u8) {
         let holds = |worker: &usize| self.workers[*worker].grant.is_some_and(|grant| grant.worker == id);
         if let Some(worker) = (0..self.workers.len()).find(holds) {
@@ -92,7 +92,7 @@ impl Rack<'_> {
         self.call(Told::ServerLeave { call, name, life });
     }
 
-    /// As a second reader does who changes nothing.
+    /// Reads the switch's tables, as a second reader that changes nothing.
     fn read_tables(&mut self) {
         let Some(program) = &mut self.switch.program else { return };
         for op in [

@@ -1,17 +1,19 @@
-//! What must hold, kept apart from the machines that are to keep it: here what becomes of tasks (promises
-//! 1, 2 and 5).
+//! The promises about what becomes of tasks (1, 2 and 5), checked apart from the machines that have to keep
+//! them.
 //!
-//! What else is promised is looked at beside it: tokens, queues and memory in `inspection` (3, 4, 6),
-//! servers in `enlisting` (4), whose tokens come in, pass by pass, in `passes` (3), who goes first in
-//! `order` and `labels` (8), and whether a worker serves what it runs where it starts, in `workers::side`
+//! The other promises are checked beside it: tokens, queues and memory in `inspection` (3, 4, 6), servers
+//! in `enlisting` (4), the tokens that a pass admits in `passes` (3), the order of tasks in `order` and
+//! `labels` (8), and in `workers::side`, at the start of a service, whether a worker serves what it runs
 //! (7).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use sluice_host::client::UnknownWhy;
 use sluice_wire::tables::Feed;
-use sluice_wire::{Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Submit, TaskId};
+use sluice_wire::{
+    Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Serial, Submit, TaskId,
+};
 
 use super::kind::RackKind;
 use super::limits::{DEADLINE, SETTLED};
@@ -21,34 +23,41 @@ use super::scenario::Scenario;
 /// One start of a worker process.
 pub(super) type Life = u64;
 
+/// A task's place in a book.
+pub(super) type TaskKey = (Incarnation, u32);
+
+pub(super) const fn key(task: TaskId) -> TaskKey {
+    (task.incarnation, task.sequence.0)
+}
+
 /// How a task ended at its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// With a reply that carried these bytes, and said so.
+    /// With a reply of these bytes and this status.
     Replied(Payload, ReplyStatus),
-    /// Refused: no attempt can have run.
+    /// Refused: no try can have run.
     Refused,
-    /// It may have run.
+    /// Unknown: it may have run.
     Unknown(UnknownWhy),
 }
 
 /// How all tasks of a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Tasks that clients took on.
+    /// Tasks that clients accepted.
     pub submitted: u64,
-    /// … that ended in a reply.
+    /// Tasks that ended in a reply.
     pub replied: u64,
-    /// … that were refused.
+    /// Tasks that were refused.
     pub refused: u64,
-    /// … of these, such as might be tried again and found no room at last where repeats of their client's had
-    /// taken some.
+    /// Refused tasks that might have been tried again, but found no room at last because repeats of their
+    /// client's tasks had taken some.
     pub crowded_out: u64,
-    /// … that are unknown.
+    /// Tasks that ended unknown.
     pub unknown: u64,
-    /// … whose client was restarted before they ended.
+    /// Tasks whose client was restarted before they ended.
     pub abandoned: u64,
-    /// Times that a task was run by a second worker.
+    /// How often a task was run by a further worker.
     pub run_again: u64,
 }
 
@@ -64,7 +73,7 @@ impl fmt::Display for Tally {
 }
 
 impl Tally {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -79,39 +88,39 @@ impl Tally {
     }
 }
 
-/// Of a thousand tasks, how many may end unknown over many seeds: nobody can know what became of a task whose
-/// answers had no way back. 6.3 were measured: workers do not hear who asks for a reply while they serve.
+/// How many per mille of the tasks may end unknown over many seeds. The end of a task is unknowable if no
+/// answer could get back. 6.3 were measured, since workers do not hear requests for replies while they
+/// serve.
 const UNKNOWN_PER_MILLE_MAX: u64 = 7;
-/// The same where replies go through the switch: their way back is two packets long.
+/// The limit if replies go through the switch: their way back is two packets long.
 const UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX: u64 = 8;
-/// Where not every worker serves every task, more tasks are refused, and a refusal may be lost: 9.6 were
-/// measured.
+/// The limit if not every worker serves every task: more tasks are refused, and a refusal may be lost. 9.6
+/// were measured.
 const UNKNOWN_WITH_LABELS_PER_MILLE_MAX: u64 = 12;
-/// Where workers are lanes of servers, which are made to forget in ten times as many seeds: 14.8 were
-/// measured.
+/// The limit if workers are lanes of servers, which forget in ten times as many seeds. 14.8 were measured.
 const UNKNOWN_OF_SERVERS_PER_MILLE_MAX: u64 = 17;
 
-/// Of ten thousand tasks, how many may be refused for room that repeats of their client's took: such as
-/// waited for longer than their client would have given them up. Up to 0.2 were measured, and 4.4 to 7 where
-/// repeats take no place of their client's share.
+/// How many per ten thousand tasks may be refused for lack of room because repeats of their client's tasks
+/// had taken some: tasks that waited for longer than their client's patience. Up to 0.2 were measured, and
+/// 4.4 to 7 if repeats take no place of their client's share.
 const CROWDED_OUT_PER_MYRIAD_MAX: u64 = 2;
 
 impl Tally {
-    /// Whether no more tasks were refused for what their clients sent twice than stood still for long.
+    /// Whether few enough tasks were refused because their client's repeats had taken room.
     #[must_use]
     pub const fn has_room(&self) -> bool {
         self.crowded_out * 10_000 <= self.submitted * CROWDED_OUT_PER_MYRIAD_MAX
     }
 
-    /// Whether no more tasks ended unknown than faults explain in such a rack. Means something for a
-    /// thousand seeds and more.
+    /// Whether no more tasks ended unknown than faults explain in such a rack. Meaningful from a thousand
+    /// seeds on.
     #[must_use]
     pub fn is_explained(&self, kind: &RackKind) -> bool {
         let program = &kind.program;
-        let most = match program.feed() {
+        let most = match program.traits().feed {
             _ if kind.has_cores => UNKNOWN_OF_SERVERS_PER_MILLE_MAX,
             Feed::Pushed { reports: true } => UNKNOWN_BY_TWO_PACKETS_PER_MILLE_MAX,
-            _ if program.kinds() > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
+            _ if program.traits().kinds > 1 => UNKNOWN_WITH_LABELS_PER_MILLE_MAX,
             _ => UNKNOWN_PER_MILLE_MAX,
         };
         self.unknown * 1_000 <= self.submitted * most
@@ -122,37 +131,38 @@ impl Tally {
 struct Fate {
     submitted: Nanos,
     attempts: u32,
-    /// Its client asked for one try only.
+    /// Whether its client asked for one try only.
     only_once: bool,
     runs: Vec<Life>,
-    /// The runs that have ended, and when.
+    /// The runs that have ended, with their times.
     ended: Vec<(Life, Nanos)>,
     ending: Option<Ending>,
     abandoned: bool,
-    /// Whether a try of it found no room where a repeat of its client's had taken some.
+    /// Whether a try of it found no room where a repeat of its client's tasks had taken some.
     is_crowded_out: bool,
 }
 
-/// By then clients have given up the replies that workers lost under faults. A client fetches few at a time,
-/// so that until then it may come too late for one of after the faults, if its worker keeps few.
+/// Until this time clients may still fetch replies that workers lost under faults; later they have given
+/// those up. A client fetches few replies at a time. So until then it may be too late for the reply of a
+/// task from after the faults, if its worker keeps few.
 const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 
-/// The book of all tasks.
+/// The record of all tasks.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    /// Whether workers have room for all that comes.
+    /// Whether workers have room for all tasks that arrive.
     has_room: bool,
-    fates: HashMap<TaskId, Fate>,
-    /// Repeats that have explained a refusal for want of room.
-    charged: HashSet<(TaskId, Attempt)>,
+    fates: BTreeMap<TaskKey, Fate>,
+    /// Repeats that have already explained a refusal for lack of room.
+    charged: BTreeSet<(TaskKey, Attempt)>,
 }
 
 impl Oracle {
     pub(super) fn new(scenario: &Scenario) -> Self {
         Self {
             has_room: scenario.has_room_for_what_is_pushed(),
-            fates: HashMap::new(),
-            charged: HashSet::new(),
+            fates: BTreeMap::new(),
+            charged: BTreeSet::new(),
         }
     }
 
@@ -167,13 +177,13 @@ impl Oracle {
             abandoned: false,
             is_crowded_out: false,
         };
-        match self.fates.insert(task, fate) {
+        match self.fates.insert(key(task), fate) {
             Some(_) => Err(format!("task {task} was taken on twice")),
             None => Ok(()),
         }
     }
 
-    /// The task that was just taken on must not be tried again.
+    /// The task that was just accepted must not be tried again.
     pub(super) fn only_once(&mut self, task: TaskId) -> Result<(), String> {
         self.fate(task)?.only_once = true;
         Ok(())
@@ -197,7 +207,7 @@ impl Oracle {
         }
     }
 
-    /// A worker starts to run a task with these bytes.
+    /// A worker starts to run a task on these bytes.
     pub(super) fn started(&mut self, life: Life, task: TaskId, payload: &Payload) -> Result<(), String> {
         if *payload != request(task) {
             return Err(format!("promise 5: task {task} was run on other bytes: {payload:?}"));
@@ -226,8 +236,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// A worker says that it may have forgotten a task. It remembers what it runs, and for so long what it
-    /// ran.
+    /// A worker says that it may have forgotten a task. It must remember tasks that it runs, and for so
+    /// long those that it ran.
     pub(super) fn called_old(
         &mut self,
         now: Nanos,
@@ -275,41 +285,41 @@ impl Oracle {
         }
     }
 
-    /// The switch rejects a try, and those behind it, in whose queue these waited. A place takes the room of
-    /// one task, however long it stands: so each repeat that waits, of the same client's tasks or of one that
-    /// has ended, explains one refusal.
+    /// The switch rejects a try and those behind it, whose queue held the `waiting` tasks. A repeat in the
+    /// queue takes the room of one task, however long it stays. So each waiting repeat, of the same
+    /// client's open tasks or of a task that has ended, explains one refusal.
     pub(super) fn rejected(&mut self, reject: &Reject, waiting: &[Submit]) -> Result<(), String> {
         let task = reject.task;
-        let is_open = |task| self.fates.get(task).is_some_and(|fate| fate.ending.is_none());
-        let mut tasks = HashSet::new();
+        let is_open = |task| self.fates.get(&key(task)).is_some_and(|fate| fate.ending.is_none());
+        let mut tasks = BTreeSet::new();
         let of_client = waiting.iter().filter(|of| of.task.incarnation == task.incarnation);
-        let repeats = of_client.filter(|of| !is_open(&of.task) || !tasks.insert(of.task));
-        let repeats: Vec<_> = repeats.map(|of| (of.task, of.attempt)).collect();
+        let repeats = of_client.filter(|of| !is_open(of.task) || !tasks.insert(key(of.task)));
+        let repeats: Vec<_> = repeats.map(|of| (key(of.task), of.attempt)).collect();
         let mut uncharged = repeats.into_iter().filter(|repeat| self.charged.insert(*repeat));
         for at in 0..=reject.behind.into() {
             let task = TaskId { sequence: task.sequence.plus(at), ..task };
-            let fate = self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))?;
+            let fate = self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))?;
             fate.is_crowded_out |= !fate.only_once && !fate.is_crowded_out && uncharged.next().is_some();
         }
         Ok(())
     }
 
-    /// A client was restarted: its old tasks have nobody to end for.
+    /// A client was restarted: no submitter waits for its old tasks.
     pub(super) fn abandoned(&mut self, incarnation: Incarnation) {
-        for (task, fate) in &mut self.fates {
-            fate.abandoned |= task.incarnation == incarnation && fate.ending.is_none();
+        for (_, fate) in self.fates.range_mut((incarnation, 0)..=(incarnation, u32::MAX)) {
+            fate.abandoned |= fate.ending.is_none();
         }
     }
 
-    /// Whether a task has not ended yet that somebody waits for.
+    /// Whether a task that a submitter waits for has not ended yet.
     pub(super) fn has_open(&self) -> bool {
         self.fates.values().any(|fate| fate.ending.is_none() && !fate.abandoned)
     }
 
-    /// The books are closed: each task has ended, and not in despair.
+    /// The final check: each task has ended. Returns the counts.
     pub(super) fn close(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        for (task, fate) in &self.fates {
+        for ((incarnation, sequence), fate) in &self.fates {
             tally.submitted += 1;
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
@@ -320,14 +330,17 @@ impl Oracle {
                 }
                 Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
-                None => return Err(format!("promise 1: task {task} never ended")),
+                None => {
+                    let task = TaskId { incarnation: *incarnation, sequence: Serial(*sequence) };
+                    return Err(format!("promise 1: task {task} never ended"));
+                }
             }
         }
         Ok(tally)
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
-        self.fates.get_mut(&task).ok_or_else(|| out_of_nowhere(task))
+        self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))
     }
 }
 
@@ -335,12 +348,13 @@ fn out_of_nowhere(task: TaskId) -> String {
     format!("task {task} came out of nowhere")
 }
 
-/// What a task asks: bytes that no other task has. Half of the tasks fit a queue entry, a quarter one packet.
+/// The content of a task: bytes that no other task has. Half of the tasks fit a queue entry, a quarter one
+/// packet.
 pub(super) fn request(task: TaskId) -> Payload {
     bytes_of(mix(task.incarnation.0, u64::from(task.sequence.0)))
 }
 
-/// What a worker's life answers to it: bytes that no other run gives, as long as tasks are.
+/// The answer of a worker's life to a task: bytes that no other run returns, as long as tasks are.
 pub(super) fn answer(life: Life, task: TaskId) -> Payload {
     bytes_of(mix(life, mix(task.incarnation.0, u64::from(task.sequence.0))))
 }
@@ -355,7 +369,7 @@ fn bytes_of(word: u64) -> Payload {
     Payload { len: total.min(FIRST_BYTES.into()) as u16, inline, handle: content(inline) }
 }
 
-/// The life of a worker that will fail this task: a service may.
+/// Whether the service in this life of a worker fails this task, as a service may.
 pub(super) const fn fails(life: Life, task: TaskId) -> bool {
     (life ^ task.sequence.0 as u64).is_multiple_of(31)
 }

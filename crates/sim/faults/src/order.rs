@@ -1,23 +1,24 @@
-//! Promise 8: nobody waits for nothing, and who goes first is who should.
+//! Promise 8: no task waits beside a parked token, and tasks and tokens leave in the promised order.
 //!
-//! Beside each pass stands what lay in the queue before it. A task that a token takes was the oldest of its
-//! class, and all classes have their turns; a token that a task takes was the oldest of the least rank; and
-//! never does a task wait in a slice where a token is parked.
+//! Each pass is compared with the queue before it. A task that a token takes was the oldest of its class,
+//! and all classes have their turns. A token that a task takes was the oldest of the least rank. And no
+//! task waits in a slice where a token is parked.
 
 use sluice_switch::{Parked, Program, Verdict};
 use sluice_wire::tables::{Feed, KINDS_MAX};
 use sluice_wire::{Packet, SliceId, Submit};
 
-/// A class that waits has its turn within so many tokens for each class behind the first.
+/// A waiting class has its turn within so many tokens for each class behind the first.
 const TURN: u32 = 16;
 
-/// How long each class of a slice has been passed over.
+/// How often each class of a slice has been passed over.
 #[derive(Debug, Default)]
 pub(super) struct Precedence {
     passed_over: Vec<[u32; KINDS_MAX]>,
 }
 
-/// What lies in the queues of all slices, if tokens wait in them: else neither a token nor its order is kept.
+/// The contents of all slices' queues, if tokens wait in them; programs without waiting tokens keep no such
+/// order.
 pub(super) fn queues(program: &dyn Program) -> Vec<Parked> {
     let shape = program.shape();
     let slices = if matches!(shape.feed, Feed::Tokens { .. }) { shape.slices } else { 0 };
@@ -25,7 +26,7 @@ pub(super) fn queues(program: &dyn Program) -> Vec<Parked> {
 }
 
 impl Precedence {
-    /// What a pass made of the queues as they were; `classes` are those that the program tells apart.
+    /// Checks the queues before and after a pass; `classes` is how many the program tells apart.
     pub(super) fn check(
         &mut self,
         classes: u8,
@@ -58,7 +59,7 @@ impl Precedence {
         ))
     }
 
-    /// A class of which nothing waits any more is passed over no more, also if a sweep took its last task.
+    /// A class without waiting tasks is not passed over any more, even if a sweep took its last task.
     fn forget_empty(&mut self, classes: u8, queues: &[Parked]) {
         for (times, queue) in self.passed_over.iter_mut().zip(queues) {
             for (class, times) in times.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
@@ -84,7 +85,8 @@ impl Precedence {
         for (other, times) in passed_over.iter_mut().enumerate() {
             *times = if other != class && oldest(other).is_some() { *times + 1 } else { 0 };
         }
-        // The first class goes first but for the turns of the others: never twice in a row.
+        // The first class goes first except for the turns of others: it is never passed over twice in a
+        // row.
         let most = |class| if class == 0 { 1 } else { TURN * u32::from(classes - 1) };
         match (0..usize::from(classes)).find(|class| passed_over[*class] > most(*class)) {
             Some(class) => Err(format!(

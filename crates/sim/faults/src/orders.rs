@@ -1,5 +1,4 @@
-//! What people, agents and strangers ask of the controller while all else goes on, drawn from a stream of its
-//! own.
+//! Requests of people, agents and strangers to the controller during a run, drawn from a stream of its own.
 
 use std::fmt;
 
@@ -11,29 +10,29 @@ use super::hosts::Host;
 use super::limits::{FAULTS_END, LEASE};
 use super::scenario::Scenario;
 
-/// Task types that people speak of: the last one is more than the switch can map.
+/// Task types in requests; the last ones are more than the switch can map.
 const TYPES: u64 = 6;
 
-/// Something that is asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The state of everything, as `sluice status` shows it.
+    /// Read the whole state, as `sluice status` shows it.
     Look,
-    /// A worker moves; perhaps to a slice that there is none of.
+    /// Move a worker, perhaps to a slice that does not exist.
     Move { worker: usize, slice: usize },
-    /// A type goes to another slice, or to none.
+    /// Map a type to another slice, or to none.
     Map { task_type: u16, slice: Option<usize> },
-    /// A server's agent says what its interval was like.
+    /// A server's agent reports its interval.
     Report { server: usize, tallies: Vec<SliceTally> },
-    /// A goodbye of a life that is over, or that never was.
+    /// Say goodbye for a life that is over, or that never was.
     Goodbye(Host),
-    /// A server registers, at a switch that writes nothing ahead as far as the controller knows, and leaves.
+    /// Register a server, at a switch that writes nothing ahead as far as the controller knows, and leave.
     Server,
-    /// The switch's tables are read.
+    /// Read the switch's tables.
     Read,
-    /// The controller's machine is busy.
+    /// The controller's machine is busy for so long.
     Slip(Nanos),
-    /// A standby is started too; the controller before it is cut off or not, and looks after a while.
+    /// Start a standby. The former controller is cut off or not, and looks at the switch after a while.
     Standby { looks_after: Nanos, is_cut: bool },
 }
 
@@ -65,7 +64,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// What is asked for in a run, and when.
+/// The requests of a run, with their times.
 pub(super) fn orders(seed: u64, scenario: &Scenario) -> Vec<(Nanos, Order)> {
     let dice = &mut Dice::named(seed, "operators", 0);
     let count = dice.pick(&[0, 4, 12, 40]);
@@ -97,7 +96,7 @@ fn order(dice: &mut Dice, scenario: &Scenario) -> Order {
     }
 }
 
-/// One slice overloaded, one idle, or neither; of workers that may be in it.
+/// Tallies of workers that may be in the slices: one slice overloaded, one idle, or neither.
 fn tallies(dice: &mut Dice, scenario: &Scenario) -> Vec<SliceTally> {
     let tally = |slice: usize, dice: &mut Dice| SliceTally {
         slice: SliceId(slice as u16),

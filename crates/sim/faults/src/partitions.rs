@@ -1,11 +1,11 @@
-//! Partitions between two ends of a rack, and which are closed.
+//! Partitions between two ends of a rack, and which of them are closed.
 
 use sluice_events::Address;
 use sluice_wire::Nanos;
 
 use super::hosts::{Host, SWITCH};
 
-/// An end of a way.
+/// One end of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Anyone,
@@ -15,7 +15,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Whose end this place is, if anybody's.
+    /// The end at this address, if there is one.
     pub(super) fn at(address: Address) -> Option<Self> {
         if address == SWITCH { Some(Self::Switch) } else { Host::at(address).map(Self::Host) }
     }
@@ -25,7 +25,7 @@ impl End {
     }
 }
 
-/// The ways that are closed now.
+/// The partitions that are closed now.
 #[derive(Debug, Default)]
 pub(super) struct Partitions {
     closed: Vec<(End, End, Nanos)>,

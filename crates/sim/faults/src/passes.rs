@@ -1,5 +1,5 @@
-//! A pass of the switch, and what is looked at before and after it: whose tokens come in (`gate`), who goes
-//! first (`order`, `labels`), and how old tasks are and how much goes round (`reckoning`).
+//! A pass of the switch, with the checks before and after it: which tokens are admitted (`gate`), the order
+//! of tasks (`order`, `labels`), the age of tasks and the number of recirculating packets (`reckoning`).
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
@@ -18,19 +18,21 @@ impl Rack<'_> {
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
-        let queues = order::queues(&**program);
+        let queues = self.switch.queues.take().unwrap_or_else(|| order::queues(&**program));
         let verdict = program.pass(now, arrival);
         let left = order::queues(&**program);
+        self.switch.is_unseen = true;
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
         }
-        if self.scenario.program.kinds() > 1 {
+        if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
             self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
         } else {
-            self.switch.order.check(self.scenario.program.classes(), &queues, &left, &verdict)?;
+            self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
+        self.switch.queues = Some(left);
         if let Some((worker, _)) =
             kept_out.filter(|bearer| Some(self.let_in(*bearer)) != before || dispatched(&verdict).is_some())
         {
@@ -46,9 +48,9 @@ impl Rack<'_> {
         Ok(Some(verdict))
     }
 
-    /// How many tokens were ever granted to this worker, and how many entered each slice's ring. It is looked
-    /// at for those alone that are kept out: workers that poll do hardly anything else, and what a poll costs
-    /// is what a run takes.
+    /// How many tokens of this worker were ever granted, and how many entered each slice's ring. Read only
+    /// for workers whose tokens may not be admitted: polls are most of a run, so their cost decides how
+    /// long a run takes.
     fn let_in(&mut self, (worker, _): Bearer) -> (Option<Serial>, [Option<RingCounts>; SLICES]) {
         let Some(program) = &mut self.switch.program else { return (None, [None; SLICES]) };
         let granted = match program.table(TableOp::ReadWorker(worker)) {
@@ -64,7 +66,7 @@ impl Rack<'_> {
     }
 }
 
-/// What waits in the queue that had no room; nothing if that was not why.
+/// The tasks that wait in the queue that had no room; empty if the REJECT had another reason.
 fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
     match program.table(TableOp::ReadType(reject.task_type)) {
         TableAnswer::Type(Some(slice)) if reject.reason == RejectReason::QueueFull => {
@@ -74,7 +76,7 @@ fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
     }
 }
 
-/// Whose token comes to the queue with this arrival.
+/// The worker and generation of the token that this arrival brings to the queue.
 fn bearer(arrival: &Arrival) -> Option<Bearer> {
     match arrival {
         Arrival::Wire { packet: Packet::Token(token), .. } => Some((token.worker, token.generation)),
@@ -86,7 +88,7 @@ fn bearer(arrival: &Arrival) -> Option<Bearer> {
     }
 }
 
-/// Who hears how its counters stand.
+/// The worker that this verdict tells its counters.
 fn told_counters(verdict: &Verdict) -> Option<Bearer> {
     match verdict {
         Verdict::Send { packet: Packet::Answer(answer), .. } if answer.counters.is_some() => {
@@ -96,7 +98,7 @@ fn told_counters(verdict: &Verdict) -> Option<Bearer> {
     }
 }
 
-/// Whose token a task met.
+/// The worker whose token a task met.
 const fn dispatched(verdict: &Verdict) -> Option<Bearer> {
     match verdict {
         Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {

@@ -1,31 +1,31 @@
-//! What large tasks consist of.
+//! The content of large tasks.
 //!
-//! No byte is kept. What a piece of a task consists of is a number that follows from the task, and a piece is
-//! right if it is its task's.
+//! No bytes are stored. A piece of a task has a number as its content, which follows from the task, and a
+//! piece is right if its number is the one of its task.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_host::PART_BYTES;
 use sluice_wire::{Handle, INLINE_BYTES, Payload};
 
-/// The longest first packet of a task, and what a slot holds.
+/// The longest first packet of a task in bytes, which is also the size of a slot.
 pub(super) const FIRST_BYTES: u16 = 1_400;
 
 /// The pieces of each task in a worker's memory.
-pub(super) type Pieces = HashMap<Handle, Vec<Handle>>;
+pub(super) type Pieces = BTreeMap<Handle, Vec<Handle>>;
 
-/// What a task of this descriptor consists of.
+/// The content of a task with this descriptor.
 pub(super) const fn content(descriptor: [u8; INLINE_BYTES]) -> Handle {
     Handle(u64::from_be_bytes(descriptor) as u32 & 0x7fff_ffff)
 }
 
-/// What a task in a worker's memory consists of, if it is of one piece.
+/// The content of a task in a worker's memory, if all its pieces agree.
 pub(super) fn content_of(pieces: &[Handle]) -> Handle {
     let first = pieces.first().copied().unwrap_or(Handle::NONE);
     if pieces.iter().all(|piece| *piece == first) { first } else { Handle::NONE }
 }
 
-/// The pieces of a whole of which the first `have` bytes came.
+/// The pieces of a payload of which the first `have` bytes arrived.
 pub(super) fn pieces(payload: &Payload, came: Handle, have: u16) -> Vec<Handle> {
     let count = payload.total().div_ceil(PART_BYTES);
     let is_whole = u32::from(have) >= payload.total();
@@ -33,7 +33,8 @@ pub(super) fn pieces(payload: &Payload, came: Handle, have: u16) -> Vec<Handle> 
     (0..count).map(|index| if index < there { came } else { Handle::NONE }).collect()
 }
 
-/// A part's pieces take their places. One of a few bytes is inline, and says nothing of its whole.
+/// Puts the pieces of a part in their places. A part of a few bytes is inline, and its content is not
+/// checked.
 pub(super) fn put(pieces: &mut [Handle], offset: u32, part: &Payload) -> Result<(), String> {
     let first = (offset / PART_BYTES) as usize;
     let count = u32::from(part.len).div_ceil(PART_BYTES) as usize;

@@ -1,4 +1,4 @@
-//! What fails, and how it comes back.
+//! Process failures, and how processes come back.
 
 use sluice_control::Event as Told;
 use sluice_nodes::names;
@@ -12,8 +12,7 @@ use super::replay_log::{self, Who};
 use super::scenario::ProcessFailure;
 use super::workers::WorkerProcess;
 
-/// For how long after the last fault types are mapped to nothing, where that is needed to put workers in
-/// their places.
+/// For how long after the last fault types are mapped to no slice, if workers could not be moved otherwise.
 const CLEARING: Nanos = Nanos::from_millis(5);
 
 impl Rack<'_> {
@@ -84,7 +83,8 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// The new life waits until the old one is gone: one that leaves takes its time.
+    /// Starts a worker's new life. It waits until the old one has ended, since a worker that leaves
+    /// finishes its tasks first.
     pub(super) fn worker_back(&mut self, worker: usize) {
         if !self.workers[worker].lives() {
             self.start_worker(worker);
@@ -93,7 +93,7 @@ impl Rack<'_> {
         }
     }
 
-    /// Also the controller before loses its connection, until it looks again.
+    /// The switch goes down. The former controller loses its connection too, until it looks again.
     fn switch_goes_down(&mut self) {
         self.switch.stop();
         self.as_former(Self::disconnect_brain);
@@ -107,13 +107,13 @@ impl Rack<'_> {
         }
     }
 
-    /// From here on the network is kind, and each slice is given back its workers.
+    /// Faults end: from here on the network has only delays, and each slice gets its workers back.
     pub(super) fn faults_end(&mut self) {
         self.say(Who::Rack, || "faults end: each slice is given back its workers".to_owned());
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
         }
-        // Where types and workers stand in each other's way, all types go first.
+        // If types and workers block each other's moves, all types are unmapped first.
         let clears = self.scenario.has_narrow_workers() && self.world.now < FAULTS_END + CLEARING;
         for task_type in 0..TYPES {
             let home = Some(usize::from(task_type)).filter(|slice| !clears && *slice < self.scenario.slices);
@@ -131,14 +131,14 @@ impl Rack<'_> {
         self.after(lasts, Event::WorkerGoesOn(worker));
     }
 
-    /// A process is gone, with all workers that live in it.
+    /// Ends a process, with all workers that live in it.
     pub(super) fn process_ends(&mut self, worker: usize) {
         self.workers[self.scenario.process_of(worker)].iter_mut().for_each(WorkerProcess::stop);
     }
 
-    /// From its next renewal on, if a worker's depth is its host's business.
+    /// Changes a worker's quota from its next renewal on, if hosts choose depths.
     pub(super) fn change_quota(&mut self, worker: usize, quota: u8) {
-        if self.scenario.program.hosts_choose_depth() && self.scenario.cores.is_none() {
+        if self.scenario.program.traits().hosts_choose_depth && self.scenario.cores.is_none() {
             self.scenario.quotas[worker] = quota;
         }
     }

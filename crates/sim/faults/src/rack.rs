@@ -1,7 +1,9 @@
-//! The rack: all machines, what is under way between them, and the clock.
+//! The rack: all machines, the packets under way between them, and the clock.
+
+use std::mem;
 
 use sluice_events::dice::Dice;
-use sluice_events::{Address, Copies, Mail, PacketId, World, WorldEvent};
+use sluice_events::{Address, ClockId, Copies, Mail, PacketId, World, WorldEvent};
 use sluice_host::client::{self, Client, ClientSettings};
 use sluice_host::worker::{self, Worker, WorkerSettings};
 use sluice_nodes::{ClientSide, PacketPool, PacketSource, Scene, WorkerSide};
@@ -14,7 +16,7 @@ use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
 use super::kind::RackKind;
-use super::limits::{END, FAULTS_END, REST, SUBMIT_END};
+use super::limits::{END, FAULTS_END, LEASE, REST, SUBMIT_END};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
@@ -27,36 +29,45 @@ use super::workers::{WorkerProcess, worker_settings};
 /// When a run begins.
 const BEGINNING: Nanos = Nanos(1_000);
 
-/// Where the lines of a replay go.
+/// The time between two checks of the promises that hold at every moment.
+const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
+
+/// How long three of four runs go on once everything rests: three leases, and six of the longest intervals
+/// between probes.
+const CALM: Nanos = Nanos(3 * LEASE.0);
+
+/// Receives the lines of a replay.
 pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
 
-/// Everything in one run.
+/// The whole state of one run.
 pub(super) struct Rack<'t> {
     pub(super) seed: u64,
     pub(super) world: World<Event, Network>,
     pub(super) scenario: Scenario,
     pub(super) dice: Dice,
-    /// How far off services are when they say what they will take.
+    /// The stream for the errors of told service times.
     pub(super) estimates: Dice,
-    /// How long before they come to the queue the switch's passes look at the clock.
+    /// The stream for how long before it reaches the queue a pass of the switch reads the clock.
     pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
     pub(super) brain: Brain,
     pub(super) workers: Vec<WorkerProcess>,
-    /// What stands behind their lanes, where they are servers of many cores.
+    /// The NICs and cores behind workers that are lanes.
     pub(super) servers_of_cores: Vec<ServerCores>,
     pub(super) worker_settings: WorkerSettings,
-    /// What workers say; empty between calls.
+    /// The actions of workers; empty between calls.
     pub(super) worker_actions: Vec<worker::Action>,
     pub(super) clients: Vec<ClientProcess>,
     pub(super) client_settings: ClientSettings,
-    /// What clients say; empty between calls.
+    /// The actions of clients; empty between calls.
     pub(super) client_actions: Vec<client::Action>,
     pub(super) servers: Servers,
     pub(super) oracle: Oracle,
-    /// What the story calls tasks.
+    /// The names of tasks in the replay.
     pub(super) names: Names,
-    /// Before that time nobody rests, as far as is known.
+    /// The clock that strikes when promises are to be checked.
+    inspections: ClockId,
+    /// Before this time the run cannot rest, as far as is known.
     rests_from: Nanos,
     trace: Trace<'t>,
 }
@@ -82,9 +93,11 @@ impl Scene for Rack<'_> {
 impl<'t> Rack<'t> {
     pub(super) fn new(kind: &RackKind, seed: u64, trace: Trace<'t>) -> Self {
         let scenario = Scenario::of(kind, seed);
+        let mut world = World::new(Network::new(seed, scenario.rates.clone()));
         let mut rack = Self {
             seed,
-            world: World::new(Network::new(seed, scenario.rates.clone())),
+            inspections: world.engine.clock(SCENE),
+            world,
             dice: Dice::new(seed, 3),
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
@@ -114,17 +127,17 @@ impl<'t> Rack<'t> {
         self.play().map_err(|what| Broken { seed: self.seed, at_ns: self.world.now.0, what })
     }
 
-    /// Whether anybody listens to the story.
+    /// Whether the run is replayed.
     pub(super) fn is_told(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// Says to whoever replays what somebody does; `what` is made only then.
+    /// Writes a line of the replay: what somebody does. `what` is called only if the run is replayed.
     pub(super) fn say(&mut self, who: Who, what: impl FnOnce() -> String) {
         self.tell(who, None, None, |_| what());
     }
 
-    /// The same of what is done to another, or with a task, by whose name in the story `what` is made.
+    /// Writes a line of the replay about two parties or a task. `what` gets the task's name.
     pub(super) fn tell(
         &mut self,
         who: Who,
@@ -146,13 +159,13 @@ impl<'t> Rack<'t> {
         self.remind(self.world.now + span, event);
     }
 
-    /// Puts a packet on the network.
+    /// Sends a packet now.
     pub(super) fn send(&mut self, from: Address, to: Address, packet: Packet) {
         let packet = self.world.packets.keep(&packet);
         self.send_at(from, to, self.world.now, packet);
     }
 
-    /// The same of a packet that leaves then.
+    /// Sends a packet at `leaves`.
     pub(super) fn send_at(&mut self, from: Address, to: Address, leaves: Nanos, lies: PacketId) {
         let packet = *self.world.packets.get(lies);
         let arrivals = self.world.send_copies(from, to, leaves, lies);
@@ -161,7 +174,7 @@ impl<'t> Rack<'t> {
         });
     }
 
-    /// When the copies of what is no packet of ours arrive, sent now over a way that is open.
+    /// When the copies of a message that is no packet arrive, if it is sent now and no partition stops it.
     pub(super) fn arrivals(&mut self, kind: usize) -> Copies {
         self.world.network.injector.arrivals(self.world.now, kind)
     }
@@ -188,7 +201,7 @@ impl<'t> Rack<'t> {
             self.remind(at, Event::Order(order));
         }
         self.remind(FAULTS_END, Event::FaultsEnd);
-        self.remind(Nanos(20_000), Event::Inspect);
+        self.world.engine.set(self.inspections, INSPECT_EVERY);
         self.remind(REST, Event::Rest);
         self.remind(END, Event::Close);
     }
@@ -198,7 +211,8 @@ impl<'t> Rack<'t> {
             let event = match what {
                 WorldEvent::Mail(mail) => Event::Mail(at, mail),
                 WorldEvent::Scheduled(event) => event,
-                WorldEvent::Timer | WorldEvent::Clock => continue,
+                WorldEvent::Clock => Event::Inspect,
+                WorldEvent::Timer => continue,
             };
             if matches!(event, Event::Close) {
                 self.inspect_at_rest()?;
@@ -269,7 +283,7 @@ impl<'t> Rack<'t> {
         }
     }
 
-    /// Joins all places that packets go between.
+    /// Makes the links between all addresses.
     fn lay_links(&mut self) {
         let ends = [NOBODY, SWITCH, WORKERS, CLIENTS];
         for (from, to) in ends.into_iter().flat_map(|from| ends.map(|to| (from, to))) {
@@ -277,7 +291,7 @@ impl<'t> Rack<'t> {
         }
     }
 
-    /// Whose process lives at this place now.
+    /// The host whose process is at this address now.
     pub(super) fn host_at(&self, to: Address) -> Option<Host> {
         Host::at(to).filter(|host| match host {
             Host::Worker(worker) => self.workers[*worker].node.as_ref().is_some_and(|node| node.at == to),
@@ -290,7 +304,7 @@ impl<'t> Rack<'t> {
         self.world.network.injector.is_cut(self.process_at(host), self.world.now)
     }
 
-    /// The operating system says that nobody listens at the switch: half the time.
+    /// In half of the cases the operating system reports that no process listens at the switch.
     pub(super) fn refused_by_switch(&mut self, from: Address) {
         if self.dice.chance(500) {
             return;
@@ -311,14 +325,14 @@ impl<'t> Rack<'t> {
             Host::Worker(worker) if self.has_cores() => self.lane_wakes(worker),
             Host::Worker(worker) => self.worker_wakes(worker),
             Host::Client(client) => self.wake_or_thaw(client),
-            // It has no timers but its renewals.
+            // A server has no timers but its renewals.
             Host::Server(_) => Ok(()),
         }
     }
 
-    /// Nothing new was submitted for a while. A client may have tasks that it held back until then, and a
-    /// task may be sent until its deadline; a sweep may have a token in its hand. When that is over workers
-    /// get their longest probe interval again.
+    /// Nothing new was submitted for a while. A client may have held tasks back until then, a task may be
+    /// sent until its deadline, and a sweep may carry a token. When all that is over, workers get their
+    /// longest probe interval once more.
     fn rest(&mut self) -> Result<(), String> {
         let now = self.world.now;
         if self.oracle.has_open() || self.switch.reckoning.has_sweep() {
@@ -328,16 +342,26 @@ impl<'t> Rack<'t> {
             self.after(Nanos::from_millis(1), Event::Rest);
             return Ok(());
         }
-        self.inspect_at_rest()
+        self.inspect_at_rest()?;
+        if !self.seed.is_multiple_of(4) {
+            self.after(CALM, Event::Close);
+        }
+        Ok(())
     }
 
-    /// The periodic look at what must hold at every moment.
+    /// The periodic check of what must hold at every moment.
     fn inspect(&mut self) -> Result<(), String> {
-        (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
-        self.inspect_room()?;
-        self.inspect_bytes()?;
-        self.inspect_queues()?;
-        self.after(Nanos(20_000), Event::Inspect);
+        let is_unseen = |worker: &WorkerProcess| worker.held_when_seen.is_none();
+        let happened = self.switch.is_unseen || self.workers.iter().any(is_unseen);
+        if happened {
+            (0..self.workers.len()).try_for_each(|worker| self.inspect_worker(worker))?;
+            self.inspect_room()?;
+        }
+        self.inspect_clients()?;
+        if mem::take(&mut self.switch.is_unseen) {
+            self.inspect_queues()?;
+        }
+        self.world.engine.set(self.inspections, self.world.now + INSPECT_EVERY);
         Ok(())
     }
 }

@@ -1,33 +1,35 @@
-//! What is reckoned beside the switch's passes: how old each task is that leaves (2), how much goes round,
-//! and how far a pointer runs ahead of what came (6).
+//! Counts beside the switch's passes: the age of each task that leaves (promise 2), the number of
+//! recirculating packets, and how far a pointer runs ahead of the tasks that came (promise 6).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict};
-use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskId, TaskJob};
+use sluice_wire::{Age, Attempt, Dispatch, Nanos, Packet, Submit, SweepOf, TaskJob};
 
 use super::limits::SLICES;
+use super::oracle::{TaskKey, key};
 
-/// Times in the switch are cut to whole ticks, and spans rounded up.
+/// Times in the switch are cut to whole ticks, and spans rounded up, so an age may differ by this.
 const SLACK: u32 = 2;
-/// Tasks that may go round in a slice, as many as may wait; a worker's tokens; fixes and sweeps of a slice.
+/// How many packets may recirculate. For a slice: as many tasks as may wait, plus fixes and sweeps. For a
+/// worker: its tokens.
 const ROUNDS_OF_SLICE: u32 = 32 + 16;
 const ROUNDS_OF_WORKER: u32 = 16;
 
 /// One life of the switch.
 #[derive(Debug, Default)]
 pub(super) struct SwitchLife {
-    /// When tries came that may be in the switch, and how old they were.
-    came: HashMap<(TaskId, Attempt), (Nanos, Age)>,
+    /// The tries that may be in the switch, with their times of arrival and ages.
+    came: BTreeMap<(TaskKey, Attempt), (Nanos, Age)>,
     /// How many tasks ever came.
     pub(super) tasks: u32,
     going_round: u32,
-    /// SweepsUnderWay that go round each slice, for tokens and for tasks.
+    /// How many sweeps recirculate in each slice, for tokens and for tasks.
     sweeps: [[u32; 2]; SLICES],
 }
 
 impl SwitchLife {
-    /// What a pass made of what came at this time, with so many rows for workers.
+    /// Checks the verdict on an arrival at this time, with so many worker rows.
     pub(super) fn check(
         &mut self,
         now: Nanos,
@@ -50,7 +52,7 @@ impl SwitchLife {
         }
     }
 
-    /// Whether a sweep goes round.
+    /// Whether a sweep recirculates.
     pub(super) fn has_sweep(&self) -> bool {
         self.sweeps.as_flattened().iter().any(|sweeps| *sweeps > 0)
     }
@@ -80,13 +82,13 @@ impl SwitchLife {
     fn enters(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
         self.tasks += 1;
         if !is_refused {
-            self.came.insert((task.task, task.attempt), (now, task.age));
+            self.came.insert((key(task.task), task.attempt), (now, task.age));
         }
     }
 
-    /// Promise 2: who runs a task hears of all its time.
+    /// Promise 2: the worker that gets a task is told its whole age.
     fn leaves(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
-        let Some((at, age)) = self.came.remove(&(task.task, task.attempt)) else { return Ok(()) };
+        let Some((at, age)) = self.came.remove(&(key(task.task), task.attempt)) else { return Ok(()) };
         let least = age.plus(now.since(at));
         if task.age.0.saturating_add(SLACK) >= least.0 {
             return Ok(());
@@ -95,7 +97,7 @@ impl SwitchLife {
         Err(format!("promise 2: task {} is said to be {told} units old, and is {least}", task.task))
     }
 
-    /// Promise 6: one sweep of a sort goes round a slice, however often the controller sends some.
+    /// Promise 6: in a slice one sweep of a sort recirculates at most, however many the controller sends.
     fn goes_round(&mut self, circulating: &Circulating) -> Result<(), String> {
         self.going_round += 1;
         match self.sweeps_of(circulating) {

@@ -1,8 +1,8 @@
-//! A run told to people: who did what, to whom and why, a line each, times aligned.
+//! The log of a replay, for people: who did what, to whom and why, one line each, with aligned times.
 //!
-//! Tasks are called by their client and their number there, `task 1.7`, or `task 1/2.7` in the client's
-//! second life; rows of the switch's tables keep their indices, which are the controller's and not the
-//! processes' numbers.
+//! A task's name is its client and its number there: `task 1.7`, or `task 1/2.7` in the client's second
+//! life. Rows of the switch's tables are named by their indices, which the controller chooses and which
+//! differ from the processes' numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,10 +22,10 @@ use super::partitions::End;
 use super::scenario::{GrayFailure, ProcessFailure, Scenario};
 use super::servers::ServerFailure;
 
-/// Somebody in a rack.
+/// A party in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// All of it: what is said of it is said to everyone.
+    /// The whole rack: its lines concern all parties.
     Rack,
     Switch,
     Controller,
@@ -36,7 +36,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// Who has this address, in whichever life.
+    /// The party at this address, in whichever life.
     pub(super) fn at(address: Address) -> Self {
         match Host::at(address) {
             Some(host) => self::host(host),
@@ -60,14 +60,14 @@ impl fmt::Display for Who {
     }
 }
 
-/// One line of the story.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub at: Nanos,
     pub who: Who,
-    /// On whom, if on anybody.
+    /// The party to whom it happens, if there is one.
     pub to: Option<Who>,
-    /// Which task it is about, as the story calls it.
+    /// The name of the task that it is about.
     pub task: Option<String>,
     /// What happens, and why.
     pub what: String,
@@ -80,17 +80,17 @@ impl fmt::Display for Line {
     }
 }
 
-/// Which lines are wanted: those about one of the rack, or about one task; and what happens to all.
+/// Selects lines: those about one party, or about one task. Lines about the whole rack are always included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Only {
-    /// Somebody.
+    /// Lines about this party.
     Who(Who),
-    /// A task, as the story calls it.
+    /// Lines about the task with this name.
     Task(String),
 }
 
 impl Only {
-    /// Whether a line is wanted.
+    /// Whether a line is selected.
     pub fn wants(&self, line: &Line) -> bool {
         let about = match self {
             Self::Who(who) => line.who == *who || line.to == Some(*who),
@@ -123,7 +123,7 @@ impl FromStr for Only {
     }
 }
 
-/// Who every client was, life by life: what tasks are called by.
+/// The lives of all clients, from which tasks get their names.
 #[derive(Debug, Default)]
 pub(super) struct Names(Vec<(Incarnation, usize)>);
 
@@ -133,7 +133,7 @@ impl Names {
         self.0.push((incarnation, client));
     }
 
-    /// What a task is called.
+    /// The name of a task.
     pub(super) fn task(&self, task: TaskId) -> String {
         let Some(place) = self.0.iter().position(|(life, _)| *life == task.incarnation) else {
             return task.to_string();
@@ -145,7 +145,7 @@ impl Names {
     }
 }
 
-/// Which task a packet is about.
+/// The task that a packet is about.
 pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
     match packet {
         Packet::Submit(of) => Some(of.task),
@@ -165,7 +165,7 @@ pub(super) const fn task_of(packet: &Packet) -> Option<TaskId> {
     }
 }
 
-/// What a packet says; `task` is what its task is called.
+/// The text of a packet; `task` is the name of its task.
 pub(super) fn packet(packet: &Packet, task: &str) -> String {
     let us = |ns: u32| format!("{:.1} us", f64::from(ns) / 1e3);
     match packet {
@@ -242,7 +242,7 @@ fn reject(of: &Reject, task: &str) -> String {
     format!("REJECT task {task}{more}, try {attempt}: {reason}; not before {again:.1} us")
 }
 
-/// A counter's number: all of them start just below the wrap.
+/// A counter's value for people: all counters start just below the wrap.
 fn count(counter: Serial) -> i32 {
     counter.since(START)
 }
@@ -275,7 +275,7 @@ fn part(of: &Part, task: &str) -> String {
     format!("PART of {}task {task}: bytes {} to {end}", whose(of.of), of.offset)
 }
 
-/// How large a rack a seed stands for, and how hard its load.
+/// The size and load of a seed's rack.
 pub(super) fn scenario(scenario: &Scenario) -> String {
     let Scenario { workers, clients, slices, quotas, .. } = scenario;
     let quotas: Vec<String> = quotas.iter().map(u8::to_string).collect();
@@ -305,12 +305,12 @@ pub(super) fn scenario(scenario: &Scenario) -> String {
     )
 }
 
-/// A number and what there are so many of.
+/// A number with its noun, in the plural if need be.
 fn number_of(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// Who a registered host is.
+/// The party of a registered host.
 pub(super) const fn host(host: Host) -> Who {
     match host {
         Host::Worker(worker) => Who::Worker(worker),
@@ -319,7 +319,7 @@ pub(super) const fn host(host: Host) -> Who {
     }
 }
 
-/// What the switch does not let in, and why.
+/// The text of a packet that the switch refuses.
 pub(super) fn dropped(refusal: Refusal) -> String {
     format!("drops what came: {}", refusal.name().replace('_', " "))
 }
@@ -335,7 +335,7 @@ pub(super) fn outcome(outcome: &Outcome, task: &str) -> String {
     }
 }
 
-/// When copies of a packet arrive, or that it is lost.
+/// The text of when copies of a packet arrive, or that it is lost.
 pub(super) fn fate(now: Nanos, arrivals: [Option<Nanos>; 2]) -> String {
     let after = |at: Nanos| format!("{:.1}", at.since(now).0 as f64 / 1e3);
     match arrivals {
@@ -345,7 +345,7 @@ pub(super) fn fate(now: Nanos, arrivals: [Option<Nanos>; 2]) -> String {
     }
 }
 
-/// What fails, and who it happens to.
+/// A process failure: its party and its text.
 pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Who, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
     let (who, what) = match process_failure {
@@ -404,7 +404,7 @@ pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Who, String)
     (who, format!("FAULT: {what}"))
 }
 
-/// What else fails, and who it happens to.
+/// A gray failure: its party and its text.
 pub(super) fn gray_failure(gray_failure: &GrayFailure) -> (Who, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
     let end = |end: &End| match end {
@@ -436,7 +436,7 @@ pub(super) fn gray_failure(gray_failure: &GrayFailure) -> (Who, String) {
     (who, format!("FAULT: {what}"))
 }
 
-/// What happens to a server.
+/// The text of a server's failure.
 pub(super) const fn server_failure(server_failure: ServerFailure) -> &'static str {
     match server_failure {
         ServerFailure::Crash => "FAULT: crashes, and its memory is gone",
@@ -447,7 +447,7 @@ pub(super) const fn server_failure(server_failure: ServerFailure) -> &'static st
     }
 }
 
-/// What the controller is told, and by whom.
+/// A call to the controller: its party and its text.
 pub(super) fn told(told: &Told) -> (Who, String) {
     match told {
         Told::SwitchUp(shape) => (Who::Switch, format!("can be reached, in epoch {}", shape.epoch)),
@@ -485,7 +485,7 @@ pub(super) fn told(told: &Told) -> (Who, String) {
     }
 }
 
-/// Whose name it is: hosts are called `worker-2` where the controller hears of them.
+/// The party with this name; the controller knows hosts by names such as `worker-2`.
 fn named(name: &str) -> Who {
     match Only::from_str(&name.replacen('-', ":", 1)) {
         Ok(Only::Who(who)) => who,
@@ -493,7 +493,7 @@ fn named(name: &str) -> Who {
     }
 }
 
-/// What the controller answers a call.
+/// The text of the controller's answer to a call.
 pub(super) fn answered(answer: &Answered) -> String {
     match answer {
         Answered::Worker(grant) => {
@@ -512,7 +512,7 @@ pub(super) fn answered(answer: &Answered) -> String {
     }
 }
 
-/// What the controller does to the switch's tables, and what came of it.
+/// The text of a controller's operation on the switch's tables, with its answer.
 pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
     let open = |open: bool| if open { "open" } else { "closed" };
     let did = match op {

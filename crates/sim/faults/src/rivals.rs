@@ -1,7 +1,8 @@
-//! A second controller: a standby that is started too, and takes the switch over. The one before goes on as
-//! if nothing had been, at first cut off or not: hosts still ask it now and then, its leases end, it writes,
-//! until it hears that the switch obeys another. One that had just started, and had no turn yet, may take the
-//! switch back; then the standby is the former.
+//! A second controller: a standby that is started too, and takes the switch over. The former controller
+//! goes on as before, at first cut off or not. Hosts still call it now and then, its leases end, and it
+//! writes, until it is told that the switch obeys another controller. A former controller that had just
+//! started, and was not granted the switch yet, may take the switch back; then the standby is the former
+//! one.
 
 use sluice_control::LinkState;
 use sluice_wire::Nanos;
@@ -12,24 +13,24 @@ use super::limits::RENEW_EVERY;
 use super::rack::Rack;
 use super::replay_log::Who;
 
-/// Of a thousand calls, those that still come to the controller before.
+/// How many of a thousand calls still go to the former controller.
 const CALLS_TO_FORMER: u64 = 200;
 
 impl Seat {
-    fn is_superseded(&self, now: Nanos) -> bool {
-        self.controller.as_ref().is_some_and(|c| c.view(now).link == LinkState::Superseded)
+    fn is_superseded(&self) -> bool {
+        self.controller.as_ref().is_some_and(|of| of.link_state() == LinkState::Superseded)
     }
 }
 
 impl Brain {
-    /// Whether this line is that of the controller before.
+    /// Whether this connection is the former controller's.
     fn is_former(&self, line: u32) -> bool {
         self.former.as_ref().is_some_and(|former| former.life == line)
     }
 }
 
 impl Rack<'_> {
-    /// A standby takes over; the controller before looks whom the switch obeys after a while.
+    /// A standby takes over. The former controller looks after a while which controller the switch obeys.
     pub(super) fn start_standby(&mut self, looks_after: Nanos, is_cut: bool) {
         if self.brain.former.is_some() || self.brain.seat.controller.is_none() {
             return;
@@ -46,7 +47,7 @@ impl Rack<'_> {
         self.after(looks_after, Event::FormerLooks);
     }
 
-    /// Lets the controller before act, as if it were the only one.
+    /// Lets the former controller act, as if it were the only one.
     pub(super) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let former = self.brain.former.take()?;
         let present = std::mem::replace(&mut self.brain.seat, former);
@@ -55,18 +56,19 @@ impl Rack<'_> {
         Some(done)
     }
 
-    /// Whoever this line belongs to acts.
+    /// Lets the controller of this connection act.
     pub(super) fn on_line<T>(&mut self, line: u32, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.brain.is_former(line) { self.as_former(act) } else { Some(act(self)) }
     }
 
-    /// The controller before looks whom the switch obeys, until one of the two knows that it is not the one.
+    /// The former controller looks which controller the switch obeys. It repeats this until one of the two
+    /// knows that it is superseded.
     pub(super) fn former_looks(&mut self) {
-        if self.brain.seat.is_superseded(self.world.now)
+        if self.brain.seat.is_superseded()
             && let Some(former) = &mut self.brain.former
         {
             std::mem::swap(&mut self.brain.seat, former);
-            // The switch may have been another, or away, when it looked last.
+            // When it last looked, the switch may have been down or in another epoch.
             self.connect_brain();
             return;
         }
@@ -76,13 +78,14 @@ impl Rack<'_> {
         }
     }
 
-    /// A call comes to one of the two; who once heard that the former has had its turn calls the other.
+    /// Whether a call goes to the former controller. After a host was told that the former one is
+    /// superseded, it calls the other.
     pub(super) fn meets_former(&mut self) -> bool {
         self.former_believes() && self.dice.chance(CALLS_TO_FORMER)
     }
 
-    /// Whether there is a controller before that has not heard that the switch obeys another.
+    /// Whether there is a former controller that does not know that the switch obeys another one.
     fn former_believes(&self) -> bool {
-        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded(self.world.now))
+        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded())
     }
 }

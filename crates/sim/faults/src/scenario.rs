@@ -1,4 +1,4 @@
-//! What a seed stands for: how large the rack is, how bad the network, and what fails when.
+//! A seed's scenario: the size of the rack, the rates of the network, and which failures happen when.
 
 use std::ops::Range;
 
@@ -19,32 +19,32 @@ use super::partitions::End;
 /// Workers of one core that share a server's memory.
 const WORKERS_PER_SERVER: usize = 2;
 
-/// Something that fails.
+/// A process failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessFailure {
-    /// The process is gone, and a new life of it starts after a while.
+    /// The process dies, and a new life of it starts after a while.
     WorkerCrash { worker: usize, back_after: Nanos },
-    /// The thread that serves stands still, and then goes on as if nothing had been; the lease is renewed.
+    /// The serving thread stands still, and then goes on; the lease is renewed meanwhile.
     WorkerStall { worker: usize, lasts: Nanos },
-    /// All workers' serving threads stand still together, and so do the queues.
+    /// The serving threads of all workers stand still together, and so do the queues.
     Outage { lasts: Nanos },
-    /// The process stands still with all its threads: also the one that renews its lease.
+    /// The process stands still with all its threads, also the one that renews its lease.
     WorkerFreeze { worker: usize, lasts: Nanos },
-    /// Nothing comes to the process or from it for a while; it goes on.
+    /// No packet reaches the process or leaves it for a while; the process goes on.
     WorkerCut { worker: usize, lasts: Nanos },
-    /// The process finishes what it holds and leaves; a new life of it starts after a while.
+    /// The process finishes its tasks and leaves; a new life of it starts after a while.
     WorkerLeave { worker: usize, back_after: Nanos },
     /// The controller moves the worker to another slice.
     SliceMove { worker: usize, slice: usize },
     /// The switch loses its memory.
     SwitchRestart { down_for: Nanos },
-    /// The switch and the controller in its process are gone together.
+    /// The switch and the controller in its process die together.
     ProcessRestart { down_for: Nanos },
     /// The client forgets everything and starts anew.
     ClientRestart { client: usize },
-    /// The client stands still, and then goes on as if nothing had been.
+    /// The client stands still, and then goes on.
     ClientFreeze { client: usize, lasts: Nanos },
-    /// Nothing comes to the client or from it for a while; it goes on.
+    /// No packet reaches the client or leaves it for a while; the client goes on.
     ClientCut { client: usize, lasts: Nanos },
     /// From its next renewal on the worker has another quota.
     QuotaChange { worker: usize, quota: u8 },
@@ -52,75 +52,76 @@ pub(super) enum ProcessFailure {
     TypeMove { task_type: u16, slice: usize },
     /// The controller stands still.
     ControllerStall { lasts: Nanos },
-    /// The controller cannot reach the switch, which goes on.
+    /// The controller cannot reach the switch; both go on.
     ControllerCut { lasts: Nanos },
-    /// The controller forgets everything and reads it back from the switch.
+    /// The controller forgets everything and reads the tables back from the switch.
     ControllerRestart { down_for: Nanos },
 }
 
-/// Something else that fails (`gray_failures`).
+/// A gray failure (`gray_failures`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrayFailure {
-    /// Nothing gets from one end to the other; what goes back does.
+    /// No packet gets from one end to the other; the opposite direction works.
     OneWay { from: End, to: End, lasts: Nanos },
-    /// The switch's thread stands still. Its memory stays, and what comes meanwhile waits.
+    /// The switch's thread stands still. Its memory stays, and packets that arrive meanwhile wait.
     SwitchStall { lasts: Nanos },
     /// The process has another address from now on, in the same life.
     NewAddress(Host),
     /// The client says that it leaves, with tasks outstanding; a new life of it starts at once.
     ClientLeave(usize),
-    /// The worker says that it leaves, and is gone before it has ended.
+    /// The worker says that it leaves, and dies before it has finished its tasks.
     WorkerQuits { worker: usize, gone_after: Nanos, back_after: Nanos },
-    /// The second half of that.
+    /// The worker of `WorkerQuits` dies.
     WorkerGone { worker: usize, back_after: Nanos },
 }
 
-/// One run's settings, all drawn from its seed.
+/// The settings of one run, all drawn from its seed.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
-    /// What the switch runs.
+    /// The switch's program.
     pub(super) program: Choice,
     pub(super) workers: usize,
-    /// The servers of many cores whose lanes these workers are, if they are none of one core.
+    /// The servers of many cores whose lanes the workers are; `None` if workers have one core.
     pub(super) cores: Option<CoresScenario>,
     pub(super) clients: usize,
     pub(super) slices: usize,
     pub(super) quotas: Vec<u8>,
-    /// Service takes from a floor up to this.
+    /// The longest service time; the shortest is a constant.
     pub(super) service_max: Nanos,
-    /// The mean gap between a client's tasks while faults last; it may be more than the workers can bear.
+    /// The mean gap between a client's tasks while faults last. The rate may be more than the workers can
+    /// serve.
     pub(super) gap: Nanos,
-    /// Tasks that may wait in a slice; `None`: as many as the workers' reports allow for.
+    /// How many tasks may wait in a slice; `None`: as many as the workers' reports allow for.
     pub(super) limit: Option<u32>,
-    /// Tasks that each client may have outstanding: with few, their numbers soon share a cell.
+    /// How many tasks each client may have outstanding; with few, their numbers soon share a cell.
     pub(super) replay_cells: u32,
-    /// Of a thousand tasks, those that a client never retries.
+    /// How many of a thousand tasks a client never retries.
     pub(super) no_retry: u64,
-    /// How long tasks may be tried, as the controller says; some have longer until their deadline.
+    /// How long tasks may be tried, as the controller says; some tasks have a later deadline.
     pub(super) retry_for: Nanos,
-    /// Of a thousand large tasks, those that the switch's slab has no room for.
+    /// How many of a thousand large tasks the switch's slab has no room for.
     pub(super) no_room: u64,
-    /// How many late tasks bring a worker to its bound.
+    /// How many late tasks a worker may hold.
     pub(super) held_max: usize,
     /// How many replies a worker keeps for repeats.
     pub(super) replies_max: usize,
-    /// Who serves whom, where the program tells kinds of workers apart.
+    /// Which worker serves which task, if the program tells kinds of workers apart.
     pub(super) hands: Hands,
-    /// The types that each worker serves: of all, or of its own slice's only.
+    /// The types that each worker serves: all, or those of its own slice.
     pub(super) serves: Vec<Vec<TaskType>>,
     /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.
     pub(super) worker_rows: u16,
     pub(super) client_rows: u16,
     pub(super) token_cells: u32,
-    /// How long a packet takes to go round in the switch: longer where much does.
+    /// How long a packet takes to recirculate in the switch: longer if many packets do.
     pub(super) round: Nanos,
-    /// Whether workers send early tokens.
+    /// The settings of early tokens, if workers send any.
     pub(super) early: Option<EarlyScenario>,
-    /// Whether tasks that wait are written ahead, or the switch's driver keeps their bytes.
+    /// Whether waiting tasks are written ahead; otherwise the switch's driver keeps their bytes.
     pub(super) writes_ahead: bool,
-    /// Slots of each ring: with few, tasks that wait are written over.
+    /// Slots of each ring; with few, the slots of waiting tasks are written over.
     pub(super) ring_slots: u32,
-    /// Servers that a task is written to at most; zero: all.
+    /// The most servers that a task is written to; zero: all.
     pub(super) copies: u16,
     pub(super) rates: Vec<Rates>,
     pub(super) long: LongTimes,
@@ -129,9 +130,9 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
-    /// Whether the bytes of tasks that wait are not the switch's to keep: servers have them, or clients.
+    /// Whether the switch keeps no bytes of waiting tasks: servers or clients have them.
     pub(super) fn keeps_no_bytes(&self) -> bool {
-        self.writes_ahead || self.program.fetches()
+        self.writes_ahead || self.program.traits().fetches
     }
 
     /// Whether some worker cannot serve every slice.
@@ -139,45 +140,46 @@ impl Scenario {
         self.serves.iter().any(|types| types.len() < usize::from(TYPES))
     }
 
-    /// Whether workers have room for all that comes: one that is pushed more than it may hold drops it, and
-    /// its client tries again.
+    /// Whether workers have room for all tasks that arrive. A worker that is pushed more than it may hold
+    /// drops the task, and the task's client tries again.
     pub(super) fn has_room_for_what_is_pushed(&self) -> bool {
-        !matches!(self.program.feed(), Feed::Pushed { .. }) || self.held_max >= AMPLE
+        !matches!(self.program.traits().feed, Feed::Pushed { .. }) || self.held_max >= AMPLE
     }
 
-    /// Workers whose memory is one server's.
+    /// How many workers share one server's memory.
     pub(super) fn workers_per_server(&self) -> usize {
         self.cores.map_or(WORKERS_PER_SERVER, |cores| cores.lanes_of_server(self.slices))
     }
 
-    /// Workers that are one process with this one: itself, or all lanes of its server.
+    /// The workers in the process of this worker: itself, or all lanes of its server.
     pub(super) fn process_of(&self, worker: usize) -> Range<usize> {
-        let lanes = self.cores.map_or(1, |cores| cores.lanes_of_server(self.slices));
+        let Some(cores) = self.cores else { return worker..worker + 1 };
+        let lanes = cores.lanes_of_server(self.slices);
         let first = worker - worker % lanes;
         first..(first + lanes).min(self.workers)
     }
 
-    /// What a worker says it can bear: tasks per second. The time that its polls go round is counted: of what
-    /// it cannot bear so many would wait that all are sent again meanwhile, and again.
+    /// The capacity that a worker reports, in tasks per second. The recirculation of its polls counts.
+    /// Otherwise so many tasks would wait that clients send all of them again, and again.
     pub(super) fn capacity(&self) -> u32 {
         let of_core = (2_000_000_000 / self.twice_a_task().0) as u32;
         self.cores.map_or(of_core, |of| of_core * of.cores as u32 / of.lanes as u32)
     }
 
-    /// The mean gap between a client's tasks now: once faults are over, half of what the workers can bear.
+    /// The mean gap between a client's tasks now; after the faults, half of what the workers can serve.
     pub(super) fn gap_at(&self, now: Nanos) -> Nanos {
-        // Where not all serve all, one worker may have to bear it alone.
+        // If not every worker serves every task, one worker may have to serve the whole load of a slice.
         let cores = self.cores.map_or(self.workers, |of| of.servers * of.cores);
-        let shared = if self.program.kinds() > 1 { 1 } else { (cores / self.slices).max(1) };
+        let shared = if self.program.traits().kinds > 1 { 1 } else { (cores / self.slices).max(1) };
         let workers_per_slice = shared as u64;
         let bearable = Nanos(self.clients as u64 * self.twice_a_task().0 / workers_per_slice);
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
     }
 
-    /// Twice what a task takes of a worker's time. The mean service is half of the longest, and the worker
-    /// waits before it while its poll goes round to the last queue.
+    /// Twice the time of a worker that a task takes. The mean service is half of the longest, and before it
+    /// the worker waits while its poll recirculates to the last queue.
     fn twice_a_task(&self) -> Nanos {
-        let rounds = self.round.times(u64::from(self.program.queues_per_poll()) - 1);
+        let rounds = self.round.times(u64::from(self.program.traits().queues_per_poll) - 1);
         self.service_max + rounds.times(2)
     }
 }

@@ -1,10 +1,10 @@
-//! The servers: registered memory behind the real endpoint, and how they fail.
+//! The servers: registered memory behind the real endpoint, and their failures.
 //!
-//! What the switch writes are real packets, sealed for the way from it to the server, and some are changed on
-//! that way. Each copy goes through `host::rdma`, which says where its bytes go; nothing else writes a slot.
-//! In half of the seeds pairs are reliable, and their NAKs travel back like all packets.
+//! The WRITEs of the switch are real packets, with an iCRC for the path to the server, and some are changed
+//! on that path. Each copy goes through `host::rdma`, which says where its bytes go; nothing else writes a
+//! slot. In half of the seeds queue pairs are reliable, and their NAKs travel back like all packets.
 //!
-//! How they register is in `enlisting`.
+//! The module `enlisting` registers servers.
 
 mod writes;
 
@@ -26,60 +26,60 @@ use super::scenario::Scenario;
 
 /// Slices of the switch.
 const SLICES: u16 = 2;
-/// A task's id and first packet, in whole words.
+/// Bytes of a slot: a task's id and first packet, in whole words.
 const SLOT_BYTES: usize = (SLOT_HEAD_BYTES + FIRST_BYTES as usize).next_multiple_of(8);
-/// What a server says that one WRITE may have.
+/// The most bytes of one WRITE, as a server states it.
 pub(super) const MTU: Mtu = Mtu::B2048;
-/// What lies between two rings' addresses.
+/// The distance of two rings' addresses, as a power of two.
 const RING_SHIFT: u32 = 32;
 
-/// What happens to a server.
+/// A failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerFailure {
-    /// The process is gone, and its memory.
+    /// The process dies, and loses its memory.
     Crash,
-    /// It says that it leaves, and is gone.
+    /// It says that it leaves, and ends.
     Leave,
     /// A new life of it begins.
     Back,
-    /// Someone writes where nobody may.
+    /// A stranger writes where nobody may.
     Intrusion,
-    /// The process stands still: what is written meanwhile is in memory once it goes on. Its workers are
+    /// The process stands still: WRITEs that arrive meanwhile are applied when it goes on. Its workers are
     /// processes of their own.
     Stall,
 }
 
-/// All of them.
+/// All servers.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) nodes: Vec<ServerNode>,
     pub(super) dice: Dice,
     pub(super) slots: u32,
     pub(super) reliable: bool,
-    /// Workers of a server.
+    /// Workers of each server.
     pub(super) workers: usize,
 }
 
-/// A server's process, if it lives.
+/// A server's process; it may be down.
 #[derive(Debug)]
 pub(super) struct ServerNode {
     pub(super) index: usize,
     lives_before: u32,
     endpoint: Endpoint,
-    /// Zero while it is down.
+    /// The life, 64 random bits; zero while it is down.
     pub(super) life: Life,
     pub(super) session: ControllerSession,
-    /// Its queue pair, and the number that this expects first.
+    /// Its queue pair, and the first packet number that the pair expects.
     pub(super) qpn: Qpn,
     pub(super) first: Psn,
     pub(super) connected: Option<WriterEnd>,
     /// Its row at the switch, as the controller last said.
     pub(super) row: Option<ServerId>,
-    /// The rings that it has told the controller of.
+    /// The rings that it has told the controller.
     pub(super) offers: Vec<RingOffer>,
     rings: Vec<(RegionId, SliceId)>,
     memory: HashMap<(SliceId, usize), Vec<u8>>,
-    /// WRITEs in a row that were not the next when nothing was lost any more.
+    /// How many WRITEs in a row were not the next one, at times without losses.
     behind: u32,
 }
 
@@ -102,20 +102,20 @@ impl Servers {
         }
     }
 
-    /// The name of a worker's server; empty, if nothing is written ahead.
+    /// The name of a worker's server; empty if nothing is written ahead.
     pub(super) fn name_for(&self, worker: usize) -> String {
         self.nodes.get(worker / self.workers).map_or_else(String::new, ServerNode::name)
     }
 
-    /// What the slot of this ticket holds: whose it is, and what its bytes consist of.
+    /// The task in the slot of this ticket, and the content of its bytes.
     pub(super) fn slot(&self, worker: usize, slice: SliceId, ticket: u32) -> Option<(TaskId, Handle)> {
         let place = (ticket & (self.slots - 1)) as usize;
         let (task, bytes) = read_slot(self.nodes[worker / self.workers].memory.get(&(slice, place))?)?;
         Some((task, Handle(u32::from_be_bytes(*bytes.first_chunk()?))))
     }
 
-    /// Whether nothing but the network can keep a WRITE from a worker's server: a reliable pair waits for
-    /// nothing.
+    /// Whether a worker's server takes every WRITE that arrives, so that only the network can lose one. A
+    /// reliable pair has to expect it.
     pub(super) fn takes(&self, worker: usize) -> bool {
         let node = &self.nodes[worker / self.workers];
         node.lives() && !self.reliable
@@ -153,7 +153,7 @@ impl ServerNode {
         }
     }
 
-    /// The process is gone, and its memory. No later life uses a pair's number again.
+    /// Ends the process, which loses its memory. No later life uses the pair's number again.
     pub(super) fn end(&mut self, slots: u32) {
         *self = Self { qpn: self.qpn, ..Self::after(self.index, self.lives_before + 1, slots) };
     }
@@ -166,7 +166,7 @@ impl ServerNode {
         names::server(self.index)
     }
 
-    /// Opens a pair that nothing that is still on its way was sent to.
+    /// Opens a new pair, to which no packet on its way was sent.
     pub(super) fn connect(&mut self, to: WriterEnd, reliable: bool, first: Psn) {
         self.endpoint.disconnect(self.qpn);
         (self.qpn, self.first, self.connected) = (Qpn(self.qpn.0 + 1), first, Some(to));
@@ -181,7 +181,7 @@ impl ServerNode {
         });
     }
 
-    /// Where it keeps a slice's tasks.
+    /// The ring in which it keeps a slice's tasks.
     pub(super) fn ring(&self, slice: SliceId, slots: u32) -> RingRow {
         let rkey = rkey(self.index, self.lives_before, slice.0);
         RingRow { rkey, address: ring_address(slice.0), slots, slot_bytes: SLOT_BYTES as u32 }
@@ -192,7 +192,7 @@ impl ServerNode {
         self.endpoint.expected(self.qpn)
     }
 
-    /// Whether its pair is in error.
+    /// Whether its pair is in the error state.
     pub(super) fn has_failed(&self) -> bool {
         self.endpoint.state(self.qpn) == Some(PairState::Error)
     }
@@ -200,7 +200,7 @@ impl ServerNode {
 
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// The way from the switch to a server: each has an address of its own.
+/// The path from the switch to a server; each server has an address of its own.
 pub(super) fn path_to(server: usize) -> Path {
     let at = |ip| SocketAddr::new(IpAddr::V4(ip), PORT);
     let [high, low] = (server as u16).to_be_bytes();
@@ -211,12 +211,13 @@ const fn transport(reliable: bool) -> Transport {
     if reliable { Transport::Rc } else { Transport::Uc }
 }
 
-/// A key for each ring of each life of each server, so that none takes what is meant for another.
+/// The key of a ring. Each ring of each life of each server has its own, so that none takes a WRITE that is
+/// meant for another.
 fn rkey(server: usize, lives_before: u32, slice: u16) -> Rkey {
     Rkey(1_000 * (server as u32 + 1) + u32::from(SLICES) * lives_before + u32::from(slice))
 }
 
-/// Where a slice's ring begins in a server's memory.
+/// The address of a slice's ring in a server's memory.
 const fn ring_address(slice: u16) -> u64 {
     (slice as u64 + 1) << RING_SHIFT
 }

@@ -1,4 +1,4 @@
-//! The hosts' session with the controller: how they register and renew, and what they do with its answers.
+//! The hosts' session with the controller: how they register and renew, and what they do with the answers.
 
 use sluice_control::{Answer, ClientHello, Event as Told, ServerHello, WorkerHello};
 use sluice_host::worker::Worker;
@@ -18,7 +18,7 @@ const PATIENCE: Nanos = Nanos::from_millis(1);
 const CALL_GAP: Nanos = Nanos::from_micros(50);
 
 impl Rack<'_> {
-    /// A host tells the controller who it is, unless it is gone or has just done so.
+    /// A host registers or renews, unless its process has ended or it has just called.
     pub(super) fn renew_if_alive(&mut self, host: Host, life: Life) {
         if self.life_of(host) != life || life == 0 {
             return;
@@ -137,7 +137,7 @@ impl Rack<'_> {
         }
     }
 
-    /// What a worker says its life is: each lane of a server registers with one of its own.
+    /// The life under which a worker registers: each lane of a server has one of its own.
     fn registered_life(&self, worker: usize) -> Life {
         let lane = worker - self.scenario.process_of(worker).start;
         self.workers[worker].life ^ ((lane as Life) << 8)
@@ -174,7 +174,7 @@ impl Rack<'_> {
         }
     }
 
-    /// Besides the heartbeat, which goes on.
+    /// Schedules a call besides the regular heartbeats.
     pub(super) fn ask_later(&mut self, host: Host, span: Nanos) {
         let now = self.world.now;
         let gap = span.max(CALL_GAP);

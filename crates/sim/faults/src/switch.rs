@@ -1,9 +1,9 @@
-//! The switch's process: its program and life, and the bytes that it keeps.
+//! The switch's process: its program, its epoch, and the bytes that it keeps.
 
 mod side;
 
 use sluice_switch::registry::Choice;
-use sluice_switch::{Config, Program};
+use sluice_switch::{Config, Parked, Program};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};
 
 use super::bytes::Bytes;
@@ -22,21 +22,25 @@ use super::servers::Servers;
 pub(super) struct SwitchNode {
     pub(super) program: Option<Box<dyn Program>>,
     pub(super) life: u32,
-    /// Its thread stands still until then.
+    /// Until this time its thread stands still.
     pub(super) stalled_until: Nanos,
-    /// The most tasks that each slice's row has allowed to wait.
+    /// The most tasks that each slice's row has ever allowed to wait.
     pub(super) limits: [u32; SLICES],
-    /// Whose tokens may come in.
+    /// Which workers' tokens may be admitted.
     pub(super) gate: Gate,
-    /// Who should go first.
+    /// The tasks and tokens in the queues after the last pass; none if the queues may have changed since.
+    pub(super) queues: Option<Vec<Parked>>,
+    /// Something has come to the switch since its last check.
+    pub(super) is_unseen: bool,
+    /// The check of the order of tasks and tokens.
     pub(super) order: Precedence,
-    /// The same where not all serve all.
+    /// The same check for programs with labels.
     pub(super) fairness: Fairness,
-    /// What came, and what goes round.
+    /// The counts of arrivals and of recirculating packets.
     pub(super) reckoning: SwitchLife,
-    /// What came meanwhile, and when.
+    /// Packets that arrived while it stood still, with their times.
     pub(super) unread: Vec<(Nanos, Event)>,
-    /// The large payloads that wait in its slab.
+    /// The large payloads in its slab.
     pub(super) slab: Bytes,
     choice: Choice,
     config: Config,
@@ -51,6 +55,8 @@ impl SwitchNode {
             stalled_until: Nanos(0),
             limits: [0; SLICES],
             gate: Gate::default(),
+            queues: None,
+            is_unseen: true,
             order: Precedence::default(),
             fairness: Fairness::default(),
             reckoning: SwitchLife::default(),
@@ -70,6 +76,7 @@ impl SwitchNode {
     pub(super) fn start(&mut self) {
         self.slab = Bytes::default();
         self.gate = Gate::default();
+        (self.queues, self.is_unseen) = (None, true);
         self.order = Precedence::default();
         self.fairness = Fairness::default();
         self.reckoning = SwitchLife::default();
@@ -104,7 +111,7 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
     choice.build(Config { epoch: Epoch(life), ..config })
 }
 
-/// What is remembered of an arrival: its bytes, and for the story who sent it, and which task it is about.
+/// The context of an arrival: its bytes, and for the replay its sender and its task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
@@ -113,6 +120,6 @@ pub(super) struct ArrivalContext {
 }
 
 impl ArrivalContext {
-    /// Nothing that belongs to it, and nobody's task.
+    /// No bytes, no sender, no task.
     pub(super) const NOTHING: Self = Self { bytes: Handle::NONE, from: None, task: None };
 }

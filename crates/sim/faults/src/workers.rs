@@ -1,5 +1,4 @@
-//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and how its
-//! life ends.
+//! The workers' processes: a node as in curves (`nodes::worker`), the bytes that it keeps, and its end.
 
 mod side;
 
@@ -19,7 +18,7 @@ use super::oracle::Life;
 use super::pieces::Pieces;
 use super::scenario::Scenario;
 
-/// A worker's process, if it lives.
+/// A worker's process; it may be down.
 #[derive(Debug)]
 pub(super) struct WorkerProcess {
     pub(super) node: Option<Node<Worker>>,
@@ -28,7 +27,7 @@ pub(super) struct WorkerProcess {
     index: u16,
     starts: u16,
     pub(super) grant: Option<WorkerRegistration>,
-    /// Where its server keeps what is written ahead for its slice, as the controller last said.
+    /// Where its server keeps the tasks that were written ahead for its slice, as the controller last said.
     pub(super) ring: Option<RingPlace>,
     /// The highest quota that this life was granted.
     pub(super) quota_highest: u8,
@@ -36,14 +35,16 @@ pub(super) struct WorkerProcess {
     /// The bytes of the tasks that it holds, and of the replies that it keeps.
     pub(super) tasks: Bytes,
     pub(super) replies: Bytes,
-    /// What each task's bytes consist of.
+    /// The pieces of each task.
     pub(super) pieces: Pieces,
-    /// Tasks in hand that came after they were given up for lost.
+    /// Tasks that it holds and that arrived after it had written them off.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) core: Core,
-    /// How many tasks came too late before the packet in hand.
+    /// How many tasks had arrived late before the present packet.
     late: u64,
     pub(super) early: EarlyBook,
+    /// How many tasks it held when it was last looked at; none if something has come to it since.
+    pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
     pub(super) rejoins: u32,
 }
@@ -67,18 +68,20 @@ impl WorkerProcess {
             core: Core::default(),
             late: 0,
             early: EarlyBook::default(),
+            held_when_seen: None,
             rejoins: 0,
         }
     }
 
-    /// The process is gone, with everything in it.
+    /// Ends the process, which loses its memory.
     pub(super) fn stop(&mut self) {
         self.node = None;
+        self.held_when_seen = None;
         self.life = 0;
         self.core = Core::default();
     }
 
-    /// The process, which began as this worker, goes on behind another address.
+    /// The process, which began as the worker `first`, gets another address.
     pub(super) fn change_address(&mut self, first: usize) {
         self.starts += 1;
         if let Some(node) = &mut self.node {
@@ -114,7 +117,7 @@ pub(super) fn worker_settings(scenario: &Scenario) -> WorkerSettings {
         replies_max: scenario.replies_max,
         reply_bytes_max: 5_000 * scenario.replies_max.max(10),
         early: scenario.early.map(|early| early.settings),
-        patience: scenario.program.patience(),
+        patience: scenario.program.traits().patience,
         at_once: if scenario.cores.is_some() { scenario.held_max } else { 1 },
         ..WorkerSettings::default()
     }

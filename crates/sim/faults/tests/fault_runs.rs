@@ -1,4 +1,4 @@
-//! The protocol's promises under faults, over many seeds.
+//! Checks the protocol's promises under faults, over many seeds.
 
 use std::process::Command;
 use std::thread;
@@ -11,8 +11,9 @@ fn ten_thousand_seeds_of_rain_keep_every_promise() {
     keeps_every_promise("rain", 10_000);
 }
 
-/// Rain with ranks and the other programs, as many seeds as fit in about the same time: a polled one takes
-/// seven times as long. One that is new in the registry is tried as its example says.
+/// Rain with ranks and the other programs, each with as many seeds as take about the same time; a polled
+/// program takes seven times as long per seed. A program that is new in the registry is run as its example
+/// says.
 #[test]
 fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
     let of = [
@@ -45,8 +46,8 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
     }
 }
 
-/// Their workers are lanes: several live and die together, answer for each other, and run all that they hold
-/// at once.
+/// Their workers are lanes: several live and die together, answer for each other, and run all tasks that
+/// they hold at once.
 #[test]
 fn seeds_of_rain_over_servers_of_many_cores_keep_every_promise() {
     for (policy, seeds) in [("rain:1", 1_000), ("rain:2,classes=4", 250), ("rain:2,labels", 250)] {
@@ -93,8 +94,8 @@ fn keep_every_promise(kind: &RackKind, flags: &str, seeds: u64) {
     assert!(many.tally.run_again > 0, "no seed made a task run twice: the faults are too kind; {told}");
 }
 
-/// In these seeds a poll that finds its task in the last class goes round for up to 0.3 ms before, so that
-/// the rack would bear less than half of what is sent if only services were counted.
+/// In these seeds a poll that finds its task in the last class recirculates for up to 0.3 ms before. If
+/// only services counted, the rack could serve less than half of what is sent.
 #[test]
 fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
     let kind = RackKind::of(program("draconis:poll=20us,classes=4"));
@@ -103,43 +104,49 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
     }
 }
 
-/// Seeds that broke a promise once, by what was wrong.
+/// Seeds that broke a promise once, with the cause.
 const BROKE: [(&str, &str, &[u64]); 14] = [
-    // Who looked at balances made the controller's own looks ever rarer, so that a worker that had to wait
-    // for tasks of former types waited for tens of milliseconds after they had run.
+    // An operator's look at balances made the controller's own readings rarer and rarer. A worker that had
+    // to wait for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
     ("server:1", "", &[516_983, 706_380]),
-    // The runs' own: a switch restarted, and the controller before was not told that its connection was gone.
+    // The runs' own bug: a switch restarted, and the former controller was not told that its connection had
+    // ended.
     ("server:1", "", &[714_315]),
-    // Who had got a dead client's address said nothing when it was asked for the bytes of that one's tasks,
-    // and each held a worker's place for all its questions.
+    // A client that had got a dead client's address did not answer requests for the bytes of that client's
+    // tasks, and each request held a worker's place until the last retry.
     ("rain:2,labels", "", &[512_789]),
-    // A round trip through a switch that stood still became the time for which a lost DISPATCH was waited
-    // for, four times over.
+    // A round trip through a switch that stood still became the time to wait for a lost DISPATCH, four
+    // times over.
     ("rain:1", " --cores", &[712_291]),
-    // A lane that was lent to another slice, and let in there for a few tasks, sent tokens for all its room.
+    // A lane that was lent to another slice, and had room there for a few tasks, sent tokens for all its
+    // room.
     ("rain:1", " --cores", &[714_227]),
-    // A server that stood still for longer than its lease got its row again, which counted WRITEs from the
-    // reliable pair's first number on: the pair was far ahead, and took each for one that had come before.
+    // A server that stood still for longer than its lease got its row again, and the row counted WRITEs
+    // from the reliable pair's first number on. The pair was far ahead, and took each WRITE for one that
+    // had come before.
     ("rain:2,patient,early", "", &[32_001_252]),
-    // Two late tasks of a lane, beyond the room of its server, never got their bytes. When it let them go it
-    // sent a token for each, though another lane's tokens had all the room.
+    // Two late tasks of a lane, beyond the room of its server, never got their bytes. When the lane gave
+    // them up it sent a token for each, though another lane's tokens had all the room.
     ("rain:2,labels", " --cores", &[40_000_553]),
-    // A sweep was sent while another was about, and taken to be under way for as long as tasks took tokens of
-    // the first rank: stale ones of the last kept a worker out for 36 ms.
+    // A sweep was sent while another was under way, and counted as under way for as long as tasks took
+    // tokens of the first rank. Stale tokens of the last rank kept a worker out for 36 ms.
     ("rain:4,ranked", "", &[40_001_614]),
-    // The runs' own: workers said that they bear what they would if no poll went round. Ten times what they
-    // bear could wait for 8 ms, each task was sent four times meanwhile, and nothing else was served.
+    // The runs' own bug: workers reported a capacity that ignored the recirculation of polls. Ten times
+    // what they could serve could wait for 8 ms, each task was sent four times meanwhile, and nothing else
+    // was served.
     ("draconis:poll=20us,classes=4", "", &[50_000_176]),
-    // A client's row ended while its tasks waited, so that their DISPATCHes named nowhere to ask for their
+    // A client's row ended while its tasks waited. So their DISPATCHes named no address to ask for their
     // bytes, and a worker asked for 6 ms for each.
     ("rain:4,ranked,classes=2,patient=4", "", &[80_009_448]),
-    // The runs' own: what a class had been passed over was counted on after a sweep had taken all of it.
+    // The runs' own bug: the count of how often a class was passed over went on after a sweep had taken all
+    // of its tasks.
     ("rain:4,ranked,classes=2,patient=4", "", &[80_007_631, 80_012_083]),
-    // The runs' own: a client had held back a hundred tasks, and sent the last of them when all was to rest.
+    // The runs' own bug: a client had held back a hundred tasks, and sent the last of them when the run was
+    // to rest.
     ("draconis", "", &[80_002_272]),
-    // The runs' own: a server stood still until just after the faults, and what had waited for it since then
-    // was taken for WRITEs that were sent without faults.
+    // The runs' own bug: a server stood still until just after the faults, and WRITEs that had waited for
+    // it since then counted as sent without faults.
     ("rain:2,classes=4", "", &[95_000_006]),
 ];
 
@@ -156,7 +163,8 @@ fn seeds_that_broke_a_promise_once_keep_it() {
 }
 
 /// In this seed an operator maps both types to the slice of one worker, so that its queue is full for 8 ms,
-/// and 1,280 tasks are refused. A place that a repeat takes is the room of one of them, not of all.
+/// and 1,280 tasks are refused. A repeat takes the room of one task, so it explains one refusal and not
+/// all.
 #[test]
 fn a_repeat_in_a_full_queue_explains_one_refusal() {
     let kind = RackKind::of(program("rain:2,labels"));
@@ -165,7 +173,7 @@ fn a_repeat_in_a_full_queue_explains_one_refusal() {
     assert_eq!(many.tally.crowded_out, 1, "{:?}", many.tally);
 }
 
-/// What was healed is what keeps the promises: the same seeds, without it and with it.
+/// The same seeds, without our corrections and with them: the corrections keep the promises.
 #[test]
 fn as_published_draconis_breaks_a_promise_that_it_keeps_when_healed() {
     let broken = |policy: &str| run_many(&RackKind::of(program(policy)), 0..100, 1, |_| true).broken;

@@ -1,5 +1,5 @@
-//! The deliberate bugs of `planted/`, here, of the fabric, of the controllers and of Sparrow, still fit the
-//! code. That each is found show `scripts/planted-bugs` and `scripts/planted-bugs-fabric`.
+//! The deliberate bugs of `planted/`, of this crate, the fabric, the controllers and Sparrow, still fit the
+//! code. `scripts/planted-bugs` and `scripts/planted-bugs-fabric` show that the tests find each of them.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 fn every_planted_bug_still_applies() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut broken = Vec::new();
-    for folder in ["planted", "../fabric/planted", "../../core/control/planted", "../../core/host/planted"] {
+    for folder in ["planted", "../fabric/planted", "../../core/control/planted", "../models/planted"] {
         let patches = patches(&here.join(folder));
         assert!(!patches.is_empty(), "no patch in {folder}");
         broken.extend(patches.iter().filter_map(|patch| complaint(&here.join("../../.."), patch)));
@@ -23,7 +23,7 @@ fn patches(folder: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "patch")).collect()
 }
 
-/// What `patch` has against this one, in a run that changes nothing.
+/// The message of `patch` if this patch does not apply; a dry run that changes nothing.
 fn complaint(root: &Path, patch: &Path) -> Option<String> {
     let text = File::open(patch).expect("a patch that was listed can be read");
     let run =

@@ -12,6 +12,8 @@ pub mod point;
 pub mod policy;
 pub mod racks;
 mod replicate;
+mod software;
+pub mod system;
 
 pub use error::SimError;
 pub use jobs::run_jobs;

@@ -104,7 +104,7 @@ impl Point {
             Policy::Server(orchestration) => {
                 of_workers.min(orchestration.rate_max_per_s(&self.testbed.cores))
             }
-            Policy::Program(choice) => match choice.software() {
+            Policy::Program(choice) => match choice.traits().software {
                 Some(Software { decision, .. }) if decision > Nanos(0) => {
                     of_workers.min(1e9 / decision.0 as f64)
                 }
@@ -261,14 +261,14 @@ impl Point {
         let Policy::Program(choice) = &self.policy else { return None };
         let (slices, testbed) = (self.workers_by_slice(), &self.testbed);
         let room = Capacity::of(testbed, choice);
-        let most = room.queue_max(&slices, choice.classes(), testbed.clients);
+        let most = room.queue_max(&slices, choice.traits().classes, testbed.clients);
         (testbed.queue > most).then(|| {
             format!(
                 "a queue of {} tasks is too long: the switch has {CELLS_MAX} places for {} slices of {} \
                  classes, and as many for tasks outstanding; lower `queue` in the testbed to {most} at most",
                 testbed.queue,
                 slices.len(),
-                choice.classes()
+                choice.traits().classes
             )
         })
     }
@@ -287,7 +287,7 @@ impl Point {
         self.testbed.servers.depth?;
         let policy = &self.policy;
         match policy {
-            Policy::Program(choice) if !choice.hosts_choose_depth() => Some(format!(
+            Policy::Program(choice) if !choice.traits().hosts_choose_depth => Some(format!(
                 "{policy} decides itself how many tasks a worker holds, and servers of many cores go by the \
                  room that their cores have: take rain:1, or leave servers.depth out"
             )),
@@ -334,7 +334,7 @@ impl Point {
     fn bad_fabric(&self) -> Option<String> {
         self.testbed.background()?;
         match &self.policy {
-            Policy::Program(choice) if choice.software().is_none() => {
+            Policy::Program(choice) if choice.traits().software.is_none() => {
                 JoinedFabric::complaint(&self.testbed, &self.workload.classes)
             }
             Policy::Datacenter(_) => JoinedFabric::complaint(&self.testbed, &self.workload.classes),
@@ -382,7 +382,7 @@ impl Point {
             Err(why) => return Some(why),
         };
         let kinds = match &self.policy {
-            Policy::Program(choice) => choice.kinds(),
+            Policy::Program(choice) => choice.traits().kinds,
             _ => 1,
         };
         let policy = self.policy.to_string();

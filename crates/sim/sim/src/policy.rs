@@ -15,8 +15,8 @@ use sluice_wire::tables::Feed;
 
 use crate::error::SimError;
 use crate::fabric::Scheme;
-use crate::racks::System;
-use crate::racks::software::detour;
+use crate::software::detour;
+use crate::system::System;
 
 /// Who decides which worker gets a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,8 +90,8 @@ impl Policy {
     /// Tokens that each worker may have out, or come to have; 0 where it has none.
     pub fn quota(&self) -> u8 {
         match self {
-            Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.quota()),
-            Self::Program(choice) => choice.quota(),
+            Self::Program(choice) if self.is_adaptive() => QUOTA_MAX.max(choice.traits().quota),
+            Self::Program(choice) => choice.traits().quota,
             Self::Datacenter(system) => system.tokens(),
             Self::Reference(_) | Self::Server(_) | Self::Sparrow(_) | Self::Fabric(_) => 0,
         }
@@ -100,17 +100,17 @@ impl Policy {
     /// Whether an agent looks on: then what is measured begins when it has settled, also if it only advises,
     /// so that fixed depths can be measured on the same tasks.
     pub fn has_agent(&self) -> bool {
-        matches!(self, Self::Program(choice) if choice.adaptive().is_some())
+        matches!(self, Self::Program(choice) if choice.traits().adaptive.is_some())
     }
 
     /// Whether depths are found at run time.
     fn is_adaptive(&self) -> bool {
-        matches!(self, Self::Program(choice) if choice.adaptive().is_some_and(|asked| !asked.advises))
+        matches!(self, Self::Program(choice) if choice.traits().adaptive.is_some_and(|asked| !asked.advises))
     }
 
     /// Whether a worker fetches a large task's bytes from its client before it runs.
     pub(crate) fn fetches_large(&self) -> bool {
-        matches!(self, Self::Program(choice) if choice.fetches())
+        matches!(self, Self::Program(choice) if choice.traits().fetches)
     }
 
     /// What a worker's core spends on a task beside the service, and what lies between two services when the
@@ -118,13 +118,13 @@ impl Policy {
     pub(crate) fn worker_times(&self, testbed: &Testbed) -> (f64, f64) {
         let reply_only = testbed.worker.receive + testbed.worker.send;
         match self {
-            Self::Program(choice) if matches!(choice.feed(), Feed::Pushed { .. }) => {
+            Self::Program(choice) if matches!(choice.traits().feed, Feed::Pushed { .. }) => {
                 (reply_only.0 as f64, reply_only.0 as f64)
             }
             Self::Program(choice) => {
                 let with_token = reply_only + testbed.worker.send;
-                let refill = if choice.early().is_some() { with_token } else { testbed.refill() };
-                let detour = choice.software().map_or(Nanos(0), |software| detour(software, testbed));
+                let refill = if choice.traits().early.is_some() { with_token } else { testbed.refill() };
+                let detour = choice.traits().software.map_or(Nanos(0), |software| detour(software, testbed));
                 (with_token.0 as f64, (refill + detour).0 as f64)
             }
             Self::Datacenter(system) if system.tokens() > 0 => {

@@ -21,9 +21,9 @@ pub struct Capacity {
 impl Capacity {
     /// Of a policy with these settings: where depths are found at run time there must be room for them.
     pub fn of(testbed: &Testbed, choice: &Choice) -> Self {
-        let is_adaptive = choice.adaptive().is_some_and(|asked| !asked.advises);
+        let is_adaptive = choice.traits().adaptive.is_some_and(|asked| !asked.advises);
         let (depth_max, growth) =
-            if is_adaptive { (QUOTA_MAX, QUOTA_MAX - 1) } else { (choice.quota().max(1), 0) };
+            if is_adaptive { (QUOTA_MAX, QUOTA_MAX - 1) } else { (choice.traits().quota.max(1), 0) };
         Self { queue: testbed.queue, depth_max, growth }
     }
 
@@ -83,7 +83,7 @@ mod tests {
             ("rain:adaptive", &[32], 1, 114_207),
         ] {
             let capacity = Capacity::of(&Testbed::rain(), &Choice::parse(policy).unwrap());
-            let classes = Choice::parse(policy).unwrap().classes();
+            let classes = Choice::parse(policy).unwrap().traits().classes;
             assert_eq!(capacity.queue_max(workers, classes, clients), most, "{policy} {workers:?}");
             let longest = Capacity { queue: most, ..capacity };
             let rings = workers.len() as u32 * u32::from(classes);

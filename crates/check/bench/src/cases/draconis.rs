@@ -53,18 +53,18 @@ struct Bench {
 impl Bench {
     fn new(asked: &str) -> Self {
         let choice = Choice::parse(asked).expect("a program of ours");
-        let config = Config::full_of(EPOCH, choice.classes(), choice.kinds());
+        let config = Config::full_of(EPOCH, choice.traits().classes, choice.traits().kinds);
         let [client, worker] = [1, 2].map(|port| Endpoint { ip: [0; 16], port });
         let mut program = choice.build(config);
         let kinds = [Labels::NONE, GPU];
-        let serving = match choice.kinds() {
+        let serving = match choice.traits().kinds {
             1 => Serving::default(),
             _ => Serving::of(&kinds, &kinds).expect("two are told apart"),
         };
         for op in served(registrations(1, client, worker), &serving, config.tasks_per_slice) {
             program.table(op);
         }
-        let jobs = choice.jobs().into();
+        let jobs = choice.traits().jobs.into();
         Self { program, client, worker, jobs, submitted: 0, polled: 0 }
     }
 

@@ -74,8 +74,8 @@ impl Weighed {
         let choice = Choice::parse(choice).expect("a program of ours");
         let mut program = choice.build(Config::full(EPOCH));
         register(&mut *program);
-        let mut bench = Self::of(program, choice.feed(), |turn| Packet::Submit(submit(0, turn)));
-        for _ in 0..choice.quota() {
+        let mut bench = Self::of(program, choice.traits().feed, |turn| Packet::Submit(submit(0, turn)));
+        for _ in 0..choice.traits().quota {
             (0..WORKERS).for_each(|worker| bench.idle(worker));
         }
         bench

@@ -33,8 +33,8 @@ struct What {
 impl What {
     /// Replaces numbers in the mix by names, and returns the types' numbers.
     fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
-        self.load.mix = units::named_mix(self.load.mix.clone(), &mut self.types)
-            .map_err(|why| format!("the mix: {why}"))?;
+        self.load.mix =
+            self.types.named_mix(self.load.mix.clone()).map_err(|why| format!("the mix: {why}"))?;
         let numbers = self.load.mix.iter().filter_map(|(name, _)| self.types.number(name));
         Ok(numbers.map(TaskType).collect())
     }

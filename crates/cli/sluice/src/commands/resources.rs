@@ -38,13 +38,13 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
         (program, None)
     } else {
         let choice = Choice::parse(asked).map_err(Failure::bad_input)?;
-        if choice.software().is_some() {
+        if choice.traits().software.is_some() {
             return Err(Failure::bad_input(format!(
                 "`{asked}` is a program of a server and takes nothing of a switch; \
                  `sluice resources` lists those that do"
             )));
         }
-        (full(&choice), choice.published())
+        (full(&choice), choice.traits().published)
     };
     if args.json {
         print::line(to_json(&*program, paper.as_ref()))?;
@@ -56,7 +56,10 @@ pub(crate) fn run(args: &Resources) -> Outcome<()> {
 
 /// The program at its full size.
 fn full(choice: &Choice) -> Box<dyn Program> {
-    choice.build(Config { servers: SERVERS, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
+    choice.build(Config {
+        servers: SERVERS,
+        ..Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds)
+    })
 }
 
 /// The program of a fabric's switch, if one was asked for.
@@ -80,7 +83,7 @@ fn list(json: bool) -> Outcome<()> {
         Ok((known.name, choice))
     });
     let known = known.collect::<Outcome<Vec<_>>>()?;
-    let on_switches = known.iter().filter(|(_, choice)| choice.software().is_none());
+    let on_switches = known.iter().filter(|(_, choice)| choice.traits().software.is_none());
     let racks = on_switches.map(|(name, choice)| Ok((*name, full(choice))));
     let fabrics = OF_FABRIC.into_iter().filter_map(|name| match of_fabric(name) {
         Ok(program) => program.map(|program| Ok((name, program))),

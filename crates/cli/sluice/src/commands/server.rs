@@ -83,7 +83,7 @@ fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
 
 /// The agent that finds the workers' depths, if the policy uses one.
 fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
-    let Some(adaptive) = plan.program().adaptive() else { return Ok(None) };
+    let Some(adaptive) = plan.program().traits().adaptive else { return Ok(None) };
     let way = if plan.switch.testbed_delays {
         adaptation::way_of_testbed()
     } else {

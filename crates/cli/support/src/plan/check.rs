@@ -33,7 +33,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
 
 /// Adaptive depths need an agent in each server.
 pub(super) fn adaptive(plan: &Plan) -> Result<(), String> {
-    if plan.program().adaptive().is_none() || !plan.servers().is_empty() {
+    if plan.program().traits().adaptive.is_none() || !plan.servers().is_empty() {
         return Ok(());
     }
     let policy = &plan.policy;
@@ -83,7 +83,7 @@ fn workers(plan: &Plan) -> Result<(), String> {
 /// Sizes must not distinguish more classes than the policy has. A policy without classes ignores sizes, so
 /// that a plan works with any policy.
 fn classes(plan: &Plan) -> Result<(), String> {
-    let classes = plan.program().classes();
+    let classes = plan.program().traits().classes;
     let too_many = |slice: &&SlicePlan| classes > 1 && slice.sizes.ends().len() >= usize::from(classes);
     let Some(slice) = plan.slices.iter().find(too_many) else { return Ok(()) };
     Err(format!(
@@ -110,13 +110,13 @@ fn quotas(plan: &Plan) -> Result<(), String> {
 
 /// A software scheduler uses the kernel's sockets only.
 fn software(plan: &Plan) -> Result<(), String> {
-    let bypasses = plan.program().software().is_some_and(|software| software.bypasses);
+    let bypasses = plan.program().traits().software.is_some_and(|software| software.bypasses);
     if bypasses { Err(format!("`{}` {SIMULATED_ONLY}", plan.policy)) } else { Ok(()) }
 }
 
 fn rings(plan: &Plan) -> Result<(), String> {
-    let classes = u32::from(plan.program().classes());
-    let kinds = u32::from(plan.program().kinds());
+    let classes = u32::from(plan.program().traits().classes);
+    let kinds = u32::from(plan.program().traits().kinds);
     let sizes = [plan.switch.tasks_per_slice * classes, plan.switch.tokens_per_slice * kinds];
     for ((key, most), size) in RINGS.into_iter().zip(sizes) {
         let slices = plan.slices.len();

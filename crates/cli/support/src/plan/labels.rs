@@ -56,7 +56,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
             }
         }
         let serving = plan.serving(slice)?;
-        check_told_apart(&called(slice), &serving, plan.program().kinds(), &plan.policy)?;
+        check_told_apart(&called(slice), &serving, plan.program().traits().kinds, &plan.policy)?;
         for worker in plan.workers.iter().filter(|worker| worker.is_of(&slice.name)) {
             if serving.kind_of(names.bits(&worker.labels)).is_none() {
                 let kinds: Vec<String> = slice.kinds.iter().map(|kind| write_labels(kind)).collect();

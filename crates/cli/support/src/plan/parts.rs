@@ -314,7 +314,7 @@ impl Plan {
 
     /// How many tasks a worker may have granted or held: from the plan, otherwise from the scheduler.
     pub fn quota(&self, worker: &WorkerPlan) -> u8 {
-        worker.quota.unwrap_or_else(|| self.program().quota().max(1))
+        worker.quota.unwrap_or_else(|| self.program().traits().quota.max(1))
     }
 
     /// The faults of sockets; `None` with a switch in the kernel, where links inject the faults.
@@ -324,7 +324,7 @@ impl Plan {
 
     /// The names of the servers; none under a scheduler that writes nothing ahead, and none below spines.
     pub fn servers(&self) -> Vec<String> {
-        let writes_ahead = self.racks.is_none() && self.program().writes_ahead();
+        let writes_ahead = self.racks.is_none() && self.program().traits().writes_ahead;
         let count = if writes_ahead { self.rdma.servers } else { 0 };
         (1..=count).map(|number| format!("server-{number}")).collect()
     }

@@ -153,14 +153,14 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
 /// A leaf that parks tokens computes its rack's load with the policy's number of tokens, so all workers
 /// must have it.
 fn depths(plan: &Plan, leaf: &Choice) -> Result<(), String> {
-    let differs = |worker: &&WorkerPlan| worker.quota.is_some_and(|quota| quota != leaf.quota());
-    match plan.workers.iter().find(differs).filter(|_| leaf.quota() > 0) {
+    let differs = |worker: &&WorkerPlan| worker.quota.is_some_and(|quota| quota != leaf.traits().quota);
+    match plan.workers.iter().find(differs).filter(|_| leaf.traits().quota > 0) {
         Some(worker) => Err(format!(
             "worker `{}` has a quota of its own, and `{}` gives each {}: leave it out, or say it in the \
              policy",
             worker.name,
             plan.policy,
-            leaf.quota()
+            leaf.traits().quota
         )),
         None => Ok(()),
     }

@@ -307,7 +307,7 @@ fn mix(section: &Section<'_>, known: &mut Types) -> Outcome<Vec<(String, f64)>> 
     let mix = section
         .parsed("mix", units::mix)?
         .ok_or_else(|| section.complain("`mix` is missing; add one, such as \"get=0.9,scan=0.1\""))?;
-    let mix = units::named_mix(mix, known);
+    let mix = known.named_mix(mix);
     mix.map_err(|why| unknown_type(section, "mix", &why))
 }
 

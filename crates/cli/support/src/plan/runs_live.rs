@@ -1,7 +1,7 @@
 //! Which policies real racks can run.
 
 use sluice_sim::policy::Policy;
-use sluice_sim::racks::System;
+use sluice_sim::system::System;
 use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 
@@ -49,12 +49,12 @@ fn named_almost_so(policy: &str) -> Result<(), String> {
 
 /// Refuses a choice that real racks cannot run.
 fn live(choice: Choice) -> Result<Choice, String> {
-    if choice.early().is_some_and(|early| !early.is_perfect()) {
+    if choice.traits().early.is_some_and(|early| !early.is_perfect()) {
         return Err(format!(
             "`{choice}`: only the simulator makes estimates worse; ask for `early`, and services say what they know"
         ));
     }
-    if choice.size_error() > 0 {
+    if choice.traits().size_error > 0 {
         return Err(format!(
             "`{choice}`: only the simulator makes sizes worse; leave `sizes` out: clients say what they know"
         ));

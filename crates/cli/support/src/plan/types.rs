@@ -65,6 +65,21 @@ impl Types {
         Ok(number.to_string())
     }
 
+    /// The mix with the types' names in place of numbers.
+    pub fn named_mix(&mut self, mix: Vec<(String, f64)>) -> Result<Vec<(String, f64)>, String> {
+        let mut named: Vec<(String, f64)> = Vec::new();
+        for (said, share) in mix {
+            let name = self.called(&said)?;
+            if named.iter().any(|(known, _)| *known == name) {
+                return Err(format!(
+                    "the mix names `{name}` twice, by its name and by its number: give it one share"
+                ));
+            }
+            named.push((name, share));
+        }
+        Ok(named)
+    }
+
     /// Inserts in order, so that the order in which types are added does not matter.
     fn add(&mut self, name: String, number: u16) {
         let place = self.0.partition_point(|(_, used)| *used < number);

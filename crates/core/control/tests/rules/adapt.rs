@@ -1,5 +1,5 @@
-//! The slice step as the controller takes it: on all agents' tallies, with generations, and never the last
-//! worker.
+//! The slice step in the controller: it uses all agents' tallies, makes new generations, and never moves
+//! the last worker.
 
 use crate::rack::{Rack, client, plan, worker};
 use sluice_control::{Answer, Controller, Event, Note, Refusal, Waiting, WorkerHello};
@@ -191,7 +191,7 @@ fn a_worker_that_is_gone_is_no_longer_among_the_others() {
     assert_eq!(rack.told["server-0"], others(1, 0, 0));
 }
 
-/// What is said when the last worker for SCANs is wanted for GETs.
+/// The answer when the last worker for SCANs is wanted for GETs.
 fn move_the_last(rack: &mut Rack) -> Answer {
     let call = rack.move_to("c", "get");
     rack.flush();

@@ -1,5 +1,5 @@
-//! What a change, a sweep or a renewal must not leave behind: calls, tokens, tasks, half-changed rows, old
-//! numbers.
+//! A change, a sweep or a renewal must leave nothing behind: no calls, tokens, tasks, half-changed rows or
+//! old numbers.
 
 use crate::rack::{Rack, address, client, worker};
 use sluice_control::{Answer, Event, Waiting};

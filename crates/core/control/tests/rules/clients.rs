@@ -1,4 +1,4 @@
-//! Clients come, renew, change address, leave and die.
+//! Clients join, renew, change address, leave and die.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};

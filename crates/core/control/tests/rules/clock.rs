@@ -1,10 +1,11 @@
-//! The controller's clock: what a look from outside, and a tick that comes late, must not change.
+//! The controller's clock: a call that only looks, and a tick that comes late, must not change the next
+//! deadline.
 
 use crate::rack::{LEASE, RENEW, Rack, client, server, worker};
 use sluice_control::{Event, Note};
 use sluice_wire::Nanos;
 
-/// As a busy machine ticks: once so late that the look is over.
+/// A watch that a busy machine ticks so late that it is over.
 fn looked_at_and_slipped() -> Rack {
     let mut rack = Rack::up();
     rack.join(&worker("w", 1));
@@ -55,7 +56,8 @@ fn after_its_own_sleep_a_controller_waits_for_two_renewals_more() {
     assert_eq!(rack.controller.deadline(), Some(rack.now + RENEW.times(2)));
 }
 
-/// The switch's process is stopped, and goes on in the same life; hosts renew with the controller meanwhile.
+/// The switch's process is stopped, and goes on in the same life; hosts renew with the controller
+/// meanwhile.
 #[test]
 fn a_switch_that_was_stopped_is_not_the_controllers_own_sleep() {
     let mut rack = Rack::up();

@@ -1,10 +1,10 @@
-//! Fault runs of all controllers of a datacenter (Horus §3.2, A.3): racks' own, which die with their leaf or
-//! alone, and the one above the spines. Calls are lost, workers, leaves, spines and controllers die and come
-//! back with an empty memory. A seed is a run; each switch is the real program, with the witness before its
-//! tables, so that rules about generations and rows are held throughout.
+//! Fault runs of all controllers of a datacenter (Horus §3.2, A.3): those of racks, which die with their
+//! leaf or alone, and the one above the spines. Calls are lost. Workers, leaves, spines and controllers die
+//! and return with an empty memory. A seed gives one run. Each switch is the real program, with the witness
+//! before its tables, so the rules about generations and rows are checked throughout.
 //!
-//! No link between a leaf and a spine is ever used for two lives of either, and once the faults are over each
-//! rack is below its own spine, weighs what it has, and knows itself there by the number that it has there.
+//! No link between a leaf and a spine is ever used for two lives of either. After the faults, each rack is
+//! below its own spine, has the right weight there, and knows its number there.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ const SEEDS: u64 = 500;
 const SPINES: usize = 2;
 const RACKS: usize = 4;
 const STEP: Nanos = Nanos(RENEW.0 / 2);
-/// Steps with faults, and those in which all comes right.
+/// Steps with faults, and steps without faults in which everything recovers.
 const FAULTY: u32 = 160;
 const CALM: u32 = 80;
-/// How many calls of a hundred are lost while there are faults.
+/// How many percent of the calls are lost while there are faults.
 const LOST: u64 = 15;
 
-/// Which switch, in which life, and under which number and generation a leaf is known there.
+/// A switch and its epoch, and the number and generation of a leaf there.
 type LinkName = (Endpoint, Epoch, WorkerId, Generation);
 
 struct Datacenter {
@@ -41,14 +41,14 @@ struct Datacenter {
     racks: Vec<RackPlace>,
     clients: Vec<ClientPlace>,
     lives: u64,
-    /// Who had each link, in which of its lives.
+    /// The life of the leaf that had each link.
     links: BTreeMap<LinkName, u64>,
     is_calm: bool,
-    /// Which spines' tables the controller above has read.
+    /// Whether the controller above has read each spine's tables.
     is_read: [bool; SPINES],
 }
 
-/// A spine's machine, and whether it lives.
+/// A spine's switch and controller, and whether it is up.
 struct SpinePlace {
     rack: Rack,
     lives: bool,
@@ -57,11 +57,11 @@ struct SpinePlace {
 
 struct RackPlace {
     name: String,
-    /// Its leaf, while it lives, with its rack's controller.
+    /// Its leaf and its rack's controller, while the leaf is up.
     leaf: Option<Rack>,
-    /// Which life the leaf's memory leads.
+    /// The number of the leaf's life.
     leaf_life: u64,
-    /// Its line upwards, while the controller lives.
+    /// The leaf's line to the spine's controller, while the rack's controller is up.
     line: Option<LeafLine>,
     hellos: Vec<(SliceId, WorkerHello)>,
     links: BTreeMap<SliceId, SpineRow>,
@@ -72,14 +72,14 @@ struct RackPlace {
 struct ClientPlace {
     home: usize,
     hello: ClientHello,
-    /// At which spine's address it calls: another than its own once nobody answered there.
+    /// The spine at whose address it calls: another than its own after its own did not answer.
     calls: usize,
-    /// By which spine's controller it was let in last.
+    /// The spine whose controller granted it last, with the grant.
     granted: Option<(usize, ClientGrant)>,
 }
 
 impl SpinePlace {
-    /// Whether it could have served a client.
+    /// Whether the spine could have served a client.
     fn has_leaves(&mut self) -> bool {
         let is_open = |leaf| self.rack.switch.worker(WorkerId(leaf)).row.is_some_and(|row| row.open);
         self.lives && (0..8).any(is_open)
@@ -185,7 +185,7 @@ impl Datacenter {
         !self.is_calm && self.below(100) < LOST
     }
 
-    /// Something dies, or comes back.
+    /// Kills a machine, or starts one again.
     fn fault(&mut self) {
         let (kind, spine, rack) =
             (self.below(5), self.below(SPINES as u64) as usize, self.below(RACKS as u64) as usize);
@@ -239,7 +239,7 @@ impl Datacenter {
     fn spine_is_back(&mut self, spine: usize) {
         let place = &mut self.spines[spine];
         (place.lives, place.epoch) = (true, place.epoch + 1);
-        // What it keeps is whom it obeyed.
+        // The switch keeps the term of the controller that it obeyed.
         place.rack.switch = spine_switch(place.epoch, place.rack.switch.shape().term);
         if let Some(pods) = &mut self.pods {
             place.rack.connect();
@@ -307,7 +307,7 @@ impl Datacenter {
         }
     }
 
-    /// Leaves say above what their racks have, and go where they are sent.
+    /// Leaves tell the spines' controllers what their racks have, and go where they are sent.
     fn leaves_call(&mut self) {
         for rack in 0..RACKS {
             let RackPlace { leaf: Some(leaf), line: Some(line), .. } = &mut self.racks[rack] else {
@@ -338,7 +338,7 @@ impl Datacenter {
         }
     }
 
-    /// One that is not heard is gone after its lease.
+    /// A leaf whose calls are lost is removed at the end of its lease.
     fn leaves(&mut self, rack: usize, pool: SliceId) {
         let hellos = &mut self.racks[rack].hellos;
         let place = hellos.iter().position(|(known, _)| *known == pool).expect("it was registered");
@@ -406,7 +406,7 @@ impl Datacenter {
                 continue;
             };
             for (spine, SpinePlace { rack, .. }) in self.spines.iter_mut().enumerate() {
-                // One that has been read is told at once what its controller makes of it.
+                // A spine that has been read is told at once what its controller found.
                 if rack.controller.does_serve().is_some() {
                     rack.flush();
                 }
@@ -430,7 +430,7 @@ impl Datacenter {
             if let Some(Answer::Client(grant)) = spine.answers.get(&call) {
                 pods.granted(self.now, &hello.name, to, grant.key);
                 *granted = Some((to, (**grant).clone()));
-                // Whoever answers away from home, it asks there next.
+                // A client that another spine's controller answered asks at its own spine next.
                 *calls = *home;
             } else if let Some(from) = from {
                 let from = &mut self.spines[from].rack;
@@ -440,7 +440,7 @@ impl Datacenter {
         }
     }
 
-    /// What must be once the faults have been over for long.
+    /// The state that must be reached long after the faults.
     fn check(&mut self) {
         for spine in 0..SPINES {
             let place = &mut self.spines[spine];
@@ -473,7 +473,7 @@ impl Datacenter {
     }
 }
 
-/// Asks, and gives the answer if one came at once.
+/// Asks, and returns the answer if it comes at once.
 fn asks(rack: &mut Rack, hello: &WorkerHello) -> Option<Answer> {
     let call = rack.hello(hello);
     rack.flush();

@@ -1,5 +1,5 @@
 //! Racks below a spine (Horus §3.2, A.3): the spine's controller with leaves for workers, and a leaf's line
-//! to it.
+//! to that controller.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, client, plan, worker};
@@ -49,7 +49,7 @@ fn leaf_at() -> Endpoint {
     address(77)
 }
 
-/// A rack whose leaf is registered above, as its driver does it.
+/// A rack whose leaf is registered at the spine's controller, as its driver does it.
 struct Fabric {
     spine: Rack,
     leaf: Rack,
@@ -70,7 +70,7 @@ impl Fabric {
         self.says();
     }
 
-    /// The leaf says how its rack stands, until nothing is left to be said.
+    /// The leaf tells the state of its rack, until there is nothing more to tell.
     fn says(&mut self) {
         let mut out = Vec::new();
         self.line.sized(self.leaf.controller.pool_sizes(), &mut out);
@@ -265,8 +265,8 @@ fn a_leaf_that_renews_with_no_workers_is_refused_and_its_lease_ends() {
     assert_eq!(spine.switch.worker(WorkerId(0)).row, None);
 }
 
-/// Tasks that may wait in a rack for its workers alone are fewer than clients may have below the spine: while
-/// another rack is dead, or slow, all of them may come here.
+/// A rack's own workers alone would let fewer tasks wait than clients may have below the spine. While
+/// another rack is dead or slow, all of them may come here.
 #[test]
 fn a_leaf_has_room_for_all_that_clients_may_have_outstanding_below_the_spine() {
     let planned = Plan { slices: vec![SlicePlan { limit: Some(20), ..plan().slices[0].clone() }], ..plan() };

@@ -1,4 +1,4 @@
-//! Workers of a slice that serve some of its tasks only.
+//! Workers that serve only some tasks of their slice.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{GPU, LEASE, RENEW, Rack, TRAIN, with_gpus, worker};
@@ -211,7 +211,7 @@ fn a_controller_that_starts_sweeps_what_waits_in_a_closed_class() {
     let gone = rack.join(&fast).worker;
     (0..20).for_each(|_| rack.switch.submit(TRAIN));
     rack.leave(&fast);
-    // The class is closed and its worker gone, and nothing was swept yet.
+    // The class is closed and its worker has left, and nothing was swept yet.
     while rack.switch.worker(gone).row.is_some() {
         assert!(rack.execute_one() || rack.deliver_one());
     }

@@ -1,5 +1,5 @@
-//! The controller through the life of a rack: hosts that come, move and die, switches that restart, tallies,
-//! and whatever comes in any order.
+//! The controller through the life of a rack: hosts that join, move and die, switches that restart,
+//! tallies, and events in any order.
 
 mod adapt;
 mod changes;

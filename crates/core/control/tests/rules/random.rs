@@ -1,5 +1,5 @@
-//! Anything in any order, with a switch that answers late: nothing breaks a rule of the model (it panics),
-//! every call is answered once, and when the faults stop all hosts work again.
+//! Random events in any order, with a switch that answers late. No rule of the model is broken (the model
+//! panics), every call is answered once, and when the faults stop all hosts work again.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, client, plan, server, with_gpus, with_rings, worker};
@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One slice is overloaded, the other idle; every worker is told of in both, at the depth that its host
+/// One slice is overloaded, the other idle. Every worker is reported in both, at the depth that its host
 /// keeps.
 fn lending(scan_gives: bool) -> Vec<SliceTally> {
     let depths = || (0..NAMES as u16).map(|index| (WorkerId(index), 2)).collect();
@@ -104,12 +104,12 @@ impl World {
         Self { rack, workers, clients, servers }
     }
 
-    /// A server's new life: another number and other keys at the same address.
+    /// A server's new life: another queue pair and other keys at the same address.
     fn server(index: usize, life: u64) -> ServerHello {
         ServerHello { at: address(4_000 + index as u16), ..server(&format!("s{index}"), life) }
     }
 
-    /// A server calls, with the rings that it was last asked for if it was.
+    /// A server calls, with the rings that it was last asked for, if it was asked.
     fn renew_server(&mut self, index: usize) {
         let call = self.rack.server_hello(&self.servers[index]);
         if let Some(Answer::Server(grant)) = self.rack.answers.get(&call) {
@@ -176,7 +176,7 @@ impl World {
         }
     }
 
-    /// Whoever has an open row sends a token under it.
+    /// A worker with an open row sends a token under it.
     fn token(&mut self, h: usize) {
         let life = self.workers[h].life;
         let switch = &mut self.rack.switch;
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// The faults stop and hosts renew as they should. A call may wait until sweeps have made room.
+    /// The faults stop and hosts renew on time. A call may wait until sweeps have made room.
     fn calm(&mut self) -> Vec<WorkerGrant> {
         if !self.rack.connected {
             self.rack.connect();

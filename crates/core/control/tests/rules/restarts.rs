@@ -1,4 +1,4 @@
-//! The switch, the link to it or the controller itself goes away and comes back.
+//! The switch, the link to it or the controller itself fails and returns.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, Rack, client, plan, worker};
@@ -271,7 +271,7 @@ fn who_maps_a_type_hears_so_when_the_switch_gives_an_odd_answer() {
     assert_eq!(answers.next(), Some((call, true)), "{out:?}");
 }
 
-/// A rack with a sweep about that carries a live token of the worker in the grant.
+/// A rack with a sweep under way that carries a live token of the worker in the grant.
 fn sweep_with_a_token() -> (Rack, sluice_control::WorkerGrant) {
     let mut rack = Rack::up();
     let (stays, leaves) = (rack.join(&worker("a", 1)), rack.join(&worker("b", 2)));

@@ -1,4 +1,4 @@
-//! Servers register their memory, and the switch is told of it.
+//! Servers register their memory, and the controller writes their rows to the switch.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, Rack, address, plan, server, with_rings, worker};
@@ -34,7 +34,7 @@ fn joined(rack: &mut Rack, hello: &ServerHello) -> ServerHello {
     hello
 }
 
-/// How many the switch knows.
+/// How many servers the switch has rows of.
 fn servers(rack: &mut Rack) -> usize {
     (0..2).filter(|server| rack.switch.server(ServerId(*server)).row.is_some()).count()
 }
@@ -110,7 +110,8 @@ fn a_reliable_pair_that_was_written_to_gets_no_second_row() {
     }
 }
 
-/// The dead life's call takes the row away, and no pair of either life counts from its first number again.
+/// The call of the dead life takes the row away, and no pair of either life counts from its first number
+/// again.
 #[test]
 fn a_call_of_a_dead_life_that_comes_late_gives_neither_lifes_pair_a_second_row() {
     let mut rack = Rack::up();
@@ -125,7 +126,7 @@ fn a_call_of_a_dead_life_that_comes_late_gives_neither_lifes_pair_a_second_row()
     assert_eq!(servers(&mut rack), 1);
 }
 
-/// Only the last few pairs are kept of each server, and the one before is always among them.
+/// Only the last few pairs of each server are remembered, and the last one is always among them.
 #[test]
 fn a_server_may_connect_as_often_as_it_likes() {
     let mut rack = Rack::up();

@@ -1,4 +1,5 @@
-//! A switch obeys one controller: who comes last takes it over, and who had it hears so and stops.
+//! A switch obeys one controller: the last to claim it takes it over, and the one before is told so and
+//! stops.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, client, plan, server, worker};
@@ -67,7 +68,7 @@ fn who_had_the_switch_hears_that_another_has_it_tells_everyone_and_writes_nothin
     rack.join_client(&client("c", 2));
     let other = Other::started(&mut rack);
     assert!(other.controller.term() > rack.controller.term());
-    // Its next step is refused, whatever it is for.
+    // Its next step is refused, whatever the step is.
     let answer = rack.ask(&worker("v", 3));
     assert!(is_superseded(&answer), "{answer:?}");
     let (by, ours) = (other.controller.term(), Term(1));
@@ -90,7 +91,7 @@ fn nobody_is_taken_off_the_switch_by_the_one_that_nobody_renews_with() {
     let mut rack = Rack::up();
     let hello = worker("w", 1);
     let grant = rack.join(&hello);
-    // The first one's leases end while the other has the switch and hears the renewals.
+    // The first controller's leases end while the other one has the switch and gets the renewals.
     let mut other = Other::started(&mut rack);
     let call = sluice_control::CallId(1);
     for _ in 0..20 {
@@ -111,7 +112,7 @@ fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
     rack.connect();
     assert!(rack.inbox.is_empty());
     assert_eq!(rack.controller.view(rack.now).link, LinkState::Superseded);
-    // Also when the switch restarts: it never claims again by itself.
+    // It never claims again by itself, not even when the switch restarts.
     rack.feed(Event::SwitchDown);
     let mut shape = rack.switch.shape();
     shape.epoch.0 += 1;
@@ -123,7 +124,8 @@ fn one_that_finds_another_in_its_place_when_it_comes_back_stands_aside() {
 fn one_that_finds_a_restarted_switch_in_the_hands_of_another_stands_aside() {
     let mut rack = Rack::up();
     rack.disconnect(0);
-    // It has heard nothing of the other when it comes back, and the switch has forgotten all but its number.
+    // It has heard nothing of the other controller when it returns, and the switch has forgotten all but
+    // its term.
     let term = Other::started(&mut rack).controller.term();
     rack.restart_switch();
     rack.run(Nanos::from_millis(10));
@@ -220,7 +222,8 @@ fn of_two_that_claim_at_once_the_one_whose_claim_came_last_has_the_switch() {
 fn a_claim_of_its_own_that_comes_late_supersedes_nobody() {
     let mut rack = Rack::up();
     rack.restart_switch();
-    // Its claim is on its way; the line breaks, and the claim arrives after it was seen anew.
+    // Its claim is on its way; the link breaks, and the claim arrives after the controller has found the
+    // switch anew.
     let late = rack.inbox.pop_front().expect("it claims");
     assert_eq!(late, TableOp::Claim(Term(2)));
     rack.disconnect(0);
@@ -237,7 +240,7 @@ fn of_claims_in_a_row_whose_answers_were_lost_each_may_have_been_granted() {
     rack.restart_switch();
     assert!(rack.execute_one(), "its claim is granted, and its answer lost");
     rack.restart_switch();
-    // The next claim is not.
+    // The next claim does not arrive.
     rack.restart_switch();
     rack.run(Nanos::from_millis(10));
     assert_eq!((rack.controller.term(), rack.switch.shape().term), (Term(3), Term(3)));
@@ -266,11 +269,11 @@ fn steps_of_a_lesser_number_change_nothing_and_questions_of_the_shape_are_free()
         assert_eq!(rack.switch.asked(Term(6), op), TableAnswer::Superseded(Term(7)));
     }
     assert_eq!(rack.switch.asked(Term(6), TableOp::ReadShape), TableAnswer::Shape(rack.switch.shape()));
-    // Who was superseded hears it from its questions too; who is no controller may ask them.
+    // A superseded controller is told so by its questions too. Term 0 is no controller and may ask.
     let question = TableOp::ReadType(sluice_wire::TaskType(1));
     assert_eq!(rack.switch.asked(Term(6), question), TableAnswer::Superseded(Term(7)));
     assert_eq!(rack.switch.asked(Term(0), question), TableAnswer::Type(Some(sluice_wire::SliceId(0))));
     assert_eq!(rack.switch.asked(Term(7), TableOp::Drain), TableAnswer::Done);
-    // A number that nobody granted is none.
+    // A term that was never granted is refused.
     assert_eq!(rack.switch.asked(Term(8), TableOp::Drain), TableAnswer::Superseded(Term(7)));
 }

@@ -1,5 +1,5 @@
 //! Types and room: a task never comes to a worker that does not serve its type, however types and workers
-//! move, and no token ring overflows when workers come in anew.
+//! move, and no token ring overflows when workers join.
 
 use crate::rack::{Rack, client, plan, worker};
 use sluice_control::{Answer, Event, Refusal, Waiting, WorkerGrant, WorkerHello};
@@ -125,7 +125,7 @@ fn a_newcomer_waits_while_tasks_of_a_former_type_wait_that_it_does_not_serve() {
     rack.park(&grant, 1);
 }
 
-/// The slice is looked at ever more rarely while nothing moves in it, but not while somebody waits for that.
+/// The slice is read more and more rarely while nothing moves in it, but not while a worker waits for it.
 #[test]
 fn who_waits_for_former_tasks_comes_in_soon_after_they_were_run_however_long_that_took() {
     let (mut rack, grants) = with_a_task_left_behind();
@@ -139,7 +139,7 @@ fn who_waits_for_former_tasks_comes_in_soon_after_they_were_run_however_long_tha
     join(&mut rack, &newcomer);
 }
 
-/// What others want to see says nothing of how soon the next sweep is due, nor that the last one was lost.
+/// A reading for a watch says nothing of when the next sweep is due, nor that the last one was lost.
 #[test]
 fn who_looks_at_balances_makes_sweeps_neither_rarer_nor_sweeps_more() {
     let mut plan = plan();
@@ -263,7 +263,7 @@ fn a_type_that_was_mapped_to_nothing_stays_so_when_the_controller_restarts() {
     rack.run(Nanos::from_millis(10));
     rack.restart_controller(0);
     rack.run(Nanos::from_millis(10));
-    // Who sits in the slice that the plan has for it does not serve it.
+    // The worker in the planned slice of the type does not serve the type.
     let row = rack.row(WorkerId(1));
     assert_eq!(row.slice, GET);
     rack.switch.token(WorkerId(1), row.generation, 1);
@@ -271,7 +271,7 @@ fn a_type_that_was_mapped_to_nothing_stays_so_when_the_controller_restarts() {
     assert_eq!(rack.switch.slice_of(TaskType(1)), None);
 }
 
-/// A ring with room for so many workers' tokens, and as many workers whose tokens fill it.
+/// A ring with room for the tokens of so many workers, and as many workers whose tokens fill it.
 fn full(workers: u16) -> (Rack, Vec<WorkerHello>, Vec<WorkerGrant>) {
     let mut rack = Rack::new(workers + 1, 8 * u32::from(workers));
     rack.connect();

@@ -1,4 +1,4 @@
-//! Workers come, renew, move, leave and die.
+//! Workers join, renew, move, leave and die.
 
 use crate::rack::switch::{Switch, config};
 use crate::rack::{LEASE, RENEW, Rack, address, plan, worker};

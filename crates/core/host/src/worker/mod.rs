@@ -49,6 +49,9 @@ use work::{RunEnd, Sender, Work};
 
 use crate::agent::Sample;
 
+/// A deadline that never comes.
+const NEVER: Nanos = Nanos(u64::MAX);
+
 /// The state of one worker: under 200 bytes until its first task, however many tokens are parked.
 #[derive(Debug)]
 pub struct Worker {
@@ -266,7 +269,11 @@ impl Worker {
         let fetch = self.work.as_ref().and_then(|work| work.fetch_deadline());
         let end = self.nothing_comes_after(settings);
         let gap = self.window.gap_since().map(|since| since + self.reorder_time(settings));
-        [probe, poll, gap, evict, fetch, end].into_iter().flatten().min()
+        let first = [probe, poll, gap, evict, fetch, end].iter().fold(NEVER, |first, due| {
+            let due = due.unwrap_or(NEVER);
+            if due < first { due } else { first }
+        });
+        (first < NEVER).then_some(first)
     }
 
     /// The switch cannot be reached, or the driver heard of a newer life of it: asks for a new

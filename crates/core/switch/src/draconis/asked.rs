@@ -1,4 +1,5 @@
-//! How Draconis is asked for: `draconis`, `draconis:classes=4,jobs=5`, `draconis:labels,swaps=8`.
+//! Reads and prints how Draconis is asked for: `draconis`, `draconis:classes=4,jobs=5`,
+//! `draconis:labels,swaps=8`.
 
 use core::fmt;
 
@@ -7,18 +8,18 @@ use sluice_wire::{JOB_TASKS_MAX, Nanos};
 
 use crate::arguments;
 
-/// What asks for priority classes.
+/// The argument for priority classes.
 const CLASSES: &str = "classes";
-/// What asks for workers that serve some tasks only.
+/// The argument for workers that serve some tasks only.
 const LABELS: &str = "labels";
-/// What asks for the design without what we healed.
+/// The argument for the design without our corrections.
 const AS_PUBLISHED: &str = "as-published";
-/// What asks for several tasks in one submission.
+/// The argument for several tasks in one submission.
 const JOBS: &str = "jobs";
-/// The most swaps that a memo can count.
+/// The most swaps that a memo has bits for.
 const SWAPS_MAX: u8 = 63;
 
-/// How idle workers poll, and what is told apart.
+/// How idle workers poll, and which classes and labels tasks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(super) every: Nanos,
@@ -30,18 +31,21 @@ pub(crate) struct Settings {
     pub(super) as_published: bool,
 }
 
-/// How tasks are swapped for those that suit a worker.
+/// The bounds of task swapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Swapping {
-    /// As many a poll at most.
+    /// The most swaps for one poll.
     pub(super) most: u8,
-    /// How long a task waits for a worker that meets all its wishes …
+    /// How long a task waits for a worker that meets all its wishes (its node), in virtual or real
+    /// nanoseconds.
     pub(super) node: Nanos,
-    /// … and then for one that meets any of them.
+    /// How long a task waits for a worker that meets any of its wishes (its rack); later any worker takes
+    /// it.
     pub(super) rack: Nanos,
 }
 
-/// Ours: the slides name swapping, and neither its bound nor how long locality waits.
+/// The default bounds. They are ours: the slides name swapping, but neither the bound on swaps nor the
+/// waits for locality.
 pub(super) const SWAPPING: Swapping =
     Swapping { most: 16, node: Nanos::from_micros(10), rack: Nanos::from_micros(20) };
 
@@ -52,7 +56,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes one argument, or none if it means nothing.
+    /// Reads one argument; `None` if it is unknown or out of range.
     pub(super) fn read(&mut self, argument: &str) -> Option<()> {
         match argument.split_once('=') {
             None if argument == LABELS => self.labels = true,
@@ -107,7 +111,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// Arguments with commas between them.
+/// Writes arguments with commas between them.
 struct Arguments<'f, 'b> {
     f: &'f mut fmt::Formatter<'b>,
     before: &'static str,

@@ -1,12 +1,12 @@
-//! Several tasks in one submission (Draconis' slides name jobs, and not how they enter).
+//! Several tasks in one submission (Draconis' slides name jobs, but not how their tasks enter the queue).
 //!
-//! Our reading: a pass has one access to each array, so that one task enters a pass, the first, and what is
-//! left goes round. Each enters as if it had come alone, through its own replay cell. A submission that comes
-//! twice is known by its first task, and dropped whole.
+//! Our reading: a pass has one access to each array, so one task is added per pass, the first, and the rest
+//! recirculates. Each task enters as if it had come alone, through its own replay cell. A submission that
+//! comes twice is recognized by its first task and dropped whole.
 //!
-//! A pass has one packet to send. So a task that finds the retrieve pointer ahead sends the fix with the rest
-//! behind it, and the rest enters once that has landed. Where one finds its queue full, or no worker, it is
-//! rejected with all behind it in one packet: they are alike, and would find the same.
+//! A pass can send one packet. So a task that finds the retrieve pointer ahead sends the fix together with
+//! the rest of the job, and the rest enters after the fix has landed. If a task finds its queue full, or no
+//! worker, one REJECT answers it and all tasks behind it: they are alike, and would find the same.
 
 use sluice_wire::Packet;
 
@@ -18,7 +18,7 @@ use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
 
 impl Draconis {
-    /// A submission comes, or what is left of it comes round.
+    /// A submission comes, or its rest recirculates.
     pub(super) fn enter(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
         let EnteringJob { job, arrived, memo } = entering;
         match memo.map(JobNote::read) {
@@ -49,7 +49,7 @@ impl Draconis {
         self.add_first(pass, entering)
     }
 
-    /// A task whose newer try has come meanwhile is passed over.
+    /// Adds the first remaining task, or skips it if a newer try of it has come meanwhile.
     fn enter_next(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
         if self.front.enters_once(pass, entering.job.first()) {
             return self.add_first(pass, entering);
@@ -63,7 +63,7 @@ impl Draconis {
         }
     }
 
-    /// The first task is added, and what that comes to is told with what becomes of the others.
+    /// Adds the first task of the job. The verdict covers that task and the rest of the job.
     fn add_first(&mut self, pass: &mut Pass, entering: EnteringJob<'_>) -> Verdict {
         let EnteringJob { job, arrived, .. } = entering;
         let first = Entering { submit: job.first(), arrived, memo: None };
@@ -92,7 +92,7 @@ impl Draconis {
     }
 }
 
-/// A REJECT of a task stands for those behind it as well.
+/// Makes a REJECT of a task stand for the `behind` tasks after it too.
 fn with_rest(mut verdict: Verdict, behind: u8) -> Verdict {
     if let Verdict::Send { packet: Packet::Reject(reject), .. } = &mut verdict {
         reject.behind = behind;

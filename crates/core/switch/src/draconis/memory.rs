@@ -1,5 +1,4 @@
-//! Draconis' queues in memory: what is added, what is taken, and how a pointer that went too far is put
-//! right.
+//! Draconis' queues in memory: adds, retrieves, and the correction of pointers that advanced too far.
 
 use sluice_wire::tables::KINDS_MAX;
 use sluice_wire::{Nanos, RejectReason, Serial, SliceId, Submit};
@@ -16,10 +15,11 @@ use crate::settings::ProgramSettings;
 
 /// A flag that is not set.
 pub(super) const CLEAR: u64 = 0;
-/// A flag that is set, beside where the pointer belongs.
+/// A flag that is set; the lower 32 bits hold the ticket to which the pointer belongs.
 pub(super) const SET: u64 = 1 << 32;
-/// How far a retrieve pointer may run ahead of an empty queue before the poll that sees it puts it right:
-/// adds tell what is ahead from what is behind up to 2^31 only, and a memo up to 2^19.
+/// How far a retrieve pointer may run ahead of an empty queue. The poll that finds it further ahead puts it
+/// back. Adds compare tickets as serial numbers, which holds up to 2^31 only, and a memo holds distances up
+/// to 2^19.
 pub(super) const AHEAD_MAX: i32 = 1 << 16;
 
 pub(super) const COLUMNS: [Column; 15] = [
@@ -49,16 +49,17 @@ pub struct Draconis {
     pub(super) retrieve: Register<u32>,
     /// The ticket of the next add.
     pub(super) add: Register<u32>,
-    /// Whether a fix of the add pointer is on its way, and to where.
+    /// Whether a fix of the add pointer is on its way, and to which ticket.
     pub(super) add_fix: Register<u64>,
-    /// Whether a fix of the retrieve pointer is on its way, and to where.
+    /// Whether a fix of the retrieve pointer is on its way, and to which ticket.
     pub(super) retrieve_fix: Register<u64>,
     pub(super) entries: Ring<Entry>,
-    /// Where each slice's sweeps go on, for they share one way through it: at this ticket where tasks are
-    /// swapped, in this class where there are several. There is none for one queue, whose first task goes.
+    /// Where the next sweep of each slice continues; all sweeps of a slice share this cursor. The cursor is
+    /// a ticket if tasks are swapped, and a class if there are several. `None` with one queue, whose first
+    /// task is taken.
     pub(super) sweep: Option<Register<u32>>,
     pub(super) cells: u32,
-    /// What is kept where workers serve some tasks only.
+    /// The state of task swapping, if workers serve some tasks only.
     pub(super) swaps: Option<Swaps>,
 }
 
@@ -66,16 +67,16 @@ pub struct Draconis {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
     pub(super) ticket: u32,
-    /// By what it needs, where workers differ.
+    /// The class by what the task needs, if workers differ.
     pub(super) class: u8,
     pub(super) task: WaitingTask,
 }
 
-/// What a retrieve found.
+/// The result of a retrieve.
 pub(super) enum Retrieval {
     Task(Retrieved),
     Nothing,
-    /// Nothing, again and again: the pointer is to be put back to this ticket.
+    /// No task, and the pointer ran too far ahead: it must be put back to this ticket.
     RunsAway(u32),
 }
 
@@ -83,25 +84,28 @@ pub(super) enum Retrieval {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retrieved {
     pub(super) entry: Entry,
-    /// How many are left behind it.
+    /// How many tasks are left behind it.
     pub(super) left: u32,
 }
 
 impl Draconis {
+    /// Makes empty queues.
+    ///
     /// # Panics
-    /// If there are more slices than a memo can name. Nobody can ask for so many: a rack's plan is refused
-    /// above 64 slices, and a study's workload above 256 classes, of which each slice has one at least.
+    /// If there are more slices than a memo can name. No plan gets here with so many: a rack's plan is
+    /// refused above 64 slices, and a study's workload above 256 classes, each slice having at least one.
     pub(super) fn new(settings: Settings, config: Config) -> Self {
         let (columns, sent): (&[Column], u8) =
             if settings.labels { (&SWAPPED_COLUMNS, 10) } else { (&COLUMNS, 7) };
         let back = BackStages { gen_out: 2, sent };
-        let mut front = Front::new(Self::NAME, settings.feed(), config, back);
-        (front.classes, front.kinds, front.jobs) = (settings.classes(), settings.kinds(), settings.jobs());
+        let mut front = Front::new(Self::NAME, settings.traits().feed, config, back);
+        (front.classes, front.kinds, front.jobs) =
+            (settings.traits().classes, settings.traits().kinds, settings.traits().jobs);
         let layout = &mut front.layout;
         assert!(config.slices <= CARRIED_SLICES, "draconis: a memo names one of {CARRIED_SLICES} slices");
         let (slices, start) = (config.slices as usize, config.counters_start.0);
         let queues = slices * usize::from(settings.classes);
-        // What is told apart shares one ring where tasks are swapped.
+        // With swapping, all classes share one ring.
         let cells =
             if settings.labels { config.tasks_per_slice * KINDS_MAX as u32 } else { config.tasks_per_slice };
         let rows = queues * cells as usize;
@@ -123,12 +127,12 @@ impl Draconis {
         Self { front, settings, retrieve, add, add_fix, retrieve_fix, entries, sweep, cells, swaps }
     }
 
-    /// The number of a queue among all slices'.
+    /// The index of a queue in the arrays that hold one cell per queue of all slices.
     pub(super) const fn index(&self, queue: QueueId) -> usize {
         queue.slice.0 as usize * self.settings.classes as usize + queue.class as usize
     }
 
-    /// The queue of a task: the last class stands for all beyond it.
+    /// The queue of a task. A priority beyond the last class counts as the last class.
     pub(super) fn queue_of(&self, slice: SliceId, submit: &Submit) -> QueueId {
         QueueId { slice, class: submit.priority.min(self.settings.classes - 1) }
     }
@@ -166,7 +170,8 @@ impl Draconis {
         verdict
     }
 
-    /// The next class is another pass's to look at; behind the last nothing waits for the token.
+    /// This class holds no task: the poll recirculates to look at the next class. After the last class the
+    /// worker gets EMPTY.
     pub(super) fn found_nothing(&mut self, pass: &mut Pass, queue: QueueId, granted: Granted) -> Verdict {
         let Granted { worker, generation, .. } = granted;
         let class = queue.class + 1;
@@ -177,7 +182,8 @@ impl Draconis {
         SelfNote::Poll { worker, generation, class }.go()
     }
 
-    /// The queue's retrieve pointer ran far ahead: it is put back to this ticket before the token goes on.
+    /// Recirculates the poll, to put the queue's retrieve pointer back to this ticket before the poll goes
+    /// on.
     #[cold]
     fn turn_back(&mut self, pass: &mut Pass, queue: QueueId, granted: Granted, ticket: u32) -> Verdict {
         self.front.note_granted(pass, granted);
@@ -185,7 +191,7 @@ impl Draconis {
         SelfNote::FixAndEmpty(carrier.with(queue.class, ticket)).go()
     }
 
-    /// Takes the next task of a queue, if there is one, and says how many are left behind it.
+    /// Takes the next task of a queue, if there is one, and returns how many are left behind it.
     #[expect(clippy::inline_always, reason = "a call that stays one hands the task on through memory")]
     #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, queue: QueueId) -> Retrieval {
@@ -255,12 +261,12 @@ impl Draconis {
         submit: &Submit,
         arrived: Nanos,
     ) {
-        // A worker fetches the bytes beyond the entry from its client.
+        // The switch keeps no bytes: a worker fetches those that do not fit the entry from the client.
         let task = WaitingTask::of(submit, arrived, Kept::Client);
         self.entries.write(pass, cell(s, ticket, self.cells), Entry { ticket, class, task });
     }
 
-    /// The queue is full: its client hears of it, unless nobody published that.
+    /// Answers a task that finds its queue full: with a REJECT, or as published with nothing.
     pub(super) fn full(&self, submit: &Submit) -> Verdict {
         if self.settings.as_published {
             return Verdict::Drop(Refusal::QueueFull);
@@ -273,7 +279,7 @@ impl Draconis {
         self.tasks_in(s).count() as u32
     }
 
-    /// The tasks that wait in a queue, oldest first. Places that failed adds left are none.
+    /// The tasks that wait in a queue, the oldest first. Places that failed adds left are skipped.
     pub(super) fn tasks_in(&self, s: usize) -> impl Iterator<Item = WaitingTask> {
         let first = self.next_out(s);
         let places = ahead(settled(&self.add, &self.add_fix, s), first).clamp(0, self.cells as i32) as u32;
@@ -290,14 +296,14 @@ impl Draconis {
         settled(&self.retrieve, &self.retrieve_fix, s)
     }
 
-    /// The numbers of a slice's queues.
+    /// The indices of a slice's queues.
     pub(super) fn queues(&self, slice: usize) -> core::ops::Range<usize> {
         let classes = usize::from(self.settings.classes);
         slice * classes..(slice + 1) * classes
     }
 }
 
-/// Where a pointer stands, or where the fix that is on its way will put it.
+/// The value of a pointer, or the value to which the fix on its way will set it.
 fn settled(pointer: &Register<u32>, fix: &Register<u64>, s: usize) -> u32 {
     let fixing = fix.peek(s);
     if fixing == CLEAR { pointer.peek(s) } else { fixing as u32 }
@@ -308,7 +314,8 @@ pub(super) const fn ahead(ticket: u32, of: u32) -> i32 {
     Serial(ticket).since(Serial(of))
 }
 
-/// An entry's columns: what it needs first, and when it came before it is decided who gets it.
+/// The columns of an entry with swapping. The class comes in an early stage, and the time of arrival too,
+/// because both decide whether the worker gets the task.
 pub(super) const SWAPPED_COLUMNS: [Column; 16] = [
     Column { name: "class", stage: 6, bits: 8 },
     Column { name: "payload 0", stage: 6, bits: 8 },
@@ -328,11 +335,11 @@ pub(super) const SWAPPED_COLUMNS: [Column; 16] = [
     Column { name: "payload 7", stage: 11, bits: 8 },
 ];
 
-/// What is kept beside the queue.
+/// The state of task swapping beside the queue.
 #[derive(Debug)]
 pub(super) struct Swaps {
     pub(super) swapping: Swapping,
-    /// How many tasks of each class came into each slice, and how many left it.
+    /// How many tasks of each class entered each slice, and how many left it.
     pub(super) counts: Register<QueueCounts>,
 }
 

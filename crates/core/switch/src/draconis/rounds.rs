@@ -1,58 +1,60 @@
-//! What goes round: fixes of pointers, polls that look at the next class, tasks that are carried past others,
-//! and what is left of a submission of several tasks.
+//! The packets that recirculate: fixes of pointers, polls that look at the next class, tasks that are
+//! carried past others, and the rest of a submission of several tasks.
 //!
-//! A memo has 64 bits. So what is carried knows the low bits of its worker's generation and of its ticket:
-//! both are completed from what the switch has when it comes by, which is at most a few laps further.
+//! A memo has 64 bits. So a carried task holds only the low bits of its worker's generation and of its
+//! ticket. The switch completes both from its present values when the packet comes back; by then these have
+//! advanced by a few laps of the ring at most.
 
 use sluice_wire::{Generation, Nanos, SliceId, TaskJob, WorkerId};
 
 use crate::program::{Cargo, Circulating, Verdict};
 
-/// How many low bits of a generation are noted, and of a ticket.
+/// How many low bits of a generation and of a ticket a memo holds.
 const GENERATION_BITS: u32 = 10;
 const TICKET_BITS: u32 = 20;
-/// How many slices what is carried can be told apart by: a memo has eight bits for it.
+/// How many slices a memo can tell apart: it has eight bits for the slice.
 pub(super) const CARRIED_SLICES: u16 = 1 << 8;
-/// Between the two stands the class, two bits.
+/// The class stands between the ticket and the generation, in two bits.
 const GENERATION_SHIFT: u32 = TICKET_BITS + 2;
 
-/// A queue of a slice: of one class of its tasks, or of all.
+/// A queue: of one class of a slice's tasks, or of all its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueId {
     pub(super) slice: SliceId,
     pub(super) class: u8,
 }
 
-/// A packet without a task.
+/// The memo of a recirculating packet that holds no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SelfNote {
-    /// Puts the retrieve pointer of a queue right.
+    /// Sets the retrieve pointer of a queue to this ticket.
     Fix { queue: QueueId, ticket: u32 },
     /// A token that found the classes before this one empty.
     Poll { worker: WorkerId, generation: Generation, class: u8 },
-    /// Puts a retrieve pointer right, and then answers a token that nothing suited.
+    /// Sets a retrieve pointer, and then answers the token, for which no task was found.
     FixAndEmpty(Carrier),
 }
 
-/// What a task that goes round is noted for.
+/// The memo of a recirculating task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskNote {
-    /// It found its queue full, and takes the add pointer back.
+    /// The task found its queue full: sets the add pointer back.
     Fix { queue: QueueId, ticket: u32 },
-    /// It is carried past others for a worker that it does not suit.
+    /// The task is carried past others for a worker that it does not suit.
     Carried(Carrier),
-    /// Likewise, and takes the add pointer back first, which it left too far.
+    /// Sets the add pointer back first, which the carried task left too far ahead; then the task is carried
+    /// on.
     CarriedFix(Carrier),
 }
 
-/// What a job that goes round is noted for.
+/// The memo of a recirculating job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobNote {
-    /// Its last task has entered, behind a retrieve pointer that has to be put right first.
+    /// The last task of the job has entered; a retrieve pointer must still be put right.
     Fix { queue: QueueId, ticket: u32 },
-    /// Its next task may enter.
+    /// The next task of the job may enter.
     Next,
-    /// Its next task found its queue full, and takes the add pointer back.
+    /// The next task found its queue full: sets the add pointer back.
     Full { queue: QueueId, ticket: u32 },
 }
 
@@ -68,33 +70,34 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// A token of this worker, with nothing yet.
+    /// A token of this worker, without a task yet.
     pub(super) const fn new(slice: SliceId, worker: WorkerId, generation: Generation) -> Self {
         let generation = low(generation.0, GENERATION_BITS) as u16;
         Self { slice, worker, generation, ticket: 0, class: 0, swaps: 0 }
     }
 
-    /// The same with a task of this class, at the place that it is to be held against next.
+    /// This carrier with a task of this class; the task is compared next with the entry of `ticket`.
     pub(super) const fn with(self, class: u8, ticket: u32) -> Self {
         Self { class, ..self.at(ticket) }
     }
 
-    /// The same at another place.
+    /// This carrier at another ticket.
     pub(super) const fn at(self, ticket: u32) -> Self {
         Self { ticket: low(ticket, TICKET_BITS), ..self }
     }
 
-    /// The same after one swap more.
+    /// This carrier after one more swap.
     pub(super) const fn swapped(self) -> Self {
         Self { swaps: self.swaps + 1, ..self }
     }
 
-    /// The whole ticket, near to another.
+    /// The whole ticket whose low bits the carrier holds: the one nearest to `near_to`.
     pub(super) const fn ticket(self, near_to: u32) -> u32 {
         near(self.ticket, TICKET_BITS, near_to)
     }
 
-    /// The whole generation, near to its worker's present one.
+    /// The whole generation whose low bits the carrier holds: the one nearest to the worker's present
+    /// generation.
     pub(super) const fn generation(self, present: Generation) -> Generation {
         Generation(near(self.generation as u32, GENERATION_BITS, present.0))
     }
@@ -120,7 +123,7 @@ impl Carrier {
     }
 }
 
-/// Two bits say what a memo is of.
+/// The upper two bits of a memo say which variant it is.
 const KIND_SHIFT: u32 = 62;
 
 impl SelfNote {
@@ -149,7 +152,7 @@ impl SelfNote {
         }
     }
 
-    /// Sends it round; a task that came in the same pass waits.
+    /// Recirculates this note. A task that came in the same pass was added and waits.
     pub(super) const fn go(self) -> Verdict {
         Verdict::Again(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: self.memo() })
     }
@@ -177,7 +180,7 @@ impl TaskNote {
 }
 
 impl JobNote {
-    /// A fix of the retrieve pointer has the same memo with a job as without.
+    /// Reads a memo. A fix of the retrieve pointer has the same memo with a job as without.
     pub(super) const fn read(memo: u64) -> Self {
         let (queue, ticket) = fix_of(memo);
         match memo >> KIND_SHIFT {
@@ -187,7 +190,7 @@ impl JobNote {
         }
     }
 
-    /// What a task is noted for that takes the add pointer back, with others behind it.
+    /// Reads the memo of a task that sets the add pointer back and has others of its job behind it.
     pub(super) const fn of_full(memo: u64) -> Self {
         let (queue, ticket) = fix_of(memo);
         Self::Full { queue, ticket }
@@ -201,7 +204,7 @@ impl JobNote {
         }
     }
 
-    /// Sends the job round.
+    /// Recirculates the job.
     pub(super) const fn go(self, job: TaskJob, arrived: Nanos) -> Verdict {
         Verdict::Again(Circulating { cargo: Cargo::Job(job), arrived, memo: self.memo() })
     }

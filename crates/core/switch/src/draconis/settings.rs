@@ -1,4 +1,4 @@
-//! What the registry asks of Draconis.
+//! What the registry asks of Draconis' settings.
 
 use alloc::boxed::Box;
 
@@ -9,7 +9,7 @@ use super::memory::Draconis;
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 impl ProgramSettings for Settings {
     fn about(&self) -> About {
@@ -31,47 +31,27 @@ impl ProgramSettings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
-        // What tasks need tells them apart, and nothing else; and nobody published how a swap races.
+        // Swapping needs labels, and excludes classes and `as-published`: the publication does not say how
+        // swaps and other passes race.
         let swaps = self.labels || self.swapping == SWAPPING;
         let alone = self.classes == 1 && !self.as_published;
         (swaps && (alone || !self.labels)).then_some(())
     }
 
-    fn quota(&self) -> u8 {
-        1
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Polls { every: self.every }
-    }
-
-    fn fetches(&self) -> bool {
-        true
-    }
-
-    fn classes(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { self.classes }
-    }
-
-    fn kinds(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { 1 }
-    }
-
-    fn jobs(&self) -> u8 {
-        self.jobs
-    }
-
-    /// A queue for each class has its own pointers; where tasks are swapped there is one.
-    fn limits_each_class(&self) -> bool {
-        self.classes > 1
-    }
-
-    fn queues_per_poll(&self) -> u8 {
-        self.classes
-    }
-
-    fn carries_waiting(&self) -> bool {
-        self.labels
+    fn traits(&self) -> ProgramTraits {
+        let classes = if self.labels { KINDS_MAX as u8 } else { self.classes };
+        ProgramTraits {
+            fetches: true,
+            classes,
+            kinds: if self.labels { classes } else { 1 },
+            jobs: self.jobs,
+            // Each class has a queue and pointers of its own, and so a limit of its own. With swapping there
+            // is one queue.
+            limits_each_class: self.classes > 1,
+            queues_per_poll: self.classes,
+            carries_waiting: self.labels,
+            ..ProgramTraits::new(1, Feed::Polls { every: self.every })
+        }
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

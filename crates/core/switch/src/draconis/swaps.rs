@@ -1,17 +1,20 @@
-//! Task swapping: a worker that the first task does not suit gets one behind it (Draconis' slides: resources
+//! Task swapping: a worker that the first task does not suit gets a later one (Draconis' slides: resources
 //! and locality).
 //!
-//! The task that a poll took goes round, together with the poll, and is held against the next place: in one
-//! access it is written there and what lay there is taken out. If that suits the worker it leaves, else it is
-//! carried on, so that those that were passed over keep their order. Behind the last task, or after so many
-//! swaps, what is carried is added again, and the poll is answered with EMPTY.
+//! The task that a poll took recirculates together with the poll, and is compared with the entry of the
+//! next place. One access writes the carried task there and takes out the entry that was there. If that
+//! entry suits the worker, it is dispatched. Otherwise it is carried on in its turn, so that the tasks
+//! which were passed over keep their order. Behind the last task, or after the most swaps, the carried task
+//! is added again, and the poll is answered with EMPTY.
 //!
-//! No task is lost behind the retrieve pointer: each pass goes on at that pointer if it has moved past the
-//! place meanwhile, and none swaps beyond an add pointer that a fix is to take back. A carried task that is
-//! added finds what any add does, so that it may have to send a fix; then the poll waits for that.
+//! No task is lost behind the retrieve pointer. If that pointer has moved past the carrier's place, the
+//! carrier goes on at the pointer. No pass swaps beyond an add pointer that a fix is about to set back. A
+//! carried task that is added again meets what any add meets, so it may have to send a fix; then the answer
+//! to the poll waits for the fix.
 //!
-//! With wishes (locality) a task waits for a worker that meets all its labels (its node), then for one that
-//! meets any (its rack), then any worker takes it. Nobody asks again when a wait ends: idle workers poll.
+//! With wishes (locality) a task waits for a worker that meets all its labels (its node), later for a
+//! worker that meets any of them (its rack), and later any worker takes it. Nothing happens at the end of a
+//! wait: idle workers poll, and one of them finds the task.
 
 use sluice_wire::serving::Labels;
 use sluice_wire::tables::{KINDS_MAX, RingCounts, SliceRow};
@@ -27,7 +30,8 @@ use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
 
 impl Draconis {
-    /// A task's class by what it needs, if workers differ and one that serves it is there.
+    /// The class of a task by what it needs; class 0 if workers do not differ. An error if no worker that
+    /// serves it is there.
     pub(super) fn class_by_need(&self, submit: &Submit) -> Result<u8, RejectReason> {
         if self.swaps.is_none() {
             return Ok(0);
@@ -52,7 +56,7 @@ impl Draconis {
         }
     }
 
-    /// How many tasks of each class came into a slice and left it, if that is counted.
+    /// How many tasks of each class entered a slice and left it; `None` without swapping.
     pub(super) fn counted(&self, slice: usize) -> Option<(RingCounts, RingCounts)> {
         let Swaps { counts, .. } = self.swaps.as_ref()?;
         let mut all = (RingCounts::default(), RingCounts::default());
@@ -63,7 +67,7 @@ impl Draconis {
         Some(all)
     }
 
-    /// Whether a task may go to this worker now.
+    /// Whether this worker may get the task now.
     pub(super) fn suits(&self, now: Nanos, slice: SliceId, granted: Granted, entry: &Entry) -> bool {
         let Some(Swaps { swapping: Swapping { node, rack, .. }, .. }) = &self.swaps else { return true };
         let Some(worker) = self.front.tables.worker(granted.worker) else { return false };
@@ -80,7 +84,7 @@ impl Draconis {
             || waited >= *node + *rack
     }
 
-    /// The task does not suit the worker that polled: both go round together.
+    /// The task does not suit the worker that polled: both recirculate together.
     pub(super) fn carry(
         &mut self,
         pass: &mut Pass,
@@ -94,7 +98,7 @@ impl Draconis {
         carried_on(now, carrier.with(entry.class, entry.ticket.wrapping_add(1)), &entry.task)
     }
 
-    /// A carried task comes to the next place.
+    /// A carried task comes to its next place.
     pub(super) fn carried(
         &mut self,
         pass: &mut Pass,
@@ -129,7 +133,7 @@ impl Draconis {
         }
     }
 
-    /// What is carried is added again, behind all others, and the poll is answered.
+    /// Adds the carried task again, behind all others, and answers the poll.
     fn returns(
         &mut self,
         pass: &mut Pass,
@@ -156,7 +160,7 @@ impl Draconis {
         }
     }
 
-    /// What is carried is written where it is, and what lay there taken out.
+    /// Writes the carried task at this place, and takes out the entry that was there.
     fn swap(
         &mut self,
         pass: &mut Pass,
@@ -172,7 +176,7 @@ impl Draconis {
         let entry = Entry { ticket: at, class: carrier.class, task: waits };
         let old = self.entries.branch(pass, cell(s, at, self.cells), |_| true, |_| entry);
         if old.ticket != at {
-            // A failed add left the place: now the task waits there, and the poll has found nothing.
+            // A failed add left this place empty: the task waits here now, and the poll found nothing.
             return self.front.send_empty(pass, granted);
         }
         if self.suits(now, queue.slice, granted, &old) {
@@ -181,7 +185,7 @@ impl Draconis {
         carried_on(now, carrier.swapped().with(old.class, at.wrapping_add(1)), &old.task)
     }
 
-    /// The add pointer is taken back to where it belongs, and then the carried task comes again.
+    /// Sets the add pointer back to its ticket; then the carried task recirculates.
     pub(super) fn carried_fix(&mut self, pass: &mut Pass, task: Entering<'_>, carrier: Carrier) -> Verdict {
         let s = self.index(QueueId { slice: carrier.slice, class: 0 });
         let ticket = self.add.update(pass, s, |added| carrier.ticket(added));
@@ -189,9 +193,9 @@ impl Draconis {
         again(task, TaskNote::Carried(carrier.at(carrier.ticket(ticket))))
     }
 
-    /// The retrieve pointer is put right, and the poll that found nothing goes on or is answered.
+    /// Sets the retrieve pointer; then the poll that found nothing looks at its next class or is answered.
     pub(super) fn fix_and_empty(&mut self, pass: &mut Pass, carrier: Carrier) -> Verdict {
-        // Where tasks are swapped their classes share a queue.
+        // With swapping all classes share one queue.
         let class = if self.swaps.is_some() { 0 } else { carrier.class };
         let queue = QueueId { slice: carrier.slice, class };
         let s = self.index(queue);
@@ -204,9 +208,10 @@ impl Draconis {
         }
     }
 
-    /// A sweep looks at one place after the other, and takes out the first task that nobody serves any more.
-    /// All sweeps of a slice share one way through its queue, and the next begins where the last one ended.
-    /// While a fix of the retrieve pointer goes round nobody knows where the queue begins, and a sweep waits.
+    /// A sweep looks at one place after the other, and takes out the first task that no worker serves any
+    /// more. All sweeps of a slice share one cursor: the next sweep continues where the last one ended.
+    /// While a fix of the retrieve pointer recirculates, the start of the queue is unknown, so the sweep
+    /// waits.
     pub(super) fn sweep_in_place(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
         let s = self.index(QueueId { slice: sweep.slice, class: 0 });
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
@@ -221,7 +226,7 @@ impl Draconis {
         let fixing = self.retrieve_fix.read(pass, s);
         let end = if failing == CLEAR { added } else { failing as u32 };
         let waits = |at: u32| ahead(at, first) >= 0 && ahead(at, end) < 0;
-        // Beyond the last place a way ends, and another begins at the first.
+        // Beyond the last place the sweep ends, and the next one begins at the first place.
         let anew = first.wrapping_add(u32::from(!goes_on));
         let stood = place.branch(pass, sweep.slice.0.into(), waits, |at| at.wrapping_add(1), |_| anew);
         let again = |memo| {
@@ -235,7 +240,7 @@ impl Draconis {
             return Verdict::Drop(Refusal::SweepDone);
         }
         let leaves = |entry: Entry| entry.ticket == at && classes >> entry.class & 1 == 1;
-        // One ticket before belongs to another place: nothing that comes here will have it.
+        // The ticket before this one belongs to another cell, so no entry here will ever have it.
         let hole = |entry: Entry| Entry { ticket: at.wrapping_sub(1), ..entry };
         let entry = self.entries.branch(pass, cell(s, at, self.cells), leaves, hole);
         if leaves(entry) {
@@ -245,7 +250,7 @@ impl Draconis {
         again(SET)
     }
 
-    /// The token that a carried task goes with, if its worker is still there.
+    /// The token that a carried task belongs to, if its worker is still there.
     fn token_of(&self, carrier: Carrier) -> Option<Granted> {
         let row = self.front.tables.worker(carrier.worker)?;
         let generation: Generation = carrier.generation(row.generation);
@@ -258,14 +263,14 @@ impl Draconis {
     }
 }
 
-/// A task that was taken out of the queue goes round in its carrier.
+/// Recirculates a task, taken from the queue, in its carrier.
 fn carried_on(now: Nanos, carrier: Carrier, task: &WaitingTask) -> Verdict {
     let arrived = now.since(task.waited(now));
     let memo = TaskNote::Carried(carrier).memo();
     Verdict::Again(Circulating { cargo: Cargo::Task(task.submit()), arrived, memo })
 }
 
-/// A carried task goes round once more.
+/// Recirculates a carried task once more.
 fn again(task: Entering<'_>, note: TaskNote) -> Verdict {
     let Entering { submit, arrived, .. } = task;
     Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: note.memo() })
@@ -276,7 +281,7 @@ const fn later(one: u32, other: u32) -> u32 {
     if ahead(one, other) > 0 { one } else { other }
 }
 
-/// Whether a worker has any of what a task wishes for.
+/// Whether a worker has any of the labels that a task wishes for.
 const fn share(wishes: Labels, has: Labels) -> bool {
     wishes.0 & has.0 != 0
 }

@@ -8,12 +8,12 @@ use super::memory::replay_word;
 use super::{Front, Scheduler};
 use crate::program::Program;
 
-/// One step.
+/// Carries out one step; [`TableAnswer::OutOfRange`] if an index or value lies outside the program's shape.
 pub(super) fn table<S: Scheduler>(program: &mut S, op: TableOp) -> TableAnswer {
     step(program, op).unwrap_or(TableAnswer::OutOfRange)
 }
 
-/// `None`: the index or value lies outside the shape.
+/// Carries out one step; `None` if an index or value lies outside the program's shape.
 fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
     let front = program.front_mut();
     match op {
@@ -48,9 +48,9 @@ fn step<S: Scheduler>(program: &mut S, op: TableOp) -> Option<TableAnswer> {
         TableOp::ReadClient(client) => {
             return Some(TableAnswer::Client(*front.tables.clients.get(client.0 as usize)?));
         }
-        // A SWEEP takes its first pass from whoever drives the switch, as `Arrival::Control`.
+        // The driver passes a SWEEP to the program as `Arrival::Control`; nothing is written here.
         TableOp::Inject(sweep) => return (sweep.slice.0 < front.config.slices).then_some(TableAnswer::Done),
-        // A pass is one call: none is under way now.
+        // A pass is one call, so no pass is under way now and there is nothing to wait for.
         TableOp::Drain => {}
     }
     Some(TableAnswer::Done)
@@ -111,7 +111,8 @@ impl Front {
         Some(())
     }
 
-    /// A new row starts its replay cells one try before the first that may come.
+    /// Writes or removes a client's row. A new row sets its replay cells to the try before the first that
+    /// may come.
     fn set_client(&mut self, client: ClientId, row: Option<(ClientRow, Serial)>) -> Option<()> {
         *self.tables.clients.get_mut(client.0 as usize)? = row.map(|(row, _)| row);
         if let Some((_, floor)) = row {

@@ -1,4 +1,4 @@
-//! What leaves the switch.
+//! The packets that leave the switch.
 
 use sluice_wire::tables::WorkerRow;
 use sluice_wire::{
@@ -11,11 +11,11 @@ use crate::pipeline::Pass;
 use crate::program::Verdict;
 use crate::refusal::Refusal;
 
-/// The address of a host that is no longer there.
+/// The address of a host that is no longer registered.
 static NOWHERE: Endpoint = Endpoint { ip: [0; 16], port: 0 };
 
 impl Front {
-    /// The task goes to the worker whole, as its client submitted it.
+    /// Sends the task to the worker whole, as its client submitted it.
     #[inline(always)]
     pub(crate) fn dispatch(
         &mut self,
@@ -27,7 +27,8 @@ impl Front {
         self.dispatch_from(pass, submit, Place::Here, granted, queued)
     }
 
-    /// The task goes to the worker, with its counters and what the queue was like (INT); its bytes are there.
+    /// Sends the task to the worker, with the worker's counters and the state of the queue (in-band
+    /// telemetry). `place` says where the task's bytes are.
     #[inline(always)]
     pub(crate) fn dispatch_from(
         &mut self,
@@ -61,15 +62,14 @@ impl Front {
             place,
         });
         let mut verdict = Verdict::Send { to, packet };
-        // Afterwards, so that it is copied to where it belongs as it was written.
+        // The payload is set last, so that the compiler copies it straight to its place, and once.
         if let Verdict::Send { packet: Packet::Dispatch(dispatch), .. } = &mut verdict {
             dispatch.payload = submit.payload;
         }
         verdict
     }
 
-    /// The task goes to a worker of the slice that was not asked for a token, or whose token was counted
-    /// only.
+    /// Sends the task to a worker of the slice that did not send a token, or whose token was only counted.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -84,7 +84,7 @@ impl Front {
         self.dispatch(pass, submit, Granted { worker, generation, seen: None }, queued)
     }
 
-    /// Nothing waits for this token: it is spent, and its number with it.
+    /// Answers a token for which no task waits: the token is spent.
     pub(crate) fn send_empty(&mut self, pass: &mut Pass, granted: Granted) -> Verdict {
         let to = self.tables.worker(granted.worker).map_or(NOWHERE, |row| row.at);
         let (sent, seen) = self.number(pass, granted);
@@ -93,13 +93,13 @@ impl Front {
         Verdict::Send { to, packet: Packet::Empty(empty) }
     }
 
-    /// The client hears that its task was not taken.
+    /// Tells the client that its task was not taken.
     pub(crate) fn reject(&self, submit: &Submit, reason: RejectReason) -> Verdict {
         self.turn_away(submit, reason, None)
     }
 
-    /// The same, through the spine that the task came from if this leaf does not know the client. Apart, so
-    /// that tasks that are taken do not pay for it.
+    /// Rejects a task. If this leaf does not know the client, the REJECT goes through the spine that the
+    /// task came from. Kept apart from [`Self::reject`], so that tasks which are taken do not pay for it.
     #[inline(never)]
     pub(crate) fn turn_away(
         &self,
@@ -113,19 +113,19 @@ impl Front {
         }
     }
 
-    /// Where a task's client is told of it.
+    /// The address to which packets about a task go: its client's, or that of the spine it came from.
     fn submitter(&self, submit: &Submit, spine: Option<Endpoint>) -> Option<Endpoint> {
         let pool = self.tables.slice_of(submit).map(|(pool, _)| pool);
         let above = || spine.as_ref().or_else(|| self.tables.above(pool?));
         self.tables.towards(submit.client, above).copied()
     }
 
-    /// A REPLY goes on. A client of spines knows its spine's life and nothing of leaves', so that it names
-    /// none below them.
+    /// Passes a REPLY on. A client of a spine knows the epoch of the spine and not the epochs of leaves, so
+    /// the REPLY to such a client names none.
     #[inline]
     pub(crate) fn hand_on(&self, to: Endpoint, reply: &Reply) -> Verdict {
         let mut verdict = Verdict::Send { to, packet: Packet::Reply(Reply::default()) };
-        // Afterwards, so that it is copied to where it belongs, and whole.
+        // The reply is written last, so that the compiler copies it straight to its place, and whole.
         if let Verdict::Send { packet: Packet::Reply(told), .. } = &mut verdict {
             *told = *reply;
             if self.below_spines {
@@ -135,7 +135,7 @@ impl Front {
         verdict
     }
 
-    /// A task that waited is not taken after all; its client may be gone.
+    /// A sweep takes out a task that waited. Its client may no longer be registered.
     pub(crate) fn sweep_out(&self, submit: &Submit) -> Verdict {
         Verdict::Swept {
             to: self.submitter(submit, None).unwrap_or_default(),
@@ -159,7 +159,7 @@ impl Front {
         Notice { epoch: self.config.epoch, client: submit.client, task: submit.task, attempt: submit.attempt }
     }
 
-    /// The next number of what is sent to a worker, and how many of its tokens were granted.
+    /// Returns the number of the next packet to a worker, and how many tokens of the worker were granted.
     #[inline(always)]
     fn number(&mut self, pass: &mut Pass, granted: Granted) -> (Serial, Serial) {
         let worker = granted.worker.0 as usize;

@@ -5,25 +5,25 @@ use sluice_wire::{Attempt, Serial};
 use crate::config::Config;
 use crate::pipeline::{Layout, Register};
 
-/// The stages of the registers behind a program's queue.
+/// The stages of those front registers that stand behind a program's queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackStages {
     pub(crate) gen_out: u8,
     pub(crate) sent: u8,
 }
 
-/// Each worker's counters and generation, and each client's replay cells.
+/// The counters and generation of each worker, and the replay cells of each client.
 #[derive(Debug)]
 pub(super) struct FrontMemory {
     /// Tokens granted to each worker.
     pub(super) seen: Register<u32>,
-    /// The newest try of a task that each of a client's residues has let in.
+    /// The newest try that entered, for each client and each residue of its sequence numbers.
     pub(super) replay: Register<u64>,
     /// The generation that a popped token must have.
     pub(super) gen_out: Register<u32>,
     /// Tasks sent to each worker.
     pub(super) sent: Register<u32>,
-    /// `seen`, where a packet that popped a token can still read it.
+    /// A copy of `seen`, at a stage where a packet that popped a token can still read it.
     pub(super) seen_out: Register<u32>,
 }
 
@@ -42,7 +42,8 @@ impl FrontMemory {
     }
 }
 
-/// The replay cell's word for one try: of two tries at one residue, the newer one's word is ahead.
+/// The word of a try in its replay cell. Of two tries with the same residue, the newer one has the larger
+/// word.
 #[inline]
 pub(super) const fn replay_word(sequence: Serial, attempt: Attempt) -> u64 {
     (sequence.0 as u64) << 32 | (attempt.0 as u64) << 16

@@ -1,12 +1,13 @@
-//! What stands in front of every program: who may send what, what comes twice, and what each worker was
-//! granted and sent.
+//! The part in front of every program: it checks who sends, drops packets that come twice, and counts what
+//! each worker was granted and sent.
 //!
-//! Published schedulers leave this open; here they all share it, so that they differ in scheduling only.
-//! Sources are known by key and address, a packet of another life or generation is answered with how things
-//! stand, each try of a task enters once, each token is granted once, and DISPATCHes are numbered.
+//! Published schedulers leave these questions open. Here all programs share the answers, so that they
+//! differ in scheduling only. The front knows a source by its key and address. It answers a packet of
+//! another epoch or generation with the present state. Each try of a task enters once, each token is
+//! granted once, and DISPATCHes are numbered.
 //!
-//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, `gen_out`, then `sent`
-//! and `seen_out`, where the program has room for them behind its queue.
+//! The stages: source tables, types and slices in 0, `seen` and the replay cells in 1, then `gen_out`,
+//! `sent` and `seen_out`, where the program has room for them behind its queue.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod control;
@@ -46,22 +47,23 @@ pub(crate) struct Front {
     sweeps: SweepsUnderWay,
     pub(crate) rounds: Rounds,
     feed: Feed,
-    /// Of tasks; the controller is told.
+    /// How many classes of tasks the program has; the controller is told.
     pub(crate) classes: u8,
     pub(crate) kinds: u8,
-    /// Servers whose rows it keeps.
+    /// How many servers the program keeps rows for.
     pub(crate) servers: u16,
-    /// The most tasks that it takes in one submission.
+    /// The most tasks that the program takes in one submission.
     pub(crate) jobs: u8,
-    /// The largest quota: how far a TOKEN's count may run ahead of what the switch has granted.
+    /// The largest quota: how far the count in a TOKEN may run ahead of what the switch has granted.
     pub(crate) quota_max: u8,
-    /// Whether tasks come from spines: what is refused then names the life of the spine that it went to.
+    /// Whether tasks come from spines. A REJECT then names the epoch of the spine to which its client
+    /// submitted.
     pub(crate) below_spines: bool,
     term: Term,
 }
 
-/// A token that the switch has granted; `seen` is the worker's new count, unless it was granted in an earlier
-/// pass.
+/// A token that the switch has granted. `seen` is the worker's new count, or `None` if the token was
+/// granted in an earlier pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     pub(crate) worker: WorkerId,
@@ -69,7 +71,7 @@ pub(crate) struct Granted {
     pub(crate) seen: Option<u32>,
 }
 
-/// In-band telemetry: what the queue was like for the task.
+/// In-band telemetry: how long the task waited, and how many tasks the queue held.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queued {
     pub(crate) wait: Nanos,
@@ -77,7 +79,7 @@ pub(crate) struct Queued {
 }
 
 impl Front {
-    /// An empty switch: no sources, no slices open.
+    /// A switch without sources, all slices closed.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
@@ -128,26 +130,27 @@ impl Front {
         }
     }
 
-    /// The slice of a task's type and its row, if it takes tasks.
+    /// The slice of a task's type, and the slice's row; an error if the slice takes no tasks.
     #[inline(always)]
     pub(crate) fn open_slice(&self, submit: &Submit) -> Result<(SliceId, &SliceRow), RejectReason> {
         let (slice, row) = self.tables.slice_of(submit).ok_or(RejectReason::UnknownType)?;
         if row.open { Ok((slice, row)) } else { Err(RejectReason::NoWorkers) }
     }
 
-    /// Whether the worker of an earlier granted token is there, and the token of its present generation.
+    /// Whether a token that was granted earlier still counts: its worker is there, and the token is of the
+    /// worker's present generation.
     #[inline(always)]
     pub(crate) fn is_live(&mut self, pass: &mut Pass, worker: WorkerId, generation: Generation) -> bool {
         self.memory.gen_out.read(pass, worker.0 as usize) == generation.0
             && self.tables.worker(worker).is_some()
     }
 
-    /// Whether tokens of a worker's generation are still let in.
+    /// Whether the switch still admits tokens of this generation of a worker.
     pub(crate) fn is_admitted(&self, worker: WorkerId, generation: Generation) -> bool {
         self.tables.worker(worker).is_some_and(|row| row.open && row.generation == generation)
     }
 
-    /// Where a REPLY goes, if it comes from the worker that it names.
+    /// The address to which a REPLY goes; an error if it did not come from the worker that it names.
     #[inline]
     pub(crate) fn admit_reply(&self, from: Endpoint, reply: &Reply) -> Result<&Endpoint, Refusal> {
         let row = self.tables.worker(reply.worker).ok_or(Refusal::UnknownSource)?;
@@ -158,7 +161,8 @@ impl Front {
         self.tables.towards(reply.client, spine).ok_or(Refusal::UnknownSource)
     }
 
-    /// Whether a leaf's word counts: it comes from the leaf that it names, in its present generation.
+    /// Accepts a leaf's UPDATE if it comes from the address of the leaf that it names and names the leaf's
+    /// present generation.
     pub(crate) fn admit_update(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
         let row = self.tables.worker(update.leaf).ok_or(Refusal::UnknownSource)?;
         if row.at != from {
@@ -167,7 +171,7 @@ impl Front {
         out_of_date(self.config.epoch, row, update.epoch, update.generation).map_or(Ok(()), Err)
     }
 
-    /// A token was parked: what it said has to reach the worker with a later DISPATCH.
+    /// Notes that a token was granted and parked. A later DISPATCH then tells the worker its new count.
     #[inline]
     pub(crate) fn note_granted(&mut self, pass: &mut Pass, granted: Granted) {
         if let Some(seen) = granted.seen {
@@ -175,7 +179,7 @@ impl Front {
         }
     }
 
-    /// A worker is ready for one more task: grants one token, or says why not.
+    /// A worker has room for one more task: grants one token, or returns the answer that says why not.
     #[inline(always)]
     fn admit_token(
         &mut self,
@@ -189,7 +193,8 @@ impl Front {
             let row = *row;
             return Err(self.answer(pass, &row, token.worker, token.nonce));
         }
-        // One token a packet, however many were lost before it: the worker repeats until all are granted.
+        // A packet grants one token, even if many before it were lost: the worker repeats until all are
+        // granted.
         let ahead_max = u32::from(self.quota_max);
         let is_new = |seen: u32| token.issued.0.wrapping_sub(seen).wrapping_sub(1) < ahead_max;
         let worker = token.worker.0 as usize;
@@ -206,7 +211,7 @@ impl Front {
         Ok((row.slice, granted))
     }
 
-    /// A client's task comes for the first time: lets it in once, or says why not.
+    /// A client's task arrives from a port: lets it in once, or returns the answer that says why not.
     #[inline(always)]
     fn admit_task(
         &mut self,
@@ -225,7 +230,8 @@ impl Front {
         Ok(())
     }
 
-    /// The driver cannot keep its bytes, or too much goes round.
+    /// Rejects a task whose bytes the driver cannot keep, or which finds as many packets recirculating as
+    /// there may be.
     #[cold]
     pub(crate) fn no_room(&mut self, submit: &Submit) -> Verdict {
         if !self.rounds.have_room() {
@@ -234,7 +240,7 @@ impl Front {
         self.reject(submit, RejectReason::NoRoom)
     }
 
-    /// Whether a task's client is who it says, and knows this life of the switch.
+    /// Checks the key and address of a task's client, and that the client knows this epoch of the switch.
     #[inline(always)]
     fn admit_sender(&mut self, from: Endpoint, submit: &Submit) -> Result<(), Verdict> {
         self.tables.admit_client(from, submit.client, submit.key).map_err(Verdict::Drop)?;
@@ -245,7 +251,7 @@ impl Front {
         Ok(())
     }
 
-    /// Whether this try of a task comes for the first time; from now on it has come.
+    /// Whether this try of a task comes for the first time; marks it as come.
     #[inline(always)]
     pub(crate) fn enters_once(&mut self, pass: &mut Pass, submit: &Submit) -> bool {
         let cells = self.config.replay_cells;
@@ -257,13 +263,13 @@ impl Front {
         is_newer(held)
     }
 
-    /// Whether the client of a task that goes round is still registered as it was.
+    /// Whether the client of a recirculating task is still registered under the same key.
     pub(crate) fn knows_sender(&self, submit: &Submit) -> bool {
         let row = self.tables.clients.get(submit.client.0 as usize).and_then(Option::as_ref);
         row.is_some_and(|row| row.key == submit.key)
     }
 
-    /// A worker asks how its counters stand.
+    /// Answers a worker that asks for its counters.
     fn probe(&mut self, pass: &mut Pass, from: Endpoint, probe: &Probe) -> Verdict {
         let row = match self.tables.admit_worker(from, probe.worker, probe.key) {
             Ok(row) => *row,
@@ -282,7 +288,8 @@ impl Front {
     }
 }
 
-/// Why a worker's packet is answered with where its counters stand instead of being taken.
+/// The reason for which a worker's packet is not taken and is answered with the worker's counters; `None`
+/// if the packet is up to date.
 #[inline]
 fn out_of_date(life: Epoch, row: &WorkerRow, epoch: Epoch, generation: Generation) -> Option<Refusal> {
     if epoch != life {

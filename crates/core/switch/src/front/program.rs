@@ -1,4 +1,4 @@
-//! A scheduler behind the front is a [`Program`].
+//! Makes a [`Program`] of the front and a scheduler.
 
 use sluice_wire::tables::{Shape, TableAnswer, TableOp};
 use sluice_wire::{Endpoint, Nanos, Packet, SliceId, Sweep, SweepOf, TaskJob};
@@ -54,7 +54,8 @@ impl<S: Scheduler> Program for S {
     }
 }
 
-/// What comes for each task is taken here, and all else apart: so these passes stay short.
+/// Handles the packets that come for every task, and leaves all others to [`arrive_seldom`], so that the
+/// code of the frequent passes stays short.
 #[inline(always)]
 fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdict {
     let pass = &mut Pass::begin(S::NAME);
@@ -80,7 +81,7 @@ fn arrive<S: Scheduler>(program: &mut S, now: Nanos, arrival: Arrival) -> Verdic
     }
 }
 
-/// What comes for some tasks only, or for none.
+/// Handles the packets that come for some tasks only, or for none.
 #[inline(never)]
 fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arrival: Arrival) -> Verdict {
     if matches!(arrival, Arrival::Round(_)) {
@@ -115,7 +116,7 @@ fn arrive_seldom<S: Scheduler>(program: &mut S, pass: &mut Pass, now: Nanos, arr
     }
 }
 
-/// Several tasks come in one submission, if the program takes so many.
+/// Several tasks come in one submission. The packet is dropped if the program takes fewer.
 fn job_in<S: Scheduler>(
     program: &mut S,
     pass: &mut Pass,
@@ -132,8 +133,8 @@ fn job_in<S: Scheduler>(
     }
 }
 
-/// A sweep comes, or comes round with what the program noted, if it is of this life and of a slice that
-/// exists.
+/// A sweep comes from the controller, or recirculates with the program's memo. It is dropped if it is of
+/// another epoch or of no slice.
 fn sweep_in<S: Scheduler>(
     program: &mut S,
     pass: &mut Pass,
@@ -146,7 +147,8 @@ fn sweep_in<S: Scheduler>(
         return Verdict::Drop(Refusal::WrongEpoch);
     }
     let is_second = memo.is_none() && front.sweeps.is_about(&sweep);
-    // One for tokens would have to go round with what it took; one for tasks has taken nothing then.
+    // A second sweep for tokens would have to recirculate with the token that it took. A second one for
+    // tasks can stop: it has taken nothing then.
     if is_second && sweep.of == SweepOf::Tokens {
         return Verdict::Drop(Refusal::SweepUnderWay);
     }

@@ -1,4 +1,4 @@
-//! What a scheduler adds to the front.
+//! The trait that a scheduler implements to stand behind the front.
 
 use core::fmt::Debug;
 
@@ -13,13 +13,13 @@ use crate::program::{Mirror, Parked, Verdict};
 use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 
-/// A task at the queue: new, or round once more.
+/// A task at the queue: a new one, or one that recirculates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entering<'a> {
     pub(crate) submit: &'a Submit,
-    /// When it arrived first.
+    /// When it arrived at the switch for the first time.
     pub(crate) arrived: Nanos,
-    /// What the program noted when it sent the task round; `None` for a new one.
+    /// The program's note with a task that recirculates; `None` for a new task.
     pub(crate) memo: Option<u64>,
 }
 
@@ -28,39 +28,39 @@ pub(crate) struct Entering<'a> {
 pub(crate) struct HandedDown<'a> {
     pub(crate) from: Endpoint,
     pub(crate) task: &'a Dispatch,
-    /// Whether its payload could be kept if it had to go round.
+    /// Whether the switch could keep its payload if it had to recirculate.
     pub(crate) room: bool,
 }
 
-/// Several tasks of one submission at the queue: new, or what is left of them after a pass.
+/// Several tasks of one submission at the queue: a new submission, or the rest of one after a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnteringJob<'a> {
     pub(crate) job: &'a TaskJob,
-    /// When it arrived first.
+    /// When it arrived at the switch for the first time.
     pub(crate) arrived: Nanos,
-    /// What the program noted when it sent the rest round; `None` for a new one.
+    /// The program's note with a rest that recirculates; `None` for a new submission.
     pub(crate) memo: Option<u64>,
 }
 
-/// The scheduling itself: what tokens and tasks do that the front has let in.
+/// The scheduling itself: what happens to tokens and tasks that the front has let in.
 pub(crate) trait Scheduler: Debug + Send {
-    /// As the registry and the pipeline's checks call it.
+    /// The name by which the registry and the pipeline's checks call the program.
     const NAME: &'static str;
 
     fn front(&self) -> &Front;
 
     fn front_mut(&mut self) -> &mut Front;
 
-    /// A worker of this slice was granted a token, which says what it stands behind. Most programs tell
-    /// nobody to send any.
+    /// A token was granted to a worker of this slice; `_rank` is how many tasks stand before it at the
+    /// worker. Programs that push tasks get no tokens.
     fn token(&mut self, _pass: &mut Pass, _now: Nanos, _: SliceId, _: Granted, _rank: Rank) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// A task wants to a worker.
+    /// A task asks for a worker.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict;
 
-    /// Several tasks want to workers. Only programs that say how many they take are asked.
+    /// Several tasks ask for workers. Called only if the program says that it takes jobs.
     fn job(&mut self, _pass: &mut Pass, _now: Nanos, _job: EnteringJob<'_>) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
@@ -70,7 +70,7 @@ pub(crate) trait Scheduler: Debug + Send {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// A leaf tells what is new in its rack.
+    /// A leaf tells its rack's load, or whether it is idle.
     fn update(&mut self, _pass: &mut Pass, _now: Nanos, _from: Endpoint, _update: &Update) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
@@ -80,44 +80,44 @@ pub(crate) trait Scheduler: Debug + Send {
         None
     }
 
-    /// A note that the program sent to itself is back.
+    /// A note that the program sent to itself comes back.
     fn note(&mut self, _pass: &mut Pass, _now: Nanos, _memo: u64) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// A worker's REPLY passes.
+    /// A worker's REPLY passes the switch.
     fn reply(&mut self, _pass: &mut Pass, _from: Endpoint, _reply: &Reply) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// A leaf's REJECT passes, on its way to the client.
+    /// A leaf's REJECT passes the switch on its way to the client.
     fn rejected(&mut self, _pass: &mut Pass, _from: Endpoint, _reject: &Reject) -> Verdict {
         Verdict::Drop(Refusal::Unexpected)
     }
 
-    /// The controller's sweep, of this life and of a slice that exists, and what the program noted when it
-    /// sent it round; zero when it comes.
+    /// A sweep of the controller, of this epoch and of a slice that exists. `_memo` is the program's note
+    /// with a sweep that recirculates; it is zero at the first pass.
     fn sweep(&mut self, _pass: &mut Pass, _now: Nanos, _sweep: Sweep, _memo: u64) -> Verdict {
         Verdict::Drop(Refusal::SweepDone)
     }
 
-    /// What the controller sees of a slice that exists: all but its row.
+    /// What the controller reads of an existing slice, without the slice's row.
     fn slice_state(&self, slice: usize) -> SliceState;
 
-    /// The controller set a worker's row.
+    /// The controller wrote or removed a worker's row.
     fn worker_set(&mut self, _worker: WorkerId, _row: Option<&WorkerRow>) {}
 
-    /// Nothing that was granted to a worker until now counts any more.
+    /// All that was granted to a worker until now is void.
     fn grants_ended(&mut self, _worker: WorkerId) {}
 
-    /// A pool's tasks come from this spine from now on; `None` if this is no leaf of a fabric, or there is no
-    /// such pool.
+    /// Names the spine from which a pool's tasks come from now on; `None` if this program is no leaf of a
+    /// fabric, or there is no such pool.
     fn spine_set(&mut self, _pool: SliceId, _row: SpineRow) -> Option<TableAnswer> {
         None
     }
 
-    /// What writes tasks ahead into servers' memory, if anything does: the controller's steps about servers,
-    /// WRITEs at egress and NAKs are its.
+    /// The part that writes tasks ahead into servers' memory, if the program has one. It takes the
+    /// controller's steps about servers, WRITEs at egress, and NAKs.
     fn engine(&mut self) -> Option<&mut RdmaEngine> {
         None
     }

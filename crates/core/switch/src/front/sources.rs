@@ -1,4 +1,4 @@
-//! Match tables: the data plane reads them, the controller writes them.
+//! Match tables: the data plane reads them and the controller writes them.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,24 +11,24 @@ use crate::config::Config;
 use crate::pipeline::Layout;
 use crate::refusal::Refusal;
 
-/// Who sends, and what goes where.
+/// The registered hosts, and which slice takes which type.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) workers: Box<[Option<WorkerRow>]>,
     pub(crate) clients: Box<[Option<ClientRow>]>,
     pub(crate) slices: Box<[SliceRow]>,
     pub(crate) types: Box<[Option<SliceId>]>,
-    /// What tasks of each type need, where workers are of kinds.
+    /// The labels that tasks of each type need, where workers are of several kinds.
     pub(crate) needs: Box<[Labels]>,
-    /// The spine that each pool's tasks come from; nobody where clients submit themselves. A leaf's links say
-    /// so, and take their room there.
+    /// The spine that each pool's tasks come from; `None` if clients submit to this switch themselves. A
+    /// leaf's table of links holds the same and accounts for the room on the chip.
     pub(crate) above: Box<[Option<Endpoint>]>,
 }
 
 impl Tables {
     pub(super) fn new(layout: &mut Layout, config: &Config) -> Self {
         let (workers, clients) = (config.workers as usize, config.clients as usize);
-        // Key, address and port, index; then slice, generation, open.
+        // The bits of a row: key, address and port, index; then slice, generation, open.
         layout.table("sources: workers", 0, 32 + 144 + 16 + 16 + 32 + 1, workers);
         layout.table("sources: clients", 0, 32 + 144 + 16, clients);
         layout.table("types", 0, 16 + 16, config.types as usize);
@@ -49,7 +49,7 @@ impl Tables {
         Some((slice, &self.slices[slice.0 as usize]))
     }
 
-    /// What a task needs: what its type does, and what it says itself.
+    /// The labels that a task needs: those of its type and its own.
     pub(crate) fn needs_of(&self, submit: &Submit) -> Labels {
         let of_type = self.needs.get(submit.task_type.0 as usize).copied().unwrap_or_default();
         of_type.and(Labels(submit.constraints))
@@ -83,7 +83,7 @@ impl Tables {
         self.above.get(usize::from(pool.0))?.as_ref()
     }
 
-    /// Where what is said to a client goes: to itself, or if it is not known here, to that spine.
+    /// The address for packets to a client: its own, or the spine's if the client is not registered here.
     #[inline]
     pub(super) fn towards<'a>(
         &'a self,

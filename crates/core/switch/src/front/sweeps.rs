@@ -1,12 +1,12 @@
-//! Which sweeps are about, and how much goes round.
+//! Counts the sweeps under way and the packets that recirculate.
 //!
-//! Whoever controls the switch sends sweeps without seeing where earlier ones are. So no more than one for
-//! tokens and one for tasks is about in each slice. Another that comes meanwhile takes what it finds in its
-//! first pass, or nothing, and does not go round. This is known where sweeps come from and where they end, as
-//! tables are: no pass reads a register for it.
+//! A controller sends sweeps without seeing where earlier ones are. So in each slice at most one sweep for
+//! tokens and one for tasks is under way. A second sweep of the same sort takes what it finds in its first
+//! pass, or nothing, and does not recirculate. The driver's side keeps this state, where sweeps begin and
+//! end, as it keeps the tables: no pass reads a register for it.
 //!
-//! What goes round is never dropped. So what comes from a port is let in only while fewer go round than there
-//! may be: as many as the queues hold tasks and workers have tokens.
+//! A packet that recirculates is never dropped. So a packet from a port is let in only while fewer packets
+//! recirculate than the limit: as many as the queues hold tasks and workers have tokens.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -16,7 +16,7 @@ use sluice_wire::{Sweep, SweepOf};
 
 use crate::config::Config;
 
-/// The sweeps that are about in each slice, a bit for each sort.
+/// The sweeps under way in each slice, one bit for each sort.
 #[derive(Debug)]
 pub(crate) struct SweepsUnderWay {
     about: Box<[u8]>,
@@ -44,7 +44,7 @@ const fn bit(of: SweepOf) -> u8 {
     }
 }
 
-/// How much goes round.
+/// How many packets recirculate, and how many may.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     now: u32,
@@ -58,7 +58,7 @@ impl Rounds {
         Self { now: 0, most: tasks.saturating_add(tokens) }
     }
 
-    /// Whether one more may go round.
+    /// Whether one more packet may recirculate.
     #[inline]
     pub(crate) const fn have_room(&self) -> bool {
         self.now < self.most

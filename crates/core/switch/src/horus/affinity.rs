@@ -1,37 +1,38 @@
-//! Where a task's last try was sent, so that its next one goes there, too (Horus A.4).
+//! The affinity table: it holds where a task's last try was sent, so that the next try goes there too
+//! (Horus A.4).
 //!
 //! The paper's connection table keeps the packets of one task on one node. Here only a task's first packet
-//! asks a switch: what else it has goes from host to host (NEED and PART). What comes more than once is its
-//! tries, and a worker that ran one of them answers the next with the reply that it gave, if that one comes
-//! to the same worker. So here the table has the node of each try, and later tries look it up.
+//! asks a switch; the others go from host to host (NEED and PART). What repeats is the task's tries. A
+//! worker that ran one try answers the next with the reply that it gave, if the next try comes to the same
+//! worker. So this table holds the node of each try, and later tries look it up.
 //!
-//! An entry has the task's mark, its node, and when that was sent; it counts for a time that is a setting, so
-//! that a node that died keeps a task no longer, and only while that node is one of the pool's. A newer task
-//! takes the cell of an older one. A try that is refused takes its own entry out.
+//! An entry holds the task's mark, its node, and the time at which the try was sent. The entry counts for a
+//! configured time, so that a node that died does not keep a task for longer, and only while the node is in
+//! the pool. A newer task overwrites the cell of an older one. A try that is refused removes its own entry.
 //!
-//! A pass knows a node only when it has chosen, behind the loads. So the table stands there, in one stage,
-//! and a later try takes two passes: the first looks, the second sends.
+//! A pass knows the node only after it has chosen, behind the loads. So the table stands behind them, in
+//! one stage, and a later try takes two passes: the first looks, the second sends.
 
 use sluice_units::span;
 use sluice_wire::{Attempt, Nanos, TaskId};
 
 use crate::pipeline::{Layout, Pass, Register};
 
-/// What has no try before it, and so nothing to look up.
+/// The first try of a task: no try stands before it, so no lookup is needed.
 pub(super) const FIRST_TRY: Attempt = Attempt(1);
-/// Entries: a task is sent, and so takes one, each few microseconds at most.
+/// Entries. A task takes one when it is sent, and a switch sends a task every few microseconds at most.
 const CELLS: usize = 1 << 16;
-/// Bits of the time that an entry leaves out: it counts in 2¹⁶ ns, 65.5 µs.
+/// The low bits of the time that an entry leaves out: it counts in steps of 2¹⁶ ns, 65.5 µs.
 const STAMP_SHIFT: u32 = 16;
-/// Bits of the time that an entry has: it wraps after 18 minutes.
+/// The largest stamp: its 24 bits wrap after 18 minutes.
 const STAMP_MAX: u64 = (1 << 24) - 1;
-/// A cell that nobody took: no mark is zero.
+/// A cell without an entry; no mark is zero.
 const EMPTY: u64 = 0;
 
-/// How long an entry may count at most: far less than the time in which its stamp wraps.
+/// The longest time that an entry may count: far less than the 18 minutes after which its stamp wraps.
 pub(super) const KEEPS_MAX: Nanos = Nanos::from_millis(500_000);
 
-/// Every task's last node.
+/// The last node of every task.
 #[derive(Debug)]
 pub(super) struct AffinityTable {
     keeps: Nanos,
@@ -39,19 +40,20 @@ pub(super) struct AffinityTable {
 }
 
 impl AffinityTable {
-    /// Empty, in this stage, which has to stand behind the choice. An entry counts for `keeps`.
+    /// An empty table in this stage, which must stand behind the choice of the node. An entry counts for
+    /// `keeps`.
     pub(super) fn new(layout: &mut Layout, stage: u8, keeps: Nanos) -> Self {
         Self { keeps, cells: Register::new(layout, "affinity", stage, 64, CELLS, EMPTY) }
     }
 
-    /// A try of the task is sent to this node.
+    /// Notes that a try of the task is sent to this node.
     pub(super) fn note(&mut self, pass: &mut Pass, now: Nanos, task: TaskId, node: u16) {
         let (cell, mark) = place(task);
         let entry = stamp(now) << 40 | u64::from(node) << 24 | mark;
         self.cells.write(pass, cell, entry);
     }
 
-    /// Where the task's last try was sent, unless that is too long ago.
+    /// The node to which the task's last try was sent, unless the entry is too old.
     pub(super) fn find(&mut self, pass: &mut Pass, now: Nanos, task: TaskId) -> Option<u16> {
         let (cell, mark) = place(task);
         let entry = self.cells.read(pass, cell);
@@ -59,21 +61,21 @@ impl AffinityTable {
         (is_of(entry, mark) && age <= self.keeps.0.div_ceil(1 << STAMP_SHIFT)).then_some((entry >> 24) as u16)
     }
 
-    /// Where the task was sent it was refused.
+    /// Removes the task's entry, because its node refused the task.
     pub(super) fn forget(&mut self, pass: &mut Pass, task: TaskId) {
         let (cell, mark) = place(task);
         self.cells.branch(pass, cell, |entry| is_of(entry, mark), |_| EMPTY, |entry| entry);
     }
 }
 
-/// Reads how long an entry counts: one unit of its stamp at least.
+/// Reads how long an entry counts: at least one step of its stamp, 65.5 µs.
 pub(super) fn read_keeps(text: &str) -> Option<Nanos> {
     span(text).ok().filter(|keeps| (Nanos(1 << STAMP_SHIFT)..=KEEPS_MAX).contains(keeps))
 }
 
 const MARK_MAX: u64 = (1 << 24) - 1;
 
-/// Which cell a task has, and by which mark it is known there.
+/// The cell of a task, and the mark by which the cell knows the task.
 const fn place(task: TaskId) -> (usize, u64) {
     let word = (task.incarnation.0 ^ (task.sequence.0 as u64) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let word = (word ^ (word >> 31) ^ task.sequence.0 as u64).wrapping_mul(0xD1B5_4A32_D192_ED03);
@@ -146,7 +148,8 @@ mod tests {
         assert_eq!(find(table, Nanos(0), task(1)), None);
     }
 
-    /// Two tasks may share a cell: the newer one has it, and what becomes of the older one changes nothing.
+    /// Two tasks may share a cell: the newer one has the entry, and a refusal of the older one leaves it in
+    /// place.
     #[test]
     fn who_is_refused_takes_out_no_entry_of_another_task_in_its_cell() {
         let (cell, mark) = place(task(1));
@@ -161,7 +164,7 @@ mod tests {
         assert_eq!([task(1), other].map(|of| find(table, Nanos(0), of)), [None, Some(4)]);
     }
 
-    /// A client's tasks of 50 ms at a million a second.
+    /// The tasks that a client sends in 50 ms at a million a second.
     #[test]
     fn tasks_that_come_close_behind_each_other_hardly_share_a_cell() {
         let cells: BTreeSet<usize> = (0..50_000).map(|sequence| place(task(sequence)).0).collect();

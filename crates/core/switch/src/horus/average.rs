@@ -1,15 +1,15 @@
-//! Average queues in fixed point (Horus A.2): 16 bits of whole tasks a worker, 16 of a fraction.
+//! Average queues in fixed point (Horus A.2): per worker 16 bits of whole tasks and 16 bits of a fraction.
 
 use core::fmt;
 
 use super::HorusError;
 
-/// How many workers of a pool a rack has: one at least.
+/// How many workers of a pool a rack has, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackSize(u16);
 
 impl RackSize {
-    /// So many.
+    /// Checks a number of workers.
     ///
     /// # Errors
     /// [`HorusError::NoWorkers`], [`HorusError::TooManyWorkers`].
@@ -21,29 +21,29 @@ impl RackSize {
         }
     }
 
-    /// How many.
+    /// The number of workers.
     pub const fn count(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// Tasks before each of a rack's workers, in the mean; the unit is 2⁻¹⁶ of a task.
+/// Tasks before each of a rack's workers, on average; the unit is 2⁻¹⁶ of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Average(u32);
 
 impl Average {
     /// One task before each worker.
     pub const ONE: Self = Self(1 << 16);
-    /// The most that can be told.
+    /// The largest average that can be told.
     pub const MAX: Self = Self(u32::MAX);
 
-    /// What one task adds where there are so many workers (the paper's additive factor): rounded up, so that
-    /// as many tasks as workers are one at least.
+    /// The amount that one task adds to the average of so many workers (the paper's additive factor). It is
+    /// rounded up, so that as many tasks as workers make at least one.
     pub const fn share(workers: RackSize) -> Self {
         Self(Self::ONE.0.div_ceil(workers.count()))
     }
 
-    /// So many tasks of this share.
+    /// The average that so many tasks of this share make.
     ///
     /// # Errors
     /// [`HorusError::AverageTooLarge`] beyond 65,536 tasks a worker.
@@ -51,22 +51,22 @@ impl Average {
         tasks.checked_mul(share.0).map(Self).ok_or(HorusError::AverageTooLarge { tasks })
     }
 
-    /// Its 32 bits.
+    /// The fixed-point number: 16 bits of tasks, 16 bits of a fraction.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// What has these bits.
+    /// The average with this fixed-point number.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Tasks, with their fraction.
+    /// The average in tasks, with its fraction.
     pub fn to_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE.0)
     }
 
-    /// How far two are apart.
+    /// The absolute difference of two averages.
     #[must_use]
     pub const fn apart(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))

@@ -1,38 +1,40 @@
-//! The nodes that are idle (Horus §3.3, Algorithm 1): the newest is taken first, and any may be removed.
+//! The list of idle nodes (Horus §3.3, Algorithm 1): a task takes the newest node, and any node may be
+//! removed.
 //!
-//! `list` holds a pool's idle nodes without a gap, `count` says how many, `index` where each of them
-//! stands. Adding and taking are one pass each. A removal closes the gap with the last node, which takes a
-//! second pass: the first reads who the last one is, and has gone past the list then. Between the two come
-//! others, so a lock lets one removal in at a time.
+//! `list` holds a pool's idle nodes without a gap, `count` says how many there are, and `index` says where
+//! each of them stands. Adding and taking are one pass each. A removal closes the gap with the last node,
+//! which takes a second pass: the first pass reads which node is the last, and is behind the list's stage
+//! by then. Other packets pass between the two, so a lock lets in one removal at a time.
 //!
-//! As printed that has holes. An add between the passes may be overwritten by the second one, a take there
-//! may get the node that is being removed and lose the last one, and who is added or removed twice is there
-//! twice or takes another node with it. At a leaf an entry counts only if its node's index points at it
-//! (here); a spine knows whether a rack has an entry before it touches the list (module [`racks`]).
+//! As printed, the algorithm has holes. The second pass may overwrite an add that came between the passes.
+//! A take between them may get the node that is being removed, and lose the last one. A node that is added
+//! twice is listed twice, and a node that is removed twice takes another node with it. At a leaf, an entry
+//! counts only if its node's index points at it (this module). A spine knows whether a rack has an entry
+//! before it touches the list (module [`racks`]).
 //!
 //! At a leaf:
 //!
-//! - whoever is added while it is listed stays where it is; the entry that the pass has written before it
-//!   could know is *stale*, and whoever takes it is told so and takes again. It happens whenever a worker
-//!   has told that it holds nothing while a task was on its way to it;
-//! - who finds the list full, which then has stale entries, is *owed* a place: a second list behind the
-//!   first has it, once, and the next task that takes brings it back in a second pass;
-//! - the first pass of a removal clears the index, and with that the node is no longer idle, whatever comes
-//!   of the second, also if the lock was taken;
-//! - the second pass closes the gap only if no node was added or taken meanwhile, which it sees from
-//!   `count`, whose upper half counts adds; else the gap is a stale entry.
+//! - A node that is added while it is listed stays where it is. The pass has written a second entry before
+//!   it could know. That entry is *stale*, and a task that takes it is told so and takes again. This
+//!   happens whenever a worker told that it holds nothing while a task was on its way to it.
+//! - A node that finds the list full, which then has stale entries, is *owed* a place. A second list behind
+//!   the first holds it, once, and the next task that takes a node brings it back in a second pass.
+//! - The first pass of a removal clears the index, and from then on the node is not idle, whatever the
+//!   second pass does, and even if the lock was taken.
+//! - The second pass closes the gap only if no node was added or taken meanwhile. It sees that from
+//!   `count`, whose upper half counts adds. Otherwise the gap becomes a stale entry.
 
 pub(super) mod racks;
 
 use crate::pipeline::{Layout, Pass, Register};
 
-/// An index of a node that is not listed; of others it is their place plus one.
+/// The index of a node that is not listed. For a listed node the index is its place plus one.
 const NONE: u16 = 0;
-/// An index of a node that waits for a place.
+/// The index of a node that is owed a place.
 const OWED: u16 = u16::MAX;
-/// Places of a leaf's list for each node, as far as they can be told apart: the others are for stale entries.
+/// Places of a leaf's list for each node. Those beyond one per node are for stale entries.
 const STALE_ROOM: u16 = 4;
-/// A node more, and an add more in the upper half.
+/// Added to `count`: one entry in the lower half, and one add in the upper half.
 const ADDED: u32 = 1 << 16 | 1;
 
 /// The stages of the arrays.
@@ -44,26 +46,27 @@ pub(super) struct IdleStages {
     pub(super) index: u8,
 }
 
-/// The stages of the list of nodes that are owed a place, behind all others that a pass of theirs touches.
+/// The stages of the list of nodes that are owed a place, behind all other arrays that such a node's pass
+/// touches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwedStages {
     pub(super) count: u8,
     pub(super) list: u8,
 }
 
-/// Nodes that found their pool's list full; none is here twice.
+/// Nodes that found their pool's list full; each is here at most once.
 #[derive(Debug)]
 struct OwedEntries {
     count: Register<u16>,
     list: Register<u16>,
 }
 
-/// Every pool's list.
+/// The lists of all pools.
 #[derive(Debug)]
 pub(super) struct IdleList {
     /// Nodes that a pool may have.
     nodes: u16,
-    /// Places of its list.
+    /// Places of a pool's list.
     places: u16,
     as_published: bool,
     /// Whether a removal is between its passes.
@@ -72,50 +75,50 @@ pub(super) struct IdleList {
     count: Register<u32>,
     list: Register<u16>,
     index: Register<u16>,
-    /// At a leaf, unless its list is as printed.
+    /// The nodes that are owed a place; `None` if the list is as printed, or at a spine.
     owed: Option<OwedEntries>,
 }
 
-/// Who was taken.
+/// The result of a take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Vacancy {
     /// This node, which is no longer listed.
     Node(u16),
-    /// Nobody: the entry did not count. There may be others.
+    /// No node: the entry was stale. Other entries may still count.
     Stale,
-    /// Nobody is listed.
+    /// No node: the list is empty.
     Nobody,
 }
 
-/// What an add came to.
+/// The result of an add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Added {
     /// Entries that the list has now.
     pub(super) entries: u16,
-    /// The list was full, and the node waits for a place: [`IdleList::owe`] has to follow in the same pass.
+    /// The list was full, and the node is owed a place: [`IdleList::owe`] has to follow in the same pass.
     pub(super) is_owed: bool,
 }
 
-/// The most nodes whose removal fits what a packet carries round: see [`Removal::memo`].
+/// The most nodes for which a removal fits its memo: see [`Removal::memo`].
 pub(super) const NODES_ROUND_MAX: u16 = (1 << 12) - 1;
-/// What of `count` is compared with what it was: all entries, and the adds modulo 4,096, far more than come
-/// while a packet goes round.
+/// The bits of `count` that the second pass of a removal compares: all entries, and the adds modulo 4,096.
+/// Far fewer adds come while a packet recirculates.
 const COMPARED: u32 = 0x0fff_ffff;
 
-/// What a removal carries into its second pass.
+/// The state that a removal carries into its second pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Removal {
     pool: u16,
-    /// Where the removed node stood, as `index` has it.
+    /// The `index` of the removed node.
     held: u16,
     /// The last node.
     last: u16,
-    /// `count`, as the first pass found it, where it is compared.
+    /// The compared bits of `count`, as the first pass found them.
     count: u32,
 }
 
 impl Removal {
-    /// In 64 bits, where a list has at most [`NODES_ROUND_MAX`] nodes.
+    /// Packs the removal into 64 bits, which fits lists of at most [`NODES_ROUND_MAX`] nodes.
     pub(super) const fn memo(self) -> u64 {
         let Self { pool, held, last, count } = self;
         let (adds, entries) = (count >> 16, entries(count));
@@ -134,12 +137,12 @@ const fn entries(count: u32) -> u16 {
 }
 
 impl IdleList {
-    /// Nobody is idle. The list is as printed.
+    /// Empty lists, with the algorithm as printed.
     pub(super) fn as_published(layout: &mut Layout, at: IdleStages, pools: u16, nodes: u16) -> Self {
         Self::new(layout, at, (pools, nodes, nodes), true)
     }
 
-    /// The same of a leaf, healed.
+    /// Empty lists of a leaf, with the printed holes closed.
     pub(super) fn of_leaf(
         layout: &mut Layout,
         at: IdleStages,
@@ -150,7 +153,7 @@ impl IdleList {
         Self::with_room(layout, at, owed, (pools, nodes, places))
     }
 
-    /// A leaf's, with so many places.
+    /// Empty lists of a leaf, with so many places each.
     fn with_room(
         layout: &mut Layout,
         at: IdleStages,
@@ -184,29 +187,30 @@ impl IdleList {
         }
     }
 
-    /// The index' cell of a node.
+    /// The cell of a node in `index`.
     const fn cell(&self, pool: u16, node: u16) -> usize {
         pool as usize * self.nodes as usize + node as usize
     }
 
-    /// The list's cell of a place.
+    /// The cell of a place in `list`.
     const fn place(&self, pool: u16, at: u16) -> usize {
         pool as usize * self.places as usize + at as usize
     }
 
-    /// A node says that it is idle. One that is owed a place waits on for it, so that it is owed one only.
+    /// Adds a node that is idle. A node that is owed a place already stays so, and is not owed a second
+    /// one.
     pub(super) fn add(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Added {
         let as_published = self.as_published;
         self.add_if(pass, (pool, node), |held| as_published || held == NONE, NONE)
     }
 
-    /// A node that is owed a place gets one, unless it has left or found one meanwhile.
+    /// Gives a place to a node that is owed one, unless the node has left or found one meanwhile.
     pub(super) fn give(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Added {
         self.add_if(pass, (pool, node), |held| held == OWED, OWED)
     }
 
-    /// The entry counts if the node's index `is_new`. Where there is no room, a node of this index is owed
-    /// it.
+    /// Adds an entry, which counts if `is_new` holds for the node's index. If the list is full, and the
+    /// node's index is `unplaced`, the node becomes owed a place.
     fn add_if(
         &mut self,
         pass: &mut Pass,
@@ -231,7 +235,7 @@ impl IdleList {
         Added { entries: place + 1, is_owed: false }
     }
 
-    /// The node of an add that is owed a place waits for it.
+    /// Puts a node on the list of those that are owed a place.
     #[cold]
     pub(super) fn owe(&mut self, pass: &mut Pass, pool: u16, node: u16) {
         let nodes = usize::from(self.nodes);
@@ -243,7 +247,7 @@ impl IdleList {
         }
     }
 
-    /// Somebody who is owed a place, for the next pass of whoever asks: [`IdleList::give`].
+    /// Takes a node that is owed a place. The caller gives it one in its next pass: [`IdleList::give`].
     #[inline]
     pub(super) fn owes(&mut self, pass: &mut Pass, pool: u16) -> Option<u16> {
         let nodes = usize::from(self.nodes);
@@ -252,7 +256,7 @@ impl IdleList {
         (count > 0).then(|| owed.list.read(pass, usize::from(pool) * nodes + usize::from(count) - 1))
     }
 
-    /// Takes the newest; gives how many entries are left.
+    /// Takes the newest node; returns also how many entries are left.
     pub(super) fn take(&mut self, pass: &mut Pass, pool: u16) -> (Vacancy, u16) {
         let held = entries(self.drop_last(pass, pool));
         if held == 0 {
@@ -265,7 +269,7 @@ impl IdleList {
         (if counts(index) { Vacancy::Node(node) } else { Vacancy::Stale }, held - 1)
     }
 
-    /// As printed: looks at one that stays, the newest, or the one that `place` chooses among so many.
+    /// As printed: returns a node and leaves it listed. `place` gets the number of entries and chooses one.
     pub(super) fn look(&mut self, pass: &mut Pass, pool: u16, place: impl FnOnce(u16) -> u16) -> Option<u16> {
         let held = entries(self.count.read(pass, pool.into()));
         (held > 0).then(|| self.list.read(pass, self.place(pool, place(held))))
@@ -276,7 +280,7 @@ impl IdleList {
         self.index.read(pass, self.cell(pool, node)) != NONE
     }
 
-    /// First pass of a removal; `None` if there is no second one.
+    /// First pass of a removal; `None` if no second pass is needed.
     pub(super) fn remove(&mut self, pass: &mut Pass, pool: u16, node: u16) -> Option<Removal> {
         let is_alone = !self.lock.update(pass, pool.into(), |_| true);
         if self.as_published && !is_alone {
@@ -315,8 +319,8 @@ impl IdleList {
         self.index.branch(pass, cell, counts, |_| held, |index| index);
     }
 
-    /// The control software's write: a node has left. Both passes of a removal, one behind the other; and
-    /// nothing is owed to it any more.
+    /// Called by the control software: removes a node that has left. Both passes of the removal run one
+    /// behind the other, and the node is owed no place any more.
     pub(super) fn forget(&mut self, name: &'static str, pool: u16, node: u16) {
         if let Some(removal) = self.remove(&mut Pass::begin(name), pool, node) {
             self.close_gap(&mut Pass::begin(name), removal);
@@ -334,12 +338,12 @@ impl IdleList {
         owed.count.poke(pool.into(), kept);
     }
 
-    /// The control software's look: how many entries a pool has.
+    /// Called by the control software: how many entries a pool has.
     pub(super) fn entries(&self, pool: u16) -> u16 {
         entries(self.count.peek(pool.into()))
     }
 
-    /// One entry fewer, if there is one; gives the count before.
+    /// Removes the last entry, if there is one; returns the count before.
     fn drop_last(&mut self, pass: &mut Pass, pool: u16) -> u32 {
         self.count.branch(pass, pool.into(), |count| entries(count) > 0, |count| count - 1, |count| count)
     }

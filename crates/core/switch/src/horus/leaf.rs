@@ -1,21 +1,23 @@
-//! The leaf's program, whose nodes are workers (Horus §3.3, §3.4, A.3): a rack alone, or one of a fabric's.
+//! The leaf's program, whose nodes are workers (Horus §3.3, §3.4, A.3): the switch of a rack alone, or of a
+//! rack below spines.
 //!
-//! A REPLY passes the switch and tells how much its worker still holds; nothing, and the worker is idle. A
-//! worker that comes in is idle; one that leaves, moves or is drained is removed by the switch's own
-//! control software, which sends that through both passes before it answers the controller.
+//! A REPLY passes the switch and tells how many tasks its worker still holds. A worker that holds none is
+//! idle. A worker that registers is idle. A worker that leaves, moves or is drained is removed by the
+//! switch's own control software, which runs both passes of the removal before it answers the controller.
 //!
-//! Its weaknesses are kept: a load says nothing of what is on its way, so a worker may be listed while a
-//! task is coming to it, and an idle worker whose DISPATCH or REPLY is lost is not known as idle until it
-//! is chosen while nobody is. Ours: no entry of the list counts twice, and what the shared front does about
-//! loss and registration.
+//! The published weaknesses are kept. A load does not count the tasks on their way, so a worker may be
+//! listed as idle while a task comes to it. An idle worker whose DISPATCH or REPLY was lost is not known as
+//! idle until a task is sent to it while no worker is idle. Ours: no entry of the list counts twice, and
+//! the shared front handles loss and registration.
 //!
-//! In a fabric tasks come from spines, numbered, and a pass may tell a spine one thing (module `uplink`).
+//! In a fabric, tasks come from spines and are numbered, and a pass may send one UPDATE to a spine (module
+//! `uplink`).
 //!
-//! The stages, behind the front's 0 and 1: who the samples are and the lock (1), the idle nodes' count and
-//! both loads (2), the idle list (3), where the loads are compared too, the idle index (4), the drifts (5
-//! and 6), `sent` and `seen_out` (7), idle workers that are owed a place (7 and 8), the affinity table if
-//! there is one (8); in a fabric also the numbers of spines' tasks (1), averages and what spines were told (8
-//! and 9).
+//! The stages, behind the front's 0 and 1: the tables of samples and the lock (1), the count of idle nodes
+//! and both loads (2), the idle list, where the loads are compared too (3), the idle index (4), the drifts
+//! (5 and 6), `sent` and `seen_out` (7), idle workers that are owed a place (7 and 8), the affinity table
+//! if there is one (8). In a fabric also the numbers of spines' tasks (1), the averages and what spines
+//! were told (8 and 9).
 
 use alloc::boxed::Box;
 
@@ -43,7 +45,7 @@ const LOADS: LoadStages = LoadStages { loads: 2, drifts: [5, 6] };
 const LAST_STAGE: u8 = 7;
 const OWED: OwedStages = OwedStages { count: 7, list: 8 };
 const AFFINITY_STAGE: u8 = 8;
-/// The most that a worker can hold where averages are kept: beyond it they have no bits.
+/// The most tasks that a worker can hold where averages are kept: an average has 16 bits of tasks.
 const LOAD_MAX: u32 = u16::MAX as u32;
 
 /// Horus' leaf and its memory.
@@ -59,26 +61,26 @@ pub struct Horus {
     affinity: Option<AffinityTable>,
 }
 
-/// What a task carries round.
+/// The memo of a recirculating task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TaskMemo {
-    /// Whom it chose, and how much was before that one.
+    /// The worker that the task chose, and how many tasks were before it there.
     Chosen { worker: WorkerId, queue: u32 },
-    /// Who has the try before.
+    /// The worker that got the try before.
     Kept(WorkerId),
-    /// It has to choose anew.
+    /// The task has to choose a worker anew.
     Anew,
-    /// Who is owed a place on the list of idle workers; and whom it took from there, with how much before
-    /// that one.
+    /// The task gives a place on the idle list to the worker `owed`. `taken` is the worker that it took
+    /// from the list, and how many tasks were before it there.
     Gives { owed: WorkerId, taken: Option<(WorkerId, u32)> },
 }
 
 impl TaskMemo {
-    /// Above 32 bits: a worker, or one of these beside it.
+    /// In the upper half of a memo stands a worker, or one of these two bits above it.
     const KEPT: u64 = 1 << 16;
     const ANEW: u64 = 1 << 17;
     const GIVES: u64 = 1 << 18;
-    /// Of one who gives: in the lower half, above who is owed, that it took somebody, and above that the
+    /// The memo of `Gives` has `owed` in its lowest 16 bits, then the bit that a worker was taken, then the
     /// queue.
     const TOOK: u64 = 1 << 16;
     const QUEUE_SHIFT: u32 = 17;
@@ -119,8 +121,8 @@ impl Horus {
         Box::new(Self::alone(feed, reading, config))
     }
 
-    /// A leaf of a fabric, with room for so many spines. Tasks come from these only; clients' rows say where
-    /// replies and REJECTs go.
+    /// A leaf of a fabric, with room for so many spines. Tasks come from these spines only; clients' rows
+    /// say where replies and REJECTs go.
     pub fn in_fabric(reading: FabricReading, config: Config, spines: u16) -> Self {
         let mut leaf = Self::alone(Feed::Pushed { reports: true }, reading.of_a_rack(), config);
         leaf.front.below_spines = true;
@@ -129,16 +131,17 @@ impl Horus {
         leaf
     }
 
-    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    /// Connects a spine, whose tasks are numbered from the one behind `sent` on, or removes it.
     ///
     /// # Errors
-    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    /// [`HorusError::UnknownSpine`] beyond the room for spines.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         let uplink = self.uplink.as_mut().ok_or(HorusError::UnknownSpine { spine, spines: 0 })?;
         uplink.set_spine(&mut self.front.tables.above, spine, row)
     }
 
-    /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
+    /// From now on this spine, or none, is told of a pool's workers. Returns the UPDATE that the spine has
+    /// to get first.
     ///
     /// # Errors
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
@@ -149,17 +152,17 @@ impl Horus {
         Ok(uplink.introduces(pool, self.idle.entries(pool.0)))
     }
 
-    /// The mean queue of a pool's workers as the leaf reckons it; `None` in a rack alone.
+    /// The mean queue of a pool's workers as the leaf computes it; `None` in a rack alone.
     pub fn average(&self, pool: SliceId) -> Option<Average> {
         self.uplink.as_ref().map(|uplink| uplink.average(pool))
     }
 
-    /// How many entries a pool's list of idle workers has; with none it takes all for busy.
+    /// How many entries a pool's list of idle workers has. With none the leaf takes all workers for busy.
     pub fn idle_entries(&self, pool: SliceId) -> u16 {
         self.idle.entries(pool.0)
     }
 
-    /// How many tasks the leaf takes to be before a pool's workers, all together.
+    /// How many tasks the leaf believes to be before all workers of a pool together.
     pub fn known_tasks(&self, pool: SliceId) -> u32 {
         let workers =
             (0..self.seats.of(pool)).map(|position| self.seats.worker(Seat { slice: pool.0, position }));
@@ -193,7 +196,7 @@ impl Horus {
         }
     }
 
-    /// Two random workers of a slice that has some, different ones if it has two.
+    /// Draws two workers of a slice that has some; different ones if it has two or more.
     fn sample(&mut self, slice: SliceId, seats: u16) -> [u16; 2] {
         let random = &mut self.random[usize::from(slice.0)];
         let first = random.below(seats);
@@ -201,12 +204,12 @@ impl Horus {
         [first, second].map(|position| self.seats.worker(Seat { slice: slice.0, position }).0)
     }
 
-    /// Where a worker serves a slice: its node there.
+    /// The node of a worker in a slice, if the worker serves the slice.
     fn node(&self, worker: WorkerId, slice: SliceId) -> Option<u16> {
         self.seats.seat(worker).filter(|seat| seat.slice == slice.0).map(|_| worker.0)
     }
 
-    /// Who gets the task, of a slice with workers.
+    /// Chooses the worker for a task of a slice that has workers.
     fn choose(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> Pick {
         let looks = self.reading.parts.looks_for_idle();
         let (vacancy, left) = if looks { self.idle.take(pass, slice.0) } else { (Vacancy::Nobody, 0) };
@@ -234,7 +237,8 @@ impl Horus {
         Pick { goes, left, more: i64::from(counts) }
     }
 
-    /// Who gets the task while nobody is idle, and how many more are known to be before workers then.
+    /// Chooses a worker while none is idle. Also returns by how many the tasks known to be before workers
+    /// grow.
     fn choose_busy(&mut self, pass: &mut Pass, slice: SliceId, seats: u16) -> (Better, i64) {
         let nodes = self.sample(slice, seats).map(one_task);
         match self.reading.parts {
@@ -251,7 +255,7 @@ impl Horus {
         }
     }
 
-    /// A task of this origin gets its worker.
+    /// Sends a task of this origin to a worker, recirculates it, or rejects it.
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, origin: Origin) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let wait = now.since(arrived);
@@ -288,15 +292,16 @@ impl Horus {
         verdict
     }
 
-    /// With an affinity table, the first pass of a later try: what it carries into its second one.
+    /// The first pass of a later try, if there is an affinity table: the memo for its second pass.
     fn look_back(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit) -> Option<TaskMemo> {
         let affinity = self.affinity.as_mut().filter(|_| submit.attempt > FIRST_TRY)?;
         let before = affinity.find(pass, now, submit.task);
         Some(before.map_or(TaskMemo::Anew, |worker| TaskMemo::Kept(WorkerId(worker))))
     }
 
-    /// The second pass of a task that has its worker, if that one still serves the slice: who it is, what is
-    /// known to be before it, and how much more is known to be before workers then.
+    /// The second pass of a task whose first pass chose a worker. Returns the worker if it still serves the
+    /// slice, how many tasks are known to be before it, and by how many the tasks known to be before
+    /// workers grow.
     fn carried(&mut self, pass: &mut Pass, slice: SliceId, memo: TaskMemo) -> Option<(u16, u32, i64)> {
         match memo {
             TaskMemo::Chosen { worker, queue } => {
@@ -317,7 +322,8 @@ impl Horus {
         }
     }
 
-    /// An idle worker found the list full: the next task that takes one of the others brings it back.
+    /// Owes a place to an idle worker that found the list full. The next task that takes another worker
+    /// brings it back.
     #[inline]
     fn waits(&mut self, pass: &mut Pass, slice: u16, node: u16, added: Added) {
         if added.is_owed {
@@ -325,7 +331,7 @@ impl Horus {
         }
     }
 
-    /// The task goes to its worker, and that is kept for its next try.
+    /// Sends the task to its worker, and notes the worker for the task's next try.
     fn send(
         &mut self,
         pass: &mut Pass,
@@ -341,7 +347,7 @@ impl Horus {
         verdict
     }
 
-    /// In a fabric: counts what a pass has changed, and perhaps tells the spine.
+    /// In a fabric: counts what a pass has changed, and lets the uplink tell the spine if it is time.
     fn counted(&mut self, pass: &mut Pass, slice: SliceId, counted: Counted) {
         let Some(uplink) = &mut self.uplink else { return };
         let Counted { more, printed, idle, above } = counted;
@@ -349,7 +355,7 @@ impl Horus {
         uplink.passed(pass, slice, more, TellsOf { idle, above, carries_load: printed < 0 });
     }
 
-    /// The pool's workers, or what is known of them, are others: the mean is reckoned anew.
+    /// The pool's workers, or what is known of them, have changed: computes the mean anew.
     fn resize(&mut self, slice: u16) {
         let pool = SliceId(slice);
         let (workers, tasks) = (self.seats.of(pool), self.known_tasks(pool));
@@ -358,7 +364,7 @@ impl Horus {
         }
     }
 
-    /// What a worker holds, as it says.
+    /// Takes the load that a worker told.
     fn heard(&mut self, pass: &mut Pass, slice: u16, node: u16, load: u32) {
         let known = self.loads.told(pass, slice, node, load);
         let is_listed = load == 0 && self.reading.parts.looks_for_idle();
@@ -376,24 +382,24 @@ impl Horus {
 /// Where a task comes from.
 #[derive(Clone, Copy)]
 struct Origin {
-    /// The spine, if it comes from one and does not go round.
+    /// The spine's address, if the task comes from a spine and does not recirculate.
     spine: Option<Endpoint>,
-    /// What that spine thinks of this rack.
+    /// What that spine believes of this rack.
     thought: SpineView,
 }
 
-/// A choice.
+/// The chosen worker, or the reason to recirculate.
 struct Pick {
     goes: LeafRoute,
-    /// Entries that the idle list has left.
+    /// Entries that are left on the idle list.
     left: u16,
-    /// So many tasks more are known to be before workers.
+    /// By how many the tasks known to be before workers grow.
     more: i64,
 }
 
-/// Where a task goes from a pass in which it chose.
+/// Where the pass that chose sends a task.
 enum LeafRoute {
-    /// To this worker, which has so much before it.
+    /// To this worker, which has so many tasks before it.
     Down {
         node: u16,
         queue: u32,
@@ -412,16 +418,16 @@ impl LeafRoute {
     }
 }
 
-/// What a pass has changed.
+/// What a pass has changed in a pool's counts.
 #[derive(Clone, Copy)]
 struct Counted {
-    /// So many tasks more are known to be before workers.
+    /// By how many the tasks known to be before workers grow.
     more: i64,
-    /// As printed: one more for a task, one fewer for a reply.
+    /// The change as printed: +1 for a task, −1 for a reply.
     printed: i64,
-    /// How many entries the idle list has, if the pass knows, and what the spine thinks.
+    /// How many entries the idle list has, if the pass knows, and what the spine believes of this rack.
     idle: Option<(u16, SpineView)>,
-    /// What the spine thinks that has counted a task which comes from there.
+    /// What the spine of this task believes of this rack; the spine has counted the task already.
     above: SpineView,
 }
 
@@ -444,7 +450,7 @@ impl Scheduler for Horus {
         &mut self.front
     }
 
-    /// From a client in a rack alone, from a spine in a fabric, or round once more.
+    /// A task comes from a client in a rack alone, from a spine in a fabric, or recirculates.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         if self.uplink.is_some() && task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
@@ -473,7 +479,7 @@ impl Scheduler for Horus {
         self.uplink.as_mut().and_then(Uplink::mirrored)
     }
 
-    /// A reply tells its worker's load, if it is of this life, and goes on to its client.
+    /// A reply tells its worker's load, if it is of this epoch, and goes on to its client.
     fn reply(&mut self, pass: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
         let verdict = match self.front.admit_reply(from, reply) {
             Ok(to) => self.front.hand_on(*to, reply),
@@ -498,7 +504,7 @@ impl Scheduler for Horus {
         Some(TableAnswer::Done)
     }
 
-    /// Nothing waits here.
+    /// No task waits in this program.
     fn slice_state(&self, _: usize) -> SliceState {
         SliceState::default()
     }

@@ -1,20 +1,21 @@
-//! How much is before each node (Horus §3.3, Algorithm 2, A.1): what it told last, and what was sent to it
-//! since.
+//! How many tasks are before each node (Horus §3.3, Algorithm 2, A.1): the *load* that it told last, and
+//! the *drift*, what was sent to it since.
 //!
-//! Both stand in two arrays each, so that a pass can look at two nodes. It decides by the loads and then
-//! counts up the drift of the node that it chose; when it sees there that the other may be the better one
-//! it is past the loads, and the task goes round once.
+//! Loads and drifts stand in two arrays each, so that one pass can look at two nodes. The pass decides by
+//! the loads, and then increments the drift of the node that it chose. If it sees at the drifts that the
+//! other node may be the better one, it is behind the loads' stage already, and the task recirculates once.
 
 use crate::pipeline::{Layout, Pass, Register};
 
-/// The stages of the arrays. The drifts have to stand behind the loads, the second behind the first.
+/// The stages of the arrays. The drifts have to stand behind the loads, and the second drift behind the
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadStages {
     pub(super) loads: u8,
     pub(super) drifts: [u8; 2],
 }
 
-/// Every pool's loads and drifts by node: tasks, or averages in fixed point.
+/// The loads and drifts of all pools by node: in tasks, or in averages in fixed point.
 #[derive(Debug)]
 pub(super) struct Loads {
     nodes: u16,
@@ -23,7 +24,7 @@ pub(super) struct Loads {
     drifts: [Register<u32>; 2],
 }
 
-/// A node that may get a task, and what that adds there.
+/// A node that may get a task, and the amount that the task adds there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) node: u16,
@@ -31,18 +32,18 @@ pub(super) struct Candidate {
     pub(super) adds: u32,
 }
 
-/// Who gets a task.
+/// The chosen node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Better {
     pub(super) node: u16,
-    /// What is before it without this task.
+    /// The queue before it, without this task.
     pub(super) queue: u32,
-    /// Whether that has to be noted in a second pass; else it was.
+    /// Whether a second pass has to note the task; otherwise this pass did.
     pub(super) goes_round: bool,
 }
 
 impl Loads {
-    /// Nothing is before anyone. `writes`: the second pass writes the load anew and clears the drift (A.1).
+    /// All zero. With `writes` the second pass writes the load anew and clears the drift (A.1).
     pub(super) fn new(layout: &mut Layout, at: LoadStages, pools: u16, nodes: u16, writes: bool) -> Self {
         let cells = pools as usize * nodes as usize;
         let mut array = |name, stage| Register::new(layout, name, stage, 32, cells, 0);
@@ -79,7 +80,7 @@ impl Loads {
         Better { node, queue, goes_round: true }
     }
 
-    /// The one of two nodes that told less; of two equal ones the first. Nothing is counted.
+    /// The node that told the smaller load; of two equal ones the first. Nothing is counted.
     pub(super) fn lesser(&mut self, pass: &mut Pass, pool: u16, nodes: [Candidate; 2]) -> Better {
         let [first, second] =
             [0, 1].map(|copy| self.told[copy].read(pass, self.cell(pool, nodes[copy].node)));
@@ -88,8 +89,8 @@ impl Loads {
         Better { node, queue, goes_round: false }
     }
 
-    /// The second pass: notes a task at the node that was chosen, which had so much before it. Gives how much
-    /// more is known to be before the node.
+    /// The second pass: notes a task at the chosen node, which had `queue` before it. Returns by how much
+    /// the queue known to be before the node grows.
     pub(super) fn note(&mut self, pass: &mut Pass, pool: u16, at: Candidate, queue: u32) -> i64 {
         let Candidate { node, adds } = at;
         let (cell, writes) = (self.cell(pool, node), self.writes);
@@ -99,40 +100,41 @@ impl Loads {
         i64::from(more(load)) - i64::from(load) - i64::from(drift)
     }
 
-    /// Counts a task that the node got without being chosen by its load; gives the drift before.
+    /// Counts a task that the node got for another reason than its load; returns the queue before it.
     pub(super) fn drift(&mut self, pass: &mut Pass, pool: u16, at: Candidate) -> u32 {
         let cell = self.cell(pool, at.node);
         update_both(&mut self.drifts, pass, cell, |drift| drift.saturating_add(at.adds))
     }
 
-    /// A node told its load, gives the one before: [`Loads::settled`] has to follow in the same pass.
+    /// Writes the load that a node told, and returns the load before. [`Loads::settled`] has to follow in
+    /// the same pass.
     #[inline]
     pub(super) fn told(&mut self, pass: &mut Pass, pool: u16, node: u16, load: u32) -> u32 {
         let cell = self.cell(pool, node);
         update_both(&mut self.told, pass, cell, |_| load)
     }
 
-    /// What was sent to a node is in its load; gives how much that was.
+    /// Clears the drift of a node, since the load that it told includes it; returns the drift before.
     #[inline]
     pub(super) fn settled(&mut self, pass: &mut Pass, pool: u16, node: u16) -> u32 {
         let cell = self.cell(pool, node);
         update_both(&mut self.drifts, pass, cell, |_| 0)
     }
 
-    /// The control software's look: how much is known to be before this node.
+    /// Called by the control software: the queue known to be before this node.
     pub(super) fn queue(&self, pool: u16, node: u16) -> u32 {
         let cell = self.cell(pool, node);
         self.told[0].peek(cell).saturating_add(self.drifts[0].peek(cell))
     }
 
-    /// The control software's write: nothing is before this node.
+    /// Called by the control software: sets the queue before this node to zero.
     pub(super) fn clear(&mut self, pool: u16, node: u16) {
         let cell = self.cell(pool, node);
         self.told.iter_mut().chain(&mut self.drifts).for_each(|array| array.poke(cell, 0));
     }
 }
 
-/// Writes a word in both of its arrays; gives what it was.
+/// Writes a word in both of its arrays; returns the word before.
 #[inline]
 fn update_both(
     arrays: &mut [Register<u32>; 2],
@@ -181,7 +183,7 @@ mod tests {
         Candidate { node, adds: 1 }
     }
 
-    /// The example of A.1: node 0 told 3 and was sent 3 since, node 2 told 4 and was sent one.
+    /// The example of A.1: node 0 told 3 and was sent 3 since, node 2 told 4 and was sent 1 since.
     const EXAMPLE: [(u32, u32); 4] = [(3, 3), (9, 9), (4, 1), (9, 9)];
 
     #[test]
@@ -233,7 +235,8 @@ mod tests {
         assert_eq!(of(&loads, 2), (0, 0));
     }
 
-    /// Only in the reading of A.1: a second pass that writes what the first one saw undoes what came between.
+    /// Only in the reading of A.1: the second pass writes what the first one saw, and so undoes what came
+    /// between.
     #[test]
     fn a_load_that_is_written_anew_forgets_what_came_between_the_passes() {
         for (writes, node_2) in [(false, (1, 0)), (true, (6, 0))] {

@@ -1,13 +1,14 @@
-//! Horus: idle workers first, and when there are none the shorter of two random queues (Horus §3.3, A.6).
+//! Horus: a task goes to an idle node, and if there is none to the shorter of two random queues (Horus
+//! §3.3, A.6).
 //!
-//! What schedules has *nodes* below it, in *pools*: at a leaf nodes are workers, at a spine they are leaves;
-//! pools are slices. It knows nodes that are idle by a list (module `idle`), and of all others how much is
-//! before them by loads that they told and drifts, what was sent to them since (module `loads`). A task goes
-//! round in the switch only where the two nodes that it looked at may have changed places since their loads
-//! were told.
+//! A Horus switch has *nodes* below it, in *pools*. At a leaf the nodes are workers, at a spine they are
+//! leaves; pools are slices. The switch keeps a list of the idle nodes (module `idle`). Of all nodes it
+//! knows the queue: the load that the node told last, and the drift, what was sent to it since (module
+//! `loads`). A task recirculates only if the order of the two nodes that it looked at may have changed
+//! since their loads were told.
 //!
-//! Left out: tasks of several packets (A.4; here a task is one SUBMIT). What their table is for, tries of a
-//! task have, if that is asked for (module `affinity`).
+//! Left out: tasks of several packets (A.4), because here a task is one SUBMIT. The paper's table for such
+//! packets serves the tries of a task here, as an option (module `affinity`).
 
 mod affinity;
 mod average;

@@ -11,23 +11,23 @@ use super::Average;
 use crate::config::Config;
 use crate::pipeline::Layout;
 
-/// Every pool's racks. The spine's own control software keeps them.
+/// The racks of all pools, kept by the spine's own control software.
 #[derive(Debug)]
 pub(super) struct Racks {
     leaves: usize,
-    /// By pool and leaf; none where the leaf has no workers of the pool.
+    /// The share of each leaf in each pool; `None` if the leaf has no workers of the pool.
     shares: Box<[Option<Average>]>,
     /// Leaves whose rows are open.
     open: Box<[bool]>,
     at: Box<[Option<Endpoint>]>,
-    /// All of these once, in order.
+    /// The addresses of all leaves without repetition, sorted.
     known: Vec<Endpoint>,
-    /// By pool: open leaves with workers of it, in order.
+    /// For each pool its open leaves with workers, in order.
     there: Box<[Vec<u16>]>,
 }
 
 impl Racks {
-    /// No pool has any.
+    /// No pool has a rack.
     pub(super) fn new(config: &Config) -> Self {
         let (leaves, pools) = (config.workers as usize, config.slices as usize);
         Self {
@@ -40,7 +40,8 @@ impl Racks {
         }
     }
 
-    /// The match tables: a pool's racks once for each sample in `samples`, shares in `shares`.
+    /// Accounts for the match tables: a pool's racks, once for each sample, in `samples`, and their shares
+    /// in `shares`.
     pub(super) fn tables(layout: &mut Layout, samples: u8, shares: u8, config: &Config) {
         let rows = config.workers as usize * config.slices as usize;
         layout.table("racks of samples 0", samples, 16, rows);
@@ -52,28 +53,28 @@ impl Racks {
         pool.0 as usize * self.leaves + leaf as usize
     }
 
-    /// Leaves of a pool that tasks may go to.
+    /// The leaves of a pool to which tasks may go.
     pub(super) fn of(&self, pool: SliceId) -> &[u16] {
         &self.there[pool.0 as usize]
     }
 
-    /// What a task adds at this leaf, if tasks may go there.
+    /// The amount that a task adds at this leaf; `None` if no tasks may go there.
     pub(super) fn share(&self, pool: SliceId, leaf: u16) -> Option<Average> {
         self.shares[self.cell(pool, leaf)].filter(|_| self.open[leaf as usize])
     }
 
-    /// The leaf has workers of the pool, or none.
+    /// Sets the leaf's share in the pool, or `None` if it has no workers of it.
     pub(super) fn set_share(&mut self, pool: SliceId, leaf: u16, share: Option<Average>) {
         self.shares[self.cell(pool, leaf)] = share;
         self.list(pool);
     }
 
-    /// Whether a leaf sends from there.
+    /// Whether this is the address of a leaf.
     pub(super) fn is_leaf(&self, at: Endpoint) -> bool {
         self.known.binary_search(&at).is_ok()
     }
 
-    /// Tasks may go to this leaf as its row says.
+    /// Takes a leaf's row, which says whether tasks may go to it and where it is.
     pub(super) fn set_leaf(&mut self, leaf: u16, row: Option<&WorkerRow>) {
         self.open[leaf as usize] = row.is_some_and(|row| row.open);
         self.at[leaf as usize] = row.map(|row| row.at);

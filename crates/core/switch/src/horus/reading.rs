@@ -1,36 +1,36 @@
-//! What of Horus is read how, where its text leaves a choice.
+//! The readings of Horus, where its text leaves a choice.
 
 use sluice_wire::{Nanos, RackNews};
 
 use super::Average;
 use super::affinity::{KEEPS_MAX, read_keeps};
 
-/// How the text is read.
+/// How one switch reads the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// The idle list is as printed, with its holes (Algorithm 1).
     pub(super) as_published: bool,
-    /// A task that goes round writes its node's load anew and clears its drift (A.1), where else it adds
-    /// one to the load and leaves the drift (Algorithm 2).
+    /// A recirculating task writes its node's load anew and clears its drift (A.1). Otherwise it adds one
+    /// to the load and leaves the drift (Algorithm 2).
     pub(super) writes: bool,
-    /// An idle node's drift does not count the task that it gets (Algorithm 1, to the letter).
+    /// A task for an idle node does not count in the node's drift (Algorithm 1, to the letter).
     pub(super) uncounted: bool,
-    /// What of the policy schedules.
+    /// Which parts of the policy schedule.
     pub(super) parts: PolicyParts,
-    /// A task's later tries go where the one before went, if that is no longer ago than this (A.4).
+    /// A task's later try goes where the one before went, if that was sent no longer ago than this (A.4).
     pub(super) affinity: Option<Nanos>,
 }
 
-/// What of the policy schedules (Horus Appendix C, Figure 17).
+/// Which parts of the policy schedule (Horus Appendix C, Figure 17).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyParts {
-    /// Idle nodes first, else the shorter of two queues.
+    /// Idle nodes first, then the shorter of two queues.
     #[default]
     Both,
-    /// Idle nodes first, else any node.
+    /// Idle nodes first, then any node.
     IdleOnly,
-    /// The lesser of two loads as they were told last; nobody looks for idle nodes, and what was sent since
-    /// is not seen (the paper's *delayed updates*).
+    /// The smaller of two loads as they were told last. No idle node is looked for, and tasks sent since
+    /// are not counted (the paper's *delayed updates*).
     LoadsOnly,
 }
 
@@ -40,30 +40,30 @@ impl PolicyParts {
     }
 }
 
-/// How the text is read in a fabric of leaves and spines, where the authors' switch code and their simulator
-/// differ from it. The default is the text's.
+/// How a fabric of leaves and spines reads the text. The authors' switch code and their simulator differ
+/// from the text in these points; the default is the text's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FabricReading {
-    /// Lists of idle nodes, and averages after losses and changes, are as printed, with their holes.
+    /// Lists of idle nodes are as printed, with their holes, and so are averages after losses and changes.
     pub as_published: bool,
-    /// A task that goes round writes its node's load anew and clears its drift (A.1).
+    /// A recirculating task writes its node's load anew and clears its drift (A.1).
     pub resubmit_writes: bool,
     /// A task for an idle node is not counted there (Algorithm 1, to the letter).
     pub idle_uncounted: bool,
-    /// A rack is idle from so many idle workers on: 1, and in the authors' code 2 or 5.
+    /// From how many idle workers on a rack is idle: 1 in the text, 2 or 5 in the authors' code.
     pub idle_from: u16,
-    /// Which idle rack a spine takes.
+    /// Which idle rack a spine chooses.
     pub idle_rack: IdleRack,
     /// When a leaf tells its load.
     pub told: LoadsTold,
-    /// What of the policy schedules.
+    /// Which parts of the policy schedule.
     pub parts: PolicyParts,
-    /// A task's later tries go to the rack and the worker that the one before went to, if that is no longer
-    /// ago than this (A.4); up to 500 s. A rack of Rain has no use for it.
+    /// A task's later try goes to the rack and the worker of the try before, if that was sent no longer ago
+    /// than this (A.4), at most 500 s. A rack of Rain makes no use of it.
     pub affinity: Option<Nanos>,
 }
 
-/// Which idle rack a spine takes.
+/// Which idle rack a spine chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRack {
     /// The one that became idle last.
@@ -75,7 +75,7 @@ pub enum IdleRack {
 /// When a leaf tells its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadsTold {
-    /// When its average has moved by one.
+    /// When its average has changed by one task.
     ByOne,
     /// After as many replies as it has workers.
     ByReplies,
@@ -99,21 +99,21 @@ impl Default for FabricReading {
 }
 
 impl FabricReading {
-    /// How long an affinity table may keep its entries, as one writes it: 66 us to 500 s.
+    /// Reads how long an affinity table keeps its entries, such as `10ms`: 66 µs to 500 s.
     pub fn keeps(text: &str) -> Option<Nanos> {
         read_keeps(text)
     }
 
-    /// The same where all times are so many times as long; `None` if a table cannot keep its entries for
-    /// that.
+    /// The same reading with all times multiplied by `factor`; `None` if a table cannot keep its entries
+    /// for so long.
     pub fn dilated(self, factor: u32) -> Option<Self> {
         let affinity = self.affinity.map(|keeps| keeps.times(factor.into()));
         let fits = affinity.is_none_or(|keeps| keeps <= KEEPS_MAX);
         fits.then_some(Self { affinity, ..self })
     }
 
-    /// The mean that a leaf's word implies, where loads are told when they are one off: none before its
-    /// workers if some are idle, one before each if none is. Leaf and spine both reckon with it.
+    /// The mean queue that a leaf's UPDATE implies, where loads are told when they are one task off: 0 if
+    /// some workers are idle, 1 if none is. Leaf and spine both compute with it.
     pub(super) fn implied(self, news: RackNews) -> Option<Average> {
         let is_reckoned = !self.as_published && self.told == LoadsTold::ByOne;
         match news {
@@ -123,7 +123,7 @@ impl FabricReading {
         }
     }
 
-    /// What of it concerns one switch alone.
+    /// The part of the reading that concerns one switch alone.
     pub(super) const fn of_a_rack(self) -> Reading {
         Reading {
             as_published: self.as_published,

@@ -1,4 +1,4 @@
-//! How Horus is asked for: `horus`, `horus:as-published`.
+//! Reads and prints how Horus is asked for: `horus`, `horus:as-published`.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -12,7 +12,7 @@ use super::reading::{PolicyParts, Reading};
 use crate::config::Config;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings};
+use crate::settings::{About, ProgramSettings, ProgramTraits};
 
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,15 +68,11 @@ impl ProgramSettings for Reading {
         Some(())
     }
 
-    fn quota(&self) -> u8 {
-        0
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Pushed { reports: true }
+    fn traits(&self) -> ProgramTraits {
+        ProgramTraits::new(0, Feed::Pushed { reports: true })
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {
-        Horus::boxed(self.feed(), *self, config)
+        Horus::boxed(self.traits().feed, *self, config)
     }
 }

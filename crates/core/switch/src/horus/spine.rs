@@ -1,20 +1,19 @@
 //! The spine's program, whose nodes are leaves (Horus §3.3, §3.4, A.2, A.3).
 //!
-//! Clients submit to a spine as to any switch, and it hands each task to one of its leaves, numbered, as a
-//! DISPATCH; that leaf chooses the worker. Leaves tell it when their racks become idle or busy, and their
-//! workers' mean queues. While a rack is idle it gets tasks without being taken off the list: only what its
-//! leaf tells does that. Else the better of two random racks gets the task, by means in fixed point, to which
-//! a task adds one worker's share.
+//! Clients submit to a spine as to any switch. The spine hands each task to one of its leaves, numbered, as
+//! a DISPATCH, and that leaf chooses the worker. Leaves tell the spine when their racks become idle or
+//! busy, and the mean queue of their workers. An idle rack gets tasks and stays on the list: only its
+//! leaf's word takes it off. If no rack is idle, the better of two random racks gets the task. The spine
+//! compares their means in fixed point, and a task adds one worker's share to a mean.
 //!
-//! Its weaknesses are kept: whichever rack is taken while idle gets all tasks until its leaf's word that it
-//! is idle no longer has come, and what was told is as old as its way. Ours: a list of idle racks with each
-//! rack once, what the shared front does about loss, and a rack's word counts only in the generation that the
-//! rack has now.
+//! The published weaknesses are kept: an idle rack gets all tasks until its leaf's word that it is busy has
+//! arrived, and every word is as old as its way. Ours: each rack stands on the list of idle racks once, the
+//! shared front handles loss, and a leaf's word counts only in the leaf's present generation.
 //!
-//! The stages, beside the front's 0 and 1: racks' last words (0), the lock (1), the idle racks' count and
-//! which racks samples are (2), the idle list (3), the idle index and both loads (4), where loads are
-//! compared and shares looked up (5), the drifts (6 and 7), `sent` and `seen_out` (8), the affinity table if
-//! there is one (9).
+//! The stages, beside the front's 0 and 1: the racks' last words (0), the lock (1), the count of idle racks
+//! and the tables of samples (2), the idle list (3), the idle index and both loads (4), the comparison of
+//! loads and the shares (5), the drifts (6 and 7), `sent` and `seen_out` (8), the affinity table if there
+//! is one (9).
 
 use alloc::boxed::Box;
 
@@ -59,19 +58,19 @@ pub struct Spine {
     affinity: Option<AffinityTable>,
 }
 
-/// What a task carries round.
+/// The memo of a recirculating task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memo {
-    /// Whom it chose, and how much was before that one.
+    /// The leaf that the task chose, and the queue before it there.
     Chosen { leaf: u16, queue: u32 },
-    /// Who has the try before.
+    /// The leaf that got the try before.
     Kept { leaf: u16 },
-    /// It chooses anew.
+    /// The task has to choose a leaf anew.
     Anew,
 }
 
 impl Memo {
-    /// Above 32 bits: a leaf, or one of these.
+    /// In the upper half of a memo stands a leaf, or one of these two bits above it.
     const ANEW: u64 = 1 << 17;
     const KEPT: u64 = 1 << 18;
 
@@ -95,7 +94,7 @@ impl Memo {
 }
 
 impl Spine {
-    /// An empty spine: `config.workers` leaves and `config.slices` pools have room.
+    /// An empty spine, with room for `config.workers` leaves and `config.slices` pools.
     ///
     /// # Errors
     /// [`HorusError::TooManyLeaves`].
@@ -118,12 +117,12 @@ impl Spine {
         Ok(Self { front, reading, racks, idle, loads, random, affinity })
     }
 
-    /// A leaf has so many workers of a pool, or none. Its row comes first: a number that was given anew names
-    /// another leaf.
+    /// Sets how many workers of a pool a leaf has, or `None`. Set the leaf's row first: a number that was
+    /// given anew names another leaf.
     ///
     /// # Errors
-    /// [`HorusError::UnknownPool`], [`HorusError::UnknownLeaf`], [`HorusError::StaleLeaf`]; [`RackSize::new`]
-    /// refuses weights of zero.
+    /// [`HorusError::UnknownPool`], [`HorusError::UnknownLeaf`], [`HorusError::StaleLeaf`];
+    /// [`RackSize::new`] refuses weights of zero.
     pub fn set_workers(
         &mut self,
         pool: SliceId,
@@ -145,17 +144,17 @@ impl Spine {
         Ok(())
     }
 
-    /// What the spine knows of a rack's mean queue: what was told, and what was sent there since.
+    /// The mean queue of a rack as the spine knows it: what its leaf told, plus what was sent there since.
     pub fn known_load(&self, pool: SliceId, leaf: WorkerId) -> Average {
         Average::from_bits(self.loads.queue(pool.0, leaf.0))
     }
 
-    /// Leaves of a pool that tasks may go to.
+    /// The leaves of a pool to which tasks may go.
     pub fn racks(&self, pool: SliceId) -> &[u16] {
         self.racks.of(pool)
     }
 
-    /// Whether a pool's list of idle racks has this leaf's.
+    /// Whether this leaf's rack stands on the pool's list of idle racks.
     pub fn takes_for_idle(&self, pool: SliceId, leaf: WorkerId) -> bool {
         self.idle.is_listed(pool.0, leaf.0)
     }
@@ -165,7 +164,7 @@ impl Spine {
         self.idle.entries(pool.0)
     }
 
-    /// Nothing is known of a rack any more.
+    /// Forgets all that is known of a rack.
     fn forget(&mut self, pool: SliceId, leaf: u16) {
         self.idle.forget(Self::NAME, pool.0, leaf);
         self.loads.clear(pool.0, leaf);
@@ -175,7 +174,7 @@ impl Spine {
         self.racks.share(pool, leaf).map(|share| Candidate { node: leaf, adds: share.bits() })
     }
 
-    /// Two random racks of a pool that has some, different ones if it has two.
+    /// Draws two racks of a pool; different ones if it has two or more. `None` if it has none.
     fn samples(&mut self, pool: SliceId) -> Option<[Candidate; 2]> {
         let count = self.racks.of(pool).len() as u16;
         let random = &mut self.random[usize::from(pool.0)];
@@ -185,7 +184,7 @@ impl Spine {
         Some([self.sample(pool, first)?, self.sample(pool, second)?])
     }
 
-    /// Who gets the task, of a pool with racks.
+    /// Chooses the rack for a task of a pool that has racks.
     fn choose(&mut self, pass: &mut Pass, pool: SliceId) -> Choice {
         if let Some(sample) = self.look(pass, pool).and_then(|leaf| self.sample(pool, leaf)) {
             if !self.reading.idle_uncounted {
@@ -199,7 +198,7 @@ impl Spine {
         }
     }
 
-    /// An idle rack, if idle racks are looked for.
+    /// Looks for an idle rack, if the policy does that.
     fn look(&mut self, pass: &mut Pass, pool: SliceId) -> Option<u16> {
         if !self.reading.parts.looks_for_idle() {
             return None;
@@ -211,7 +210,7 @@ impl Spine {
         })
     }
 
-    /// Who gets the task while no rack is idle.
+    /// Chooses a rack while none is idle.
     fn choose_busy(&mut self, pass: &mut Pass, pool: SliceId, samples: [Candidate; 2]) -> Choice {
         let better = match self.reading.parts {
             PolicyParts::Both => self.loads.choose(pass, pool.0, samples),
@@ -224,15 +223,15 @@ impl Spine {
         }
     }
 
-    /// With an affinity table, the first pass of a later try: what it carries into its second one.
+    /// The first pass of a later try, if there is an affinity table: the memo for its second pass.
     fn look_back(&mut self, pass: &mut Pass, now: Nanos, submit: &Submit) -> Option<Memo> {
         let affinity = self.affinity.as_mut().filter(|_| submit.attempt > FIRST_TRY)?;
         let before = affinity.find(pass, now, submit.task);
         Some(before.map_or(Memo::Anew, |leaf| Memo::Kept { leaf }))
     }
 
-    /// The second pass of a task that has its rack, if that one is still there: which it is, and what its
-    /// leaf is told of what is before it.
+    /// The second pass of a task whose first pass chose a rack. Returns the rack if it is still there, and
+    /// the queue before it, which the DISPATCH tells its leaf.
     fn carried(&mut self, pass: &mut Pass, pool: SliceId, memo: Memo) -> Option<(u16, u32)> {
         match memo {
             Memo::Chosen { leaf, queue } => {
@@ -250,7 +249,7 @@ impl Spine {
         }
     }
 
-    /// The task goes to its rack, and that is kept for its next try.
+    /// Sends the task to its rack, and notes the rack for the task's next try.
     fn send(
         &mut self,
         pass: &mut Pass,
@@ -266,7 +265,7 @@ impl Spine {
         verdict
     }
 
-    /// Where the client is of whom a leaf's packet tells.
+    /// The address of the client that a leaf's packet names.
     fn client_of(&self, from: Endpoint, client: ClientId) -> Result<Endpoint, Refusal> {
         if !self.racks.is_leaf(from) {
             return Err(Refusal::UnknownSource);
@@ -274,7 +273,7 @@ impl Spine {
         self.front.tables.client(client).map(|row| row.at).ok_or(Refusal::UnknownSource)
     }
 
-    /// Whether a leaf's word counts.
+    /// Accepts a leaf's UPDATE, or returns the reason why it does not count.
     fn admit(&self, from: Endpoint, update: &Update) -> Result<(), Refusal> {
         self.front.admit_update(from, update)?;
         let is_there = update.pool.0 < self.front.config.slices
@@ -283,7 +282,7 @@ impl Spine {
     }
 }
 
-/// Where a task goes.
+/// Where a task goes from a pass in which it chose.
 enum Choice {
     Leaf { leaf: u16, queue: u32 },
     Round(Memo),
@@ -294,7 +293,7 @@ fn round(submit: &Submit, arrived: Nanos, memo: Memo) -> Verdict {
     Verdict::Again(Circulating { cargo: Cargo::Task(*submit), arrived, memo: memo.bits() })
 }
 
-/// What a removal has left to do goes round.
+/// Recirculates a removal with this memo, if it has more to do.
 fn noted(memo: Option<u64>, now: Nanos) -> Verdict {
     memo.map_or(Verdict::Parked, |memo| {
         Verdict::Again(Circulating { cargo: Cargo::Note, arrived: now, memo })
@@ -362,7 +361,7 @@ impl Scheduler for Spine {
         }
     }
 
-    /// A leaf that does not know the client answers through its spine. What it says is of this spine's life.
+    /// Passes a REPLY on to a client that the leaf does not know. The REPLY then names this spine's epoch.
     fn reply(&mut self, _: &mut Pass, from: Endpoint, reply: &Reply) -> Verdict {
         match self.client_of(from, reply.client) {
             Ok(to) => {
@@ -373,7 +372,7 @@ impl Scheduler for Spine {
         }
     }
 
-    /// A rack that refused a task does not get its next try.
+    /// Passes a REJECT on. The task's next try does not go to the rack that refused it.
     fn rejected(&mut self, pass: &mut Pass, from: Endpoint, reject: &Reject) -> Verdict {
         match self.client_of(from, reject.client) {
             Ok(to) => {
@@ -386,18 +385,18 @@ impl Scheduler for Spine {
         }
     }
 
-    /// A removal's next pass.
+    /// The next pass of a removal.
     fn note(&mut self, pass: &mut Pass, now: Nanos, memo: u64) -> Verdict {
         noted(self.idle.goes_on(pass, memo), now)
     }
 
-    /// Nothing waits here.
+    /// No task waits in this program.
     fn slice_state(&self, _: usize) -> SliceState {
         SliceState::default()
     }
 
-    /// A leaf comes, goes, or comes in anew: what was known of its racks is no longer. A row may say of one
-    /// pool how many workers it has there.
+    /// A leaf registers, leaves or registers anew: forgets what was known of its racks. A row may also say
+    /// how many workers of one pool the leaf has.
     fn worker_set(&mut self, leaf: WorkerId, row: Option<&WorkerRow>) {
         if leaf.0 >= self.front.config.workers {
             return;

@@ -1,17 +1,19 @@
-//! A leaf's side towards its spines (Horus §3.4, A.2): which tasks it lets in, and what it tells.
+//! A leaf's side towards its spines (Horus §3.4, A.2): which tasks it lets in, and what it tells a spine.
 //!
-//! A spine numbers what it forwards, and the leaf lets each number in once. For each pool it keeps the mean
-//! queue of its workers, and what the pool's linked spine was told last: that there are idle workers or none,
-//! and that mean. A pass tells one thing at most: idleness first, since the mean can wait for the next reply.
+//! A spine numbers the tasks that it forwards, and the leaf lets each number in once. For each pool the
+//! leaf keeps the mean queue of its workers, and what it told the pool's spine last: whether workers are
+//! idle, and the mean. A pass sends one UPDATE at most. Idleness goes first, since the mean can wait for
+//! the next reply.
 //!
-//! As printed the mean counts one up for each task and one down for each reply, so that a lost packet, or a
-//! pool with more or fewer workers than before, shifts it for good. Here it follows what the switch knows of
-//! each worker: a reply takes off what was known and adds what it tells.
+//! As printed, the mean counts up for each task and down for each reply. So a lost packet, or a change of
+//! the pool's workers, shifts it for good. Here the mean follows what the switch knows of each worker: a
+//! reply subtracts what was known and adds what it tells.
 //!
-//! As printed the mean is told when it moved by one since it was told last. But its spine adds a share for
-//! each task that it sends there, and nothing takes these off while the mean stays: a rack that always has
-//! idle workers seems to have thousands of tasks before it, and gets none as soon as the spine has to compare
-//! means. Here the leaf adds the same shares to what it told, and tells the mean when the two are one apart.
+//! As printed, the leaf tells the mean when it moved by one task since it was told. But the spine adds a
+//! share for each task that it sends, and nothing subtracts these shares while the mean stays. So a rack
+//! that always has idle workers seems to have thousands of tasks before it, and gets none as soon as the
+//! spine has to compare means. Here the leaf adds the same shares to what it told, and tells the mean when
+//! the two are one task apart.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -27,30 +29,31 @@ use crate::pipeline::{Layout, Pass, Register};
 use crate::program::Mirror;
 use crate::refusal::Refusal;
 
-/// Numbers of a spine that may be under way at once: one that comes later than so many after it is dropped.
+/// How many numbers of a spine may be under way at once. A task whose number is older by more is dropped.
 const WINDOW: u32 = 1 << 10;
 
-/// The front's word for who is above each pool, kept in step with the links.
+/// The front's table of the spine above each pool, which the uplink keeps in step with its links.
 type Above<'a> = &'a mut [Option<Endpoint>];
 
 /// The stages of the arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UplinkStages {
     pub(crate) numbers: u8,
-    /// Whether a rack was told to be idle; and its average, if one is kept.
+    /// The stage of two arrays: whether the spine was told that the rack is idle, and the average, if one
+    /// is kept.
     pub(crate) idle: u8,
-    /// The load that was told.
+    /// The stage of the load that was told.
     pub(crate) told: u8,
-    /// Whether averages are kept here.
+    /// Whether averages are kept in an array.
     pub(crate) averages: bool,
 }
 
 impl UplinkStages {
-    /// Those of programs that push tasks to workers and learn of their ends by replies.
+    /// The stages for programs that push tasks to workers and learn of their ends by replies.
     pub(crate) const PUSHED: Self = Self { numbers: 1, idle: 8, told: 9, averages: true };
 }
 
-/// Spines, averages, and what was told.
+/// The spines, the averages, and what the spines were told.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     reading: FabricReading,
@@ -58,12 +61,12 @@ pub(crate) struct Uplink {
     pools: Box<[Pool]>,
     /// By spine and number modulo [`WINDOW`]: the newest number that was let in.
     numbers: Register<u32>,
-    /// There if the program does not see it in each pass.
+    /// `None` if the program computes the average in each pass itself.
     averages: Option<Register<u32>>,
-    /// Whether the spine was told last that there are idle workers.
+    /// Whether the spine was told last that workers are idle.
     told_idle: Register<bool>,
-    /// The mean as the spine knows it: what was told last, and a share for each task that it has sent since
-    /// (as printed, without these); by replies, how many of them came since.
+    /// The mean as the spine knows it: what it was told last, plus a share for each task that it sent since
+    /// (as printed, without these shares). If loads are told by replies: how many replies came since.
     told: Register<u32>,
     mirror: Option<Mirror>,
 }
@@ -71,48 +74,49 @@ pub(crate) struct Uplink {
 /// What a leaf's control software keeps of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pool {
-    /// The spine that is told.
+    /// The spine that gets the pool's UPDATEs.
     linked: Option<u16>,
-    /// How many there are, and what a task adds to their mean; nothing while there are none.
+    /// How many workers the pool has, and the share that a task adds to their mean; `None` while there are
+    /// no workers.
     workers: u32,
     share: Option<Average>,
-    /// The spine was told anew last that the rack is idle.
+    /// Whether the last repeated UPDATE said that the rack is idle.
     says_idle: bool,
 }
 
-/// How a pool's rack stands after a pass.
+/// The state of a pool's rack after a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RackStand {
-    /// Idle workers.
+    /// How many workers are idle.
     pub(crate) idle: u16,
     /// Tasks before all of its workers together.
     pub(crate) tasks: u32,
-    /// What the task's spine thinks.
+    /// What the task's spine believes of the rack.
     pub(crate) thought: SpineView,
 }
 
-/// What a pass tells of, beside the mean.
+/// What a pass may tell the spine, beside the mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TellsOf {
-    /// How many entries the list of idle workers has, and what the spine thinks, if the pass knows.
+    /// How many entries the list of idle workers has, if the pass knows, and what the spine believes.
     pub(crate) idle: Option<(u16, SpineView)>,
-    /// What the spine thinks of a task that comes from there: it has counted it.
+    /// What the spine of this pass's task believes; the spine has counted the task already.
     pub(crate) above: SpineView,
-    /// Whether the mean may be told with it.
+    /// Whether this pass may tell the mean.
     pub(crate) carries_load: bool,
 }
 
-/// What a task's spine thinks of the rack.
+/// What a task's spine believes of the rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpineView {
-    /// That it is idle, or not; it is the spine that the rack tells of its pool.
+    /// That it is idle, or busy. The spine is the one that gets the pool's UPDATEs.
     Idle(bool),
-    /// Not known: another spine, or the task goes round.
+    /// Unknown: it is another spine, or the task recirculates.
     Unknown,
 }
 
 impl Uplink {
-    /// No spine is known.
+    /// An uplink without spines.
     pub(crate) fn new(
         layout: &mut Layout,
         (reading, at): (FabricReading, UplinkStages),
@@ -136,7 +140,7 @@ impl Uplink {
         }
     }
 
-    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    /// Connects a spine, whose tasks are numbered from the one behind `sent` on, or removes it.
     pub(crate) fn set_spine(
         &mut self,
         above: Above<'_>,
@@ -158,8 +162,8 @@ impl Uplink {
         Ok(())
     }
 
-    /// The pool's tasks come from this spine, which has the pool's place here. The row that it has already
-    /// changes nothing: its numbers do not begin anew.
+    /// Sets the spine from which the pool's tasks come; the spine's place here is the pool's. A row that is
+    /// set already changes nothing: its numbers do not begin anew.
     pub(crate) fn set_linked(
         &mut self,
         above: Above<'_>,
@@ -175,7 +179,7 @@ impl Uplink {
         self.set_spine(above, pool.0, Some((link, start)))
     }
 
-    /// From now on this spine is told of the pool's workers, or none.
+    /// From now on this spine gets the pool's UPDATEs, or none does.
     pub(crate) fn link(
         &mut self,
         above: Above<'_>,
@@ -190,14 +194,14 @@ impl Uplink {
         let linked = &mut place.ok_or(HorusError::UnknownPool { pool, pools })?.linked;
         if *linked != spine {
             *linked = spine;
-            // Whoever hears of the pool first knows nothing of it.
+            // A spine that gets UPDATEs of the pool for the first time knows no mean of it.
             self.told.poke(pool.0.into(), 0);
         }
         self.say(above);
         Ok(())
     }
 
-    /// The pool has so many workers now, and so many tasks are known to be before them.
+    /// Sets how many workers the pool has, and how many tasks are known to be before them.
     pub(crate) fn resize(&mut self, pool: SliceId, workers: u16, tasks: u32) {
         let share = RackSize::new(workers.into()).ok().map(Average::share);
         let place = &mut self.pools[usize::from(pool.0)];
@@ -208,13 +212,13 @@ impl Uplink {
         }
     }
 
-    /// The mean queue of a pool's workers, with so many tasks before them.
+    /// The mean queue of a pool's workers if so many tasks are before them.
     pub(crate) fn mean_of(&self, pool: SliceId, tasks: u32) -> Average {
         let share = self.pools[usize::from(pool.0)].share;
         share.map_or(Average::default(), |share| Average::of(tasks, share).unwrap_or(Average::MAX))
     }
 
-    /// Lets a spine's task in, once; gives the spine's place here.
+    /// Lets a spine's task in, once; returns the spine's place here.
     pub(crate) fn admit(&mut self, pass: &mut Pass, from: Endpoint, task: &Dispatch) -> Result<u16, Refusal> {
         let of = |link: &SpineLink| link.at == from;
         let is_named =
@@ -236,7 +240,7 @@ impl Uplink {
         if is_newer(held) { Ok(spine as u16) } else { Err(Refusal::Replayed) }
     }
 
-    /// What a spine's task says of the rack.
+    /// What the spine of a task believes of the rack.
     pub(crate) fn thought(&self, pool: SliceId, spine: u16, occupancy: u32) -> SpineView {
         if self.pools[usize::from(pool.0)].linked == Some(spine) {
             SpineView::Idle(occupancy == IDLE_SELECTED)
@@ -245,21 +249,21 @@ impl Uplink {
         }
     }
 
-    /// A task or reply passed, after which `more` tasks are known to be before the workers.
+    /// A task or reply passed, after which `more` additional tasks are known to be before the workers.
     pub(crate) fn passed(&mut self, pass: &mut Pass, pool: SliceId, more: i64, of: TellsOf) {
         let average = self.count(pass, pool, more);
         self.tell(pass, pool, average, of);
     }
 
-    /// A task or token passed a program that sees itself how its rack stands.
+    /// A task or token passed, in a program that computes the rack's state in each pass.
     pub(crate) fn stands(&mut self, pass: &mut Pass, pool: SliceId, stands: RackStand, carries_load: bool) {
         let RackStand { idle, tasks, thought } = stands;
         let idle = self.reading.parts.looks_for_idle().then_some((idle, thought));
         self.tell(pass, pool, self.mean_of(pool, tasks), TellsOf { idle, above: thought, carries_load });
     }
 
-    /// Perhaps something is told: first that the rack is idle, or not, where the spine thinks otherwise; then
-    /// the load; and that it is idle once more if it has nothing else to say.
+    /// Tells the spine one thing if it is time. First, whether the rack is idle, if the spine believes
+    /// otherwise. Second, the load. Third, that the rack is idle once more, if there is nothing else.
     fn tell(&mut self, pass: &mut Pass, pool: SliceId, average: Average, of: TellsOf) {
         let TellsOf { idle, above, carries_load } = of;
         let index = usize::from(pool.0);
@@ -284,9 +288,8 @@ impl Uplink {
         self.mirror = news.and_then(|news| self.tells(pool, news));
     }
 
-    /// Whether the spine has added a task's share to what it knows of the rack: then `told` is what it makes
-    /// of the mean that it was told. As printed nobody asks, and what was counted there stays until the mean
-    /// has moved.
+    /// Whether the spine has added this task's share to its own mean of the rack. If so, `told` must grow
+    /// by the same share. As printed `told` stays, and the spine's shares stay until the mean has moved.
     fn is_counted_above(&self, thought: SpineView) -> bool {
         let SpineView::Idle(is_idle) = thought else { return false };
         let FabricReading { as_published, idle_uncounted, told, parts, .. } = self.reading;
@@ -296,12 +299,13 @@ impl Uplink {
             && !(is_idle && idle_uncounted)
     }
 
-    /// A rack whose workers are all idle says so again: nobody would ask it, had its word been lost.
+    /// Whether all workers of a rack are idle. Such a rack repeats that it is idle: if that word is lost,
+    /// the spine sends it no task that would make it tell again.
     fn is_all_idle(&self, pool: SliceId, entries: u16) -> bool {
         !self.reading.as_published && u32::from(entries) >= self.pools[usize::from(pool.0)].workers
     }
 
-    /// The mean after so many tasks more.
+    /// The mean after `more` additional tasks.
     fn count(&mut self, pass: &mut Pass, pool: SliceId, more: i64) -> Average {
         let share = self.pools[usize::from(pool.0)].share.map_or(0, Average::bits);
         let more = more.saturating_mul(share.into());
@@ -315,7 +319,7 @@ impl Uplink {
         })
     }
 
-    /// The load is told if it is due and nothing else is.
+    /// Tells the load, if it is due and the pass tells nothing else.
     fn tell_load(
         &mut self,
         pass: &mut Pass,
@@ -341,18 +345,18 @@ impl Uplink {
         if due { Some(RackNews::Load(MeanQueue(average.bits()))) } else { news }
     }
 
-    /// The spine that the pool is linked with.
+    /// The spine that gets the pool's UPDATEs.
     pub(crate) fn linked(&self, pool: SliceId) -> Option<SpineLink> {
         let linked = self.pools[usize::from(pool.0)].linked?;
         self.spines[usize::from(linked)]
     }
 
-    /// What is new, for the spine that the pool is linked with.
+    /// The UPDATE with this news, for the spine that gets the pool's UPDATEs.
     pub(crate) fn tells(&self, pool: SliceId, news: RackNews) -> Option<Mirror> {
         self.linked(pool).map(|link| link.tells(pool, news))
     }
 
-    /// What the control software tells a spine that does not know the rack yet.
+    /// The first UPDATE to a spine that does not know the rack yet.
     pub(crate) fn introduces(&mut self, pool: SliceId, entries: u16) -> Option<Mirror> {
         let is_idle = entries >= self.reading.idle_from;
         self.told_idle.poke(pool.0.into(), is_idle);
@@ -366,8 +370,9 @@ impl Uplink {
         self.tells(pool, news)
     }
 
-    /// Tells the pool's spine anew how the rack stands, for what was told may have been lost: the mean, so
-    /// that nothing that was sent there counts for ever; and every other time that it is idle, if it is.
+    /// Repeats the rack's state to the pool's spine, in case an UPDATE was lost. The mean is repeated, so
+    /// that shares of tasks sent do not stay for ever. Every other time an idle rack repeats that it is
+    /// idle.
     pub(crate) fn tell_again(&mut self, pool: SliceId, entries: u16, average: Average) {
         let index = usize::from(pool.0);
         let is_idle = self.reading.parts.looks_for_idle() && entries >= self.reading.idle_from;
@@ -389,14 +394,14 @@ impl Uplink {
         self.mirror = self.tells(pool, news);
     }
 
-    /// Says which spines pools' tasks come from.
+    /// Writes the front's table of the spine above each pool.
     fn say(&self, above: Above<'_>) {
         for (at, pool) in above.iter_mut().zip(&self.pools) {
             *at = pool.linked.and_then(|spine| self.spines[usize::from(spine)]).map(|link| link.at);
         }
     }
 
-    /// The update beside the last pass's packet.
+    /// The UPDATE beside the packet of the last pass.
     pub(crate) const fn mirrored(&mut self) -> Option<Mirror> {
         self.mirror.take()
     }
@@ -408,7 +413,7 @@ impl Uplink {
     }
 }
 
-/// What a spine forwards is the task as its client submitted it, older by its way there.
+/// The task that a spine forwards, as its client submitted it, older by its way to the spine.
 pub(crate) const fn submitted(task: &Dispatch) -> Submit {
     Submit {
         epoch: task.epoch,

@@ -10,19 +10,19 @@ const BLOCKS_PER_STAGE: u32 = 80;
 const BLOCK_BITS: u64 = 16 * 1024 * 8;
 /// Stateful units, and so register arrays, in a stage.
 const UNITS_PER_STAGE: u32 = 4;
-/// A stateful unit's widest word.
+/// The widest word that a stateful unit can update, in bits.
 const WORD_BITS: u32 = 64;
 
-/// One array of a striped queue entry.
+/// One register array of a striped queue entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub name: &'static str,
     pub stage: u8,
-    /// Width of a word.
+    /// Width of a word, in bits.
     pub bits: u32,
 }
 
-/// What one stage gives to the program.
+/// What the program takes of one stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageUse {
     /// Names of the arrays and tables that live there.
@@ -33,10 +33,10 @@ pub struct StageUse {
     pub units: u32,
 }
 
-/// What the program takes in all.
+/// What the program takes of all stages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// Stages with something in them, of 12.
+    /// Stages that are used, of 12.
     pub stages: u32,
     /// SRAM blocks, of 960.
     pub blocks: u32,
@@ -46,7 +46,7 @@ pub struct Totals {
     pub units: u32,
 }
 
-/// What a program takes of each stage; it grows as the program's memory is made.
+/// What a program takes of each stage. The layout grows as the program's arrays and tables are made.
 #[derive(Clone, Debug)]
 pub struct Layout {
     program: &'static str,
@@ -92,18 +92,18 @@ impl Layout {
         self.entries = rows;
     }
 
-    /// A match table of `rows` rows of `bits` bits in `stage`: SRAM, no stateful unit.
+    /// Accounts for a match table of `rows` rows of `bits` bits in `stage`: SRAM, no stateful unit.
     pub fn table(&mut self, name: &'static str, stage: u8, bits: u32, rows: usize) {
         self.take(name, stage, bits, rows, 0);
     }
 
-    /// A register array; gives its number, for [`super::Pass`].
+    /// Accounts for a register array; returns its number, for [`super::Pass`].
     pub(super) fn register(&mut self, name: &'static str, stage: u8, bits: u32, cells: usize) -> u8 {
         self.take(name, stage, bits, cells, 1);
         self.next_array()
     }
 
-    /// A striped queue; gives its number and first stage.
+    /// Accounts for a striped queue; returns its number and first stage.
     pub(super) fn ring(&mut self, columns: &[Column], rows: usize) -> (u8, u8) {
         for column in columns {
             self.take(column.name, column.stage, column.bits, rows, 1);

@@ -1,10 +1,10 @@
 //! A model of a programmable switch's pipeline.
 //!
-//! Twelve stages in order. A register array lives in one stage, and a packet may touch **one** entry of it
-//! **once** a pass: compare, one of two branches, the old word returned. A packet that needs more goes round
-//! again. [`Register`] and [`Ring`] offer only accesses of that shape; [`Pass`] checks, in debug builds or
-//! with the feature `checks`, that a program keeps to the rules, and panics with the program's and the
-//! array's name when it does not: that is a bug in the program, never a matter of what is in a packet.
+//! The pipeline has twelve stages in order. A register array lives in one stage, and a packet may touch
+//! **one** entry of it **once** a pass: compare, take one of two branches, return the old word. A packet
+//! that needs more recirculates. [`Register`] and [`Ring`] offer only such accesses. [`Pass`] checks the
+//! rules in debug builds or with the feature `checks`. If a program breaks a rule, [`Pass`] panics with the
+//! names of the program and the array: that is a bug in the program and never depends on the packet alone.
 //! [`Layout`] adds up what the program takes of the chip.
 //!
 //! Left out: parser and deparser limits, match-action widths, hash units, clock cycles.

@@ -1,11 +1,12 @@
-//! One packet's way through the stages, checked.
+//! Checks one packet's pass through the stages.
 
-/// One if the rules are checked in this build, else zero.
+/// 1 if this build checks the rules, else 0.
 const CHECKED: usize = cfg!(any(debug_assertions, feature = "checks")) as usize;
 
-/// One packet's way through the pipeline. Every access to an array shows it.
+/// One packet's pass through the pipeline; every access to an array takes it as an argument.
 ///
-/// It knows where it is only in builds that check: in others it is nothing, and costs nothing to hand on.
+/// It holds the present stage and the arrays touched, in builds that check the rules. In other builds it is
+/// empty and costs nothing.
 #[derive(Debug)]
 pub struct Pass {
     way: [PassState; CHECKED],
@@ -27,7 +28,7 @@ impl Pass {
     }
 }
 
-/// Where a packet is, and what it has touched.
+/// The stage of a packet, and the arrays that it has touched.
 #[derive(Clone, Copy, Debug)]
 struct PassState {
     program: &'static str,

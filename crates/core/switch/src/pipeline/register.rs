@@ -63,24 +63,24 @@ impl<T: Copy> Register<T> {
         self.update(pass, index, |_| word);
     }
 
-    /// The controller's view of one word, outside any pass.
+    /// Reads one word outside any pass, as the controller may.
     pub fn peek(&self, index: usize) -> T {
         self.cells[index]
     }
 
-    /// The controller's write of one word, outside any pass.
+    /// Writes one word outside any pass, as the controller may.
     pub fn poke(&mut self, index: usize, word: T) {
         self.cells[index] = word;
     }
 
-    /// The controller's write of a run of words, outside any pass.
+    /// Writes `len` words outside any pass, as the controller may.
     pub fn fill(&mut self, from: usize, len: usize, word: T) {
         self.cells[from..from + len].fill(word);
     }
 }
 
-/// A queue's entries, striped over stages: each [`Column`] is an array of its own on the chip. All have the
-/// same index, known before the first, so a packet reads or writes one row a pass.
+/// The entries of a queue, striped over stages: each [`Column`] is an array of its own on the chip. All
+/// columns have the same index, known before the first, so a packet reads or writes one row a pass.
 #[derive(Debug)]
 pub struct Ring<T> {
     rows: Box<[T]>,
@@ -110,8 +110,8 @@ impl<T: Copy> Ring<T> {
         self.rows[index] = row;
     }
 
-    /// Compares one row; writes what `then` makes of it, or leaves it; returns the old row. On the chip each
-    /// column does so by what an earlier one read.
+    /// Compares one row; writes what `then` makes of it, or leaves it; returns the old row. On the chip
+    /// each column decides by the word that an earlier column read.
     #[inline]
     pub fn branch(
         &mut self,

@@ -1,7 +1,8 @@
-//! How many entries lie in each of a slice's rings, for who may take from some of them only.
+//! Counts the entries of each of a slice's rings, for packets that may take from some of the rings only.
 //!
-//! Two rings a word, a word a stage. Whoever looks for an entry passes the words one after the other and
-//! counts it out of the first ring that is open to it and has one; the other words it only reads.
+//! A word holds the counts of two rings, and each word has a stage. A pass that looks for an entry reads
+//! the words in order, and decrements the first ring that it may take from and that has an entry. It only
+//! reads the words behind.
 
 use alloc::boxed::Box;
 
@@ -22,13 +23,13 @@ impl Fill {
         rings / 2
     }
 
-    /// Fill of four rings of each slice, from this stage on.
+    /// The counts of four rings of each slice, from this stage on.
     pub(super) fn new(layout: &mut Layout, names: [&'static str; 2], stage: u8, slices: usize) -> Self {
         let word = |(at, name)| Register::new(layout, name, stage + at, 64, slices, TwoCounts::default());
         Self { words: (0..).zip(names).map(word).collect() }
     }
 
-    /// An entry comes into this ring, if it has fewer than `most`; says whether it has.
+    /// Counts an entry into this ring, if the ring has fewer than `most`; returns whether it had.
     #[inline]
     pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8, most: u32) -> bool {
         let (word, side) = (usize::from(ring / 2), usize::from(ring % 2));
@@ -36,8 +37,8 @@ impl Fill {
         fits(self.words[word].branch(pass, slice.0.into(), fits, |pair| pair.plus(side), |pair| pair))
     }
 
-    /// An entry leaves: from the first of these rings (a bit each) that has one. Says which, if any has, and
-    /// how many entries are left in all rings.
+    /// Counts an entry out of the first of these rings (a bit each) that has one. Returns that ring, if
+    /// there is one, and how many entries are left in all rings.
     #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, rings: u8) -> (Option<u8>, u32) {
         let (mut taken, mut left) = (None, 0);
@@ -47,7 +48,8 @@ impl Fill {
                 left += word.read(pass, slice.0.into()).sum();
                 continue;
             }
-            // The word has one comparison: of its first ring, if that is open. None less than none is none.
+            // A word has one comparison, which looks at its first ring if that may be taken from. A
+            // decrement of zero leaves zero.
             let first = usize::from(open & 1 == 0);
             let second = usize::from(open & 2 != 0);
             let old = word.branch(

@@ -1,16 +1,17 @@
-//! How many entries lie in each of a slice's rings, counted so that one pass finds a ring that has some.
+//! Counts the entries of each of a slice's rings, so that one pass finds a ring with an entry.
 //!
-//! Up to four rings make a small tree: a word says how many lie in either half of the rings, the next how
-//! many in either ring of a half. Each level is one array in a stage of its own, and whoever passes chooses a
-//! side at each by what it reads there. `balance` has told before that there is an entry, and who came before
-//! has passed all levels before; so whichever side is chosen has one, and nothing is ever taken back.
+//! Up to four rings form a small tree. One word counts the entries in either half of the rings, and the
+//! next word those in either ring of a half. Each level is one array in a stage of its own, and a pass
+//! chooses a side at each level by what it reads there. `balance` has told the pass that there is an entry,
+//! and every earlier packet has passed all levels before. So the chosen side always has an entry, and no
+//! count is ever taken back.
 
 use sluice_wire::SliceId;
 
 use crate::pipeline::{Layout, Pass, Register};
 
-/// How many entries lie on two sides: one word of the chip, and one here, so that neither half waits for the
-/// other to be written.
+/// The entry counts of two sides. They are one word on the chip and one word here, so that no read waits
+/// for a write of the other half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TwoCounts(u64);
 
@@ -30,19 +31,19 @@ impl TwoCounts {
         Self(self.0 + (1 << (32 * side)))
     }
 
-    /// This side if it has any, else the other.
+    /// This side if it has entries, else the other.
     #[inline]
     const fn filled(self, side: usize) -> usize {
         side ^ (self.of(side) == 0) as usize
     }
 
-    /// One less on this side, which has some.
+    /// Subtracts an entry from this side, which has one.
     #[inline]
     const fn without(self, side: usize) -> Self {
         Self(self.0.wrapping_sub(1 << (32 * side)))
     }
 
-    /// One less on this side; none stays none.
+    /// Subtracts an entry from this side; zero stays zero.
     #[inline]
     pub(super) const fn less(self, side: usize) -> Self {
         Self(self.0 - (((self.of(side) > 0) as u64) << (32 * side)))
@@ -52,28 +53,28 @@ impl TwoCounts {
 /// A ring that has an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// Which of the slice's.
+    /// The ring's number in its slice.
     pub(super) ring: u8,
-    /// How many entries it had, the one that is taken included.
+    /// How many entries it had, with the one that is taken.
     pub(super) of: u32,
 }
 
-/// The counts of all slices, a level a stage.
+/// The counts of all slices, one level per stage.
 #[derive(Debug)]
 pub(super) struct Halves {
-    /// How many lie in either half of a slice's rings; there if there are two rings at least.
+    /// Entries in either half of a slice's rings; `None` with one ring.
     halves: Option<Register<TwoCounts>>,
-    /// How many lie in either ring of a half; there if there are four.
+    /// Entries in either ring of a half; `None` with fewer than four rings.
     rings: Option<Register<TwoCounts>>,
 }
 
 impl Halves {
-    /// How many levels tell so many rings apart: 1, 2 or 4.
+    /// How many levels so many rings need; there are 1, 2 or 4 rings.
     pub(super) const fn levels(rings: u8) -> u8 {
         rings.trailing_zeros() as u8
     }
 
-    /// Counts of a slice's rings from this stage on; the names are those of the levels.
+    /// The counts of each slice's rings, from this stage on; the names are those of the levels.
     pub(super) fn new(
         layout: &mut Layout,
         names: [&'static str; 2],
@@ -91,7 +92,8 @@ impl Halves {
         Self { halves: level(0), rings: level(1) }
     }
 
-    /// An entry comes into this ring. Says how many the first one has then; of four, it sees one half only.
+    /// Counts an entry into this ring. Returns how many entries the first ring has then; with four rings a
+    /// pass sees one half only and returns `None`.
     #[inline]
     pub(super) fn add(&mut self, pass: &mut Pass, slice: SliceId, ring: u8) -> Option<u32> {
         let (slice, ring) = (usize::from(slice.0), usize::from(ring));
@@ -105,14 +107,14 @@ impl Halves {
         None
     }
 
-    /// The control software's look: how many the first of two rings has.
+    /// Called by the control software: how many entries the first of two rings has.
     pub(super) fn first(&self, slice: SliceId) -> Option<u32> {
         let halves = self.halves.as_ref().filter(|_| self.rings.is_none())?;
         Some(halves.peek(slice.0.into()).of(0))
     }
 
-    /// An entry leaves: from the ring that is wished for if it has one, else from one that has, the first of
-    /// those that are found beside its way.
+    /// Counts an entry out: from the wished ring if it has one, else from the first ring with an entry that
+    /// the pass finds.
     #[inline(always)]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId, wished: u8) -> Found {
         let (slice, wished) = (usize::from(slice.0), usize::from(wished));
@@ -128,7 +130,8 @@ impl Halves {
     }
 }
 
-/// One less on this side, or on the other if this one has none; says on which, and how many that had.
+/// Subtracts an entry from this side, or from the other if this side is empty. Returns the side, and how
+/// many entries it had.
 #[inline(always)]
 fn leave(counts: &mut Register<TwoCounts>, pass: &mut Pass, at: usize, side: usize) -> (usize, u32) {
     let old = counts.update(pass, at, |pair| pair.without(pair.filled(side)));

@@ -1,18 +1,20 @@
 //! A rack of Rain below Horus' spines (Rain §6 leaves racks under a light global layer as future work).
 //!
-//! Tasks come from spines, numbered, each number is let in once, and a pass may tell a spine one thing, all
-//! as at Horus' leaf (`horus::uplink`); what becomes of tasks and tokens is Rain's, untouched. An idle worker
-//! is a parked token before which no task stands: with one token a worker that is each of them, with more
-//! those of the first rank. So the spine's idle racks have somebody who serves at once. The load is the
-//! backlog: what waits here and what the workers hold, in the mean. Both are what the pass has seen of the
-//! balance and the ranks, so that no average has to be kept, and a lost packet shifts none.
+//! As at Horus' leaf (`horus::uplink`), tasks come from spines and are numbered, each number is let in
+//! once, and a pass may send one UPDATE to a spine. Tasks and tokens meet as in Rain. A worker counts as
+//! idle if it has a parked token before which no task stands. With one token per worker that is every
+//! parked token; with more it is those of the first rank. So an idle rack at the spine has a worker that
+//! serves at once. The load is the backlog: the tasks that wait here and those that the workers hold,
+//! divided by the number of workers. Both follow from the balance and the ranks that the pass has seen. So
+//! the leaf keeps no average, and a lost packet shifts none.
 //!
-//! A client that the leaf does not know (a live one knows none) hears of a task that is not taken through the
-//! spine that the pool's tasks come from.
+//! A leaf that knows no clients (as in a live rack) sends the REJECT of a task through the spine that the
+//! pool's tasks come from.
 //!
-//! Left out: what is written ahead, classes and labels.
+//! Left out: writing ahead, classes and labels.
 //!
-//! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and 11).
+//! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and
+//! 11).
 
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Nanos, Packet, Rank, RejectReason, Serial, SliceId, Sweep, WorkerId};
@@ -29,10 +31,10 @@ use crate::program::{Mirror, Parked, Verdict};
 use crate::refusal::Refusal;
 use crate::seats::Seats;
 
-/// Where what spines were told lies: behind a queue's entry.
+/// The stages of what spines were told: behind a queue's entry.
 const UPLINK: UplinkStages = UplinkStages { numbers: 1, idle: 10, told: 11, averages: false };
 
-/// Rain's program and memory in a rack of a fabric; it has no servers.
+/// Rain's program and memory in a rack of a fabric, without servers.
 #[derive(Debug)]
 pub struct RainLeaf {
     rain: Rain,
@@ -44,8 +46,9 @@ pub struct RainLeaf {
 }
 
 impl RainLeaf {
-    /// A leaf with room for so many spines, whose workers have so many tokens each: with more than one they
-    /// say what stands before them. Of the reading counts when a rack is idle and when it tells its load.
+    /// A leaf with room for so many spines, whose workers have `depth` tokens each. With more than one
+    /// token, workers tell their ranks. Of `reading` the leaf uses when a rack is idle, and when it tells
+    /// its load.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
@@ -57,15 +60,16 @@ impl RainLeaf {
         Self { rain, uplink, depth, seats: Seats::new(&config) }
     }
 
-    /// A spine comes, whose tasks are numbered from the one behind `sent` on; or it goes.
+    /// Connects a spine, whose tasks are numbered from the one behind `sent` on, or removes it.
     ///
     /// # Errors
-    /// [`HorusError::UnknownSpine`] beyond the room for them.
+    /// [`HorusError::UnknownSpine`] beyond the room for spines.
     pub fn set_spine(&mut self, spine: u16, row: Option<(SpineLink, Serial)>) -> Result<(), HorusError> {
         self.uplink.set_spine(&mut self.rain.front.tables.above, spine, row)
     }
 
-    /// From now on this spine is told of a pool's workers, or none; gives what it has to hear first.
+    /// From now on this spine, or none, is told of a pool's workers. Returns the UPDATE that the spine has
+    /// to get first.
     ///
     /// # Errors
     /// [`HorusError::UnknownSpine`], [`HorusError::UnknownPool`].
@@ -74,32 +78,33 @@ impl RainLeaf {
         Ok(self.uplink.introduces(pool, self.idle(pool)))
     }
 
-    /// Tasks before each of a pool's workers, in the mean.
+    /// Tasks before each of a pool's workers, on average.
     pub fn backlog(&self, pool: SliceId) -> Average {
         self.uplink.mean_of(pool, self.held(pool, self.rain.memory.balance.peek(pool.0.into())))
     }
 
-    /// Workers of a pool that would serve a task at once.
+    /// How many workers of a pool would serve a task at once.
     fn idle(&self, pool: SliceId) -> u16 {
         let balance = self.rain.memory.balance.peek(pool.0.into());
         let first = self.rain.memory.tokens.first(pool).unwrap_or(balance.max(0).unsigned_abs());
         self.idle_of(pool, first, self.held(pool, balance))
     }
 
-    /// The same where so many tokens of the first rank are parked. Where no task is left all workers would,
-    /// also one whose token of the first rank was lost: what it repeated may be parked behind another rank.
+    /// How many workers would serve a task at once if `first` tokens of the first rank are parked. If no
+    /// task is left, all workers would, even one whose first-rank token was lost: the worker repeats it,
+    /// and the repeat may be parked under another rank.
     fn idle_of(&self, pool: SliceId, first: u32, tasks: u32) -> u16 {
         let at_least = if tasks == 0 { self.seats.of(pool) } else { 0 };
         saturated(first).max(at_least)
     }
 
-    /// Tasks that wait here or are at workers, tokens and tasks on their way counted with these.
+    /// Tasks that wait here or are at workers. A token or task on its way counts as a task at its worker.
     fn held(&self, pool: SliceId, balance: i32) -> u32 {
         let tokens = i64::from(self.seats.of(pool)) * i64::from(self.depth);
         u32::try_from(tokens - i64::from(balance)).unwrap_or(0)
     }
 
-    /// After a pass that has seen the queue: perhaps the spine is told.
+    /// After a pass that has seen the queue: tells the spine if it is time.
     fn tells(&mut self, pass: &mut Pass, pool: SliceId, left: Option<Left>, seen: Seen) {
         let Some(Left { balance, first }) = left else { return };
         let tasks = self.held(pool, balance);
@@ -121,12 +126,12 @@ impl RainLeaf {
     }
 }
 
-/// Whose pass it was.
+/// The packet of a pass.
 #[derive(Clone, Copy)]
 enum Seen {
-    /// A task's, whose spine has a thought of the rack.
+    /// A task, and what its spine believes of the rack.
     Task(SpineView),
-    /// A token's, which carries a load as a reply does at Horus' leaf.
+    /// A token. It may carry a load to the spine, as a reply does at Horus' leaf.
     Token,
 }
 
@@ -159,7 +164,7 @@ impl Scheduler for RainLeaf {
         verdict
     }
 
-    /// Round once more: clients submit to spines.
+    /// A task recirculates: new tasks come from spines, never from clients.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         if task.memo.is_none() {
             return Verdict::Drop(Refusal::Unexpected);
@@ -182,7 +187,7 @@ impl Scheduler for RainLeaf {
             pool.map_or(SpineView::Unknown, |pool| self.uplink.thought(pool, spine, task.occupancy));
         let task = Entering { submit: &submit, arrived: now, memo: None };
         let mut verdict = self.schedule(pass, now, task, Seen::Task(thought));
-        // The pool's spine may be another by now, which knows this client by no number.
+        // The pool may have another spine by now, which knows this client by no number.
         if let Verdict::Send { to, packet: Packet::Reject(_) } = &mut verdict
             && self.rain.front.tables.client(submit.client).is_none()
         {
@@ -201,8 +206,8 @@ impl Scheduler for RainLeaf {
         self.uplink.mirrored()
     }
 
-    /// A task that waited keeps no spine's life. What goes to its client through the pool's spine names that
-    /// one's, since a REJECT of another life is no answer to a client.
+    /// An entry does not hold the epoch of its spine. A REJECT that goes through the pool's spine names the
+    /// epoch of that spine, because a client ignores a REJECT of another epoch.
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
         let mut verdict = self.rain.sweep(pass, now, sweep, memo);
         if let Verdict::Swept { to, packet: Packet::Reject(reject), .. } = &mut verdict

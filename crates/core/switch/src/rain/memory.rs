@@ -17,10 +17,10 @@ pub(super) struct RainMemory {
     pub(super) tasks: WaitingTasks,
 }
 
-/// What the ring of tasks takes of a stage, counted from its first.
+/// A column of the ring of tasks: its name, its stage counted from the ring's first, and its bits.
 type Part = (&'static str, u8, u32);
 
-/// One byte of payload a stage, as on the chip (Rain §4); what identifies the task lies beside it.
+/// One byte of payload a stage, as on the chip (Rain §4). The fields that identify the task lie beside it.
 const PAPER: &[Part] = &[
     ("payload 0", 0, 8),
     ("client, attempt", 0, 32),
@@ -38,7 +38,7 @@ const PAPER: &[Part] = &[
     ("payload 7", 7, 8),
 ];
 
-/// Two bytes of payload a stage: what counts ranks or classes takes up to two stages, and the ranks' rings
+/// Two bytes of payload a stage: counts of ranks or classes take up to two stages, and the ranks' rings
 /// most of one.
 const CLOSER: &[Part] = &[
     ("client, attempt", 0, 32),
@@ -52,7 +52,7 @@ const CLOSER: &[Part] = &[
     ("payload 6, 7", 5, 16),
 ];
 
-/// All of it in five stages, where counts take four.
+/// The whole entry in five stages, where counts take four.
 const NARROW: &[Part] = &[
     ("incarnation", 0, 64),
     ("arrived, age", 1, 64),
@@ -65,12 +65,12 @@ const NARROW: &[Part] = &[
     ("payload 6, 7", 4, 16),
 ];
 
-/// What the ring of waiting tasks takes where not all workers serve all.
+/// The columns of the ring of waiting tasks, if not every worker serves every task.
 pub(super) fn narrow_columns(first: u8) -> Vec<Column> {
     columns(NARROW, first)
 }
 
-/// Those of a program that has more to do behind the ring.
+/// The columns for a program that has more arrays behind the ring.
 pub(super) fn columns_before_another(kinds: Kinds, first: u8) -> Vec<Column> {
     columns(if kinds == Kinds::ONE { CLOSER } else { NARROW }, first)
 }

@@ -1,23 +1,22 @@
 //! Rain: one queue per slice that holds either waiting tasks or parked tokens (Rain §3.2.1, §3.2.3).
 //!
-//! One number, `balance`, says what the queue holds: above zero, so many tokens; below, so many tasks. A
-//! token that arrives adds one and a task takes one away, and the value before says what to do: meet what
-//! waits on the other side, or wait. So each arrival is decided by one access, and nothing ever has to be
-//! taken back.
+//! One number, `balance`, says what the queue holds: above zero so many tokens, below zero so many tasks. A
+//! token adds one, a task subtracts one, and the value before decides whether the arrival meets an entry of
+//! the other side or waits. So one access decides each arrival, and no count is ever taken back.
 //!
-//! What the paper leaves open stands in the shared front: each token is granted once and each try of a task
+//! The shared front settles what the paper leaves open: each token is granted once and each try of a task
 //! enters once, whatever the network repeats, reorders or loses. A token of a worker that died or moved is
-//! never used; a task that cannot wait is refused aloud.
+//! never used. A task that cannot wait gets a REJECT.
 //!
-//! The bytes of a large task that waits are written ahead (module `rdma_engine`), unless the switch is made
-//! without servers: then they stay with the driver, under their handle.
+//! The bytes of a large task that waits are written ahead (module `rdma_engine`). In a switch without
+//! servers they stay with the driver, under their handle.
 //!
-//! Tokens may be told apart by how many tasks stand before them at their workers (module `tokens`), tasks by
-//! their class (module `tasks`).
+//! Tokens may have ranks, by how many tasks stand before them at their workers (module `tokens`); tasks may
+//! have classes (module `tasks`).
 //!
 //! The stages, behind the front's 0 and 1: `balance` (2), heads and tails (3), rings (4 to 11), `gen_out`
-//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Fill of ranks or
-//! classes take one or two stages behind `balance`, and all else comes so much later.
+//! (5), `sent` and `seen_out` (6); at egress the servers' rows (7) and packet numbers (8). Counts of ranks
+//! or classes take one or two stages behind `balance`, and move all others back by as many.
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
 mod fill;
@@ -53,7 +52,7 @@ pub use stages::Kinds;
 use stages::Stages;
 use tokens::ParkedToken;
 
-/// How often a task may go round because the tokens that it met were stale (it is rejected then).
+/// How often a task may recirculate because it met stale tokens; after that it is rejected.
 pub const ROUNDS_MAX: u64 = 16;
 
 /// Rain's program and memory.
@@ -61,12 +60,12 @@ pub const ROUNDS_MAX: u64 = 16;
 pub struct Rain {
     front: Front,
     memory: RainMemory,
-    /// There if there is room for servers.
+    /// `None` if there is no room for servers.
     engine: Option<RdmaEngine>,
 }
 
 impl Rain {
-    /// An empty switch: no sources, no slices open.
+    /// A switch without sources, all slices closed.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
@@ -74,7 +73,8 @@ impl Rain {
         Self::of_kinds(config, Kinds::ONE)
     }
 
-    /// The same with tokens and tasks told apart. Each class has a ring of its own.
+    /// An empty switch that tells ranks of tokens and classes of tasks apart. Each class has a ring of its
+    /// own.
     ///
     /// # Panics
     /// As [`Rain::new`], and if there are kinds that cannot be counted.
@@ -82,7 +82,7 @@ impl Rain {
         Self::with_columns(config, kinds, |first| memory::task_columns(kinds, first))
     }
 
-    /// The same with a waiting task's entry as these columns say, from a stage on.
+    /// An empty switch whose task entries have these columns, given the stage of the first.
     fn with_columns(config: Config, kinds: Kinds, columns: impl FnOnce(u8) -> Vec<Column>) -> Self {
         for count in [kinds.ranks, kinds.classes] {
             let counts = count.is_power_of_two() && usize::from(count) <= KINDS_MAX;
@@ -130,8 +130,8 @@ impl Scheduler for Rain {
         }
     }
 
-    /// A task meets a parked token, or waits, or finds the queue full. One that met a stale token comes round
-    /// as a new arrival, past its replay cell.
+    /// A task meets a parked token, or waits, or finds the queue full. A task that met a stale token
+    /// recirculates as a new arrival; its replay cell is not checked again.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         self.task_of(pass, now, task, &mut None)
@@ -174,7 +174,7 @@ impl Scheduler for Rain {
 }
 
 impl Rain {
-    /// Apart, so that who has no classes does not pay for them.
+    /// Kept apart, so that a program without classes does not pay for them.
     #[inline(never)]
     fn token_among_classes(
         &mut self,
@@ -187,8 +187,8 @@ impl Rain {
         self.token_of::<true>(pass, now, slice, granted, rank, &mut None)
     }
 
-    /// Says also what is left in the slice's queue, if the pass has seen that: there, since a verdict that is
-    /// returned beside something else is put together twice.
+    /// Writes also to `left` what the slice's queue holds after the pass, if the pass has seen that. An
+    /// argument, because a verdict that is returned in a tuple is copied twice.
     #[inline(always)]
     fn token_of<const CLASSED: bool>(
         &mut self,
@@ -222,7 +222,7 @@ impl Rain {
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
-    /// Says also what is left in the slice's queue, as for tokens.
+    /// Writes also to `left` what the slice's queue holds after the pass, if the pass has seen that.
     #[inline(always)]
     fn task_of(
         &mut self,
@@ -273,6 +273,6 @@ impl Rain {
 struct Left {
     /// As [`RainMemory::balance`].
     balance: i32,
-    /// Parked tokens of the first rank; all of them where they are not told apart.
+    /// Parked tokens of the first rank; all parked tokens if ranks are not told apart.
     first: u32,
 }

@@ -1,5 +1,5 @@
-//! What goes round in a queue where not all serve all: a token that has found nobody yet, and the switch's
-//! own word that tokens should look again.
+//! The packets that recirculate in a queue where not every worker serves every task: a token that has found
+//! no task yet, and the switch's note that a parked token should look again.
 
 use sluice_wire::{Generation, Nanos, SliceId, WorkerId};
 
@@ -8,18 +8,19 @@ use crate::program::{Cargo, Circulating, Verdict};
 /// A packet that the program sends to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
-    /// A granted token, and what it does in this pass.
+    /// A granted token, and its step in this pass.
     Token { worker: WorkerId, generation: Generation, step: TokenStep },
-    /// A token of this kind parked while a task that it serves waited: one is taken out and looks again.
+    /// A token of this kind parked while a task that it serves waited. The pass takes one token of the kind
+    /// out, which looks again.
     Recall { slice: SliceId, kind: u8 },
 }
 
 /// What a token does in a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenStep {
-    /// Looks for a task of any class that it serves.
+    /// Looks for a waiting task of any class that it serves.
     Look,
-    /// Parks, and says so if a task that it serves waits now.
+    /// Parks, and recirculates a note if a task that it serves waits now.
     Park,
 }
 
@@ -48,7 +49,7 @@ impl Round {
         }
     }
 
-    /// Sends it round.
+    /// Recirculates this packet.
     pub(super) const fn go(self) -> Verdict {
         Verdict::Again(Circulating { cargo: Cargo::Note, arrived: Nanos(0), memo: self.memo() })
     }

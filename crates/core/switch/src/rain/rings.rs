@@ -1,5 +1,5 @@
-//! RingSet of entries that wait, one behind the other: a slice has one for each kind of entry that it tells
-//! apart.
+//! Rings of waiting entries. A slice has one ring for each kind of entry that it tells apart; the rings of
+//! all slices lie one behind the other.
 
 use sluice_wire::SliceId;
 use sluice_wire::tables::RingCounts;
@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::entry::cell;
 use crate::pipeline::{Column, Layout, Pass, Register, Ring};
 
-/// All slices' rings of one sort: tokens that are parked, or tasks that wait.
+/// The rings of all slices of one sort: parked tokens, or waiting tasks.
 #[derive(Debug)]
 pub(super) struct RingSet<T> {
     head: Register<u32>,
@@ -20,20 +20,20 @@ pub(super) struct RingSet<T> {
     cells: u32,
 }
 
-/// What rings are called on the chip, and how many there are.
+/// The names of the rings' arrays on the chip, and how many rings there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sort {
     pub(super) head: &'static str,
     pub(super) tail: &'static str,
     pub(super) ring: &'static str,
-    /// RingSet of a slice: 1, 2 or 4.
+    /// Rings of a slice: 1, 2 or 4.
     pub(super) each: u8,
-    /// Cells of each: a power of two.
+    /// Cells of each ring: a power of two.
     pub(super) cells: u32,
 }
 
 impl<T: Copy + Default> RingSet<T> {
-    /// Heads and tails live in stage `heads`, the entries as `columns` say.
+    /// The heads and tails stand in stage `heads`, the entries as `columns` say.
     pub(super) fn new(
         layout: &mut Layout,
         config: &Config,
@@ -50,19 +50,19 @@ impl<T: Copy + Default> RingSet<T> {
         Self { head, tail, ring, each: sort.each, cells: sort.cells }
     }
 
-    /// How many each slice has.
+    /// How many rings each slice has.
     #[inline]
     pub(super) const fn each(&self) -> u8 {
         self.each
     }
 
-    /// Which one of all is a slice's ring.
+    /// The index of a slice's ring among all rings.
     #[inline]
     pub(super) const fn of(&self, slice: SliceId, ring: u8) -> usize {
         slice.0 as usize * self.each as usize + ring as usize
     }
 
-    /// A ticket at the end of a ring.
+    /// Takes the next ticket at the end of a ring.
     #[inline(always)]
     pub(super) fn join(&mut self, pass: &mut Pass, ring: usize) -> u32 {
         self.tail.update(pass, ring, |tail| tail.wrapping_add(1))
@@ -73,14 +73,14 @@ impl<T: Copy + Default> RingSet<T> {
         self.ring.write(pass, cell(ring, ticket, self.cells), entry);
     }
 
-    /// Takes the oldest entry of a ring, which has one; and its ticket.
+    /// Takes the oldest entry of a ring that has one, and its ticket.
     #[inline(always)]
     pub(super) fn pop(&mut self, pass: &mut Pass, ring: usize) -> (T, u32) {
         let ticket = self.head.update(pass, ring, |head| head.wrapping_add(1));
         (self.ring.read(pass, cell(ring, ticket, self.cells)), ticket)
     }
 
-    /// How many entries ever came into each ring of a slice, and how many left it.
+    /// How many entries ever entered each ring of a slice, and how many left it.
     pub(super) fn counts(&self, slice: usize) -> (RingCounts, RingCounts) {
         let of = |pointer| ring_counts(pointer, slice, self.each);
         (of(&self.tail), of(&self.head))
@@ -96,8 +96,8 @@ impl<T: Copy + Default> RingSet<T> {
         })
     }
 
-    /// Names an entry among all that its slice has: rings take turns, so that no two have one name until so
-    /// many have come as there are names for their ring.
+    /// Names an entry among all entries of its slice. The names of the slice's rings interleave, so a ring
+    /// reuses a name only after as many entries as there are names for it.
     #[inline(always)]
     pub(super) const fn name(&self, ring: usize, ticket: u32) -> u32 {
         let turn = ring as u32 & (self.each - 1) as u32;

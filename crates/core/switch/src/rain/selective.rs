@@ -1,24 +1,25 @@
-//! Rain where not every worker serves every task of its slice (ours; in no paper): tasks need labels, or wish
-//! for them, that some workers have.
+//! Rain where not every worker serves every task of its slice (ours; in no paper): tasks need labels, or
+//! wish for labels, that some workers have.
 //!
 //! One balance cannot decide here: a task may have to wait while tokens are parked that do not serve it. So
-//! tokens are counted by their worker's kind, behind them tasks by their class, each in a ring of its own.
-//! A task takes a token that serves it, else it waits: one pass, as before. A token passes the tokens' counts
-//! before it can see whether a task waits. So it looks for a task first; if there is none it goes round
-//! once, parks, and looks whether a task came meanwhile. If so it says so: a note goes round for its kind,
-//! takes one token out again, and that looks once more.
+//! tokens are counted by the kind of their worker, and behind them tasks by their class, each in a ring of
+//! its own. A task takes a token that serves it, or waits: one pass, as in plain Rain. A token passes the
+//! counts of tokens before it can see whether a task waits. So it looks for a task first. If there is none,
+//! the token recirculates, parks, and looks whether a task came meanwhile. If one did, a note for the
+//! token's kind recirculates, takes one token out again, and that token looks once more.
 //!
-//! Hence no task waits beyond a few passes while a token that serves it is parked. Of the two that meet in
-//! vain one came later: the task would have seen the token, and the token that parked has seen the task and
-//! sent a note. A note that takes a stale token out goes on until it finds a live one, or none.
+//! Hence no task waits beyond a few passes while a token that serves it is parked. Of a task and a token
+//! that miss each other, one came later. A later task would have seen the token; a later token has seen the
+//! task when it parked, and sent a note. A note that takes a stale token out goes on until it finds a live
+//! one, or none.
 //!
-//! Workers look first for what needs most, and tasks take the worker that has least. So that no class starves
-//! every 16th token of a kind looks first for another. Where labels are only wished for (locality), who meets
-//! the wish is looked for in a pass of its own.
+//! Workers look first for the tasks that need most, and tasks take the worker that has least. To let no
+//! class starve, every 16th token of a kind looks first for another class. If labels are only wished for
+//! (locality), a pass of its own looks for a worker that meets the wish.
 //!
-//! The stages, behind the front's 0 and 1: turns and tokens by kind (2, 3), tasks by class (4, 5), heads and
-//! tails (6), rings (7 to 11), `gen_out` (8), `sent` and `seen_out` (10); at egress the servers' rows (10)
-//! and packet numbers (11).
+//! The stages, behind the front's 0 and 1: turns and tokens by kind (2, 3), tasks by class (4, 5), heads
+//! and tails (6), rings (7 to 11), `gen_out` (8), `sent` and `seen_out` (10); at egress the servers' rows
+//! (10) and packet numbers (11).
 
 use sluice_wire::serving::Serving;
 use sluice_wire::tables::{Feed, KINDS_MAX, SliceRow, SliceState};
@@ -43,12 +44,13 @@ use crate::refusal::Refusal;
 const KINDS: u8 = KINDS_MAX as u8;
 const LAST_TURN: u16 = tasks::last_turn(KINDS);
 
-/// In a task's memo: it has asked those that meet its wishes once. Below it the rounds.
+/// A bit of a task's memo: it has asked the workers that meet its wishes once. The count of rounds stands
+/// below.
 const ASKED: u64 = 1 << 8;
-/// How often a task may ask for its wish again at most.
+/// The most times that a task may ask for its wish again.
 pub(super) const WAIT_MAX: u8 = 64;
 
-/// Rain's program and memory, where workers are of kinds and tasks of classes.
+/// Rain's program and memory, with kinds of workers and classes of tasks.
 #[derive(Debug)]
 pub struct Selective {
     pub(super) front: Front,
@@ -58,23 +60,23 @@ pub struct Selective {
     pub(super) waiting: Fill,
     pub(super) tasks: RingSet<WaitingTask>,
     engine: Option<RdmaEngine>,
-    /// How often a task asks again for a worker that meets its wish, while others have room.
+    /// How often a task asks again for a worker that meets its wish, while other workers have room.
     patience: u8,
 }
 
-/// What was taken out of the parked tokens.
+/// The result of taking a parked token.
 pub(super) enum Taken {
     Nothing {
-        /// So many are parked that were not asked for.
+        /// How many tokens are parked of kinds that were not asked for.
         others: u32,
     },
-    /// A token of a worker that is gone, or has another generation.
+    /// A token of a worker that has left, or has another generation now.
     Stale,
     Live(ParkedToken),
 }
 
 impl Selective {
-    /// An empty switch: no sources, no slices open.
+    /// A switch without sources, all slices closed.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.
@@ -100,14 +102,14 @@ impl Selective {
         Self { front, turn, parked, tokens, waiting, tasks, engine, patience: 0 }
     }
 
-    /// The same where a task whose wish nobody meets now asks again so often, at most `WAIT_MAX` times, a
-    /// pass each, before it takes any worker.
+    /// Sets how often a task whose wish no worker meets now asks again, one pass each time, before it takes
+    /// any worker: at most `WAIT_MAX` times.
     #[must_use]
     pub fn with_wait(self, patience: u8) -> Self {
         Self { patience: patience.min(WAIT_MAX), ..self }
     }
 
-    /// A token does its step.
+    /// Carries out a token's step.
     pub(super) fn step(
         &mut self,
         pass: &mut Pass,
@@ -125,7 +127,8 @@ impl Selective {
         }
     }
 
-    /// The token takes a task of these classes, or goes round for its next step; to park, if nobody waits.
+    /// The token takes a task of these classes, or recirculates for its next step. The next step is to
+    /// park, if no task waits.
     fn look(
         &mut self,
         pass: &mut Pass,
@@ -149,7 +152,7 @@ impl Selective {
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
 
-    /// The token parks; says whether a task waits that it serves.
+    /// The token parks; returns whether a task that it serves waits.
     pub(super) fn park(&mut self, pass: &mut Pass, slice: SliceId, granted: Granted, kind: u8) -> bool {
         self.parked.add(pass, slice, kind, u32::MAX);
         let came = self.waiting.any(pass, slice, self.serving(slice).serves(kind));
@@ -160,7 +163,7 @@ impl Selective {
         came
     }
 
-    /// A token of this kind is taken out, unless none is left.
+    /// Takes out a token of this kind, if any is left, and lets it look again.
     fn recall(&mut self, pass: &mut Pass, slice: SliceId, kind: u8) -> Verdict {
         match self.take(pass, slice, 1 << kind) {
             Taken::Nothing { .. } => Verdict::Drop(Refusal::FixDone),
@@ -180,7 +183,7 @@ impl Selective {
         if is_live { Taken::Live(token) } else { Taken::Stale }
     }
 
-    /// A task that nobody serves now waits, if its class has room.
+    /// A task that no parked token serves waits, if its class has room.
     fn wait(
         &mut self,
         pass: &mut Pass,
@@ -202,7 +205,7 @@ impl Selective {
         write.map_or(Verdict::Parked, Verdict::Ahead)
     }
 
-    /// The slice of a task, its class and its limit, if it may come in.
+    /// The slice of a task, its class and its limit; or the reason for a REJECT.
     fn place_of(&self, submit: &Submit) -> Result<(SliceId, u8, u32), RejectReason> {
         let (slice, row) = self.front.open_slice(submit)?;
         let needs = self.front.tables.needs_of(submit);
@@ -220,9 +223,8 @@ impl Selective {
     }
 }
 
-/// The class whose turn it is with this kind, as a bit; none if it is nobody's. What the kind takes first
-/// needs no turn, and where it looks for wishes that is the first class that it meets: the others have
-/// theirs.
+/// The class, as a bit, that has the turn with this kind; zero on all other turns. The class that the kind
+/// looks for first needs no turn. With wishes, the first class is the first one whose wish the kind meets.
 #[inline(always)]
 fn turn_of(serving: &Serving, kind: u8, turn: u8) -> u8 {
     if turn == 0 {
@@ -243,8 +245,8 @@ impl Scheduler for Selective {
         &mut self.front
     }
 
-    /// A granted token looks for a task: for what meets its wishes, on its turn for another class, else for
-    /// any that it serves.
+    /// A granted token looks for a task: first for one whose wish it meets, or on a turn for the turn's
+    /// class, else for any that it serves.
     fn token(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, granted: Granted, _: Rank) -> Verdict {
         let kind = self.kind_of(granted.worker);
         let turn = tasks::wish(&mut self.turn, pass, self.tokens.of(slice, kind), LAST_TURN);
@@ -261,8 +263,8 @@ impl Scheduler for Selective {
         }
     }
 
-    /// A task takes a token that serves it, or waits, or finds its class full. While its wish is not met and
-    /// others are parked, it goes round first.
+    /// A task takes a token that serves it, or waits, or finds its class full. While no parked token meets
+    /// its wish and others are parked, it recirculates first.
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let memo = memo.unwrap_or(0);
@@ -314,7 +316,7 @@ impl Scheduler for Selective {
         self.engine.as_mut()
     }
 
-    /// Both tokens and tasks may be there: then `balance` says that tasks wait.
+    /// Tokens and tasks may both be present; `balance` then says that tasks wait.
     fn slice_state(&self, slice: usize) -> SliceState {
         let (tokens_in, tokens_out) = self.tokens.counts(slice);
         let (tasks_in, tasks_out) = self.tasks.counts(slice);

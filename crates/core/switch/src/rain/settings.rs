@@ -1,4 +1,4 @@
-//! How Rain is asked for: `rain:2,ranked`.
+//! Reads and prints how Rain is asked for: `rain:2,ranked`.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -14,38 +14,38 @@ use crate::config::Config;
 use crate::early::Early;
 use crate::front::Scheduler;
 use crate::program::Program;
-use crate::settings::{About, ProgramSettings, Published};
+use crate::settings::{About, ProgramSettings, ProgramTraits, Published};
 
-/// Tokens of each worker, unless something else is asked for.
+/// The default number of tokens of each worker.
 const DEPTH: u8 = 2;
-/// What asks for patience, and how much that is if it does not say.
+/// The argument for patience, and its default value in tasks.
 const PATIENT: &str = "patient";
 const PATIENCE: u8 = 16;
-/// What asks for ranks.
+/// The argument for ranks.
 const RANKED: &str = "ranked";
-/// What asks for classes.
+/// The argument for classes.
 const CLASSES: &str = "classes";
-/// What asks for workers that serve some tasks only.
+/// The argument for workers that serve some tasks only.
 const LABELS: &str = "labels";
-/// What says how often a task asks again for a worker that meets its wish.
+/// The argument for how often a task asks again for a worker that meets its wish.
 const WAIT: &str = "wait";
-/// What says how far off tasks' stated sizes are.
+/// The argument for the error of tasks' stated sizes.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
 
-/// How many tokens each worker has, and what is done with them.
+/// How many tokens each worker has, and what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     tokens: u8,
     ranked: bool,
     classes: u8,
-    /// Workers are of kinds, and serve some tasks only.
+    /// Whether workers are of kinds and serve some tasks only.
     labels: bool,
     /// How often tasks ask again for workers that meet their wishes.
     wait: u8,
-    /// How far tasks' stated sizes are off, in hundredths.
+    /// The error of tasks' stated sizes, in percent.
     size_error: u8,
-    /// Tasks that have to wait before a worker sends more than one token.
+    /// How many tasks have to wait before a worker sends more than one token.
     patience: u8,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
@@ -68,7 +68,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// As many as workers have tokens, in whole words; the last stands for all beyond.
+    /// As many ranks as workers have tokens, rounded up to a power of two; the last rank stands for all
+    /// beyond it.
     const fn ranks(&self) -> u8 {
         match (self.ranked, self.tokens) {
             (false, _) => 1,
@@ -176,57 +177,27 @@ impl ProgramSettings for Settings {
 
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
-        // Who is told apart by what he serves is told apart by nothing else.
+        // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
         (!self.labels || !self.ranked && self.classes == 1).then_some(())
     }
 
-    fn quota(&self) -> u8 {
-        self.tokens
-    }
-
-    fn adaptive(&self) -> Option<Adaptive> {
-        self.adaptive
-    }
-
-    fn feed(&self) -> Feed {
-        Feed::Tokens { ranked: self.ranked }
-    }
-
-    fn writes_ahead(&self) -> bool {
-        true
-    }
-
-    fn hosts_choose_depth(&self) -> bool {
-        true
-    }
-
-    fn runs_in_kernel(&self) -> bool {
-        !self.ranked && self.classes == 1 && !self.labels
-    }
-
-    fn classes(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { self.classes }
-    }
-
-    fn kinds(&self) -> u8 {
-        if self.labels { KINDS_MAX as u8 } else { 1 }
-    }
-
-    fn size_error(&self) -> u8 {
-        self.size_error
-    }
-
-    fn patience(&self) -> u8 {
-        self.patience
-    }
-
-    fn early(&self) -> Option<Early> {
-        self.early
-    }
-
-    /// Rain §4. The other papers give no figures for this shape.
-    fn published(&self) -> Option<Published> {
-        Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 })
+    fn traits(&self) -> ProgramTraits {
+        let classes = if self.labels { KINDS_MAX as u8 } else { self.classes };
+        ProgramTraits {
+            adaptive: self.adaptive,
+            writes_ahead: true,
+            hosts_choose_depth: true,
+            runs_in_kernel: !self.ranked && classes == 1,
+            classes,
+            kinds: if self.labels { classes } else { 1 },
+            limits_each_class: self.labels,
+            size_error: self.size_error,
+            patience: self.patience,
+            early: self.early,
+            // Rain §4. No other paper gives figures for this program.
+            published: Some(Published { stages: 11, sram: 0.241, entries: 128 * 1024 }),
+            ..ProgramTraits::new(self.tokens, Feed::Tokens { ranked: self.ranked })
+        }
     }
 
     fn build(&self, config: Config) -> Box<dyn Program> {

@@ -1,8 +1,10 @@
-//! The controller's sweep: one entry a pass, and a second pass for a token that parks again.
+//! The controller's sweep: it looks at one entry a pass, and a live token takes a second pass to park
+//! again.
 //!
-//! A sweep for tokens takes one rank after the other, each from its oldest token on, and no more of each than
-//! lay there when it came. It takes a token off the balance before it can see whether its rank has one; if
-//! not, it gets one of another rank, which parks again behind its own, and goes on with the next.
+//! A sweep for tokens visits one rank after the other, each from its oldest token on, and no more tokens
+//! than the rank had when the sweep began. The sweep subtracts a token from the balance before it can see
+//! whether its rank has one. If the rank has none, the sweep gets a token of another rank, parks it again
+//! under its own, and goes on with the next rank.
 
 use sluice_wire::tables::SliceRow;
 use sluice_wire::{Generation, Nanos, Rank, Sweep, SweepOf, WorkerId};
@@ -16,16 +18,16 @@ use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
 
-/// Where a sweep for tokens stands: what it notes for its next pass. All zero is one that begins.
+/// The state of a sweep for tokens; the memo for its next pass. A new sweep has all zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct SweepState {
     /// How many entries of each rank it may visit.
     each: u16,
     /// The rank that it visits.
     rank: u8,
-    /// Whether it has been there.
+    /// Whether it has visited that rank.
     begun: bool,
-    /// The rank of the token in its hand.
+    /// The rank of the token that it carries.
     carries: Rank,
 }
 
@@ -73,7 +75,7 @@ impl Rain {
             (stand.each, stand.begun) = (left, true);
             left = left.min(u16::try_from(found.of).unwrap_or(u16::MAX));
         }
-        // One of another rank: this one has no more.
+        // The token is of another rank: the visited rank has none left.
         left = if found.ring == stand.rank { left - 1 } else { 0 };
         if left == 0 && stand.rank < self.memory.tokens.last() {
             (stand.rank, stand.begun, left) = (stand.rank + 1, false, stand.each);
@@ -84,7 +86,7 @@ impl Rain {
         go_on(Sweep { left, ..sweep }, live, stand)
     }
 
-    /// Only a closed slice is swept of tasks: an open one's tasks have workers to wait for.
+    /// Only the tasks of a closed slice are swept: those of an open slice have workers to wait for.
     fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let s = sweep.slice.0 as usize;
         let closed = !self.front.tables.slices[s].open;
@@ -103,8 +105,8 @@ impl Rain {
 }
 
 impl Selective {
-    /// One kind of tokens after the other, as with ranks; a token that would park while a task of its waits
-    /// goes on as a note, and the sweep is lost to it.
+    /// Visits one kind of tokens after the other, as with ranks. A token that would park while a task that
+    /// it serves waits recirculates as a note, and the sweep ends with that.
     pub(super) fn sweep(&mut self, pass: &mut Pass, sweep: Sweep, memo: u64) -> Verdict {
         let stand = SweepState::read(memo);
         if let Some((worker, generation)) = sweep.carried
@@ -140,7 +142,7 @@ impl Selective {
         go_on(Sweep { left, ..sweep }, live, stand)
     }
 
-    /// The tasks of a closed slice, or of its classes that have no worker.
+    /// Sweeps the tasks of a closed slice, or of the classes that have no worker.
     fn sweep_task(&mut self, pass: &mut Pass, sweep: Sweep) -> Verdict {
         let SliceRow { open, closed, .. } = self.front.tables.slices[sweep.slice.0 as usize];
         let classes = if open { closed } else { u8::MAX };

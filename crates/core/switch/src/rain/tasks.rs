@@ -1,10 +1,10 @@
-//! Waiting tasks, by class: a token meets one of the first class that has any, and of those the oldest (ours;
-//! in no paper).
+//! Waiting tasks, by class: a token meets the oldest task of the first class that has any (ours; in no
+//! paper).
 //!
-//! Each class of a slice has a ring, and how many tasks lie in each is counted (module `halves`). Class 0
-//! goes first; the last class stands for all beyond it. So that none waits for ever, every [`TURN`]th token
-//! wishes for another class, one after the other, and takes it if it has a task. With one class there is one
-//! ring, the slice's queue of the paper (Rain §3.2.1), and nothing to count.
+//! Each class of a slice has a ring, and the tasks in each ring are counted (module `halves`). Class 0 goes
+//! first; the last class stands for all beyond it. To let no class wait for ever, every [`TURN`]th token
+//! wishes for another class, each class in turn, and takes it if it has a task. With one class there is one
+//! ring, the slice's queue of the paper (Rain §3.2.1), and no count.
 
 use sluice_wire::tables::RingCounts;
 use sluice_wire::{Place, SliceId};
@@ -16,37 +16,37 @@ use crate::config::Config;
 use crate::entry::WaitingTask;
 use crate::pipeline::{Column, Layout, Pass, Register};
 
-/// Of so many tokens that come to a slice one wishes for a class that is not the first. Tokens that find
-/// nobody waiting count too: then nobody waits for a turn.
+/// One of so many tokens of a slice wishes for a class other than the first. Tokens that find no task
+/// waiting count too: no task waits for a turn then.
 pub(super) const TURN: u16 = 16;
 
 /// The rings of waiting tasks of all slices.
 #[derive(Debug)]
 pub(super) struct WaitingTasks {
-    /// Whose turn it is; there if there are classes.
+    /// The number of the token's turn; `None` with one class.
     turn: Option<Register<u16>>,
     last_turn: u16,
     counts: Halves,
     rings: RingSet<WaitingTask>,
 }
 
-/// What the rings of waiting tasks are, of a program with so many classes.
+/// The names and sizes of the rings of waiting tasks, for so many classes.
 pub(super) const fn sort(config: &Config, classes: u8) -> Sort {
     let cells = config.tasks_per_slice;
     Sort { head: "task head", tail: "task tail", ring: "task ring", each: classes, cells }
 }
 
-/// Whose turn it is, of so many rows.
+/// The turns, with so many rows.
 pub(super) fn turns(layout: &mut Layout, rows: usize) -> Register<u16> {
     Register::new(layout, "turn", Stages::BALANCE, 16, rows, 0)
 }
 
-/// The last turn before the first comes again, where there are so many classes.
+/// The last turn before the first comes again, for so many classes.
 pub(super) const fn last_turn(classes: u8) -> u16 {
     (classes as u16 - 1) * TURN - 1
 }
 
-/// How far behind the class that goes first the class lies that a token wishes for: zero, but now and then.
+/// The class that a token wishes for, counted from the class that goes first: zero on most turns.
 #[inline(always)]
 pub(super) fn wish(turn: &mut Register<u16>, pass: &mut Pass, row: usize, last: u16) -> u8 {
     let turn = turn.branch(pass, row, |turn| turn < last, |turn| turn + 1, |_| 0);
@@ -77,14 +77,14 @@ impl WaitingTasks {
         self.rings.each() > 1
     }
 
-    /// The class that a token wishes for, which is at the balance now.
+    /// The class wished for by a token that is at the balance now.
     pub(super) fn wish(&mut self, pass: &mut Pass, slice: SliceId) -> u8 {
         let last = self.last_turn;
         self.turn.as_mut().map_or(0, |turn| wish(turn, pass, slice.0.into(), last))
     }
 
-    /// Where a task that is going to wait does, and its name among those that wait in the slice; the balance
-    /// has counted it.
+    /// The ring in which a task is going to wait, and its name among the waiting tasks of the slice. The
+    /// balance has counted the task.
     #[inline(always)]
     pub(super) fn enter(&mut self, pass: &mut Pass, slice: SliceId, class: u8) -> WaitsAt {
         let ring = if self.are_classed() { self.count(pass, slice, class) } else { slice.0 as usize };
@@ -92,7 +92,7 @@ impl WaitingTasks {
         WaitsAt { ring, ticket, name: self.rings.name(ring, ticket) }
     }
 
-    /// Counts a task that waits in its class; says in which ring.
+    /// Counts a waiting task in its class; returns the ring.
     #[inline(always)]
     fn count(&mut self, pass: &mut Pass, slice: SliceId, class: u8) -> usize {
         let class = class.min(self.rings.each() - 1);
@@ -105,7 +105,7 @@ impl WaitingTasks {
         self.rings.write(pass, at.ring, at.ticket, task);
     }
 
-    /// Takes the oldest task of the class that is wished for if it has one, else of the first that has. The
+    /// Takes the oldest task of the wished class if it has one, else of the first class that has one. The
     /// balance has told that there is one.
     #[inline(always)]
     pub(super) fn take<const CLASSED: bool>(
@@ -141,6 +141,6 @@ impl WaitingTasks {
 pub(super) struct WaitsAt {
     ring: usize,
     ticket: u32,
-    /// What names it among its slice's tasks, and so its slot in the servers' rings.
+    /// The task's name among its slice's tasks, from which its slot in the servers' rings follows.
     pub(super) name: u32,
 }

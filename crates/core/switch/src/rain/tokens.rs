@@ -1,7 +1,7 @@
-//! Parked tokens, by rank: a task takes the one before which the fewest tasks stand (ours; in no paper).
+//! Parked tokens, by rank: a task takes the token before which the fewest tasks stand (ours; in no paper).
 //!
-//! Each rank of a slice has a ring, and how many tokens lie in each is counted (module `halves`). The last
-//! rank stands for all beyond it. With one rank there is one ring and nothing to count.
+//! Each rank of a slice has a ring, and the tokens in each ring are counted (module `halves`). The last
+//! rank stands for all beyond it. With one rank there is one ring and no count.
 
 use alloc::vec::Vec;
 
@@ -14,18 +14,18 @@ use super::stages::Stages;
 use crate::config::Config;
 use crate::pipeline::{Column, Layout, Pass};
 
-/// A token in its ring.
+/// A token as an entry of its ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ParkedToken {
     pub(super) worker: WorkerId,
     pub(super) generation: Generation,
 }
 
-/// A token in one word.
+/// The columns of a token in one word.
 const TOGETHER: &[Column] = &[Column { name: "token", stage: 0, bits: 16 + 32 }];
 
-/// A token of one of many rings, which leave its word no room in one stage. The generation is looked up by
-/// its worker, and compared where it lies.
+/// The columns of a token in one of several rings, for which one word does not fit a stage. The generation
+/// stands in a later column, and is compared there.
 const BY_RANK: &[Column] = &[
     Column { name: "token: worker", stage: 0, bits: 16 },
     Column { name: "token: generation", stage: 2, bits: 32 },
@@ -38,7 +38,7 @@ pub(super) struct ParkedTokens {
     rings: RingSet<ParkedToken>,
 }
 
-/// The rings of parked tokens, so many of each slice, from this stage on.
+/// The rings of parked tokens, so many per slice, from this stage on.
 pub(super) fn rings_of(
     layout: &mut Layout,
     config: &Config,
@@ -65,8 +65,8 @@ impl ParkedTokens {
         self.rings.each() - 1
     }
 
-    /// A token parks; the balance has counted it. Says how many of the first rank there are then, where two
-    /// ranks are told apart.
+    /// Parks a token; the balance has counted it. Returns how many tokens of the first rank are parked
+    /// then, if there are two ranks.
     #[inline]
     pub(super) fn park(
         &mut self,
@@ -82,7 +82,8 @@ impl ParkedTokens {
         first
     }
 
-    /// Counts a token that parks under its rank; says in which ring.
+    /// Counts a parked token under its rank. Returns the ring, and how many tokens of the first rank are
+    /// parked then, if there are two ranks.
     #[inline(always)]
     fn count(&mut self, pass: &mut Pass, slice: SliceId, rank: Rank) -> (usize, Option<u32>) {
         let rank = rank.get().min(self.last());
@@ -90,8 +91,8 @@ impl ParkedTokens {
         (self.rings.of(slice, rank), first)
     }
 
-    /// Takes the token of the least rank. The balance has told that there is one. Says how many of the first
-    /// rank are left, where ranks are told apart.
+    /// Takes the token of the least rank. The balance has told that there is one. Returns also how many of
+    /// the first rank are left, if there are two ranks.
     #[inline]
     pub(super) fn take(&mut self, pass: &mut Pass, slice: SliceId) -> (ParkedToken, Option<u32>) {
         if self.rings.each() == 1 {
@@ -106,15 +107,16 @@ impl ParkedTokens {
         (token, Some(if found.ring == 0 { found.of - 1 } else { 0 }))
     }
 
-    /// Takes a token of this rank if there is one, else of another. The balance has told that there is one;
-    /// says of which rank, and how many that had.
+    /// Takes a token of this rank if there is one, else of another. The balance has told that there is one.
+    /// Returns also its rank, and how many tokens that rank had.
     #[inline]
     pub(super) fn take_from(&mut self, pass: &mut Pass, slice: SliceId, rank: u8) -> (ParkedToken, Found) {
         let found = self.counts.take(pass, slice, rank);
         (self.rings.pop(pass, self.rings.of(slice, found.ring)).0, found)
     }
 
-    /// The control software's look: how many tokens of the first rank are parked, where two are told apart.
+    /// Called by the control software: how many tokens of the first rank are parked, if there are two
+    /// ranks.
     pub(super) fn first(&self, slice: SliceId) -> Option<u32> {
         self.counts.first(slice)
     }
@@ -124,7 +126,7 @@ impl ParkedTokens {
         self.rings.counts(slice)
     }
 
-    /// The tokens of a slice in the order in which they leave, if none comes meanwhile.
+    /// The tokens of a slice in the order in which they leave, if no token arrives meanwhile.
     pub(super) fn parked(&self, slice: SliceId) -> impl Iterator<Item = ParkedToken> {
         self.rings.listed(slice)
     }

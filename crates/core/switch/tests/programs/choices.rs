@@ -1,4 +1,4 @@
-//! How programs are asked for.
+//! Tests of how programs are asked for.
 
 use sluice_switch::Config;
 use sluice_switch::early::Early;
@@ -70,10 +70,10 @@ fn a_choice_is_written_as_it_is_read() {
 #[test]
 fn every_rain_without_ranks_runs_in_the_kernel_and_no_other_program_does() {
     for text in ["rain", "rain:1", "rain:2", "rain:adaptive", "rain:1,early", "rain:2,patient"] {
-        assert!(choice(text).runs_in_kernel(), "{text}");
+        assert!(choice(text).traits().runs_in_kernel, "{text}");
     }
     for text in ["rain:2,ranked", "rain:2,classes=2", "r2p2:2", "racksched", "draconis", "pallas", "horus"] {
-        assert!(!choice(text).runs_in_kernel(), "{text}");
+        assert!(!choice(text).traits().runs_in_kernel, "{text}");
     }
 }
 
@@ -146,7 +146,7 @@ fn an_argument_that_means_nothing_is_refused_with_what_may_stand_there() {
 
 #[test]
 fn each_program_says_how_it_feeds_its_workers() {
-    let of = |text| (choice(text).feed(), choice(text).quota(), choice(text).fetches());
+    let of = |text| (choice(text).traits().feed, choice(text).traits().quota, choice(text).traits().fetches);
     assert_eq!(of("rain:3"), (Feed::TOKENS, 3, false));
     assert_eq!(of("rain:3,ranked"), (Feed::Tokens { ranked: true }, 3, false));
     assert_eq!(of("r2p2:2"), (Feed::TOKENS, 2, false));
@@ -164,10 +164,13 @@ fn every_program_fits_the_chip_at_full_size_with_its_largest_settings() {
     let largest = ["rain:8,ranked,classes=4", "r2p2:8,sample=8", "racksched:8,tracked", "pallas:weights=16"];
     for name in Choice::all().map(|program| program.name) {
         let text = largest.into_iter().find(|text| text.starts_with(name)).unwrap_or(name);
-        let program =
-            choice(text).build(Config::full_of(Epoch(1), choice(text).classes(), choice(text).kinds()));
+        let program = choice(text).build(Config::full_of(
+            Epoch(1),
+            choice(text).traits().classes,
+            choice(text).traits().kinds,
+        ));
         assert_eq!((program.layout().program(), choice(text).name()), (name, name));
-        assert_eq!(program.shape().feed, choice(text).feed());
+        assert_eq!(program.shape().feed, choice(text).traits().feed);
         assert!(program.layout().totals().sram < 1.0);
     }
 }
@@ -197,32 +200,46 @@ fn each_program_tells_what_it_does_and_all_that_it_may_be_asked_for() {
 #[test]
 fn a_choice_says_what_was_asked_for_and_what_was_not() {
     let plain = choice("rain:3");
-    assert_eq!((plain.adaptive(), plain.early(), plain.patience()), (None, None, 0));
-    assert_eq!((plain.classes(), plain.size_error()), (1, 0));
+    assert_eq!((plain.traits().adaptive, plain.traits().early, plain.traits().patience), (None, None, 0));
+    assert_eq!((plain.traits().classes, plain.traits().size_error), (1, 0));
     let asked = choice("rain:3,adaptive,theta=0.1,classes=4,sizes=30%,patient=7,early=10%");
-    assert_eq!((asked.classes(), asked.size_error(), asked.patience()), (4, 30, 7));
-    assert_eq!(asked.early(), Some(Early::Told { error_percent: 10 }));
-    let is_perfect = |text| choice(text).early().map(Early::is_perfect);
+    assert_eq!((asked.traits().classes, asked.traits().size_error, asked.traits().patience), (4, 30, 7));
+    assert_eq!(asked.traits().early, Some(Early::Told { error_percent: 10 }));
+    let is_perfect = |text| choice(text).traits().early.map(Early::is_perfect);
     let asked_for = ["rain", "rain:early", "rain:early=10%", "rain:early=learned"];
     assert_eq!(asked_for.map(is_perfect), [None, Some(true), Some(false), Some(false)]);
-    assert!(asked.adaptive().is_some_and(|asked| asked.to_string() == "adaptive,theta=0.1"));
+    assert!(asked.traits().adaptive.is_some_and(|asked| asked.to_string() == "adaptive,theta=0.1"));
     for (text, hosts_choose, written) in
         [("rain", true, true), ("r2p2", false, false), ("pallas", false, false)]
     {
         let choice = choice(text);
-        assert_eq!((choice.hosts_choose_depth(), choice.writes_ahead()), (hosts_choose, written), "{text}");
-        assert_eq!((choice.classes(), choice.size_error(), choice.patience()), (1, 0, 0), "{text}");
-        assert_eq!((choice.adaptive(), choice.early()), (None, None), "{text}");
+        assert_eq!(
+            (choice.traits().hosts_choose_depth, choice.traits().writes_ahead),
+            (hosts_choose, written),
+            "{text}"
+        );
+        assert_eq!(
+            (choice.traits().classes, choice.traits().size_error, choice.traits().patience),
+            (1, 0, 0),
+            "{text}"
+        );
+        assert_eq!((choice.traits().adaptive, choice.traits().early), (None, None), "{text}");
     }
     let apart = ["draconis", "draconis:classes=2", "draconis:labels"].map(choice);
-    assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
-    assert_eq!(apart.map(|choice| choice.limits_each_class()), [false, true, false]);
-    assert_eq!(apart.map(|choice| choice.queues_per_poll()), [1, 2, 1]);
+    assert_eq!(
+        apart.map(|choice| (choice.traits().classes, choice.traits().kinds)),
+        [(1, 1), (2, 1), (4, 4)]
+    );
+    assert_eq!(apart.map(|choice| choice.traits().limits_each_class), [false, true, false]);
+    assert_eq!(apart.map(|choice| choice.traits().queues_per_poll), [1, 2, 1]);
     let jobs = ["draconis", "draconis:jobs=5", "rain:2", "server:1"].map(choice);
-    assert_eq!(jobs.map(|choice| choice.jobs()), [1, 5, 1, 1]);
+    assert_eq!(jobs.map(|choice| choice.traits().jobs), [1, 5, 1, 1]);
     let apart = ["rain", "rain:2,classes=2", "rain:2,labels"].map(choice);
-    assert_eq!(apart.map(|choice| (choice.classes(), choice.kinds())), [(1, 1), (2, 1), (4, 4)]);
-    assert_eq!(apart.map(|choice| choice.runs_in_kernel()), [true, false, false]);
-    let published = plain.published().map(|paper| (paper.stages, paper.entries));
-    assert_eq!((published, choice("pallas").published()), (Some((11, 131_072)), None));
+    assert_eq!(
+        apart.map(|choice| (choice.traits().classes, choice.traits().kinds)),
+        [(1, 1), (2, 1), (4, 4)]
+    );
+    assert_eq!(apart.map(|choice| choice.traits().runs_in_kernel), [true, false, false]);
+    let published = plain.traits().published.map(|paper| (paper.stages, paper.entries));
+    assert_eq!((published, choice("pallas").traits().published), (Some((11, 131_072)), None));
 }

@@ -10,11 +10,11 @@ use sluice_wire::{Nanos, Packet, RejectReason, Serial, Sweep, SweepOf};
 use crate::rack::{EPOCH, Rack, SLICE, dispatched, rejected};
 use crate::ranked::{Step, any_step, play};
 
-/// Every one of so many tokens wishes for a class that is not the first.
+/// One of so many tokens wishes for a class other than the first.
 const TURN: usize = 16;
 const PROGRAMS: [&str; 3] = ["rain:2,classes=2", "rain:2,classes=4", "rain:4,ranked,classes=4"];
 
-/// The class of the task that the worker's next token takes.
+/// The class of the task that the worker's next token gets.
 fn taken(rack: &mut Rack, worker: u16) -> u8 {
     dispatched(rack.token(worker)).priority
 }
@@ -27,7 +27,7 @@ fn a_token_takes_the_first_class_and_of_it_the_oldest_task() {
         for class in [3, 1, 0, 1, 0, 255] {
             assert_eq!(rack.task_of(class), Verdict::Parked);
         }
-        // Two classes do not tell the second from what is beyond.
+        // With two classes, all classes beyond the first are one class.
         let order = if program == PROGRAMS[0] { [2, 4, 0, 1, 3, 5] } else { [2, 4, 1, 3, 0, 5] };
         let order = order.map(|place| first.plus(place));
         let waiting: Vec<Serial> =
@@ -136,7 +136,7 @@ fn the_controller_sees_how_many_of_each_class_came_and_left() {
     assert_eq!(shape.classes, 4);
 }
 
-/// Every order of a few steps.
+/// Plays every order of a few steps.
 #[test]
 fn whatever_meets_no_task_of_any_class_is_lost() {
     const STEPS: [Step; 5] = [Step::Token(0, 0), Step::Task(0), Step::Task(3), Step::SweepPass, Step::Round];
@@ -147,7 +147,7 @@ fn whatever_meets_no_task_of_any_class_is_lost() {
     }
 }
 
-/// What classes mean, said once more without counts and trees.
+/// A model of classes without counts and trees.
 #[derive(Default)]
 struct Model {
     queues: [VecDeque<Serial>; 4],
@@ -159,7 +159,7 @@ impl Model {
         let turn = self.tokens;
         self.tokens += 1;
         let wish = if turn % TURN == TURN - 1 { 1 + turn / TURN % 3 } else { 0 };
-        // The wish, else the other class of its half, else the first of the other half.
+        // The wished class, else the other class of its half, else the first of the other half with a task.
         let order = [wish, wish ^ 1, 2 - (wish & 2), 3 - (wish & 2)];
         order.into_iter().find_map(|class| self.queues[class].pop_front())
     }

@@ -1,5 +1,4 @@
-//! Whatever comes, in whatever order, and however long what goes round takes: each task leaves the switch
-//! once.
+//! Each task leaves the switch once, in whatever order packets arrive and however long recirculation takes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -39,11 +38,11 @@ const WORKERS: u16 = 5;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Task,
-    /// So many in one submission, or as many as it may have.
+    /// So many tasks in one submission, or as many as it may hold.
     Job(u8),
     Token(u16),
     Reply(u16),
-    /// What has gone round for longest, or what left last.
+    /// The packet that has recirculated for longest passes next, or the one that left last.
     Round {
         newest: bool,
     },
@@ -64,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Model {
     rack: Rack,
     going: VecDeque<Circulating>,
-    /// Where each task that came is: in the switch until it leaves.
+    /// For each task that came, whether it is still in the switch.
     inside: BTreeMap<u32, bool>,
     generations: [u32; WORKERS as usize],
     pushes: bool,
@@ -79,7 +78,7 @@ impl Model {
             going: VecDeque::new(),
             inside: BTreeMap::new(),
             generations: [1; WORKERS as usize],
-            jobs: Choice::parse(choice).unwrap().jobs(),
+            jobs: Choice::parse(choice).unwrap().traits().jobs,
             pushes: ["racksched", "pallas", "horus"].iter().any(|name| choice.starts_with(name)),
         }
     }
@@ -129,7 +128,7 @@ impl Model {
         self.check();
     }
 
-    /// Whether no new number has the replay cell of a task that has not left: clients see to that.
+    /// Whether no new number uses the replay cell of a task that has not left: clients guarantee that.
     fn may_number(&self, tasks: u8) -> bool {
         let end = self.rack.next().plus(tasks.into());
         let inside = self.inside.iter().filter(|(_, inside)| **inside);
@@ -157,7 +156,7 @@ impl Model {
         assert_eq!(self.inside.insert(task.0, false), Some(true), "task {task} leaves twice");
     }
 
-    /// What the switch says of itself is what came less what left.
+    /// The switch's own counts equal the tasks that came less those that left.
     fn check(&self) {
         let inside = self.inside.values().filter(|inside| **inside).count() as u32;
         let carried = self.going.iter().map(|going| tasks_in(&going.cargo)).sum::<u32>();
@@ -165,7 +164,7 @@ impl Model {
         assert!(inside - carried <= LIMIT, "more wait than may");
     }
 
-    /// Everything is served at last.
+    /// In the end every task is served.
     fn drain(&mut self) {
         for turn in 0..2_000_u32 {
             (0..6).for_each(|_| self.take(Step::Round { newest: false }));
@@ -178,7 +177,7 @@ impl Model {
         panic!("tasks stay in the switch: {left:?}");
     }
 
-    /// A slice without workers gives everything back.
+    /// A closed slice without workers gives every task back.
     fn close(&mut self) {
         let closed = SliceRow { open: false, limit: LIMIT, retry_after: Nanos(500), ..SliceRow::default() };
         self.rack.program.table(TableOp::SetSlice(SLICE, closed));
@@ -193,7 +192,7 @@ impl Model {
     }
 }
 
-/// How many tasks have not been added yet, or are carried past others.
+/// How many tasks of a packet have not been added yet, or are carried past others.
 fn tasks_in(cargo: &Cargo) -> u32 {
     match cargo {
         Cargo::Task(_) => 1,

@@ -20,7 +20,7 @@ fn empty(verdict: Verdict) -> Empty {
     }
 }
 
-/// The fix packet of a pointer that an add found ahead.
+/// The fix packet that an add sends when it finds the retrieve pointer ahead.
 fn fix(verdict: Verdict) -> Circulating {
     let fix = circulating(verdict);
     assert_eq!(fix.cargo, Cargo::Note);
@@ -184,7 +184,7 @@ fn a_token_says_once_that_nothing_waits() {
     assert_eq!(counters, Some((Serial(first.seen.0), Serial(first.sent.0))));
 }
 
-/// So many polls in vain and no more leave the pointer ahead: the next one puts it right.
+/// So many polls without a task leave the pointer ahead; the next poll puts it right.
 const AHEAD_MAX: u32 = 1 << 16;
 
 #[test]
@@ -253,7 +253,7 @@ fn a_poll_that_puts_a_pointer_back_and_whose_worker_left_meanwhile_is_not_answer
     assert_eq!(dispatched(rack.token(1)).task.sequence, START);
 }
 
-/// As published nothing bounds it.
+/// As published, nothing bounds how far the pointer runs.
 #[test]
 fn as_published_a_pointer_runs_ahead_without_bound() {
     let mut rack = Rack::polled("draconis:as-published", 4, 16, AHEAD_MAX);

@@ -1,4 +1,4 @@
-//! Draconis: several tasks in one submission, one a pass, each entering once.
+//! Draconis: several tasks in one submission; one enters per pass, and each enters once.
 
 use sluice_switch::{Cargo, Circulating, Refusal, Verdict};
 use sluice_wire::serving::{Labels, Serving};
@@ -15,7 +15,7 @@ fn rack(limit: u32) -> Rack {
     Rack::of("draconis:jobs=5", 4, limit)
 }
 
-/// What is left of a job after a pass.
+/// The rest of a job after a pass.
 fn rest(verdict: Verdict) -> (Circulating, u8) {
     let round = circulating(verdict);
     let Cargo::Job(job) = round.cargo else { panic!("{round:?}") };
@@ -66,7 +66,7 @@ fn a_tasks_wait_counts_from_when_its_job_came() {
     let mut rack = rack(16);
     let verdict = rack.job(2);
     assert_eq!(rack.go_round(verdict), Verdict::Parked);
-    // A pass each for the second task and the two polls, 1,600 ns apart.
+    // One pass each for the second task and the two polls, 1,600 ns apart.
     assert_eq!([0, 1].map(|worker| dispatched(rack.token(worker)).wait_ns), [3_200, 4_800]);
 }
 
@@ -90,7 +90,7 @@ fn a_task_whose_newer_try_has_come_meanwhile_is_passed_over() {
     let verdict = rack.once_more(round);
     assert_eq!(rack.go_round(verdict), Verdict::Parked);
     assert_eq!(served(&mut rack), [0, 1, 2]);
-    // As the last of a job it ends it.
+    // The skipped task is the last of its job, so the job ends with it.
     let (round, _) = rest(rack.job(2));
     let newer = Submit { attempt: Attempt(2), ..submit(START.plus(4)) };
     assert_eq!(rack.wire(at(200), Packet::Submit(newer)), Verdict::Parked);
@@ -216,7 +216,8 @@ fn as_published_a_full_queue_says_nothing_of_what_is_left_of_a_job() {
     assert_eq!(served(&mut rack), [0, 1]);
 }
 
-/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many go round.
+/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many packets may
+/// recirculate.
 #[test]
 fn while_as_much_goes_round_as_may_tasks_and_jobs_are_refused_and_counted() {
     let mut rack = Rack::of("draconis:classes=2,jobs=5", 4, 16);

@@ -1,4 +1,4 @@
-//! Draconis' policies: a queue for each priority class, and tasks that are swapped for those that suit.
+//! Draconis' policies: a queue for each priority class, and tasks swapped for others that suit the worker.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ const GPU: Labels = Labels(1);
 const NODE: Labels = Labels(3);
 const SWEEP: Sweep = Sweep { epoch: EPOCH, slice: SLICE, of: SweepOf::Tasks, left: 1, carried: None };
 
-/// Tasks need one of these, and workers have one of those.
+/// A rack whose tasks need one of `needs` and whose workers have one of `has`.
 fn swapping(program: &str, needs: &[Labels], has: &[Labels], wished: bool) -> Rack {
     let serving = Serving::of(needs, has).unwrap();
     let serving = if wished { serving.wished() } else { serving };
@@ -29,7 +29,7 @@ fn of_class(rack: &mut Rack, sequence: u32, priority: u8) -> Verdict {
     rack.wire(at(200), Packet::Submit(task))
 }
 
-/// What a poll ends in, and how often it went round.
+/// The last verdict of a poll, and how often it recirculated.
 fn polled(rack: &mut Rack, worker: u16) -> (Verdict, u32) {
     let (mut verdict, mut rounds) = (rack.token(worker), 0);
     while let Verdict::Again(round) = verdict {
@@ -57,17 +57,18 @@ fn the_first_class_goes_first_and_each_further_one_costs_a_round() {
         let (verdict, went) = polled(&mut rack, 0);
         assert_eq!((dispatched(verdict).task.sequence, went), (START.plus(task), rounds));
     }
-    // The last class takes what is beyond, in its order.
+    // The last class takes all priorities beyond it, in the order of arrival.
     assert_eq!([0, 1].map(|worker| taken(&mut rack, worker)), [0, 2]);
     let (verdict, rounds) = polled(&mut rack, 2);
     assert!(is_empty(&verdict) && rounds == 3, "{verdict:?} after {rounds}");
 }
 
-/// What a worker waits for between two tasks, at most; whoever plans its load has to count it.
+/// A poll's recirculations bound how long a worker waits between two tasks, and a plan of its load has to
+/// count them.
 #[test]
 fn a_poll_goes_round_as_often_as_its_settings_say_and_no_longer() {
     for asked in ["draconis", "draconis:classes=2", "draconis:classes=4"] {
-        let queues = Choice::parse(asked).unwrap().queues_per_poll();
+        let queues = Choice::parse(asked).unwrap().traits().queues_per_poll;
         let mut rack = Rack::of(asked, 4, 16);
         assert_eq!(of_class(&mut rack, 0, queues - 1), Verdict::Parked);
         let (verdict, rounds) = polled(&mut rack, 0);
@@ -77,7 +78,8 @@ fn a_poll_goes_round_as_often_as_its_settings_say_and_no_longer() {
     }
 }
 
-/// The next tasks of a rack, as many as a job has: the four classes by turns, and every fourth needs a GPU.
+/// Submits the next tasks of a rack, as many as a job holds. They have the four classes by turns, and every
+/// fourth needs a GPU.
 fn come(rack: &mut Rack, turn: u32, jobs: u8) {
     let constraints = if turn.is_multiple_of(4) { GPU.0 } else { ANY.0 };
     let task = Submit { priority: (turn % 4) as u8, constraints, ..submit(START.plus(turn)) };
@@ -97,8 +99,8 @@ fn a_task_and_the_poll_that_takes_it_take_as_many_passes_as_the_table_of_costs_s
         ("draconis:as-published", 8),
     ] {
         let choice = Choice::parse(asked).unwrap();
-        let (jobs, every) = (choice.jobs(), usize::from(choice.jobs()));
-        let mut rack = if choice.kinds() > 1 {
+        let (jobs, every) = (choice.traits().jobs, usize::from(choice.traits().jobs));
+        let mut rack = if choice.traits().kinds > 1 {
             swapping(asked, &[ANY, GPU], &[ANY, GPU, ANY, GPU], false)
         } else {
             Rack::of(asked, 4, 16)
@@ -130,7 +132,7 @@ fn without_classes_all_tasks_wait_in_one_queue() {
 #[test]
 fn each_class_has_pointers_of_its_own_and_a_state_that_counts_it() {
     let mut rack = Rack::of("draconis:classes=2", 4, 16);
-    // Both queues' retrieve pointers run ahead, and only one is put right.
+    // The retrieve pointers of both queues run ahead, and only one of them is put right.
     assert!(is_empty(&polled(&mut rack, 0).0));
     let fix = circulating(of_class(&mut rack, 0, 1));
     assert_eq!(fix.cargo, Cargo::Note);
@@ -167,8 +169,8 @@ fn all_classes_of_a_closed_slice_are_swept() {
     assert_eq!(rack.go_round(verdict), Verdict::Drop(Refusal::SweepDone));
 }
 
-/// A sweep that meets a place which a failed add left goes on to the next class, and takes what it finds
-/// there; what lies behind the hole is the next one's.
+/// A sweep that meets a place which a failed add left goes on to the next class, and takes the task that it
+/// finds there. The tasks behind the empty place are left to the next sweep.
 #[test]
 fn what_lies_behind_a_hole_in_a_closed_slice_is_left_to_the_next_sweep() {
     let mut rack = Rack::of("draconis:classes=2", 4, 2);
@@ -202,7 +204,7 @@ fn a_worker_gets_the_first_task_that_suits_it_and_the_others_keep_their_order() 
     }
     let (verdict, rounds) = polled(&mut rack, 0);
     assert_eq!((dispatched(verdict).task.sequence, rounds), (START.plus(2), 2));
-    // Those that were passed over, and then what came behind.
+    // The tasks that were passed over leave first, then those behind them.
     assert_eq!([1, 1, 1, 1].map(|worker| taken(&mut rack, worker)), [0, 1, 3, 4]);
     assert_eq!(rack.state().balance, 0);
 }
@@ -239,7 +241,7 @@ fn a_carried_task_goes_on_at_the_retrieve_pointer_when_that_has_passed_it() {
         rack.task_with(needs);
     }
     let carrier = circulating(rack.token(0));
-    // Meanwhile two leave, and the place that it would have come to next is behind the pointer.
+    // Two tasks leave meanwhile, and the carrier's next place is behind the retrieve pointer then.
     assert_eq!([1, 1].map(|worker| taken(&mut rack, worker)), [1, 2]);
     let verdict = rack.once_more(carrier);
     assert_eq!(dispatched(verdict).task.sequence, START.plus(3));
@@ -296,7 +298,7 @@ fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
     assert_eq!(taken(&mut rack, 0), 2);
 }
 
-/// A rack with so many tasks, every `nth` of a class that is closed then.
+/// A rack with so many tasks; every `nth` has a class that is closed afterwards.
 fn closed_class(tasks: u32, nth: u32) -> Rack {
     let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
     for task in 0..tasks {
@@ -310,12 +312,12 @@ fn closed_class(tasks: u32, nth: u32) -> Rack {
 
 #[test]
 fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_each() {
-    // Places 0, 4, 8 and 12 are to be swept.
+    // The tasks at places 0, 4, 8 and 12 are to be swept.
     let mut rack = closed_class(16, 4);
     assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "place 0");
     let about = circulating(rack.control(SWEEP));
-    // Places 2 and 3 hold others, place 4 is the next, and nobody looks at a place that another has looked
-    // at.
+    // Places 2 and 3 hold tasks of open classes, so place 4 is the next. A sweep looks at no place at which
+    // another has looked.
     assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepUnderWay));
     assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepUnderWay));
     assert!(matches!(rack.control(SWEEP), Verdict::Swept { .. }), "place 4");
@@ -333,7 +335,7 @@ fn one_sweep_goes_round_a_slice_and_others_that_come_meanwhile_look_at_a_place_e
         (verdict, passes) = (rack.once_more(round), passes + 1);
     }
     assert!(matches!(verdict, Verdict::Swept { .. }) && passes == 2, "place 8 after {passes}");
-    // None is about any more.
+    // No sweep is under way any more.
     circulating(rack.control(SWEEP));
 }
 
@@ -426,10 +428,11 @@ fn sweeps_of_a_closed_slice_go_on_in_the_class_where_the_last_one_stood() {
 #[test]
 fn a_task_waits_for_its_node_then_for_its_rack_and_then_for_nobody() {
     let wait = |rack: &mut Rack, span: Nanos| rack.now = rack.now + span;
-    // Worker 0 is the node, worker 1 in its rack, worker 2 elsewhere.
+    // Worker 0 is the task's node, worker 1 is in its rack, worker 2 is elsewhere.
     for (after_us, gets) in [
         (0, [true, false, false]),
-        // Each wait counts: with ours of 10 and 20 us instead of either, it would be over before.
+        // Both waits count: with the default of 10 or 20 µs in place of either, the wait would be over
+        // earlier.
         (40, [true, false, false]),
         (60, [true, true, false]),
         (140, [true, true, false]),
@@ -454,7 +457,7 @@ fn as_published_a_full_queue_says_nothing_and_adds_overrun_the_ring_while_a_fix_
     let back = circulating(rack.task());
     assert_eq!(rack.task(), Verdict::Drop(Refusal::QueueFull));
     assert_eq!(rack.once_more(back), Verdict::Drop(Refusal::QueueFull));
-    // Polls run ahead; then more adds than there is room for find the pointer there.
+    // Polls run the pointer ahead; then more adds than there is room for find it ahead.
     (0..4).for_each(|_| _ = rack.token(0));
     let fixes = (0..4).filter(|_| matches!(rack.task(), Verdict::Again(_))).count();
     assert_eq!(fixes, 1);
@@ -475,7 +478,7 @@ fn as_published_a_place_that_a_failed_add_left_is_taken_for_a_task() {
     assert_eq!(healed("draconis:as-published"), [false, false, false]);
 }
 
-/// What may happen next.
+/// The steps of the property test.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Task { gpu: bool },
@@ -497,8 +500,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever overtakes what in the recirculation: each task leaves once, for a worker that it suits, and
-    /// nothing else is given.
+    /// Recirculating packets may overtake each other in any way: each task leaves once, for a worker that
+    /// it suits, and no other task is dispatched.
     #[test]
     fn swapping_loses_no_task_and_gives_none_twice(steps in steps(), swaps in 1..8_u8) {
         let program = format!("draconis:labels,swaps={swaps}");
@@ -512,7 +515,7 @@ proptest! {
 }
 
 struct Book {
-    /// Tasks that were taken in and have not left, and whether they need a GPU.
+    /// Tasks that were accepted and have not left, and whether they need a GPU.
     waiting: Vec<(Serial, bool)>,
     rounds: VecDeque<Circulating>,
     generation: [u32; 4],
@@ -550,7 +553,7 @@ impl Book {
                 let (_, gpu) = self.waiting.remove(place.expect("it waited"));
                 assert!(!gpu || dispatch.worker.0 % 2 == 1, "it suits its worker");
             }
-            // A queue that is full is known when the task has gone round.
+            // A task learns that its queue is full after a recirculation.
             Verdict::Send { packet: Packet::Reject(reject), .. } => {
                 self.waiting.retain(|(task, _)| *task != reject.task.sequence);
             }
@@ -559,7 +562,7 @@ impl Book {
         }
     }
 
-    /// With workers that have a GPU, all that waits leaves.
+    /// With workers that have a GPU, all waiting tasks leave.
     fn empty(&mut self, rack: &mut Rack) {
         for _ in 0..200 {
             self.settle(rack.token(WorkerId(1).0));

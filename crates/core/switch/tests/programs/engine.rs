@@ -125,7 +125,7 @@ fn a_slot_longer_than_any_task_takes_the_longest() {
     assert_eq!(written(rack.large_task(u16::MAX)).copies, 1);
 }
 
-/// Each class has as many slots as tasks may wait.
+/// Each class has as many slots as its tasks may wait.
 #[test]
 fn tasks_of_all_classes_that_wait_are_written_to_slots_of_their_own() {
     let all = [0, 1, 2, 3].map(Labels);

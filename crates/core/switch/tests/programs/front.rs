@@ -1,4 +1,5 @@
-//! What all programs do before they schedule: what does not belong is refused, and each refusal counted.
+//! The checks that all programs make before they schedule: wrong packets are refused, and each refusal is
+//! counted.
 
 use sluice_switch::registry::Choice;
 use sluice_switch::{Arrival, Refusal, Verdict};
@@ -37,7 +38,7 @@ fn each(check: impl Fn(&mut Rack)) {
     }
 }
 
-/// What this packet adds to the counts.
+/// The refusals that this packet adds to the counts.
 fn refused(rack: &mut Rack, from: u16, packet: Packet) -> (Verdict, Vec<Refusal>) {
     let before = *rack.program.refusals();
     let verdict = rack.wire(at(from), packet);

@@ -8,14 +8,14 @@ use sluice_wire::{Dispatch, Packet, RejectReason, Reply, SliceId, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, START, at, circulating, dispatched, rejected, row};
 
-/// A reply of this worker that says how much it still holds; it has to reach its client.
+/// A reply of this worker that says how many tasks it still holds; it has to reach its client.
 fn reply(rack: &mut Rack, worker: u16, load: u32) {
     let reply = Reply { epoch: EPOCH, worker: WorkerId(worker), client: CLIENT, load, ..Reply::default() };
     let passed = rack.wire(at(100 + worker), Packet::Reply(reply));
     assert!(matches!(passed, Verdict::Send { to, packet: Packet::Reply(_) } if to == at(200)), "{passed:?}");
 }
 
-/// Who gets the next task, however often it goes round.
+/// Dispatches the next task, however often it recirculates.
 fn next(rack: &mut Rack) -> Dispatch {
     let verdict = rack.task();
     dispatched(rack.go_round(verdict))
@@ -104,7 +104,7 @@ fn a_reply_takes_the_place_of_what_was_counted() {
     assert_eq!(next_workers(&mut rack, 4), [0; 4]);
 }
 
-/// Whether an idle worker's task counts decides when the next one has to look twice.
+/// Whether an idle worker's task counts decides when the next task has to look twice.
 #[test]
 fn an_idle_workers_task_counts_unless_the_algorithm_is_read_to_the_letter() {
     for (horus, goes_round) in [("horus", true), ("horus:idle=uncounted", false)] {
@@ -139,21 +139,21 @@ fn who_leaves_is_not_chosen_and_who_comes_back_is_idle() {
     assert_eq!(dispatched(rack.task()).worker, WorkerId(1));
 }
 
-/// A worker that is not idle is removed: as printed another one goes with it, and is not known as idle any
-/// more.
+/// A busy worker is removed. As printed, another worker leaves the list with it, and is not known as idle
+/// any more.
 #[test]
 fn a_busy_worker_that_leaves_takes_an_idle_one_with_it_only_as_printed() {
     for (horus, chosen) in [("horus", [1, 0]), ("horus:as-published", [1, 1])] {
         let mut rack = Rack::of(horus, 3, 16);
         assert_eq!(next(&mut rack).worker, WorkerId(2));
-        // Worker 0 is listed as idle; by its load it would not be chosen.
+        // Worker 0 is listed as idle; its load would not win the comparison.
         reply(&mut rack, 0, 5);
         close(&mut rack, 2);
         assert_eq!(next_workers(&mut rack, 2), chosen, "{horus}");
     }
 }
 
-/// A repeated reply: as printed its worker is listed twice, and gets two tasks while others are idle.
+/// A reply is repeated. As printed, its worker is listed twice, and gets two tasks while others are idle.
 #[test]
 fn a_repeated_reply_lists_its_worker_once_and_costs_a_pass_and_twice_as_printed() {
     for (horus, goes_round, second) in [("horus", true, 0), ("horus:as-published", false, 1)] {
@@ -172,7 +172,7 @@ fn an_idle_worker_whose_reply_is_lost_comes_back_with_its_next_one() {
     let mut rack = Rack::of("horus", 2, 16);
     next_workers(&mut rack, 2);
     reply(&mut rack, 0, 0);
-    // Worker 1's reply is lost: 0 gets all tasks while it is idle in between.
+    // Worker 1's reply is lost: worker 0 gets all tasks, as it is idle again before each.
     for _ in 0..5 {
         assert_eq!(next(&mut rack).worker, WorkerId(0));
         reply(&mut rack, 0, 0);
@@ -227,8 +227,8 @@ fn nobody_may_send_tokens() {
     assert_eq!(rack.token(0), Verdict::Drop(Refusal::Unexpected));
 }
 
-/// Passes of 10,000 tasks, their REPLYs' with them, where each of eight workers has so many tasks before it
-/// and the oldest of all ends when one comes.
+/// Passes that 10,000 tasks and their REPLYs take. Each of eight workers has `each` tasks before it, and
+/// the oldest task ends when a new one comes.
 fn passes(policy: &str, each: usize) -> u32 {
     let mut rack = Rack::of(policy, 8, 16);
     let (mut outstanding, mut held) = (VecDeque::new(), [0; 8]);

@@ -1,4 +1,4 @@
-//! What programs take of the chip, and where in it their parts live.
+//! What programs take of the chip, and the stages of their arrays.
 
 use sluice_switch::horus::{FabricReading, Horus, Spine};
 use sluice_switch::rain::{Kinds, Rain, RainLeaf};
@@ -8,10 +8,13 @@ use sluice_wire::{Epoch, Nanos};
 
 fn full(program: &str) -> Box<dyn Program> {
     let choice = Choice::parse(program).unwrap();
-    choice.build(Config { servers: 64, ..Config::full_of(Epoch(1), choice.classes(), choice.kinds()) })
+    choice.build(Config {
+        servers: 64,
+        ..Config::full_of(Epoch(1), choice.traits().classes, choice.traits().kinds)
+    })
 }
 
-/// The stage of the array or table of this name.
+/// The stage of the array or table with this name.
 fn stage(program: &dyn Program, name: &str) -> usize {
     let stages = program.layout().stages();
     stages.iter().position(|stage| stage.names.contains(&name)).unwrap_or_else(|| panic!("no {name}"))
@@ -43,7 +46,7 @@ fn programs_take_so_many_stages_blocks_and_units() {
     }
 }
 
-/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools. An affinity table is one array more.
+/// 24 spines above a leaf, 64 leaves below a spine with 1,024 pools. An affinity table adds one array.
 #[test]
 fn the_switches_of_a_fabric_fit_the_chip() {
     let keeps = Some(Nanos::from_millis(100));
@@ -119,10 +122,14 @@ fn what_a_program_feeds_and_keeps_servers_for_is_in_its_shape() {
         "pallas",
     ] {
         let (choice, shape) = (Choice::parse(program).unwrap(), full(program).shape());
-        assert_eq!(shape.feed, choice.feed(), "{program}");
-        assert_eq!((shape.classes, shape.kinds), (choice.classes(), choice.kinds()), "{program}");
-        assert_eq!(shape.jobs, choice.jobs(), "{program}");
-        assert_eq!(shape.servers, if choice.writes_ahead() { 64 } else { 0 }, "{program}");
+        assert_eq!(shape.feed, choice.traits().feed, "{program}");
+        assert_eq!(
+            (shape.classes, shape.kinds),
+            (choice.traits().classes, choice.traits().kinds),
+            "{program}"
+        );
+        assert_eq!(shape.jobs, choice.traits().jobs, "{program}");
+        assert_eq!(shape.servers, if choice.traits().writes_ahead { 64 } else { 0 }, "{program}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The programs by their names: what meets what, in which order, and what is refused.
+//! Tests of the programs by name: which tasks meet which tokens, in which order, and what is refused.
 
 mod choices;
 mod classes;

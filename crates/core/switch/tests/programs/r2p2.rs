@@ -1,4 +1,4 @@
-//! R2P2: tasks that go round until a worker is below their target.
+//! R2P2: tasks recirculate until a worker is below their target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use sluice_wire::{Nanos, Packet, RejectReason, SliceId, Submit, TaskType, Worker
 
 use crate::rack::{GET, Rack, SLICE, START, at, circulating, dispatched, rejected, row, submit, token};
 
-/// All workers idle, with as many tokens as their queues may hold.
+/// A rack with all workers idle; each has sent as many tokens as its queue may hold.
 fn idle(choice: &str, workers: u16, depth: u32) -> Rack {
     let mut rack = Rack::of(choice, workers, 16);
     for _ in 0..depth {

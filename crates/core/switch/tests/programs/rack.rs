@@ -25,7 +25,7 @@ pub(crate) fn at(port: u16) -> Endpoint {
 pub(crate) struct Rack {
     pub(crate) program: Box<dyn Program>,
     pub(crate) now: Nanos,
-    /// Packets that it was given, and what went round for them.
+    /// Packets that the program was given, and their recirculations.
     pub(crate) passes: u32,
     issued: [Serial; 8],
     generations: [Generation; 8],
@@ -49,7 +49,7 @@ impl Rack {
         Self::made(program, workers, limit, 0, 0)
     }
 
-    /// As [`Rack::of`], after so many polls in vain.
+    /// As [`Rack::of`], after so many polls that found no task.
     pub(crate) fn polled(program: &str, workers: u16, limit: u32, polls: u32) -> Self {
         Self::made(program, workers, limit, 0, polls)
     }
@@ -86,18 +86,18 @@ impl Rack {
         rack
     }
 
-    /// Rain with workers of these kinds, and a slice where who serves whom is said.
+    /// Rain with workers of these kinds, and a slice where `serving` says which worker serves which task.
     pub(crate) fn of_kinds(serving: Serving, kinds: &[u8], limit: u32) -> Self {
         Self::of_kinds_under("rain:2,labels", serving, kinds, limit)
     }
 
-    /// The same where tasks ask so often again for workers that meet their wishes.
+    /// As [`Rack::of_kinds`]; tasks ask `wait` times again for workers that meet their wishes.
     pub(crate) fn waiting(serving: Serving, kinds: &[u8], limit: u32, wait: u8) -> Self {
         let wait = if wait > 0 { format!(",wait={wait}") } else { String::new() };
         Self::of_kinds_under(&format!("rain:2,labels{wait}"), serving, kinds, limit)
     }
 
-    /// The same under another program.
+    /// As [`Rack::of_kinds`], under another program.
     pub(crate) fn of_kinds_under(program: &str, serving: Serving, kinds: &[u8], limit: u32) -> Self {
         let mut rack = Self::of(program, 0, limit);
         let row = rack.state().row;
@@ -129,7 +129,7 @@ impl Rack {
         self.program.pass(self.now, Arrival::Wire { from, packet, room: true })
     }
 
-    /// The pass of what went round, and of what that sent round again, until something else comes out.
+    /// Passes recirculating packets until a verdict other than a recirculation comes out.
     pub(crate) fn go_round(&mut self, mut verdict: Verdict) -> Verdict {
         while let Verdict::Again(circulating) = verdict {
             verdict = self.once_more(circulating);
@@ -137,7 +137,7 @@ impl Rack {
         verdict
     }
 
-    /// One pass of what went round.
+    /// One pass of a recirculating packet.
     pub(crate) fn once_more(&mut self, circulating: Circulating) -> Verdict {
         self.now = self.now + Nanos(1_600);
         self.passes += 1;
@@ -158,12 +158,12 @@ impl Rack {
         self.wire(at(100 + worker), Packet::Token(token))
     }
 
-    /// The controller's sweep.
+    /// Passes the controller's sweep.
     pub(crate) fn control(&mut self, sweep: Sweep) -> Verdict {
         self.program.pass(self.now, Arrival::Control(sweep))
     }
 
-    /// Lets another slice take tasks.
+    /// Opens another slice for tasks.
     pub(crate) fn open(&mut self, slice: SliceId) {
         let row = SliceRow { open: true, limit: 16, retry_after: Nanos(500), ..SliceRow::default() };
         self.program.table(TableOp::SetSlice(slice, row));
@@ -200,12 +200,12 @@ impl Rack {
         self.wire(at(200), Packet::Submit(submit))
     }
 
-    /// The client's next task, with so many bytes that the driver does not keep.
+    /// The client's next task, with `len` bytes that the driver does not keep.
     pub(crate) fn large_task(&mut self, len: u16) -> Verdict {
         self.large_task_of(0, len)
     }
 
-    /// The same, of this class.
+    /// The client's next task of this class, with `len` bytes that the driver does not keep.
     pub(crate) fn large_task_of(&mut self, class: u8, len: u16) -> Verdict {
         let payload = Payload { len, inline: [9; 8], ..Payload::EMPTY };
         let submit = Submit { payload, priority: class, constraints: class, ..submit(self.next) };
@@ -290,7 +290,7 @@ pub(crate) fn dispatched(verdict: Verdict) -> Dispatch {
     }
 }
 
-/// What goes round after this verdict.
+/// The packet that recirculates after this verdict.
 pub(crate) fn circulating(verdict: Verdict) -> Circulating {
     match verdict {
         Verdict::Again(circulating) => circulating,
@@ -298,7 +298,7 @@ pub(crate) fn circulating(verdict: Verdict) -> Circulating {
     }
 }
 
-/// Why a task was refused.
+/// The reason for which a task was refused.
 pub(crate) fn rejected(verdict: Verdict) -> RejectReason {
     match verdict {
         Verdict::Send { to, packet: Packet::Reject(reject) }

@@ -8,7 +8,7 @@ use sluice_wire::{Endpoint, Packet, RejectReason, Reply, SliceId, WorkerId};
 
 use crate::rack::{CLIENT, EPOCH, Rack, START, at, circulating, dispatched, rejected, row};
 
-/// A reply of this worker that says how much it still holds.
+/// A reply of this worker that says how many tasks it still holds.
 fn reply(rack: &mut Rack, worker: u16, load: u32) -> Verdict {
     let reply = Reply { epoch: EPOCH, worker: WorkerId(worker), client: CLIENT, load, ..Reply::default() };
     rack.wire(at(100 + worker), Packet::Reply(reply))
@@ -52,7 +52,7 @@ fn two_samples_are_never_the_same_worker() {
 #[test]
 fn any_two_workers_may_be_compared() {
     let mut rack = Rack::of("racksched:2", 8, 16);
-    // Only beside the worker opposite to it is the first one the better.
+    // Worker 0 wins only if the other sample is worker 4.
     reply(&mut rack, 0, 1);
     reply(&mut rack, 4, 2);
     let found: Vec<_> = (0..8).map(|_| chosen(&mut rack)).collect();

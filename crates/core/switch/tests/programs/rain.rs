@@ -1,4 +1,4 @@
-//! Rain's queue: what meets what, in which order, and what is refused.
+//! Rain's queue: which tasks meet which tokens, in which order, and what is refused.
 
 use crate::rack::{
     CLIENT, EPOCH, GET, Rack, SLICE, START, at, dispatched, probe, rejected, row, submit, token,

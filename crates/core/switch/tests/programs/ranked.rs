@@ -31,7 +31,7 @@ fn a_task_takes_the_token_behind_the_fewest_tasks_and_of_those_the_oldest() {
         for (worker, rank) in [(0, 1), (1, 0), (2, 1), (3, 0), (4, 7), (5, 1)] {
             assert_eq!(rack.ranked_token(worker, rank), Verdict::Parked);
         }
-        // Two ranks do not tell a token behind seven tasks from one behind one.
+        // With two ranks, a token behind seven tasks and one behind one task have the same rank.
         let order = if program == RANKS[0] { [1, 3, 0, 2, 4, 5] } else { [1, 3, 0, 2, 5, 4] };
         assert_eq!(parked(&rack), order);
         assert_eq!(order.map(|_| taker(rack.task())), order, "{program}");
@@ -67,7 +67,7 @@ fn a_token_that_a_sweep_carried_keeps_its_rank() {
     assert_eq!([0, 1].map(|_| taker(rack.task())), [1, 0]);
 }
 
-/// For each rank without tokens the sweep takes one of another, which parks again behind its own.
+/// For each rank without tokens the sweep takes a token of another rank, which parks again under its own.
 #[test]
 fn a_sweep_visits_as_many_of_the_last_rank_as_of_the_first() {
     for program in RANKS {
@@ -80,7 +80,7 @@ fn a_sweep_visits_as_many_of_the_last_rank_as_of_the_first() {
     }
 }
 
-/// Workers' tokens of these ranks, one of which is stale: who is left when a sweep went through.
+/// The workers whose tokens are left after a sweep. Their tokens have these ranks, and one is stale.
 fn swept_of(program: &str, ranks: [u32; 6], stale: u16) -> Vec<u16> {
     let mut rack = Rack::of(program, 6, 16);
     for (worker, rank) in ranks.into_iter().enumerate() {
@@ -97,21 +97,21 @@ fn swept_of(program: &str, ranks: [u32; 6], stale: u16) -> Vec<u16> {
     parked(&rack)
 }
 
-/// What may happen to a slice.
+/// A step that may happen to a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// A worker's token, behind so many tasks.
     Token(u16, u32),
     /// A task of this class.
     Task(u8),
-    /// The worker's tokens are of a former generation from now on.
+    /// From now on the worker's tokens count as of a former generation.
     Stale(u16),
     SweepPass,
-    /// What goes round first comes round.
+    /// The packet that recirculated first passes again.
     Round,
 }
 
-/// Plays the steps, lets all that goes round come to its end, and counts tokens.
+/// Plays the steps, lets all recirculating packets come to their end, and counts tokens.
 pub(crate) fn play(program: &str, steps: &[Step]) {
     let mut rack = Rack::of(program, 3, 16);
     let mut round = Vec::new();
@@ -157,7 +157,7 @@ pub(crate) fn play(program: &str, steps: &[Step]) {
     assert!(tokens.is_empty() || tasks == 0, "a task waits while a token is parked");
 }
 
-/// Every order of a few steps.
+/// Plays every order of a few steps.
 #[test]
 fn whatever_a_sweep_meets_no_token_and_no_task_is_lost() {
     const STEPS: [Step; 5] =
@@ -188,7 +188,7 @@ proptest! {
         play(program, &steps);
     }
 
-    /// A task never takes a token while one of a lesser rank, or an older one of its own, is parked.
+    /// A task never takes a token while one of a lesser rank, or an older one of the same rank, is parked.
     #[test]
     fn the_least_rank_goes_first(ranks in prop::collection::vec((0..8_u16, 0..8_u32), 1..8)) {
         let mut rack = Rack::of("rain:8,ranked", 8, 16);

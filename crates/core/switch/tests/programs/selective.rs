@@ -1,5 +1,5 @@
-//! Rain where tasks need labels that some workers have: each task waits for a worker that serves it, and not
-//! while such a one is there.
+//! Rain with labels that some workers have: each task waits for a worker that serves it, and does not wait
+//! while such a worker's token is parked.
 
 use std::collections::VecDeque;
 
@@ -16,10 +16,10 @@ const GPU: Labels = Labels(1);
 const SSD: Labels = Labels(2);
 const BOTH: Labels = Labels(3);
 const ALL: [Labels; 4] = [ANY, GPU, SSD, BOTH];
-/// Every 16th token looks first for another class than the first.
+/// Every 16th token looks first for a class other than its first.
 const TURN: usize = 16;
 
-/// Tasks that need these; workers that have those, in the order of their indices.
+/// A rack whose tasks need one of `needs`, and whose workers have `has` by index.
 fn rack(needs: &[Labels], has: &[Labels]) -> Rack {
     rack_of(Serving::of(needs, has).unwrap(), has)
 }
@@ -259,8 +259,8 @@ fn who_meets_a_wish_comes_first_and_nobody_waits_for_it() {
     assert_eq!(served, [SSD, GPU, GPU]);
 }
 
-/// In slices of every two, three or four classes, whichever kind a worker is: the classes that it does not
-/// meet, one task each, while what it meets never runs empty.
+/// Slices of two, three or four classes, for each kind of worker: the classes that the worker does not meet
+/// have one task each, while the class that it meets never runs empty.
 #[test]
 fn no_wish_starves_while_others_come_one_at_a_time() {
     let sets = [BOTH, GPU, SSD, ANY];
@@ -318,7 +318,8 @@ fn a_task_waits_for_its_wish_as_many_passes_as_it_may_and_then_takes_anybody() {
     }
 }
 
-/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many go round.
+/// Two slices have room for 16 tasks each, and eight workers for eight tokens each: so many packets may
+/// recirculate.
 #[test]
 fn while_as_much_goes_round_as_may_a_task_is_refused_and_counted() {
     let serving = Serving::of(&[GPU, SSD], &[GPU, SSD]).unwrap().wished();
@@ -337,21 +338,22 @@ fn while_as_much_goes_round_as_may_a_task_is_refused_and_counted() {
     circulating(rack.task_with(SSD));
 }
 
-/// What may happen to a slice.
+/// A step that may happen to a slice.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Token(u16),
     Task(Labels),
-    /// The worker's tokens are of a former generation from now on.
+    /// From now on the worker's tokens count as of a former generation.
     Stale(u16),
     SweepPass,
-    /// What goes round first comes round, or what left last.
+    /// The packet that recirculated first passes again, or the one that left last.
     Round {
         newest: bool,
     },
 }
 
-/// A rack whose steps are looked at: nothing is lost, and at rest nobody waits who could be served.
+/// A rack that checks after each step that nothing is lost, and at rest that no task waits which a parked
+/// token serves.
 struct Watched {
     rack: Rack,
     has: Vec<Labels>,
@@ -423,7 +425,7 @@ impl Watched {
         }
     }
 
-    /// Lets all that goes round come to its end.
+    /// Lets all recirculating packets come to their end.
     fn rest(mut self) {
         for _ in 0..1_000 {
             let Some(next) = self.going.pop_front() else { break };
@@ -436,7 +438,7 @@ impl Watched {
         let tokens = parked.tokens.len();
         assert!(self.left + tokens <= self.granted, "a token came from nowhere");
         assert!(self.stale || self.left + tokens == self.granted, "a token was lost");
-        // A stale token is nobody's.
+        // A stale token belongs to no worker.
         let live = parked.tokens.iter().filter(|(worker, generation)| {
             let state = self.rack.program.table(TableOp::ReadWorker(*worker));
             matches!(state, TableAnswer::Worker(state) if state.generation_out == *generation)
@@ -452,7 +454,7 @@ impl Watched {
     }
 }
 
-/// Every order of a few events.
+/// Plays every order of a few events.
 #[test]
 fn whoever_meets_whom_nobody_waits_who_could_be_served() {
     const EVENTS: [Event; 6] = [

@@ -1,4 +1,4 @@
-//! A transport part, written as bytes.
+//! Writes transport parts as bytes.
 
 use zerocopy::FromBytes;
 
@@ -9,10 +9,10 @@ use super::layout::{
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Write};
 use crate::EncodeError;
 
-/// The largest RDMA MTU, and so the most that one packet writes.
+/// The largest RDMA MTU, and so the most bytes that one packet writes.
 pub const MAX_WRITE_BYTES: usize = 4_096;
 
-/// How many bytes a write of `payload` bytes takes behind the UDP header.
+/// How many bytes behind the UDP header a WRITE of `payload` bytes takes.
 pub const fn write_len(payload: usize) -> usize {
     BTH_BYTES + RETH_BYTES + payload.next_multiple_of(4) + ICRC_BYTES
 }
@@ -25,7 +25,7 @@ pub const fn encoded_len(packet: &Packet, payload: usize) -> usize {
     }
 }
 
-/// Writes either packet; see [`encode_write`] and [`encode_acknowledge`].
+/// Writes a WRITE or an acknowledgement; see [`encode_write`] and [`encode_acknowledge`].
 pub fn encode(
     packet: &Packet,
     payload: &[u8],
@@ -41,11 +41,11 @@ pub fn encode(
     }
 }
 
-/// Writes a WRITE-Only to the front of `out` and says how many bytes that took: [`write_len`] of the
-/// payload's.
+/// Writes a WRITE-Only to the front of `out` and returns how many bytes it wrote: [`write_len`] of the
+/// payload's length.
 ///
-/// The path is what the iCRC is computed for; without one it is zero, for receivers that do not look at it.
-/// Nothing is written on an error.
+/// The iCRC is computed for `path`. Without a path the iCRC is zero, for receivers that ignore it. Nothing
+/// is written on an error.
 #[inline]
 pub fn encode_write(
     write: &Write,
@@ -56,7 +56,7 @@ pub fn encode_write(
     encode_write_of(write, [&[], payload], path, out)
 }
 
-/// As [`encode_write`], of a payload that lies in two pieces.
+/// As [`encode_write`], with a payload in two pieces.
 #[inline]
 pub fn encode_write_of(
     write: &Write,
@@ -84,7 +84,8 @@ pub fn encode_write_of(
     Ok(needs)
 }
 
-/// Writes an ACK or NAK to the front of `out` and says how many bytes that took. As for [`encode_write`].
+/// Writes an ACK or NAK to the front of `out` and returns how many bytes it wrote. `path` means the same as
+/// for [`encode_write`].
 pub fn encode_acknowledge(
     answer: &Acknowledge,
     path: Option<&Path>,

@@ -3,23 +3,23 @@
 /// How a queue pair treats loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// Reliable connection: acknowledged, and repeated from the first that is missing.
+    /// Reliable connection: acknowledged, and repeated from the first missing packet on.
     Rc,
-    /// Unreliable connection: what is lost is lost, and what follows is taken.
+    /// Unreliable connection: a lost packet is not repeated, and later ones are taken.
     #[default]
     Uc,
 }
 
-/// What an acknowledgement says.
+/// The meaning of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
-    /// All up to this PSN came. The credits, 0 … 31, count receive buffers; 31 says that they are not
-    /// counted.
+    /// All packets up to this PSN arrived. The credits, 0 to 31, count receive buffers; 31 means that they
+    /// are not counted.
     Ack {
         /// The code of the credits.
         credits: u8,
     },
-    /// Not ready: try again after the time of this code, 0 … 31.
+    /// Not ready: try again after the time of this code, 0 to 31.
     NotReady {
         /// The code of the time.
         timer: u8,
@@ -51,16 +51,16 @@ impl Syndrome {
     }
 }
 
-/// A syndrome's two upper of seven bits say what it is, the five lower ones what exactly.
+/// The two upper of a syndrome's seven bits say its kind, and these five lower bits its value.
 const LOW_BITS: u8 = 0x1f;
 
-/// Why a reliable connection's end refuses.
+/// Why the receiver of a reliable connection refuses a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum NakCode {
-    /// A PSN is missing; the one that is expected stands in the packet.
+    /// A PSN is missing; the packet holds the expected one.
     Sequence = 0,
-    /// The request makes no sense: its opcode, its place or its length.
+    /// The request's opcode, place or length is wrong.
     InvalidRequest = 1,
     /// The key or the bounds forbid it.
     RemoteAccess = 2,

@@ -1,7 +1,8 @@
-//! The whole Ethernet frame: what a capture shows, and what a data plane writes that has no kernel below it.
+//! The whole Ethernet frame: what a capture shows, and what a data plane writes that has no kernel below
+//! it.
 //!
-//! UDP checksums are not looked at, since the iCRC covers more, and written over IPv6 only, where there must
-//! be one.
+//! UDP checksums are not checked, since the iCRC covers more. They are written over IPv6 only, which
+//! requires them.
 
 use super::icrc::Prefix;
 use super::layout::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
@@ -16,10 +17,10 @@ const ETHERNET_BYTES: usize = 14;
 const ETHERTYPE_AT: usize = 12;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
-/// How many routers a frame of ours may pass.
+/// How many routers a frame may pass.
 const HOPS: u8 = 64;
 
-/// Both ends of an Ethernet hop.
+/// The two ends of an Ethernet hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Link {
     pub from: Mac,
@@ -31,7 +32,7 @@ pub const fn frame_len(path: &Path, transport: usize) -> usize {
     ETHERNET_BYTES + path.header_bytes() + transport
 }
 
-/// Writes a frame around a transport part to the front of `out` and says how many bytes that took:
+/// Writes a frame around a transport part to the front of `out` and returns how many bytes it wrote:
 /// [`frame_len`]. The headers are those that a [`Path`]'s iCRC assumes.
 pub fn encode_frame(
     link: &Link,
@@ -87,17 +88,17 @@ fn ipv6(out: &mut [u8], path: &Path, payload: u16) {
     out[24..].copy_from_slice(&path.to().ip);
 }
 
-/// The checksum of a UDP datagram over IPv6, whose own field is zero.
+/// The checksum of a UDP datagram over IPv6, computed with zero in its checksum field.
 fn udp_checksum(addresses: &[u8], datagram: &[u8]) -> u16 {
     let rest = datagram.len() as u64 + u64::from(UDP_PROTOCOL);
     match !folded(sum_of_words(addresses) + sum_of_words(datagram) + rest) {
-        // Zero would say that there is none.
+        // A zero in the field would mean that there is no checksum.
         0 => 0xffff,
         checksum => checksum,
     }
 }
 
-/// The Internet's sum of 16-bit words; all ones over a header with a right checksum.
+/// The Internet's ones' complement sum of 16-bit words; all ones over a header with a right checksum.
 fn ones_sum(header: &[u8]) -> u16 {
     folded(sum_of_words(header))
 }
@@ -113,18 +114,18 @@ fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// A frame whose headers are sound, up to the transport part.
+/// A frame whose headers are valid, up to the transport part.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     pub link: Link,
     pub path: Path,
-    /// What the UDP datagram holds, to be read by [`View`].
+    /// The bytes of the UDP datagram, for [`View`] to read.
     pub transport: &'a [u8],
     prefix: Prefix,
 }
 
 impl<'a> Frame<'a> {
-    /// Checks Ethernet, IP and UDP. Bytes behind the IP packet are the link's and are left out.
+    /// Checks Ethernet, IP and UDP. Bytes behind the IP packet are Ethernet padding and are left out.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, RoceError> {
         let (ethernet, ip) = bytes.split_first_chunk::<ETHERNET_BYTES>().ok_or(RoceError::Short)?;
         let [to @ .., _, _, _, _, _, _, _, _] = *ethernet;
@@ -154,7 +155,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// An unfragmented IPv4 packet without options, of UDP, whose checksum holds.
+/// Checks that this is an unfragmented IPv4 packet of UDP without options, whose checksum holds.
 fn whole_ipv4(ip: &[u8]) -> Result<&[u8], RoceError> {
     let header = ip.get(..IPV4_BYTES).ok_or(RoceError::Short)?;
     let fragment = u16::from_be_bytes([header[6], header[7]]) & 0xbfff;
@@ -168,7 +169,7 @@ fn whole_ipv4(ip: &[u8]) -> Result<&[u8], RoceError> {
     udp_packet(ip, IPV4_BYTES, header[9], total)
 }
 
-/// An IPv6 packet of UDP without extension headers.
+/// Checks that this is an IPv6 packet of UDP without extension headers.
 fn whole_ipv6(ip: &[u8]) -> Result<&[u8], RoceError> {
     let header = ip.get(..IPV6_BYTES).ok_or(RoceError::Short)?;
     if header[0] >> 4 != 6 {
@@ -195,7 +196,7 @@ fn path_of(header: &[u8], is_v4: bool, from_port: u16, to_port: u16) -> Option<P
         (array(&header[IPV6_ADDRESSES_AT..24]), array(&header[24..40]))
     };
     let path = Path::between(Endpoint { ip: from, port: from_port }, Endpoint { ip: to, port: to_port })?;
-    // IPv4 addresses in IPv6 headers never leave a host.
+    // IPv4-mapped addresses in IPv6 headers never leave a host.
     (path.is_v4() == is_v4).then_some(path)
 }
 

@@ -1,15 +1,15 @@
-//! The invariant checksum: CRC-32 over everything that does not change on the way, with what does set to
-//! ones.
+//! The invariant checksum: a CRC-32 over everything that does not change on the way; fields that change
+//! count as ones.
 //!
-//! It begins with eight bytes for the link and the IP and UDP headers. On one path these differ in two
-//! lengths only, so that their part of the checksum is computed once per path, and the lengths are put in
-//! from tables: a CRC is linear.
+//! It begins with eight bytes for the link and with the IP and UDP headers. On one path these headers
+//! differ in two lengths only. So their part of the checksum is computed once per path, and tables add the
+//! lengths, because a CRC is linear.
 
 use crc32fast::Hasher;
 
 use super::layout::{ICRC_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, VARIANT_AT};
 
-/// Stands for the link header that the checksum was once defined over.
+/// These bytes stand for the link header over which the checksum was once defined.
 const LINK: [u8; 8] = [0xff; 8];
 /// CRC-32's polynomial, lowest power in the highest bit.
 const POLYNOMIAL: u32 = 0xedb8_8320;
@@ -19,7 +19,7 @@ const POLYNOMIAL: u32 = 0xedb8_8320;
 pub(super) struct Prefix(u32);
 
 impl Prefix {
-    /// Of headers in which all bits are set that may change.
+    /// The checksum of headers in which all bits that may change are set.
     pub(super) fn of(headers: &[u8]) -> Self {
         let mut hasher = Hasher::new();
         hasher.update(&LINK);
@@ -27,7 +27,7 @@ impl Prefix {
         Self(hasher.finalize())
     }
 
-    /// Of headers whose lengths, zero before, are these.
+    /// The checksum of headers whose lengths were zero and are these now.
     #[inline]
     pub(super) fn with_lengths(self, is_v4: bool, ip: u16, udp: u16) -> Self {
         let tables = if is_v4 { &V4 } else { &V6 };
@@ -36,10 +36,10 @@ impl Prefix {
         Self(places.fold(self.0, |sum, (table, byte)| sum ^ table[usize::from(byte)]))
     }
 
-    /// The checksum as it stands on the wire, of a transport part without it.
+    /// The checksum of a transport part without its iCRC, as it stands on the wire.
     ///
-    /// The byte that may change counts as ones, and is not touched: what it would have to differ by is put
-    /// into what stands before it, so that all is one piece.
+    /// The byte that may change counts as ones, without a write to the buffer. Instead its difference is
+    /// added to the checksum before it, so that the bytes stay in one piece.
     #[inline]
     pub(super) fn icrc(self, transport: &[u8]) -> [u8; ICRC_BYTES] {
         let missing = transport.get(VARIANT_AT).map_or(0, |byte| !byte);
@@ -49,14 +49,14 @@ impl Prefix {
     }
 }
 
-/// What each value of each of four bytes adds to the checksum: the length in the IP header, then that in the
-/// UDP header.
+/// How much each value of each of four bytes adds to the checksum: the length in the IP header, then the
+/// length in the UDP header.
 type Lengths = [[u32; 256]; 4];
 
 static V4: Lengths = lengths(IPV4_BYTES, 2);
 static V6: Lengths = lengths(IPV6_BYTES, 4);
 
-/// The tables for an IP header of so many bytes whose length stands here.
+/// The tables for an IP header of so many bytes, whose length stands at this offset.
 const fn lengths(ip_bytes: usize, length_at: usize) -> Lengths {
     let end = ip_bytes + UDP_BYTES;
     let udp_length_at = ip_bytes + 4;
@@ -68,7 +68,7 @@ const fn lengths(ip_bytes: usize, length_at: usize) -> Lengths {
     ]
 }
 
-/// What a byte adds with so many bytes behind it.
+/// How much each value of a byte adds, with so many bytes behind it.
 const fn added_by(behind: usize) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -85,8 +85,8 @@ const fn added_by(behind: usize) -> [u32; 256] {
     table
 }
 
-/// What the checksum in front of the transport part must differ by, so that its byte that may change counts
-/// as if it differed by this: the steps of a CRC, taken backwards.
+/// The difference to add to the checksum in front of the transport part, so that its byte that may change
+/// counts as if it differed by the index. It is found by the steps of a CRC, taken backwards.
 static AHEAD: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

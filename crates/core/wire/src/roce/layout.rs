@@ -1,4 +1,4 @@
-//! Where each field of the transport part stands. All numbers are big endian, but the iCRC.
+//! Where each field of the transport part stands. All numbers but the iCRC are big endian.
 
 use core::mem::size_of;
 
@@ -22,7 +22,7 @@ pub(super) struct Bth {
     /// Two congestion bits and six reserved ones, which may change on the way.
     pub(super) variant: u8,
     pub(super) destination: [u8; 3],
-    /// Acknowledge, please (1 bit); reserved (7).
+    /// Whether an acknowledgement is asked for (1 bit); reserved (7).
     pub(super) ack_request: u8,
     pub(super) psn: [u8; 3],
 }
@@ -44,7 +44,7 @@ pub(super) struct Aeth {
     pub(super) messages: [u8; 3],
 }
 
-/// What stands in front of a WRITE's bytes.
+/// The headers in front of a WRITE's bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct WriteHeader {
@@ -52,7 +52,7 @@ pub(super) struct WriteHeader {
     pub(super) reth: Reth,
 }
 
-/// What an acknowledgement is.
+/// The headers of an acknowledgement.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct AcknowledgeHeader {
@@ -68,19 +68,19 @@ pub(super) const ICRC_BYTES: usize = 4;
 /// Offset of the one byte of the BTH that may change on the way.
 pub(super) const VARIANT_AT: usize = core::mem::offset_of!(Bth, variant);
 
-/// The partition that everyone is a member of; the upper bit says full membership.
+/// The partition of which every host is a member; the upper bit means full membership.
 pub(super) const DEFAULT_PARTITION: u16 = 0xffff;
-/// The migration bit: the path is the one that the connection has moved to, as adapters at rest say.
+/// The migration bit: set, as adapters set it while no connection migrates.
 pub(super) const MIGRATED: u8 = 0x40;
 pub(super) const ACK_REQUEST: u8 = 0x80;
 
-/// A number of 24 bits, as its bytes lie on the wire.
+/// A number of 24 bits as bytes on the wire.
 pub(super) const fn to_3(number: u32) -> [u8; 3] {
     let [_, high, middle, low] = number.to_be_bytes();
     [high, middle, low]
 }
 
-/// The number that they say.
+/// The number of 24 bits that these bytes hold.
 pub(super) const fn from_3([high, middle, low]: [u8; 3]) -> u32 {
     u32::from_be_bytes([0, high, middle, low])
 }
@@ -92,12 +92,12 @@ const ACKNOWLEDGE: u8 = 0x11;
 const SEND_MIDDLE: u8 = 0x01;
 const SEND_LAST_WITH_IMMEDIATE: u8 = 0x03;
 
-/// What a packet asks for, beside its transport.
+/// The opcode of a packet, without its transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Opcode {
-    /// A write that is one packet.
+    /// A WRITE of one packet.
     WriteOnly,
-    /// The middle or end of a message that began earlier.
+    /// The middle or end of a message of several packets.
     Continued,
     /// An acknowledgement, positive or negative.
     Acknowledge,
@@ -126,7 +126,7 @@ impl Opcode {
     }
 }
 
-/// The code of a write that is one packet.
+/// The code of a WRITE of one packet.
 pub(super) const fn write_only(transport: Transport) -> u8 {
     match transport {
         Transport::Rc => WRITE_ONLY,
@@ -134,7 +134,7 @@ pub(super) const fn write_only(transport: Transport) -> u8 {
     }
 }
 
-/// The code of an acknowledgement, which reliable connections alone have.
+/// The code of an acknowledgement, which only reliable connections have.
 pub(super) const fn acknowledge() -> u8 {
     ACKNOWLEDGE
 }

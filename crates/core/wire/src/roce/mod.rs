@@ -1,11 +1,12 @@
-//! `RoCEv2`: one-sided writes as their bytes lie on the wire, so that a switch can put them into a host's
+//! `RoCEv2`: one-sided writes as their bytes lie on the wire, with which a switch writes into a host's
 //! memory (Rain §3.2.2).
 //!
-//! What a UDP datagram to port 4791 holds is the *transport part*: BTH, then RETH and bytes for a WRITE-Only
-//! or AETH for an ACK or NAK, padding to whole words, and the invariant checksum (iCRC). [`encode`] writes it
-//! and [`View`] reads it. The iCRC also covers what does not change on the way of the IP and UDP headers: a
-//! [`Path`] says what a plain socket's kernel will write there (no options, DF, identification 0). [`Frame`]
-//! is the whole Ethernet frame, for captures and for data planes that write their own headers.
+//! The content of a UDP datagram to port 4791 is the *transport part*: BTH, then RETH and bytes for a
+//! WRITE-Only or AETH for an ACK or NAK, padding to whole words, and the invariant checksum (iCRC).
+//! [`encode`] writes it and [`View`] reads it. The iCRC also covers those fields of the IP and UDP headers
+//! that do not change on the way. A [`Path`] says what the kernel of a plain socket writes there (no
+//! options, DF, identification 0). [`Frame`] is the whole Ethernet frame, for captures and for data planes
+//! that write their own headers.
 //!
 //! ```
 //! use core::net::{Ipv4Addr, SocketAddr};
@@ -29,8 +30,8 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Left out: SEND, READ and atomics, messages of more than one packet (a WRITE is one packet, Rain §6.2), the
-//! other transports, congestion notifications, VLAN tags, IP options and extension headers.
+//! Left out: SEND, READ and atomics, messages of more than one packet (a WRITE is one packet, Rain §6.2),
+//! the other transports, congestion notifications, VLAN tags, IP options and extension headers.
 
 mod encode;
 mod fields;

@@ -2,29 +2,29 @@
 
 use super::{Psn, Qpn, Rkey, Syndrome, Transport};
 
-/// A packet without its bytes.
+/// A packet without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packet {
-    /// Bytes for a region.
+    /// Writes bytes into a memory region.
     Write(Write),
-    /// What became of them; of reliable connections only.
+    /// Answers a WRITE; reliable connections only.
     Acknowledge(Acknowledge),
 }
 
 /// WRITE-Only: a message of one packet that puts its bytes at an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// Of which kind of connection.
+    /// The kind of connection.
     pub transport: Transport,
     /// The receiver's queue pair.
     pub to: Qpn,
-    /// Its place in the connection.
+    /// The packet's number in the connection.
     pub psn: Psn,
-    /// Whether an answer is asked for; an unreliable connection gives none.
+    /// Whether an answer is asked for; unreliable connections give none.
     pub ack_request: bool,
-    /// Where the first byte goes, as the receiver numbers its memory.
+    /// The address of the first byte, as the receiver numbers its memory.
     pub address: u64,
-    /// What lets the writer in.
+    /// The key that lets the writer into the region.
     pub rkey: Rkey,
 }
 
@@ -33,10 +33,10 @@ pub struct Write {
 pub struct Acknowledge {
     /// The writer's queue pair.
     pub to: Qpn,
-    /// The last PSN that came in order; for [`NakCode::Sequence`](super::NakCode::Sequence) the one that is
-    /// missing, for other refusals the one that is refused.
+    /// The last PSN that arrived in order. For [`NakCode::Sequence`](super::NakCode::Sequence) it is the
+    /// missing PSN, for other refusals the refused one.
     pub psn: Psn,
-    /// What became of it.
+    /// What the acknowledgement says.
     pub syndrome: Syndrome,
     /// Messages completed so far, modulo 2²⁴.
     pub messages: Psn,

@@ -1,4 +1,4 @@
-//! From where to where, and the part of the IP and UDP headers that the iCRC covers.
+//! The two ends of a datagram, and the part of its IP and UDP headers that the iCRC covers.
 
 use core::net::SocketAddr;
 
@@ -6,10 +6,10 @@ use super::icrc::Prefix;
 use super::layout::{IPV4_BYTES, IPV6_BYTES, UDP_BYTES};
 use crate::Endpoint;
 
-/// The UDP port that `RoCEv2` is received at.
+/// The UDP port of `RoCEv2`.
 pub const PORT: u16 = 4_791;
 
-/// Where the addresses stand in an IP header.
+/// Offsets of the addresses in an IP header.
 pub(super) const IPV4_ADDRESSES_AT: usize = 12;
 pub(super) const IPV6_ADDRESSES_AT: usize = 8;
 pub(super) const UDP_PROTOCOL: u8 = 17;
@@ -18,38 +18,38 @@ pub(super) const DONT_FRAGMENT: [u8; 2] = [0x40, 0];
 
 const V4_MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
-/// The two ends of a datagram, of one address family, and what the iCRC begins with between them: make one
-/// per peer.
+/// The two ends of a datagram, of one address family, and the start of the iCRC between them. Make one per
+/// peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     from: Endpoint,
     to: Endpoint,
     is_v4: bool,
-    /// With lengths of zero.
+    /// The start of the iCRC, with lengths of zero.
     prefix: Prefix,
 }
 
 impl Path {
-    /// From one address to another; `None` when they are of two families.
+    /// The path from one address to another; `None` if they are of two families.
     ///
-    /// The addresses must be those that the headers show: a socket bound to the unspecified address has not
-    /// got one yet.
+    /// The addresses must be those in the headers: a socket that is bound to the unspecified address has
+    /// none yet.
     pub fn new(from: SocketAddr, to: SocketAddr) -> Option<Self> {
         Self::between(from.into(), to.into())
     }
 
-    /// As [`Path::new`], of addresses as the wire carries them.
+    /// As [`Path::new`], with addresses as the wire carries them.
     pub fn between(from: Endpoint, to: Endpoint) -> Option<Self> {
         let is_v4 = is_v4(from);
         (is_v4 == self::is_v4(to)).then(|| Self { from, to, is_v4, prefix: assumed(from, to, is_v4) })
     }
 
-    /// Where it comes from.
+    /// The sender's address.
     pub const fn from(&self) -> Endpoint {
         self.from
     }
 
-    /// Where it goes to.
+    /// The receiver's address.
     pub const fn to(&self) -> Endpoint {
         self.to
     }
@@ -59,14 +59,14 @@ impl Path {
         self.is_v4
     }
 
-    /// The way back.
+    /// The path in the other direction.
     #[must_use]
     pub fn back(&self) -> Self {
         let prefix = assumed(self.to, self.from, self.is_v4);
         Self { from: self.to, to: self.from, is_v4: self.is_v4, prefix }
     }
 
-    /// The iCRC behind the headers of a datagram with so many bytes in its transport part.
+    /// The start of the iCRC for a datagram with so many bytes in its transport part.
     #[inline]
     pub(super) fn prefix(&self, transport_bytes: usize) -> Prefix {
         let udp = (UDP_BYTES + transport_bytes) as u16;
@@ -74,7 +74,7 @@ impl Path {
         self.prefix.with_lengths(self.is_v4, ip, udp)
     }
 
-    /// Bytes of the IP and UDP headers.
+    /// How many bytes the IP and UDP headers have.
     pub(super) const fn header_bytes(&self) -> usize {
         UDP_BYTES + if self.is_v4 { IPV4_BYTES } else { IPV6_BYTES }
     }
@@ -106,8 +106,8 @@ fn assumed(from: Endpoint, to: Endpoint, is_v4: bool) -> Prefix {
     found(&bytes[..ip_bytes + UDP_BYTES], is_v4)
 }
 
-/// Headers as they came: IPv4 without options or IPv6 without extensions, then UDP. Shorter ones count as
-/// filled up with zeros, longer ones are cut off.
+/// The headers of a received packet: IPv4 without options or IPv6 without extensions, then UDP. Shorter
+/// headers are filled up with zeros, longer ones are cut off.
 pub(super) fn found(headers: &[u8], is_v4: bool) -> Prefix {
     let mut bytes = [0; IPV6_BYTES + UDP_BYTES];
     let given = headers.len().min(bytes.len());

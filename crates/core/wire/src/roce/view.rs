@@ -1,8 +1,7 @@
-//! Bytes, read as a transport part.
+//! Reads bytes as a transport part.
 //!
-//! A receiver looks at the parts in the order in which an adapter does: form, iCRC, queue pair, sequence,
-//! opcode, length. So the form is checked by [`View::parse`], and what the opcode asks for by
-//! [`View::packet`].
+//! A receiver checks the parts in the order in which an adapter does: form, iCRC, queue pair, sequence,
+//! opcode, length. So [`View::parse`] checks the form, and [`View::packet`] what the opcode requires.
 
 use zerocopy::FromBytes;
 
@@ -13,16 +12,16 @@ use super::layout::{
 use super::{Acknowledge, Packet, Path, Psn, Qpn, Rkey, Syndrome, Transport, Write};
 use crate::RoceError;
 
-/// Bytes that have the form of a transport part: a base header of the version and partition that we speak, of
-/// RC or UC, in whole words, with as much padding as it states.
+/// Bytes with the form of a transport part: a base header of the supported version and partition, of RC or
+/// UC, in whole words, with as much padding as it states.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     bth: &'a Bth,
     transport: Transport,
     opcode: Opcode,
-    /// Without the iCRC.
+    /// The bytes without the iCRC.
     covered: &'a [u8],
-    /// Behind the base header, without padding.
+    /// The bytes behind the base header, without padding.
     body: &'a [u8],
     icrc: [u8; ICRC_BYTES],
 }
@@ -48,7 +47,7 @@ impl<'a> View<'a> {
         Ok(Self { bth, transport, opcode, covered, body: &behind[..unpadded], icrc: *icrc })
     }
 
-    /// Of which kind of connection.
+    /// The kind of connection.
     pub const fn transport(&self) -> Transport {
         self.transport
     }
@@ -63,7 +62,7 @@ impl<'a> View<'a> {
         Qpn(from_3(self.bth.destination))
     }
 
-    /// Its place in the connection.
+    /// The packet's number in the connection.
     pub const fn psn(&self) -> Psn {
         Psn::new(from_3(self.bth.psn))
     }
@@ -94,7 +93,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The write and its bytes; [`RoceError::Opcode`] if it is none.
+    /// The WRITE and its bytes; [`RoceError::Opcode`] if it is another packet.
     #[inline]
     pub fn write(&self) -> Result<(Write, &'a [u8]), RoceError> {
         if self.opcode != Opcode::WriteOnly {

@@ -7,7 +7,7 @@ use sluice_wire::{
     Sweep, SweepOf, TaskId, TaskJob, TaskType, Token, Update, WorkerId,
 };
 
-/// Numbers to fill fields with; zeros when they run out.
+/// A source of numbers for fields; zeros after the last.
 pub(crate) struct Numbers<'a>(pub(crate) &'a [u8]);
 
 impl Numbers<'_> {
@@ -72,7 +72,7 @@ fn payload(length: usize, numbers: &mut Numbers<'_>) -> (Payload, Vec<u8>) {
     (payload, (0..body).map(|at| at as u8).collect())
 }
 
-/// At least two tasks; a payload that is too long for one counts as none.
+/// A job of at least two tasks. A payload that is too long for a job is replaced by an empty one.
 fn job(payload: Payload, n: &mut Numbers<'_>) -> TaskJob {
     let short = if payload.is_large() { Payload::EMPTY } else { payload };
     let mut job = TaskJob::of(submit(short, n)).unwrap();

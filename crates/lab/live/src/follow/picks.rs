@@ -60,7 +60,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
         let testbed = bench.testbed(place, None);
         for run in &case.runs {
             let Some(choice) = follows(run) else { continue };
-            let is_fixed = choice.adaptive().is_some_and(|adaptive| adaptive.advises);
+            let is_fixed = choice.traits().adaptive.is_some_and(|adaptive| adaptive.advises);
             let is_wanted = if named.is_empty() {
                 !is_fixed || testbed.slow.is_any()
             } else {
@@ -81,7 +81,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
 
 /// The policy, if its agent reports depths.
 fn follows(run: &Run) -> Option<Choice> {
-    Choice::parse(&run.policy).ok().filter(|choice| choice.adaptive().is_some())
+    Choice::parse(&run.policy).ok().filter(|choice| choice.traits().adaptive.is_some())
 }
 
 fn pick(

@@ -17,7 +17,7 @@ use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::load::nanos;
 use sluice_support::stop::Stop;
-use sluice_testrig::host_group::ScheduleStart;
+use sluice_testrig::ScheduleStart;
 use sluice_testrig::schedule::Played;
 use sluice_wire::{Epoch, Nanos};
 use sluice_workload::Trace;

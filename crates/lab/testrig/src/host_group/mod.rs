@@ -6,7 +6,6 @@
 //! services that compute, since one would delay all others.
 
 mod replay;
-mod start;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,9 +21,9 @@ use sluice_net::{ClientOptions, NetError, WorkerOptions};
 use sluice_wire::Nanos;
 
 use crate::processor::{HostCosts, TestbedProcessor};
+use crate::start::ScheduleStart;
 
 pub use replay::Player;
-pub use start::ScheduleStart;
 
 /// How often the group's state is published to other threads.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);

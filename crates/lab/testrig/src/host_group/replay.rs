@@ -17,8 +17,8 @@ use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, Payload};
 use sluice_wire::{encode, parse};
 
-use super::ScheduleStart;
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
+use crate::start::ScheduleStart;
 
 /// How long after a task's deadline the client has to end it.
 const DRAIN: Nanos = Nanos::from_millis(2_000);

@@ -18,7 +18,7 @@ use super::desk::Desk;
 use super::{AgentOptions, said};
 use crate::NetError;
 use crate::clock::Clock;
-use crate::udp::sys;
+use crate::sys;
 
 /// How often an interval's lines are read: a worker that ends a task with each sample must not fill its
 /// ring in between.

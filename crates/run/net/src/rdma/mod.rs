@@ -26,7 +26,8 @@ pub use sluice_host::rdma::Mtu;
 pub use watch::{LinkWatch, WriteSeen};
 
 use crate::NetError;
-use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker, realtime};
+use crate::sys::realtime;
+use crate::udp::{Datagram, Outbox, Socket, SocketOptions, Wait, Waker};
 
 /// A server: its socket, its queue pairs, and the memory that may be written.
 pub struct Receiver {

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::NetError;
 use crate::clock::Clock;
-use crate::udp::{LinkTap, Socket, SocketOptions, Wait, enter_network, leave_network, packet_socket};
+use crate::sys::{enter_network, leave_network, packet_socket};
+use crate::udp::{LinkTap, Socket, SocketOptions, Wait};
 
 const PATIENCE: Nanos = Nanos::from_millis(30_000);
 const BYTES: usize = 1_024;

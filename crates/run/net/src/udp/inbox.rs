@@ -217,7 +217,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::udp::sys;
+    use crate::sys;
 
     /// The wall clock was set back by an hour, and has not been compared since.
     #[test]

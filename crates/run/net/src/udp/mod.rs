@@ -14,8 +14,6 @@ mod outbox;
 mod ready;
 #[allow(unsafe_code, reason = "the kernel takes batches as arrays of raw pointers")]
 mod ring;
-#[allow(unsafe_code, reason = "system calls")]
-pub(crate) mod sys;
 mod tap;
 mod waker;
 
@@ -31,14 +29,12 @@ pub use lateness::{Lateness, PublishedLateness};
 pub use outbox::Outbox;
 pub use ready::{Ready, ReadySet};
 pub use ring::BATCH;
-pub(crate) use sys::realtime;
-#[cfg(test)]
-pub(crate) use sys::{enter_network, leave_network, packet_socket};
 pub(crate) use tap::LinkTap;
 pub use waker::Waker;
 
 use crate::NetError;
 use crate::pin::cores;
+use crate::sys;
 use name::Family;
 use sluice_netem::{FaultCounts, FaultPlan};
 

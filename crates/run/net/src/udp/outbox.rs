@@ -11,7 +11,7 @@ use super::inbox::HELD_MAX;
 use super::lateness::Lateness;
 use super::name::Family;
 use super::ring::{SendRing, next_error};
-use super::sys;
+use crate::sys;
 
 /// How many refusing peers are remembered until they are asked for.
 const REFUSED_MAX: usize = 64;

@@ -10,7 +10,7 @@ use std::ptr;
 use sluice_wire::{Endpoint, Nanos};
 
 use super::name::{Family, Name};
-use super::sys::check;
+use crate::sys::check;
 
 /// The largest number of datagrams per system call.
 pub const BATCH: usize = 64;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::ring::{BATCH, ReceiveRing};
-use super::sys;
+use crate::sys;
 
 /// How many bytes of a frame are kept: the headers, and the largest `RoCEv2` write of one packet.
 const FRAME_BYTES: usize = 4_300;

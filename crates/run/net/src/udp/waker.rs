@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::sys;
+use crate::sys;
 
 /// Ends the wait of one socket's owner, from any thread.
 #[derive(Clone, Debug)]

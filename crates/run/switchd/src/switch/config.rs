@@ -85,9 +85,9 @@ impl SwitchConfig {
                 Box::new(Spine::new(reading, self.size).expect("as many leaves as fit"))
             }
             // Each pool has one spine, at which the leaf has its own index.
-            SwitchPlace::Leaf(reading) => match self.program.feed() {
+            SwitchPlace::Leaf(reading) => match self.program.traits().feed {
                 Feed::Tokens { .. } => {
-                    let depth = self.program.quota();
+                    let depth = self.program.traits().quota;
                     Box::new(RainLeaf::in_fabric(depth, reading, self.size, self.size.slices))
                 }
                 Feed::Pushed { .. } | Feed::Polls { .. } => {

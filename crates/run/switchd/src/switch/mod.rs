@@ -78,7 +78,7 @@ impl SwitchDriver {
         let options = SocketOptions {
             datagram_max: config.datagram_max + config.behind.map_or(0, |_| detour::HEAD_BYTES),
             // A plain server handles one datagram after the other.
-            batch: if config.program.software().is_some() { 1 } else { BATCH },
+            batch: if config.program.traits().software.is_some() { 1 } else { BATCH },
             // Timestamps: the time that a SUBMIT spends in the socket while this process stands still adds
             // to its task's age.
             stamps: true,

@@ -56,7 +56,7 @@ impl Plane {
             tally: Tally::new(),
             slab: Slab::new(config.slab_bytes, config.datagram_max.saturating_sub(HEADER_BYTES).max(1)),
             writes: Writes::new(local, config.size.servers),
-            keeps_waiting: config.size.servers == 0 && !config.program.fetches(),
+            keeps_waiting: config.size.servers == 0 && !config.program.traits().fetches,
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
             behind_by: Nanos(0),

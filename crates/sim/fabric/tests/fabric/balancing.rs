@@ -1,4 +1,4 @@
-//! Which paths frames take, and in which order they come.
+//! The paths of frames, and the order in which frames arrive.
 
 use sluice_fabric::{
     Drill, FabricEnd, FabricLink, FabricSettings, FlowSizes, FrameSizes, HostId, Idle, LetFlow, LinkSpeed,
@@ -38,7 +38,7 @@ fn letflow_changes_it_only_if_flowlets_overtake_each_other() {
     }
 }
 
-/// Two ways from host 0 to host 1: over switch 2, and over switch 3, which takes 20 us longer.
+/// Two paths from host 0 to host 1: over switch 2, and over switch 3, which takes 20 µs longer.
 fn uneven() -> Topology {
     let speed = |delay| LinkSpeed { delay: Nanos(delay), ..LinkSpeed::default() };
     let link = |a, b, delay| FabricLink { ends: [a, b], speed: speed(delay) };
@@ -52,7 +52,7 @@ fn uneven() -> Topology {
 #[test]
 fn letflow_keeps_a_flows_order_from_the_paths_difference_in_delay_on_and_not_below() {
     let early = |threshold: u64| {
-        // Once gaps are learnt each frame is held, so that each begins a flowlet.
+        // After the gaps are learnt each frame is held, so that each begins a flowlet.
         let held =
             PacerSettings { training_gaps: 1_000, alpha: None, ..PacerSettings::new(Nanos(threshold)) };
         let settings = FabricSettings {
@@ -72,7 +72,7 @@ fn letflow_keeps_a_flows_order_from_the_paths_difference_in_delay_on_and_not_bel
 fn each_flow_that_has_a_choice_of_paths_begins_one_flowlet_and_each_expiry_another() {
     let topology = fat_tree(4);
     let flows = hadoop(&topology, 1_000);
-    // Hosts 2n and 2n + 1 are on one switch: what goes between them has no choice.
+    // Hosts 2n and 2n + 1 are on one switch: frames between them have no choice of paths.
     let with_choice = flows.iter().filter(|flow| flow.from.0 / 2 != flow.to.0 / 2).count() as u64;
     let run = run(&topology, &settings(letflow(25_000, Scope::WholePath)), flows);
     let counts = run.counts.flowlets;
@@ -86,7 +86,7 @@ fn frames_alone_use_all_paths_evenly_when_sprayed_and_one_under_ecmp() {
     let shares = |balancer| {
         let settings = FabricSettings { dcqcn: None, ..settings(balancer) };
         let run = run(&topology, &settings, [flow(0, 0, 15, 4_000_000)]);
-        // Host 0's switch has the first ports behind the hosts' 16: two lead down, two up.
+        // The ports of host 0's switch come right after the 16 hosts' ports: two lead down, two up.
         let up: Vec<u64> = run.fabric.ports().skip(18).take(2).map(|(.., counts)| counts.bytes).collect();
         up[0].min(up[1]) as f64 / (up[0] + up[1]) as f64
     };
@@ -98,7 +98,7 @@ fn frames_alone_use_all_paths_evenly_when_sprayed_and_one_under_ecmp() {
 #[test]
 fn drill_keeps_queues_shorter_than_chance_does() {
     let topology = fat_tree(4);
-    // Flows of one frame, whose order is nobody's affair.
+    // Flows of one frame, whose order does not matter.
     let traffic = Traffic { sizes: FlowSizes::constant(1_000), load: 0.8, flows: 30_000 };
     let flows: Vec<_> = traffic.arrivals(&topology, 1, 0).expect("there is room for it").collect();
     let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other");

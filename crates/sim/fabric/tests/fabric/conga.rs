@@ -1,4 +1,4 @@
-//! CONGA goes round what is congested, and tells each flow's frames in their order.
+//! CONGA avoids congested paths, and keeps each flow's frames in order.
 
 use sluice_fabric::{
     Conga, FabricEnd, FabricLink, FabricSettings, HostId, LinkSpeed, PathBalancer, SwitchId, Topology,
@@ -31,7 +31,7 @@ fn flowlets_go_round_a_slow_link_that_a_hash_of_the_flow_does_not_see() {
         (0..400).map(|at| flow(at * 20_000, at as u32 % 4, 4 + at as u32 % 4, 60_000)).collect();
     let slow_share = |settings| {
         let run = run(&topology, &settings, flows.clone());
-        // The first leaf's ports are behind the hosts' 8: four lead down, two up.
+        // The first leaf's ports come right after the 8 hosts' ports: four lead down, two up.
         let up: Vec<u64> = run.fabric.ports().skip(12).take(2).map(|(.., counts)| counts.bytes).collect();
         up[1] as f64 / (up[0] + up[1]) as f64
     };

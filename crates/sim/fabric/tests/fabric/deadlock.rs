@@ -1,4 +1,4 @@
-//! Paths that wait for each other in a circle are told of.
+//! A run reports paths that wait for each other in a circle.
 
 use sluice_fabric::{
     Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, HostId, LinkSpeed, SwitchId, Topology,
@@ -19,7 +19,7 @@ fn a_ring_whose_paths_wait_for_each_other_is_stuck_and_says_so() {
         Topology::listed(5, 5, (0..5).map(host).chain((0..5).map(next)).collect()).expect("it is a graph");
     let settings = FabricSettings { buffer_bytes: 120_000, dcqcn: None, ..FabricSettings::default() };
     let mut fabric = Fabric::new(&topology, &settings, 1, 0).expect("the settings make sense");
-    // Each goes two switches on, so that each link between switches has two flows.
+    // Each flow goes two switches on, so that each link between switches carries two flows.
     let flows = (0..5).map(|from| flow(0, from, (from + 2) % 5, 50_000_000));
     let error = fabric.run(flows, |_| ()).expect_err("it cannot end");
     assert!(matches!(error, FabricError::Stuck { flows: 1..=5, .. }), "{error}");

@@ -1,4 +1,4 @@
-//! What is sent arrives, in the time that it takes.
+//! Flows arrive whole, in the time that theory gives.
 
 use std::thread;
 
@@ -51,7 +51,7 @@ fn each_byte_that_leaves_a_port_comes_to_the_other_end_and_is_passed_on_or_lost_
     for (port, peer, counts) in &ports {
         assert_eq!(counts.bytes, ports[peer.index()].2.bytes_in, "{port:?} to {peer:?}");
     }
-    // Each of the 20 switches has four ports, behind those of the 16 hosts.
+    // Each of the 20 switches has four ports, after those of the 16 hosts.
     for switch in ports[16..].chunks(4) {
         let sum = |of: fn(&sluice_fabric::PortCounts) -> u64| {
             switch.iter().map(|(.., counts)| of(counts)).sum::<u64>()

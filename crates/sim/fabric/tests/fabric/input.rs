@@ -1,4 +1,4 @@
-//! What makes no sense is refused, in one line that says what would.
+//! Settings that make no sense are refused, in one line that says which ones would.
 
 use sluice_fabric::{
     Answers, Conga, Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes,

@@ -1,4 +1,4 @@
-//! What a fabric has to hold to, whatever crosses it.
+//! Tests of a fabric with all kinds of traffic.
 
 mod balancing;
 mod conga;
@@ -20,7 +20,7 @@ use sluice_fabric::{
 };
 use sluice_wire::Nanos;
 
-/// What a run came to.
+/// The result of a run.
 struct Run {
     finished: Vec<FinishedFlow>,
     counts: FabricCounts,
@@ -38,13 +38,13 @@ fn fat_tree(k: u32) -> Topology {
     Topology::fat_tree(k, LinkSpeed::default()).expect("k is even")
 }
 
-/// So many flows of Meta's Hadoop at 70 % load.
+/// So many flows of Meta's Hadoop sizes at 70 % load.
 fn hadoop(topology: &Topology, flows: u64) -> Vec<FlowSpec> {
     let traffic = Traffic { sizes: FlowSizes::hadoop(), load: 0.7, flows };
     traffic.arrivals(topology, 1, 0).expect("there is room for it").collect()
 }
 
-/// A flow from each other host to the first one, at once.
+/// A flow from each other host to the first host, at once.
 fn incast(hosts: u32, bytes: u64) -> Vec<FlowSpec> {
     (1..hosts).map(|from| flow(0, from, 0, bytes)).collect()
 }

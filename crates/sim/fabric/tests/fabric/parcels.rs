@@ -1,4 +1,4 @@
-//! Packets of others cross a fabric beside its flows.
+//! Parcels cross a fabric beside its flows.
 
 use sluice_fabric::{
     Fabric, FabricSettings, FabricStep, FlowSpec, FrameSizes, HostId, Idle, LetFlow, LinkSpeed, Parcel,
@@ -14,7 +14,7 @@ fn parcel(from: u32, to: u32, tag: u32) -> Parcel {
     Parcel { from: HostId(from), to: HostId(to), bytes: BYTES, tag }
 }
 
-/// What became of parcels that leave at their times, among these flows, and what the fabric did.
+/// The fates of parcels that leave at their times, among these flows, and the fabric's counts.
 fn carried(
     topology: &Topology,
     settings: &FabricSettings,
@@ -47,7 +47,7 @@ fn a_parcel_alone_takes_its_time_on_each_link() {
             carried(&fat_tree(4), &FabricSettings::default(), &[(700, parcel(0, to, 9))], Vec::new());
         let idle = Idle::new(&fat_tree(4), FrameSizes::default()).expect("all hosts reach each other");
         assert_eq!(idle.carries(&parcel(0, to, 9)), Nanos(hops * 1_012));
-        // 150 bytes take 12 ns of 100 Gb/s.
+        // 150 bytes take 12 ns at 100 Gb/s.
         let expected = (Nanos(700 + hops * 1_012), FabricStep::Came(parcel(0, to, 9)));
         assert_eq!(became, [expected]);
     }

@@ -1,4 +1,4 @@
-//! Under PFC nothing is lost, and without it something is.
+//! No frame is lost under PFC, and some are lost without it.
 
 use sluice_fabric::{FabricSettings, LinkSpeed, Pfc};
 
@@ -7,7 +7,7 @@ use crate::{fat_tree, incast, run};
 #[test]
 fn nothing_is_lost_under_pfc_with_its_headroom_and_something_is_without() {
     let topology = fat_tree(4);
-    // Hosts send as fast as they can, so that only pauses keep them from losing.
+    // Hosts send as fast as they can, so that only pauses prevent losses.
     let greedy = FabricSettings { buffer_bytes: 300_000, dcqcn: None, ..FabricSettings::default() };
     let with = run(&topology, &greedy, incast(16, 400_000));
     let least = Pfc::least(LinkSpeed::default(), &greedy.frames);
@@ -25,7 +25,7 @@ fn all_headroom_may_be_needed() {
     let greedy = FabricSettings { buffer_bytes: 160_000, dcqcn: None, ..FabricSettings::default() };
     let run = run(&topology, &greedy, incast(16, 400_000));
     let least = Pfc::least(LinkSpeed::default(), &greedy.frames);
-    // The last frame only is left, since what came was in whole frames.
+    // At most one frame of headroom stays unused, since only whole frames arrived.
     assert!(run.counts.headroom_peak + 2 * 1_048 > least, "{} of {least}", run.counts.headroom_peak);
     assert_eq!(run.counts.lost, 0);
 }

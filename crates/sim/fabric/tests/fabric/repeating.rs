@@ -1,4 +1,4 @@
-//! Selective repeat sends what is missing, and nothing else.
+//! Selective repeat sends missing frames again, and no others.
 
 use sluice_fabric::{FabricSettings, LetFlow, PathBalancer, Recovery, Repeat};
 use sluice_wire::Nanos;
@@ -37,7 +37,7 @@ fn what_was_lost_arrives_and_a_flow_never_has_more_under_way_than_it_may() {
         let settings = repeat(Repeat::Selective { under_way }, &settings);
         run(&topology, &settings, [flow(0, 0, 15, 1_000_000)]).finished[0].took.0
     };
-    // A round trip of six links takes 12.5 us: with ten frames under way 100 such pass.
+    // A round trip of six links takes 12.5 µs; with ten frames under way the flow needs 100 of them.
     let (few, many) = (one(10), one(200));
     assert!((1_200_000..1_300_000).contains(&few), "{few} ns");
     assert!(many < 100_000, "{many} ns");

@@ -1,10 +1,10 @@
-//! DCQCN shares what there is.
+//! DCQCN shares a link.
 
 use sluice_fabric::{FabricEnd, FabricLink, FabricSettings, HostId, LinkSpeed, SwitchId, Topology};
 
 use crate::{flow, run};
 
-/// Hosts on two switches with one link between them.
+/// Hosts on two switches, with one link between the switches.
 fn dumbbell(each_side: u32) -> Topology {
     let speed = LinkSpeed::default();
     let host = |host| FabricLink {
@@ -29,7 +29,7 @@ fn flows_over_one_link_get_like_shares_of_all_of_it() {
     let fairness = sum * sum / (squares * rates.len() as f64);
     assert!(fairness > 0.95, "Jain's index is {fairness}: {rates:?}");
     assert!(run.counts.hosts.cnps > 0 && run.counts.lost == 0);
-    // 100 MB and their headers take 8.4 ms of the link.
+    // 100 MB with their headers take 8.4 ms of the link.
     let last = run.finished.iter().map(|flow| (flow.flow.at + flow.took).0).max().expect("they ended");
     assert!(last < 11_000_000, "the link was idle: {last} ns");
 }

@@ -1,4 +1,4 @@
-//! Queues are as long as theory says.
+//! Queues are as long as theory predicts.
 
 use sluice_events::dice::Dice;
 use sluice_fabric::{
@@ -15,7 +15,7 @@ const REPLICATIONS: u32 = 10;
 /// Student's t for nine degrees of freedom at 95 %.
 const STUDENT: f64 = 2.262;
 
-/// All times are whole nanoseconds: a frame takes a sender 10 and the receiver's port 80.
+/// All times are whole nanoseconds: a frame takes 10 ns at its sender and 80 ns at the receiver's port.
 const FRAME_NS: f64 = 80.0;
 const SIZES: FrameSizes = FrameSizes { payload: 952, header: 48, answer: 100, pause: 64 };
 
@@ -28,7 +28,7 @@ fn star() -> Topology {
     Topology::listed(SENDERS + 1, 1, (0..=SENDERS).map(link).collect()).expect("it is a graph")
 }
 
-/// Single frames to the first host, which take this share of its link.
+/// Single frames to the first host, which together take this share of its link.
 fn frames(load: f64, replication: u32) -> impl Iterator<Item = FlowSpec> {
     let mut dice = Dice::named(7, "frames", replication);
     let mut at = 0.0;

@@ -49,7 +49,7 @@ fn more_kinds_of_links_than_the_engine_keeps_apart_are_as_exact() {
     let topology = Topology::listed(60, 1, links).expect("it is a graph");
     let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other");
     let settings = FabricSettings { dcqcn: None, ..FabricSettings::default() };
-    // One after the other, each alone.
+    // The flows begin one after the other, each alone in the fabric.
     let flows: Vec<_> =
         (0..60).map(|from| flow(u64::from(from) * 1_000_000, from, (from + 7) % 60, 20_500)).collect();
     for finished in run(&topology, &settings, flows).finished {

@@ -1,4 +1,4 @@
-//! Hosts with windows as TCP has them: they fill a link, share it, and pause.
+//! Hosts with windows like TCP's fill a link, share it, and pause.
 
 use sluice_fabric::{
     Answers, Connections, FabricSettings, FrameSizes, Idle, Recovery, Repeat, WindowSettings,
@@ -7,8 +7,7 @@ use sluice_wire::Nanos;
 
 use crate::{fat_tree, flow, hadoop, run};
 
-/// As TCP does: windows, what is missing is sent again, what fills 64 KiB is answered together (Linux' GRO),
-/// nothing is paused.
+/// Settings like TCP's: windows, selective repeat, one answer for 64 KiB (Linux' GRO), and no PFC.
 fn tcp() -> FabricSettings {
     let given = FabricSettings::default();
     FabricSettings {

@@ -1,5 +1,4 @@
-//! What happens to the clients of a fault run (`nodes::client`), and the application that offers them
-//! tasks.
+//! The events of clients in a fault run (`nodes::client`), and the application that submits their tasks.
 
 use sluice_events::{Mail, PacketId};
 use sluice_host::client::{self, Client, Outcome, Submission, Urgency};
@@ -50,7 +49,7 @@ impl Rack<'_> {
         self.client_hears(client, packet)
     }
 
-    /// A client was to be woken now; while it stands still that waits.
+    /// Wakes a client at the time that it asked for. If the client stands still, the wake-up waits.
     pub(crate) fn wake_or_thaw(&mut self, client: usize) -> Result<(), String> {
         let (now, ClientProcess { node, session, .. }) = (self.world.now, &mut self.clients[client]);
         let thaws = session.frozen_until;
@@ -65,13 +64,13 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// An application offers its next task; or several at once, where a submission may have so many.
+    /// An application submits its next task, or several at once if a submission may hold several.
     pub(crate) fn submit(&mut self, client: usize) -> Result<(), String> {
         if self.world.now >= SUBMIT_END {
             return Ok(());
         }
-        let jobs = u64::from(self.scenario.program.jobs());
-        // As many tasks in the long run, however many come at once.
+        let jobs = u64::from(self.scenario.program.traits().jobs);
+        // The gap grows with the tasks per submission, so the rate of tasks stays the same.
         let gap = self.dice.between(1, (jobs + 1) * self.scenario.gap_at(self.world.now).0);
         self.after(Nanos(gap), Event::Submit(client));
         if self.world.now < self.clients[client].session.frozen_until {
@@ -91,7 +90,8 @@ impl Rack<'_> {
         let urgency = self.urgency();
         let Some(needs) = self.needs(task_type) else { return Ok(()) };
         let payload = self.clients[client].tasks.keep(Payload::EMPTY);
-        // The bytes name their task, and its number is the machine's choice: they are filled in as it leaves.
+        // The machine chooses the task's number when the task leaves, and its bytes follow from that
+        // number; they are filled in then.
         let submission = Submission { task_type, urgency, needs, payload, deadline, retry, tag: 0 };
         let ClientCall { now, node, settings, out, .. } = self.client(client);
         let taken = node.machine.submit(now, settings, submission, out);
@@ -117,16 +117,17 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// What a task says that it needs; in a rack without faults something that somebody has, if it is open.
+    /// The labels that a task names. In a rack without faults it names labels of an open class; `None` if
+    /// no class is open.
     fn needs(&mut self, task_type: TaskType) -> Option<Labels> {
-        if self.scenario.program.kinds() == 1 {
+        if self.scenario.program.traits().kinds == 1 {
             return Some(Labels::NONE);
         }
         let hands = self.scenario.hands.clone();
         let classes = hands.serving.classes();
         let first = self.dice.below(classes.len() as u64) as usize;
         if self.world.now < SETTLED {
-            // Few: such a task ends unknown if the answer to a try of it is lost.
+            // Tasks that no worker serves are few: such a task ends unknown if the answer to a try is lost.
             return Some(if self.dice.chance(20) { NOBODYS } else { classes[first] });
         }
         let open = self.open_classes(task_type);
@@ -135,7 +136,7 @@ impl Rack<'_> {
         classes.iter().cycle().skip(first).take(classes.len()).find(|needs| served(needs)).copied()
     }
 
-    /// The classes of a type's slice that have workers now, a bit each.
+    /// The classes of a type's slice that have workers now, one bit each.
     fn open_classes(&mut self, task_type: TaskType) -> u8 {
         let Some(program) = self.switch.program.as_mut() else { return 0 };
         let TableAnswer::Type(Some(slice)) = program.table(TableOp::ReadType(task_type)) else { return 0 };
@@ -143,13 +144,14 @@ impl Rack<'_> {
         if state.row.open { !state.row.closed } else { 0 }
     }
 
-    /// What an application says of its task, where the program listens.
+    /// The urgency that an application gives its task, if the program uses it.
     fn urgency(&mut self) -> Urgency {
-        let classes = u64::from(self.scenario.program.classes());
-        if classes == 1 || self.scenario.program.kinds() > 1 {
+        let classes = u64::from(self.scenario.program.traits().classes);
+        if classes == 1 || self.scenario.program.traits().kinds > 1 {
             return Urgency::Unstated;
         }
-        // In every other run most tasks are of the first class, so that the others would starve.
+        // In every other run most tasks are of the first class, so that the others would starve without
+        // turns.
         if self.seed % 2 == 1 && self.dice.chance(950) {
             return Urgency::Priority(0);
         }
@@ -213,7 +215,7 @@ impl ClientSide for Rack<'_> {
                 process.tasks.give_back(handle)?;
             }
             client::Action::Renew => self.renew(Host::Client(client)),
-            // The node sees to what is sent and how tasks end.
+            // The node handles packets to send and tasks that end.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What the controllers of a run hear, say and do.
+//! The events, answers and actions of a run's controllers.
 
 use sluice_control::{Action, Answer, CallId, Controller, Event as Told};
 use sluice_nodes::Wakeup;
@@ -14,7 +14,7 @@ use crate::rack::Rack;
 use crate::replay_log::{self, Who};
 
 impl Rack<'_> {
-    /// The controller finds the switch, if both are there.
+    /// Connects the controller to the switch, if both are up.
     pub(crate) fn connect_brain(&mut self) {
         if self.world.now < self.brain.cut_until {
             return;
@@ -117,7 +117,7 @@ impl Rack<'_> {
         self.tick_brain()
     }
 
-    /// Someone wants to see everything, with balances read now.
+    /// An operator asks for the whole state, with fresh balances.
     pub(crate) fn show_all(&mut self) -> Result<(), String> {
         if self.world.now < self.brain.stalled_until {
             self.remind(self.brain.stalled_until, Event::Look);
@@ -125,7 +125,7 @@ impl Rack<'_> {
         }
         self.tell_brain(Told::Watch);
         self.tick_brain()?;
-        if let Some(controller) = &self.brain.seat.controller {
+        if let Some(controller) = self.brain.seat.controller.as_ref().filter(|_| self.is_told()) {
             let view = controller.view(self.world.now);
             self.say(Who::Controller, || format!("is looked at: {view:?}"));
         }
@@ -172,7 +172,7 @@ impl Rack<'_> {
                     }
                 }
                 Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
-                // What agents make of it concerns their own depths only.
+                // An agent uses this for the depths of its own workers, which fault runs leave alone.
                 Action::TellAgent { .. } => {}
                 Action::Note(note) => self.say(Who::Controller, || format!("notes: {note}")),
             }

@@ -1,4 +1,4 @@
-//! What is written into servers' memory, on its way and where it comes.
+//! WRITEs into servers' memory, on their way and at the server.
 
 use sluice_host::rdma::{NAK_EVERY, Received, RoceRefusal};
 use sluice_switch::{Arrival, Replica};
@@ -13,13 +13,13 @@ use crate::rack::Rack;
 use crate::replay_log::{self, Who};
 use crate::switch::ArrivalContext;
 
-/// Room for a WRITE.
+/// The longest WRITE with its headers, in bytes.
 const PACKET_BYTES: usize = SLOT_BYTES + 64;
-/// Of a thousand WRITEs, those that are changed on their way while faults last.
+/// How many of a thousand WRITEs are changed on their way while faults last.
 const CHANGED: u64 = 10;
 
 impl Rack<'_> {
-    /// The very next WRITE of the pair, with a key that no region has.
+    /// A stranger sends the next WRITE of the pair, with a key that no region has.
     pub(crate) fn intrude(&mut self, server: usize) -> Result<(), String> {
         let node = &self.servers.nodes[server];
         let psn = node.expected().unwrap_or_default();
@@ -36,7 +36,7 @@ impl Rack<'_> {
         }
     }
 
-    /// One copy of a task leaves for its server.
+    /// Sends one copy of a task to its server.
     pub(crate) fn send_write(&mut self, task: TaskId, content: Handle, len: u16, replica: &Replica) {
         let of = |server: &usize| path_to(*server).to() == replica.to;
         let Some(server) = (0..self.servers.nodes.len()).find(of) else { return };
@@ -70,7 +70,7 @@ impl Rack<'_> {
         }
     }
 
-    /// A WRITE comes to a server, and waits there while that stands still.
+    /// A WRITE arrives at a server, and waits there while the server stands still.
     pub(crate) fn write_comes(&mut self, server: usize, write: SealedWrite) -> Result<(), String> {
         let goes_on = self.servers.nodes[server].session.frozen_until;
         if self.world.now < goes_on {
@@ -80,7 +80,8 @@ impl Rack<'_> {
         self.written(server, &write)
     }
 
-    /// A server takes a WRITE. Of those that nobody spoilt none is for a place that it must not go to.
+    /// A server takes a WRITE. Checks that no WRITE that arrived unchanged is for memory that it must not
+    /// write.
     fn written(&mut self, server: usize, write: &SealedWrite) -> Result<(), String> {
         let path = path_to(server);
         let node = &mut self.servers.nodes[server];
@@ -118,7 +119,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// A NAK goes back to the switch.
+    /// Sends a NAK back to the switch.
     fn answer_write(&mut self, server: usize, answer: &Acknowledge) {
         if answer.syndrome != Syndrome::Nak(NakCode::Sequence) {
             return;
@@ -147,7 +148,7 @@ fn sealed(write: &Write, server: usize, body: [&[u8]; 2]) -> Vec<u8> {
     bytes
 }
 
-/// Refusals of what comes out of order, twice, or to a pair that is no more.
+/// Whether the refusal means that the WRITE came out of order, twice, or for a pair that exists no more.
 const fn is_late(why: RoceRefusal) -> bool {
     use RoceRefusal::{Duplicate, Gap, PairInError, UnknownPair};
     matches!(why, Duplicate | Gap | PairInError | UnknownPair)

@@ -1,4 +1,4 @@
-//! What happens to the switch of a fault run, and what becomes of its verdicts.
+//! The events of the switch in a fault run, and the effects of its verdicts.
 
 use std::mem;
 
@@ -13,11 +13,13 @@ use crate::limits::FAULTS_END;
 use crate::rack::Rack;
 use crate::replay_log::{self, Who};
 
-/// The longest that a pass is on its way to the queue, while passes on other CPUs get there.
+/// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
+/// CPUs overtake it.
 const PASS: Nanos = Nanos::from_micros(20);
 
 impl Rack<'_> {
-    /// Something comes to the switch: in another life of it than went round nothing comes round.
+    /// Something arrives at the switch. A packet that recirculated in an earlier life of the switch is
+    /// lost.
     pub(crate) fn at_switch(&mut self, to: Address, mail: Mail) -> Result<(), String> {
         let world = &mut self.world;
         match mail {
@@ -48,8 +50,9 @@ impl Rack<'_> {
             *limit = row.limit.max(*limit);
         }
         let answer = program.table(op);
+        (self.switch.queues, self.switch.is_unseen) = (None, true);
         self.switch.gate.written(&op);
-        // Its state folder.
+        // The switch stores the term in its state folder.
         self.switch.config.term = program.shape().term;
         self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
         self.check_row(&op)?;
@@ -60,7 +63,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    /// A large task's bytes go to the slab, if there is room.
+    /// Stores a large task's bytes in the slab, if there is room.
     fn reserve(&mut self, submit: &mut Submit) -> bool {
         if submit.payload.handle == Handle::NONE {
             return true;
@@ -73,15 +76,15 @@ impl Rack<'_> {
         true
     }
 
-    /// When the pass that comes to the queue now looked at the clock, which may be hours ahead of the hosts'.
-    /// On a switch with many CPUs that is now and then before another looked that got there first.
+    /// The time at which the present pass read the clock, which may be hours ahead of the hosts' clocks. On
+    /// a switch with many CPUs a pass may read the clock before another one and reach the queue after it.
     fn looked(&mut self) -> Nanos {
         let on_its_way = if self.looks.chance(100) { self.looks.span(Nanos(0), PASS) } else { Nanos(0) };
         self.world.now.since(on_its_way) + self.scenario.long.ahead(self.world.now)
     }
 
-    /// What a packet's bytes consist of, or where they were kept if the switch keeps any; and whether there
-    /// was room for them.
+    /// The content of a packet, or the handle under which the switch keeps it; and whether there was room
+    /// for it.
     fn bytes_in(&mut self, packet: &mut Packet) -> (Handle, bool) {
         match packet {
             Packet::Submit(submit) if self.scenario.keeps_no_bytes() => {
@@ -90,7 +93,7 @@ impl Rack<'_> {
             packet if self.scenario.keeps_no_bytes() => {
                 (packet.payload().map_or(Handle::NONE, |payload| payload.handle), true)
             }
-            // A reply's bytes go on with it: only tasks' are kept.
+            // A reply's bytes travel with it: only tasks' bytes are kept.
             Packet::Submit(submit) => {
                 let room = self.reserve(submit);
                 (submit.payload.handle, room)
@@ -101,7 +104,7 @@ impl Rack<'_> {
 }
 
 impl Rack<'_> {
-    /// A packet comes from a host, or something has gone round.
+    /// A packet arrives from a host, or has recirculated.
     fn switch_hears(&mut self, mail: Mail) -> Result<(), String> {
         match mail {
             Mail::Packet { from, packet } => {
@@ -120,12 +123,12 @@ impl Rack<'_> {
         }
     }
 
-    /// A pass of the program, if there is one, and what follows from it.
+    /// A pass of the program, if the switch is up, and its effects.
     pub(crate) fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
         let now = self.looked();
         match self.pass_gate(now, arrival)? {
             Some(Verdict::Send { to, packet }) => self.goes_out(Address::of(&to), packet, context.bytes),
-            // A task that waited was refused: its bytes are no longer needed.
+            // A waiting task was refused: its bytes are no longer needed.
             Some(Verdict::Swept { to, packet, payload }) => {
                 self.forgets(payload)?;
                 self.goes_out(Address::of(&to), packet, context.bytes)
@@ -134,7 +137,7 @@ impl Rack<'_> {
                 if self.scenario.keeps_no_bytes() {
                     self.keep_bytes(&mut round, context.bytes);
                 }
-                // In this life of the switch.
+                // The recirculation ends with this life of the switch.
                 let (at, to) = (self.world.now + self.scenario.round, SWITCH.at(self.switch.life));
                 let lane = self.world.engine.lane(self.scenario.round);
                 self.world.send_round(lane, to, at, &round);
@@ -154,7 +157,7 @@ impl Rack<'_> {
         }
     }
 
-    /// A packet goes out with the bytes that belong to it.
+    /// Sends a packet with its bytes.
     fn goes_out(&mut self, to: Address, mut packet: Packet, bytes: Handle) -> Result<(), String> {
         match &mut packet {
             Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
@@ -165,7 +168,7 @@ impl Rack<'_> {
             Packet::Dispatch(Dispatch { payload, .. }) if payload.handle != Handle::NONE => {
                 *payload = self.switch.slab.give_back(payload.handle)?;
             }
-            // What came round with a poll that ends here waits now.
+            // The task that recirculated with a poll that ends here waits now, so its bytes stay.
             Packet::Dispatch(_) | Packet::Empty(_) => {}
             _ => self.forgets(bytes)?,
         }

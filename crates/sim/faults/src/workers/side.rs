@@ -1,4 +1,4 @@
-//! What happens to the workers of a fault run (`nodes::worker`).
+//! The events of workers in a fault run (`nodes::worker`).
 
 use sluice_events::PacketId;
 use sluice_host::worker::{self, Outlook, Worker};
@@ -15,7 +15,7 @@ use crate::rack::Rack;
 use crate::replay_log::Who;
 
 impl Rack<'_> {
-    /// A process starts, with all workers that live in it.
+    /// Starts a process, with all workers that live in it.
     pub(crate) fn start_worker(&mut self, worker: usize) {
         let life = self.dice.word() | 1;
         let process = self.scenario.process_of(worker);
@@ -44,7 +44,7 @@ impl Rack<'_> {
         self.workers[self.scenario.process_of(worker).start].core.stalled_until
     }
 
-    /// A process that stood still goes on, unless it does so for longer than was first thought.
+    /// A process that stood still goes on, unless a second stall lasts longer.
     pub(crate) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
         if self.stands_still(worker) {
             return Ok(());
@@ -77,7 +77,7 @@ impl Rack<'_> {
         self.settle_lanes(worker)
     }
 
-    /// A service that starts says how long it will take.
+    /// A service that starts tells how long it will take.
     pub(crate) fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
         let early = self.scenario.early?;
         let left = early.word(span, &mut self.estimates);
@@ -106,16 +106,18 @@ impl Rack<'_> {
 impl WorkerSide for Rack<'_> {
     fn worker(&mut self, worker: usize) -> Option<WorkerCall<'_>> {
         let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
-        let node = workers[worker].node.as_mut()?;
+        let process = &mut workers[worker];
+        process.held_when_seen = None;
+        let node = process.node.as_mut()?;
         Some(WorkerCall { now: world.now, node, settings, packets: &world.packets, out })
     }
 
-    /// Everybody has one.
+    /// All workers share one list of actions, which is empty between calls.
     fn workers_say(&mut self) -> &mut Vec<worker::Action> {
         &mut self.worker_actions
     }
 
-    /// A server's lanes share one: the thread that has their socket.
+    /// The lanes of a server share the thread of its first lane, which has their socket.
     fn desk(&mut self, worker: usize) -> usize {
         self.scenario.process_of(worker).start
     }
@@ -126,9 +128,9 @@ impl WorkerSide for Rack<'_> {
 
     fn unpacks(&mut self, worker: usize, from: Nanos, arrived: Nanos, id: PacketId) -> Result<Nanos, String> {
         let mut packet = *self.world.packets.get(id);
-        self.workers[worker].late = self.workers[worker].late();
         match &mut packet {
             Packet::Dispatch(dispatch) => {
+                self.workers[worker].late = self.workers[worker].late();
                 self.scenario.hands.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, arrived, dispatch)?;
                 let process = &mut self.workers[worker];
@@ -167,7 +169,7 @@ impl WorkerSide for Rack<'_> {
         }
     }
 
-    /// A reply as its worker's driver sends it.
+    /// A reply with its bytes, as the worker's driver sends it.
     fn with_bytes(&mut self, worker: usize, reply: &Reply) -> Result<Option<Reply>, String> {
         let (mut reply, process) = (*reply, &self.workers[worker]);
         if reply.status == ReplyStatus::Old {
@@ -238,13 +240,13 @@ impl WorkerSide for Rack<'_> {
                 process.replies.give_back(handle)?;
             }
             worker::Action::Renew => self.renew(Host::Worker(worker)),
-            // The node sees to what is sent and what runs.
+            // The node handles packets to send and tasks to run.
             _ => {}
         }
         Ok(())
     }
 
-    /// A process whose workers have all left is gone.
+    /// Ends a process whose workers have all left.
     fn acted(&mut self, worker: usize) -> Result<(), String> {
         let (now, settings) = (self.world.now, &self.worker_settings);
         let process = self.scenario.process_of(worker);

@@ -1,10 +1,12 @@
-//! Sparrow in virtual time: `sluice_host::sparrow` behind a testbed's links, with what its messages take.
+//! Sparrow in virtual time: its scheduler and its workers (`machines`) behind a testbed's links, each message
+//! with the time that it takes.
 //!
 //! Schedulers are programs of servers as far from the switch as workers are, each with one core that takes
 //! one message after the other. Tasks that are due in the same instant are one job. A worker has one core: it
 //! receives what has come, asks for the task whose reservation is next, and waits for the answer. It is
 //! simulated only: live workers know no reservations.
 
+mod machines;
 mod run;
 mod settings;
 

@@ -7,12 +7,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BinaryHeap, VecDeque};
 
 use sluice_events::dice::Dice;
-use sluice_host::sparrow::{JobId, Reservations, SparrowScheduler, ToWorker};
 use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, Replied};
 use sluice_testbed::{Testbed, WorkerTimes};
 use sluice_wire::Nanos;
 use sluice_workload::Request;
 
+use super::machines::{JobId, Reservations, SparrowScheduler, ToWorker};
 use super::settings::{Sparrow, way};
 
 /// So many tasks may be held back at clients; what comes above that is given up, as in a rack.

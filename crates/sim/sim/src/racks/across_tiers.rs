@@ -11,13 +11,13 @@ use sluice_workload::Workload;
 
 use super::below::{Below, FabricHosts};
 use super::placement::Placement;
-use super::system::System;
 use super::watch::Plain;
 use super::world::SimulatedRacks;
 use super::{replicate_below_spines, run};
 use crate::fabric::JoinedFabric;
 use crate::point::Point;
 use crate::policy::Policy;
+use crate::system::System;
 
 const END: Nanos = Nanos::from_millis(10);
 

@@ -19,12 +19,12 @@ use super::packet_loss::PoolLoss;
 use super::places::{LEAVES, RackWorld, Scheduled, WORKERS, clock_of};
 use super::servers::Servers;
 use super::setup::{RackSetup, client_settings};
-use super::software::{self, ServerCore};
 use super::switch::{SwitchNode, SwitchProgram};
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, RackLead, SimulatedRacks, join};
 use crate::point::Point;
+use crate::software::{self, ServerCore};
 
 impl<O: TaskWatch> SimulatedRacks<O> {
     /// The rack of a point, with the hosts that go with `choice`.

@@ -21,7 +21,7 @@ use super::downtime::{OutageStep, outage_steps};
 use super::placement::Placement;
 use super::places::{CLIENTS, LEAVES, SPINES, WORKERS};
 use super::switch::{SwitchNode, SwitchProgram};
-use super::system::System;
+use crate::system::System;
 
 pub(super) const START: Serial = Serial(0);
 /// What a REJECT advises.

@@ -27,9 +27,9 @@ use sluice_wire::Nanos;
 use super::downtime::OutageStep;
 use super::placement::Placement;
 use super::places::{LEAVES, Scheduled};
-use super::system::System;
 use super::world::SimulatedRacks;
 use crate::policy::Policy;
+use crate::system::System;
 
 /// One run of a system, from its seed to the closing of the books.
 ///

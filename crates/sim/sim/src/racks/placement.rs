@@ -1,7 +1,7 @@
 //! Where a pool's workers are, and under which spines (Horus §3.2, §4.1).
 
-use super::system::System;
 use crate::point::Point;
+use crate::system::System;
 
 /// A rack's workers of one pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use sluice_workload::Workload;
 
 use super::placement::Placement;
 use super::run;
-use super::system::System;
 use super::watch::Plain;
 use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
+use crate::system::System;
 
 const HORUS: System = System::Horus(FabricReading {
     as_published: false,

@@ -101,19 +101,19 @@ impl RackSetup {
     pub(super) fn new(point: &Point, choice: &Choice, replication: u32) -> Self {
         let Testbed { clients, retries, servers, .. } = point.testbed;
         // Who is pushed tasks has no tokens, and says that it takes one task.
-        let quota = choice.quota().max(1);
+        let quota = choice.traits().quota.max(1);
         let (classes, mut first_worker) = (&point.workload.classes, 0);
         let slice = |(slice, workers): (usize, u32)| {
             let is_here = |class: &&Class| point.slice_of(class) == slice;
             let here = || classes.iter().filter(is_here);
             let types = here().map(|class| class.task_type).collect();
-            let sizes = point.testbed.sizes_of(here(), choice.classes());
+            let sizes = point.testbed.sizes_of(here(), choice.traits().classes);
             first_worker += workers;
             SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
         };
         let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
         // Where workers differ, classes are told by what tasks need.
-        let urgencies = if choice.kinds() > 1 { 1 } else { choice.classes() };
+        let urgencies = if choice.traits().kinds > 1 { 1 } else { choice.traits().classes };
         let asked = ClassNeeds {
             slice: classes.iter().map(|class| point.slice_of(class)).collect(),
             bytes: classes.iter().map(|class| class.bytes).collect(),
@@ -124,17 +124,17 @@ impl RackSetup {
             asked,
             suits: point.suits().unwrap_or_default(),
             servers: servers.count,
-            writes_ahead: choice.writes_ahead(),
-            classes: choice.classes(),
-            size_error: choice.size_error(),
+            writes_ahead: choice.traits().writes_ahead,
+            classes: choice.traits().classes,
+            size_error: choice.traits().size_error,
             room: Capacity::of(&point.testbed, choice),
             quota,
             quota_max: choice.quota_max(),
             of_cores: None,
-            is_adaptive: choice.adaptive().is_some_and(|asked| !asked.advises),
+            is_adaptive: choice.traits().adaptive.is_some_and(|asked| !asked.advises),
             clients,
-            feed: choice.feed(),
-            software: choice.software(),
+            feed: choice.traits().feed,
+            software: choice.traits().software,
             retry_for: retries.deadline,
             seed: point.seed,
             replication,
@@ -316,8 +316,8 @@ pub(super) fn client_settings(testbed: &Testbed) -> ClientSettings {
 
 /// Without faults a worker never has to ask how its counters stand, and no task comes twice.
 pub(super) fn worker_settings(testbed: &Testbed, choice: &Choice, grant: &WorkerGrant) -> WorkerSettings {
-    let early = choice.early().map(|_| EarlySettings::default());
-    let patience = choice.patience();
+    let early = choice.traits().early.map(|_| EarlySettings::default());
+    let patience = choice.traits().patience;
     let plain = WorkerSettings { transit: grant.transit, early, patience, ..WorkerSettings::default() };
     if !testbed.has_faults() {
         return WorkerSettings { first_rtt: NEVER, repeats: false, ..plain };

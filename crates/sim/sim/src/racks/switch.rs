@@ -14,7 +14,7 @@ use sluice_testbed::SwitchTimes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Generation, Serial, SliceId, WorkerId};
 
-use super::system::System;
+use crate::system::System;
 
 /// Queues that are compared where RackSched chooses; one is any.
 const SAMPLES: u8 = 2;

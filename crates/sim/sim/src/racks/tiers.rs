@@ -15,11 +15,11 @@ use super::placement::Placement;
 use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
 use super::setup::client_settings;
 use super::switch::SwitchPass;
-use super::system::System;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
 use crate::point::Point;
+use crate::system::System;
 
 /// The first life of all switches.
 pub(super) const FIRST: Epoch = Epoch(1);

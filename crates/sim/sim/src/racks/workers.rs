@@ -99,13 +99,16 @@ impl Workers {
             .map(|layout| Box::new(ServersOfCores::new(layout, timers.of_place(testbed.workers))));
         let settings = worker_settings(testbed, choice, &grants[0]);
         let settings = if of_cores.is_some() { ServersOfCores::settings(settings) } else { settings };
-        let fetches = choice.fetches();
+        let fetches = choice.traits().fetches;
         Self {
             fetch_unwritten: testbed.fetch(),
             of_cores,
-            adaptation: choice.adaptive().map(|asked| Box::new(Adaptation::new(asked, grants, testbed))),
+            adaptation: choice
+                .traits()
+                .adaptive
+                .map(|asked| Box::new(Adaptation::new(asked, grants, testbed))),
             cores: Cores::new(testbed, seed, replication),
-            estimates: choice.early().map(|early| Estimates::new(early, seed, replication)),
+            estimates: choice.traits().early.map(|early| Estimates::new(early, seed, replication)),
             fetches,
             fetch: if fetches { testbed.fetch() } else { Nanos(0) },
             ..Self::plain((timers, all), settings, plan.feed, testbed, servers)

@@ -22,11 +22,11 @@ use super::intervals::Intervals;
 use super::meter::Meter;
 use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, Scheduled, WORKERS, pool_of};
 use super::setup::RackSetup;
-use super::software::ServerCore;
 use super::switch::SwitchNode;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use crate::error::SimError;
+use crate::software::ServerCore;
 
 /// Of racks below spines, events between two looks at whether all tasks have ended: there are many machines
 /// to ask. A power of two.

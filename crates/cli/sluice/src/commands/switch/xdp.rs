@@ -76,7 +76,7 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
     if args.interfaces.is_empty() {
         return no("needs the interfaces that carry the program", "give each with --interface");
     }
-    if !plan.program().runs_in_kernel() {
+    if !plan.program().traits().runs_in_kernel {
         return no(
             "schedules by rain only, without ranks, classes or labels",
             "leave the policy out, or take --io udp",

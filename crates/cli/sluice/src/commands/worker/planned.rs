@@ -47,9 +47,9 @@ fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
     let labels = Some(worker.labels.join(",")).filter(|labels| !labels.is_empty());
     flags.extend(labels.map(|labels| ("--labels", Some(labels))));
     let program = plan.program();
-    flags.extend(program.adaptive().map(|_| ("--adaptive", None)));
-    flags.extend(program.early().map(|_| ("--early", None)));
-    let patience = Some(program.patience()).filter(|patience| *patience > 0);
+    flags.extend(program.traits().adaptive.map(|_| ("--adaptive", None)));
+    flags.extend(program.traits().early.map(|_| ("--early", None)));
+    let patience = Some(program.traits().patience).filter(|patience| *patience > 0);
     flags.extend(patience.map(|patience| ("--patience", Some(patience.to_string()))));
     flags.extend(worker.pin.map(|core| ("--pin", Some(core.to_string()))));
     let faults = worker.faults.as_ref().or(plan.socket_faults());

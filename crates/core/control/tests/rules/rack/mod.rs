@@ -1,10 +1,10 @@
 //! A controller, a switch that answers late but in order, and hosts that call: all in virtual time.
 //!
-//! Not a scenario over the simulator's nodes: there steps are carried out when their time has come, and who
-//! dies when is drawn from a seed. Here a test says which of the controller's steps is the last that is
-//! carried out, or answered, before something dies, so that each place in a change has its test. Hosts are
-//! calls without machines, since it is their calls that are in question; with machines and packets the same
-//! controller leads the racks of fault runs.
+//! This is not a scenario over the simulator's nodes. There, steps are carried out when their time has
+//! come, and a seed decides which host dies when. Here a test chooses the last step of the controller that
+//! is carried out, or answered, before something dies, so that each place in a change has its test. Hosts
+//! are calls without machines, because only their calls matter here. The fault runs have the same
+//! controller with machines and packets.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
@@ -105,7 +105,7 @@ pub(crate) fn server(name: &str, life: u64) -> ServerHello {
     }
 }
 
-/// The same server with the rings that it was asked for.
+/// This server with the rings that it was asked for.
 pub(crate) fn with_rings(hello: &ServerHello, grant: &ServerGrant) -> ServerHello {
     let ring = |need: &RingNeed| RingOffer {
         slice: need.slice,
@@ -149,7 +149,7 @@ impl Rack {
         }
     }
 
-    /// A rack whose controller has read an empty switch and seen that nothing waits in it.
+    /// A rack whose controller has read an empty switch and seen that no task waits in it.
     pub(crate) fn up() -> Self {
         let mut rack = Self::new(4, 64);
         rack.connect();
@@ -157,7 +157,7 @@ impl Rack {
         rack
     }
 
-    /// The same with a plan of its own, at a switch that tells kinds of workers apart.
+    /// As [`Self::up`], with its own plan and a switch that tells kinds of workers apart.
     pub(crate) fn up_with(plan: Plan) -> Self {
         let mut rack = Self::of(plan, Switch::new("rain:labels", config(4, 64)));
         rack.connect();
@@ -219,12 +219,12 @@ impl Rack {
         true
     }
 
-    /// Lets the switch do and answer all that it was asked.
+    /// Lets the switch carry out and answer all operations that it was asked.
     pub(crate) fn flush(&mut self) {
         while self.execute_one() || self.deliver_one() {}
     }
 
-    /// Time passes, with the switch answering at once.
+    /// Lets time pass, with the switch answering at once.
     pub(crate) fn run(&mut self, span: Nanos) {
         let end = self.now + span;
         loop {
@@ -236,12 +236,12 @@ impl Rack {
         self.now = end;
     }
 
-    /// SweepsUnderWay go round in microseconds, so they end before time is seen to pass.
+    /// Sweeps recirculate within microseconds, so they end before time passes.
     pub(crate) fn end_sweeps(&mut self) {
         while self.switch.sweep_once() {}
     }
 
-    /// Time passes while the switch answers nothing.
+    /// Lets time pass while the switch answers nothing.
     pub(crate) fn pass(&mut self, span: Nanos) {
         let end = self.now + span;
         self.end_sweeps();
@@ -251,7 +251,7 @@ impl Rack {
         self.now = end;
     }
 
-    /// The rule of the clock: whatever came before, a tick leaves no deadline in the past.
+    /// Checks the rule of the clock: a tick leaves no deadline in the past.
     pub(crate) fn tick(&mut self, due: Nanos) {
         self.now = self.now.max(due);
         let mut out = Vec::new();
@@ -266,7 +266,7 @@ impl Rack {
         self.feed(Event::SwitchUp(self.switch.shape()));
     }
 
-    /// The link breaks with `done` more operations carried out and no answer heard.
+    /// Breaks the link after `done` more operations were carried out; no answer arrives.
     pub(crate) fn disconnect(&mut self, done: usize) {
         for _ in 0..done {
             self.execute_one();
@@ -322,7 +322,7 @@ impl Rack {
         self.call(|call| Event::ClientHello { call, hello })
     }
 
-    /// Calls, lets the switch answer, and gives the answer.
+    /// Calls, lets the switch answer, and returns the answer.
     pub(crate) fn ask(&mut self, hello: &WorkerHello) -> Answer {
         let call = self.hello(hello);
         self.flush();

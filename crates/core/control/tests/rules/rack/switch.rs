@@ -1,5 +1,6 @@
-//! The switch: the real program, watched over by a witness (module `witness`). What goes round ends its round
-//! at once; only sweeps go on when a test says so, so that one may carry a token while tables are read.
+//! The switch: the real program, checked by a witness (module `witness`). Recirculating packets pass again
+//! at once. Only sweeps wait until a test lets them go on, so that a sweep may carry a token while tables
+//! are read.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +20,11 @@ use super::witness::Witness;
 pub(crate) struct Switch {
     pub(super) program: Box<dyn Program>,
     pub(super) witness: Witness,
-    /// Which types each life of a worker serves, where a test says so.
+    /// The types that each life of a worker serves, if a test says so.
     pub(crate) serves: BTreeMap<u64, Vec<TaskType>>,
-    /// What controllers wrote, for tables that cannot be read.
+    /// What controllers wrote to tables that cannot be read.
     pub(crate) written: Vec<TableOp>,
-    /// As a switch that cannot sum a packet's bytes would say of itself.
+    /// Whether the switch says that it computes no iCRC.
     pub(crate) plain_writes: bool,
     sweeps: Vec<Arrival>,
     choice: &'static str,
@@ -31,7 +32,7 @@ pub(crate) struct Switch {
     submitted: u32,
 }
 
-/// Makes what reads a row of a table.
+/// Makes functions that read a row of a table.
 macro_rules! reads {
     ($($name:ident($($index:ident: $of:ty),+) -> $row:ty = $question:ident, $answer:ident;)*) => {$(
         pub(crate) fn $name(&mut self, $($index: $of),+) -> $row {
@@ -63,14 +64,14 @@ pub(crate) fn config(workers: u16, tokens_per_slice: u32) -> Config {
 }
 
 impl Switch {
-    /// With room for one client more than controllers are told of: the tests' own.
+    /// A switch with room for one more client than controllers are told of: the tests' own client.
     pub(crate) fn new(choice: &'static str, config: Config) -> Self {
         let program = Choice::parse(choice).expect("there is such a program");
         let program = program.build(Config { clients: config.clients + 1, ..config });
         Self { choice, ..Self::running(program, config) }
     }
 
-    /// One that runs this program, which has room for one client more; it does not restart.
+    /// A switch that runs this program, which has room for one more client. It cannot restart.
     pub(crate) fn running(mut program: Box<dyn Program>, config: Config) -> Self {
         let client = ClientRow { key: Key(1), at: address(3_000), ..ClientRow::default() };
         program.table(TableOp::SetClient(ClientId(config.clients), Some((client, Serial(0)))));
@@ -87,7 +88,7 @@ impl Switch {
         }
     }
 
-    /// It loses all but its number and that of the controller that it obeys.
+    /// Loses everything but its epoch's number and the term of the controller that it obeys.
     pub(crate) fn restart(&mut self) {
         let epoch = Epoch(self.config.epoch.0 + 1);
         let config = Config { epoch, term: self.shape().term, ..self.config };
@@ -118,7 +119,7 @@ impl Switch {
         self.table(op)
     }
 
-    /// A step that nobody watches over.
+    /// Carries out a step that the witness does not check.
     pub(crate) fn table(&mut self, op: TableOp) -> TableAnswer {
         let answer = self.program.table(op);
         assert_ne!(answer, TableAnswer::OutOfRange, "{op:?}");
@@ -139,7 +140,7 @@ impl Switch {
         self.program.parked(slice).tokens
     }
 
-    /// How many of them no task may meet any more.
+    /// How many parked tokens of a slice no task may meet any more.
     pub(crate) fn stale(&mut self, slice: SliceId) -> usize {
         let mut tokens = self.tokens(slice);
         tokens.retain(|(worker, generation)| self.worker(*worker).generation_out != *generation);
@@ -151,7 +152,7 @@ impl Switch {
         self.program.parked(slice).tasks.iter().map(|task| task.task_type).collect()
     }
 
-    /// A worker sends a token, as far as it may have one out.
+    /// A worker sends a token, as far as its quota lets it.
     pub(crate) fn token(&mut self, worker: WorkerId, generation: Generation, quota: u8) {
         let WorkerState { row, seen, sent, .. } = self.worker(worker);
         let Some(row) = row.filter(|row| row.open && row.generation == generation) else { return };
@@ -163,7 +164,7 @@ impl Switch {
         }
     }
 
-    /// A task of this type, which goes where the table says.
+    /// Submits a task of this type, which goes where the table says.
     pub(crate) fn submit(&mut self, task_type: TaskType) {
         self.submitted += 1;
         let submit = Submit {
@@ -180,7 +181,7 @@ impl Switch {
         self.arrive(Arrival::Wire { from: address(3_000), packet, room: true });
     }
 
-    /// One pass of every sweep that is about; says whether any was.
+    /// One pass of every sweep under way; returns whether there was any.
     pub(crate) fn sweep_once(&mut self) -> bool {
         let sweeps = std::mem::take(&mut self.sweeps);
         let any = !sweeps.is_empty();

@@ -1,7 +1,7 @@
-//! Who watches over the protocol, and panics where it is broken: a generation raised before the worker was
-//! closed and drained, opened before its counters were reset, used twice, a ring that overflows, an index
-//! given away while tokens of its last holder are parked, a task that comes to a worker which does not serve
-//! its type.
+//! A witness that checks the protocol, and panics where it is broken: a generation that is raised before
+//! the worker was closed and drained, opened before its counters were reset, or used twice; a ring that
+//! overflows; an index that is given away while tokens of its last holder are parked; a task that comes to
+//! a worker which does not serve its type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use sluice_wire::{Dispatch, Generation, Packet, RejectReason, SliceId, WorkerId}
 
 use super::switch::Switch;
 
-/// What it remembers of the steps that it saw.
+/// What the witness remembers of the steps that it saw.
 #[derive(Default)]
 pub(crate) struct Witness {
     workers: BTreeMap<WorkerId, Seen>,
@@ -21,7 +21,8 @@ pub(crate) struct Witness {
 #[derive(Default)]
 struct Seen {
     last_life: u64,
-    /// Passes that were let in may still be under way; those that matched the last generation may.
+    /// Packets that were admitted may still be under way (`entering`), and so may packets that matched the
+    /// last generation (`matching`).
     entering: bool,
     matching: bool,
     raised: bool,
@@ -29,7 +30,7 @@ struct Seen {
 }
 
 impl Switch {
-    /// Before a step is taken.
+    /// Checks a step before it is carried out.
     pub(super) fn watch(&mut self, op: &TableOp) {
         match *op {
             TableOp::SetSlice(_, row) => assert!(row.limit >= 1, "nothing may wait"),
@@ -52,7 +53,7 @@ impl Switch {
         }
     }
 
-    /// After a pass.
+    /// Checks the verdict of a pass.
     pub(super) fn left(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => self.sent(dispatch),

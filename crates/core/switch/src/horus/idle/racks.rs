@@ -1,35 +1,36 @@
-//! A spine's idle racks, whom tasks look at and take nobody off: that is a leaf's word alone.
+//! A spine's lists of idle racks. Tasks look at a list and take no rack off: only a leaf's word does that.
 //!
-//! As printed ([`IdleList`]) an entry is added with each word that a rack is idle, a removal that finds the
-//! lock taken is dropped, and one that an add comes between overwrites that. Words come again and again: with
-//! each renewal, with each reply that leaves all of a rack's workers idle, and with each task that thought
-//! otherwise. So a list of the racks of a quiet datacenter fills, and whoever becomes idle then is lost.
+//! As printed ([`IdleList`]), each word that a rack is idle adds an entry, a removal that finds the lock
+//! taken is dropped, and a removal overwrites an add that came between its two passes. A leaf repeats its
+//! words: with each renewal, with each reply that leaves all of a rack's workers idle, and after each task
+//! whose spine had another view. So the list of a quiet datacenter fills, and a rack that becomes idle then
+//! is lost.
 //!
-//! Here each rack has a word of its own before the list: whether it was idle by its leaf's last word, whether
-//! it has an entry, and whether that is being removed. Only who has none is appended, so that a list has a
-//! place for each rack and no more. A removal takes the last entry off in its first pass and puts it where
-//! the gap is in the second, so that adds between the two change nothing; while another removal has the lock
-//! it goes round, one at most for each rack; and if its rack is idle again by then, the entry stays. No entry
-//! is stale, and so no task goes round for one.
+//! Here each rack has a word of its own, in a stage before the list: whether the rack was idle by its
+//! leaf's last word, whether it has an entry, and whether that entry is being removed. Only a rack without
+//! an entry is appended, so a list needs one place for each rack. The first pass of a removal takes the
+//! last entry off, and the second pass puts it into the gap, so that adds between the two change nothing.
+//! While another removal has the lock, a removal recirculates, at most one for each rack. If its rack is
+//! idle again by then, the entry stays. No entry is ever stale, so no task recirculates for one.
 
 use alloc::vec::Vec;
 
 use super::{IdleList, IdleStages, NODES_ROUND_MAX, NONE, Removal};
 use crate::pipeline::{Layout, Pass, Register};
 
-/// Of a rack's word: the last thing that its leaf told.
+/// Bit of a rack's word: the rack is idle by its leaf's last word.
 const IDLE: u16 = 1;
-/// It has an entry.
+/// Bit of a rack's word: the rack has an entry.
 const ENTRY: u16 = 1 << 1;
-/// A removal of it is on its way.
+/// Bit of a rack's word: a removal of its entry is under way.
 const LEAVING: u16 = 1 << 2;
-/// The word's other bits number its removals.
+/// The other bits of the word count the rack's removals; this is the lowest of them.
 const NUMBERED: u16 = 1 << 3;
-/// How many of those bits a removal carries round.
+/// How many bits of that count a removal carries.
 const NUMBERS: u32 = 11;
 const NUMBER_MAX: u16 = (1 << NUMBERS) - 1;
 
-/// Every pool's idle racks.
+/// The lists of idle racks of all pools.
 #[derive(Debug)]
 pub(crate) struct IdleRacks(RackList);
 
@@ -50,16 +51,16 @@ struct ExactList {
     index: Register<u16>,
 }
 
-/// What a removal carries round.
+/// What a removal does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RemovalStep {
-    /// Its rack: another one has the lock.
+    /// Nothing yet: another removal has the lock.
     Waits,
-    /// Who was last, and where the gap is, as `index` has it.
+    /// It fills the gap at `held` (as `index` counts) with the rack that was last.
     Closes { last: u16, held: u16 },
 }
 
-/// A removal on its way: which rack's, and its number.
+/// A removal under way: its rack and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RackRemoval {
     pool: u16,
@@ -69,7 +70,8 @@ struct RackRemoval {
 }
 
 impl RackRemoval {
-    /// In 64 bits: the pool (16), its number (11), whether it waits (1), rack, last one and gap (12 each).
+    /// Packs the removal into 64 bits: pool (16), number (11), whether it waits (1), rack, last rack and
+    /// gap (12 each).
     fn memo(self) -> u64 {
         let Self { pool, node, number, going } = self;
         let (waits, last, held) = match going {
@@ -97,7 +99,7 @@ const fn number(word: u16) -> u16 {
 }
 
 impl IdleRacks {
-    /// Nobody is idle. `words` is the stage of the racks' words, before the lock's.
+    /// Empty lists. `words` is the stage of the racks' words, before the stage of the lock.
     pub(crate) fn new(
         layout: &mut Layout,
         (words, at): (u8, IdleStages),
@@ -118,7 +120,7 @@ impl IdleRacks {
         }))
     }
 
-    /// A leaf says whether its rack is idle; gives what goes round for it.
+    /// A leaf says whether its rack is idle; returns the memo of a packet that has to recirculate.
     pub(crate) fn says(&mut self, pass: &mut Pass, pool: u16, node: u16, is_idle: bool) -> Option<u64> {
         match &mut self.0 {
             RackList::Exact(exact) => exact.says(pass, (pool, node), is_idle).map(RackRemoval::memo),
@@ -130,7 +132,7 @@ impl IdleRacks {
         }
     }
 
-    /// What went round passes again; gives what goes on.
+    /// A recirculating removal passes again; returns its next memo if it has to recirculate once more.
     pub(crate) fn goes_on(&mut self, pass: &mut Pass, memo: u64) -> Option<u64> {
         match &mut self.0 {
             RackList::Exact(exact) => exact.goes_on(pass, RackRemoval::of(memo)).map(RackRemoval::memo),
@@ -141,7 +143,8 @@ impl IdleRacks {
         }
     }
 
-    /// Looks at one that stays: the newest, or the one that `place` chooses among so many.
+    /// Returns a rack and leaves it listed: the newest, or the one that `place` chooses among so many
+    /// entries.
     #[inline]
     pub(crate) fn look(&mut self, pass: &mut Pass, pool: u16, place: impl FnOnce(u16) -> u16) -> Option<u16> {
         match &mut self.0 {
@@ -161,7 +164,7 @@ impl IdleRacks {
         }
     }
 
-    /// The control software's look: whether a rack has an entry.
+    /// Called by the control software: whether a rack has an entry.
     pub(crate) fn is_listed(&self, pool: u16, node: u16) -> bool {
         match &self.0 {
             RackList::Exact(exact) => exact.words.peek(exact.cell(pool, node)) & ENTRY != 0,
@@ -169,7 +172,7 @@ impl IdleRacks {
         }
     }
 
-    /// The control software's look: how many entries a pool has.
+    /// Called by the control software: how many entries a pool has.
     pub(crate) fn entries(&self, pool: u16) -> u16 {
         match &self.0 {
             RackList::Exact(exact) => exact.count.peek(pool.into()),
@@ -177,7 +180,7 @@ impl IdleRacks {
         }
     }
 
-    /// The control software's write: nothing is known of a rack any more.
+    /// Called by the control software: forgets all that is known of a rack.
     pub(crate) fn forget(&mut self, name: &'static str, pool: u16, node: u16) {
         match &mut self.0 {
             RackList::Exact(exact) => exact.forget(pool, node),
@@ -212,7 +215,7 @@ impl ExactList {
         self.index.write(pass, self.cell(pool, node), place + 1);
     }
 
-    /// A removal's first pass, if no other one is between its passes.
+    /// The first pass of a removal. It waits if another removal is between its passes.
     fn removes(&mut self, pass: &mut Pass, (pool, node): (u16, u16), number: u16) -> RackRemoval {
         let is_taken = self.lock.update(pass, pool.into(), |_| true);
         let going = if is_taken {
@@ -254,8 +257,8 @@ impl ExactList {
         }
     }
 
-    /// A rack is off its list, and the list is written anew without gaps. What goes round finds that its
-    /// rack is not being removed, or by a later removal.
+    /// Takes a rack off its list, and writes the list anew without gaps. A removal that recirculates then
+    /// finds its rack not leaving, or leaving by a later removal.
     fn forget(&mut self, pool: u16, node: u16) {
         let cell = self.cell(pool, node);
         let word = self.words.peek(cell);
@@ -264,7 +267,7 @@ impl ExactList {
         }
         self.words.poke(cell, word & !IDLE);
         let listed = (0..self.count.peek(pool.into())).map(|at| self.list.peek(self.cell(pool, at)));
-        // One may be on its way between two passes.
+        // A removal between its passes may carry a rack that the list does not hold now.
         let racks: Vec<u16> = listed.chain(0..self.nodes).collect();
         for at in 0..self.nodes {
             let cell = self.cell(pool, at);

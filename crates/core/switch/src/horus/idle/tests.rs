@@ -1,4 +1,5 @@
-//! The list against a set, in all orders of a few steps; and what is printed, with its holes.
+//! Compares the list with a set, in all orders of a few steps; and shows the holes of the printed
+//! algorithm.
 
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -10,7 +11,7 @@ const AT: IdleStages = IdleStages { lock: 1, count: 2, list: 3, index: 4 };
 const OWED_AT: OwedStages = OwedStages { count: 7, list: 8 };
 const NODES: u16 = 3;
 
-/// With a place for each node, so that stale entries fill it soon.
+/// A list with one place for each node, so that stale entries fill it soon.
 fn list(as_published: bool) -> IdleList {
     let layout = &mut Layout::new("test");
     if as_published {
@@ -34,12 +35,12 @@ impl IdleList {
         }
     }
 
-    /// Somebody who is owed a place, as a task finds out in its first pass …
+    /// The first pass of a task that finds a node that is owed a place.
     fn owed(&mut self) -> Option<u16> {
         self.owes(&mut pass(), 1)
     }
 
-    /// … and gives it in the second.
+    /// The second pass of that task, which gives the node its place.
     fn gives(&mut self, node: u16) {
         let pass = &mut pass();
         let added = self.give(pass, 1, node);
@@ -60,19 +61,19 @@ impl IdleList {
         self.close_gap(&mut pass(), removal.expect("the lock was free"));
     }
 
-    /// Whom tasks get until nobody is left, newest first; stale entries are passed over.
+    /// The nodes that tasks get until the list is empty, newest first; stale entries are skipped.
     fn drained(&mut self) -> Vec<u16> {
         let taken = (0..NODES).map(|_| self.pop()).take_while(|taken| *taken != Vacancy::Nobody);
         taken.filter_map(|taken| if let Vacancy::Node(node) = taken { Some(node) } else { None }).collect()
     }
 
-    /// Nodes whose index points at an entry of theirs, oldest first.
+    /// Nodes whose index points at their entry, oldest first.
     fn listed(&self) -> BTreeSet<u16> {
         let counts = |place: &u16| self.index.peek(self.cell(1, self.at(*place))) == place + 1;
         (0..self.entries(1)).filter(counts).map(|place| self.at(place)).collect()
     }
 
-    /// Nodes that wait for a place.
+    /// Nodes that are owed a place.
     fn waiting(&self) -> BTreeSet<u16> {
         (0..NODES).filter(|node| self.index.peek(self.cell(1, *node)) == OWED).collect()
     }
@@ -88,7 +89,7 @@ enum Step {
     Take,
     First(u16),
     Second,
-    /// A task finds somebody who is owed a place, and gives it.
+    /// A task finds a node that is owed a place, and later gives it the place.
     Owes,
     Gives,
 }
@@ -98,14 +99,14 @@ fn steps() -> impl Iterator<Item = Step> {
     each(Step::Add).chain(each(Step::First)).chain([Step::Take, Step::Second, Step::Owes, Step::Gives])
 }
 
-/// The list beside the set of nodes that are idle.
+/// The list, and beside it the set of idle nodes.
 struct Beside {
     list: IdleList,
     idle: BTreeSet<u16>,
     second: Option<Removal>,
-    /// Who is owed a place, on the way between two passes.
+    /// The node that is owed a place, while its task is between two passes.
     carried: Option<u16>,
-    /// Nobody was added who was there, and no gap was left: then there may be no stale entry.
+    /// No node was added twice and no gap was left, so there must be no stale entry.
     is_tidy: bool,
 }
 
@@ -114,7 +115,7 @@ impl Beside {
         Self { list: list(false), idle: BTreeSet::new(), second: None, carried: None, is_tidy: true }
     }
 
-    /// `None`: the step is not possible here.
+    /// Takes one step; `None` if the step is not possible now.
     fn step(&mut self, step: Step) -> Option<()> {
         match step {
             Step::Add(node) => {
@@ -162,7 +163,7 @@ impl Beside {
         assert!(!self.is_tidy || is_between || usize::from(self.list.entries(1)) == self.idle.len());
     }
 
-    /// Tasks that come one behind the other find each idle node once, those that wait for a place too.
+    /// Tasks that come one behind the other find each idle node once, also those that are owed a place.
     fn ends(mut self) {
         if let Some(carried) = self.carried {
             self.list.gives(carried);
@@ -180,7 +181,7 @@ impl Beside {
     }
 }
 
-/// All orders of steps up to a length, each from its beginning. Gives how many there are.
+/// Checks all orders of steps up to a length, each from an empty list; returns how many there are.
 fn all_orders(of: &mut Vec<Step>, length: usize) -> u64 {
     let mut beside = Beside::new();
     for step in of.iter() {
@@ -204,7 +205,7 @@ fn all_orders(of: &mut Vec<Step>, length: usize) -> u64 {
 
 #[test]
 fn in_every_order_of_steps_no_node_is_listed_twice_none_is_lost_and_none_is_there_that_left() {
-    // Full or empty, and with a removal under way, at the beginning.
+    // The orders also begin with a full list, and with a removal under way.
     let mut full: Vec<Step> = (0..NODES).map(Step::Add).collect();
     assert!(all_orders(&mut full, NODES as usize + 5) > 20_000);
     let mut between = [&full[..], &[Step::First(0)]].concat();
@@ -254,7 +255,7 @@ fn one_removal_at_a_time_has_the_lock() {
     }
 }
 
-/// What is left for tasks after these steps, as printed and healed.
+/// The nodes that tasks can get after these steps, as printed and with the holes closed.
 fn both(steps: impl Fn(&mut IdleList)) -> [Vec<u16>; 2] {
     [true, false].map(|as_published| {
         let mut list = list(as_published);

@@ -5,7 +5,7 @@ use sluice_wire::{Attempt, Nanos, Reject, RejectReason};
 use super::*;
 
 const KEEPS: Nanos = Nanos::from_millis(100);
-/// Longer than that, in what entries tell of time.
+/// A time after which no entry counts, even with the coarse steps of its stamp.
 const TOO_LATE: Nanos = Nanos(KEEPS.0 + 200_000);
 
 fn fabric(affinity: Option<Nanos>) -> Fabric {
@@ -14,8 +14,8 @@ fn fabric(affinity: Option<Nanos>) -> Fabric {
     fabric
 }
 
-/// A try of the client's first task, through both switches: the rack, the worker, and how often it passed
-/// each.
+/// Passes a try of the client's first task through both switches. Returns the rack, the worker, and how
+/// often it passed each switch.
 fn tried(fabric: &mut Fabric, attempt: u16, now: Nanos) -> (u16, u16, [u32; 2]) {
     let packet = Packet::Submit(sluice_wire::Submit { attempt: Attempt(attempt), ..submit(START) });
     let (down, at_spine) = passes(&mut fabric.spine, now, at(200), packet);
@@ -35,7 +35,7 @@ fn passes(program: &mut dyn Program, now: Nanos, from: Endpoint, packet: Packet)
     (dispatched(verdict), count)
 }
 
-/// The rack that got the first try is no longer the one that an idle list has first.
+/// Passes the first try, to a rack that the idle list would not choose for the second.
 fn first_try(fabric: &mut Fabric) -> (u16, u16) {
     let (leaf, worker, passed) = tried(fabric, 1, Nanos(0));
     assert_eq!(passed, [1, 1]);
@@ -100,8 +100,8 @@ fn who_was_refused_by_a_rack_does_not_come_back_to_it() {
     assert_eq!(tried(&mut fabric, 2, Nanos(0)).0, 1 - leaf);
 }
 
-/// What a try that follows another one does to what is known: it counts at the node that it goes to, and says
-/// whether its spine takes the rack for idle.
+/// A later try counts in the load of the node that it goes to, and its DISPATCH says whether the spine
+/// believes the rack idle.
 #[test]
 fn a_try_that_follows_is_counted_and_tells_its_rack_what_its_spine_thinks_of_it() {
     let mut fabric = fabric(Some(KEEPS));

@@ -1,4 +1,4 @@
-//! A leaf's mean queue: what shifts it as printed, and that nothing does here.
+//! A leaf's mean queue: as printed some events shift it for good; here none does.
 
 use proptest::prelude::*;
 use sluice_switch::horus::Average;
@@ -13,14 +13,14 @@ fn average(fabric: &Fabric) -> Average {
     fabric.leaves[0].average(SLICE).expect("a leaf of a fabric")
 }
 
-/// What the mean has to be.
+/// The mean that the leaf should have.
 fn reckoned(fabric: &Fabric, workers: u32) -> Average {
     let share = Average::share(RackSize::new(workers).expect("workers"));
     Average::of(fabric.leaves[0].known_tasks(SLICE), share).expect("few tasks")
 }
 
-/// Tasks until each of four workers has had one, each answered but for so many whose DISPATCH or REPLY is
-/// lost; then all are idle, for each has answered later.
+/// Sends tasks until each of four workers has had one. All are answered except `lost`, whose DISPATCH or
+/// REPLY is lost. Then all workers are idle, because each answered a later task.
 fn after_losses(reading: FabricReading, lost: u16) -> Average {
     let mut fabric = Fabric::of(reading, &[4]);
     fabric.deliver();
@@ -59,9 +59,9 @@ fn a_changed_pool_shifts_the_mean_for_good_as_printed_and_not_here() {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A task, whose DISPATCH may be lost.
+    /// A task arrives; its DISPATCH may be lost.
     Task,
-    /// A second pass is put off until this many events later.
+    /// The second pass of a task is delayed by so many events.
     Late,
     Reply {
         worker: u16,
@@ -83,7 +83,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event, 1..80)
 }
 
-/// A fabric of one rack with four workers, of which some are there.
+/// A fabric of one rack with four workers, some of which are registered.
 struct Changing {
     fabric: Fabric,
     there: [bool; 4],
@@ -131,8 +131,8 @@ impl Changing {
 }
 
 proptest! {
-    /// Whatever is lost, comes late, leaves or comes back, in both ways of noting a second pass and of
-    /// counting an idle worker's task.
+    /// The mean is right whatever is lost, late, leaves or returns, in both ways of noting a second pass
+    /// and of counting an idle worker's task.
     #[test]
     fn the_mean_is_always_what_is_known_of_the_workers_that_are_there(
         events in events(),

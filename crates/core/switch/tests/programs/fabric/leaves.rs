@@ -1,11 +1,11 @@
-//! What a leaf lets in, and what it tells.
+//! Which tasks a leaf lets in, and what it tells its spine.
 
 use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
 use sluice_wire::{Epoch, RejectReason};
 
 use super::*;
 
-/// Tasks on their way to leaf 0, chosen while it was idle there.
+/// Sends `count` tasks to leaf 0, chosen while its rack was idle; they stay on their way.
 fn sent(fabric: &mut Fabric, count: u32) -> Vec<Dispatch> {
     (0..count).map(|_| fabric.chosen()).collect()
 }
@@ -26,7 +26,7 @@ fn a_task_comes_to_an_idle_worker_over_two_hops_and_the_last_one_makes_the_rack_
     assert_eq!(fabric.news(), [(0, RackNews::Idle)], "the rack was idle already");
 }
 
-/// Nothing would ask a rack that gets no tasks, had its word been lost.
+/// A rack that gets no tasks sends no replies, so a lost UPDATE would never be made good.
 #[test]
 fn a_rack_whose_workers_are_all_idle_says_so_again_unless_it_is_as_published() {
     for (as_published, words) in [(false, 3), (true, 1)] {
@@ -197,7 +197,7 @@ fn a_worker_that_says_it_holds_more_than_can_be_told_is_not_believed_and_its_rep
     assert_eq!(fabric.leaves[0].average(SLICE).map(Average::bits), Some(0x8000_0000));
 }
 
-/// Each task alone, at a rack that always has idle workers: the mean never moves by one.
+/// Each task is alone, at a rack that always has idle workers: the mean never moves by one.
 #[test]
 fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_and_stays_as_printed() {
     for (as_published, workers, most) in [(false, 6, 2.0), (false, 2, 2.0), (false, 1, 2.0), (true, 6, 999.0)]
@@ -217,7 +217,7 @@ fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_and_stays_as_prin
     }
 }
 
-/// The same while others are busy, and with workers that are never all idle.
+/// The workers are never all idle, and others are busy meanwhile.
 #[test]
 fn a_spine_knows_the_mean_of_a_rack_that_has_always_somebody_idle() {
     let mut fabric = Fabric::new(&[6]);
@@ -235,7 +235,8 @@ fn a_spine_knows_the_mean_of_a_rack_that_has_always_somebody_idle() {
     }
 }
 
-/// A spine that hears of a rack for the first time knows no mean, and is told it once that is one.
+/// A spine that learns of a rack for the first time knows no mean, and is told the mean when it reaches
+/// one.
 #[test]
 fn a_leaf_that_goes_below_another_spine_tells_its_mean_from_none_on() {
     let mut fabric = Fabric::busy(FabricReading::default(), &[(2, 9)]);

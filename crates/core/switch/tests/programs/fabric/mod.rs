@@ -1,4 +1,5 @@
-//! Horus' spine with its leaves: what goes down, what comes up, and what is refused.
+//! Horus' spine with its leaves: the tasks that go down, the updates that go up, and what each side
+//! refuses.
 
 mod affinity;
 mod averages;
@@ -53,12 +54,12 @@ fn link(leaf: u16) -> SpineLink {
     SpineLink { at: spine_at(), epoch: EPOCH, leaf: WorkerId(leaf), generation: GENERATION }
 }
 
-/// A second spine, which no leaf tells anything.
+/// A second spine, which gets no UPDATEs.
 fn other() -> SpineLink {
     SpineLink { at: at(301), ..link(0) }
 }
 
-/// A spine and racks of so many workers each, all in one pool; what leaves tell waits in `told`.
+/// A spine and racks with so many workers each, all in one pool. UPDATEs that leaves sent wait in `told`.
 struct Fabric {
     spine: Spine,
     leaves: Vec<Horus>,
@@ -68,7 +69,7 @@ struct Fabric {
 }
 
 impl Fabric {
-    /// Nothing was told yet: each leaf's first word waits.
+    /// A fabric in which no UPDATE has arrived yet: each leaf's first one waits.
     fn of(reading: FabricReading, racks: &[u32]) -> Self {
         let spine = Spine::new(reading, config()).expect("few leaves");
         let mut fabric = Self { spine, leaves: Vec::new(), told: Vec::new(), next: START, forced: START };
@@ -77,14 +78,14 @@ impl Fabric {
         fabric
     }
 
-    /// The text's reading, with everything told.
+    /// A fabric with the default reading, after all UPDATEs arrived.
     fn new(racks: &[u32]) -> Self {
         let mut fabric = Self::of(FabricReading::default(), racks);
         fabric.deliver();
         fabric
     }
 
-    /// A rack whose workers all have a task that fills them so far, and that was told all about it.
+    /// Racks whose workers each have so many tasks, after all UPDATEs arrived.
     fn busy(reading: FabricReading, racks: &[(u32, u32)]) -> Self {
         let sizes: Vec<u32> = racks.iter().map(|(workers, _)| *workers).collect();
         let mut fabric = Self::of(reading, &sizes);
@@ -116,7 +117,7 @@ impl Fabric {
         self.leaves.push(program);
     }
 
-    /// The spine's row of a leaf.
+    /// Writes the spine's row of a leaf.
     fn row(&mut self, leaf: u16, generation: Generation, open: bool) {
         let row = WorkerRow { at: leaf_at(leaf), generation, open, ..WorkerRow::default() };
         let done = self.spine.table(TableOp::SetWorker(WorkerId(leaf), Some(row)));
@@ -130,13 +131,13 @@ impl Fabric {
         self.spine.pass(Nanos(0), Arrival::Wire { from: at(200), packet, room: true })
     }
 
-    /// Where the client's next task goes; it stays on its way.
+    /// Chooses the rack for the client's next task, which stays on its way.
     fn chosen(&mut self) -> Dispatch {
         let verdict = self.first_pass();
         dispatched(go_round(&mut self.spine, verdict))
     }
 
-    /// A leaf's pass of what a spine forwards.
+    /// A leaf's pass of a task that a spine forwards.
     fn hand_down(&mut self, leaf: u16, task: Dispatch) -> Verdict {
         let program = &mut self.leaves[usize::from(leaf)];
         let packet = Packet::Dispatch(task);
@@ -154,14 +155,14 @@ impl Fabric {
         verdict
     }
 
-    /// The client's next task to its worker.
+    /// Sends the client's next task to its worker.
     fn task(&mut self) -> (u16, Dispatch) {
         let task = self.chosen();
         let leaf = task.worker.0;
         (leaf, dispatched(self.hand_down(leaf, task)))
     }
 
-    /// A task for this rack from another spine; it says nothing of what the first one thinks.
+    /// Sends this rack a task from another spine, which tells nothing of the first spine's view.
     fn forced(&mut self, leaf: u16) {
         self.forced = self.forced.plus(1);
         let task = Dispatch { worker: WorkerId(leaf), sent: self.forced, ..self.chosen() };
@@ -172,7 +173,7 @@ impl Fabric {
         dispatched(self.settle(leaf, verdict));
     }
 
-    /// A worker of a rack says that it still holds so many.
+    /// A worker of a rack replies that it still holds so many tasks.
     fn reply(&mut self, leaf: u16, worker: u16, load: u32) {
         let (worker, from) = (WorkerId(worker), worker_at(leaf, worker));
         let packet = Packet::Reply(Reply { epoch: EPOCH, worker, client: CLIENT, load, ..Reply::default() });
@@ -182,12 +183,12 @@ impl Fabric {
         self.told.extend(program.mirrored());
     }
 
-    /// What was told, with the leaf that did.
+    /// The UPDATEs that were sent, each with its leaf.
     fn news(&self) -> Vec<(u16, RackNews)> {
         self.told.iter().map(|told| (told.update.leaf.0, told.update.news)).collect()
     }
 
-    /// Everything that was told arrives; gives how much it was.
+    /// Delivers all UPDATEs that were sent; returns how many there were.
     fn deliver(&mut self) -> usize {
         let told = std::mem::take(&mut self.told);
         for Mirror { to, update } in &told {
@@ -198,7 +199,7 @@ impl Fabric {
         told.len()
     }
 
-    /// The spine hears this.
+    /// Delivers this UPDATE to the spine.
     fn tell(&mut self, from: Endpoint, update: Update) -> Verdict {
         let verdict = self.spine.pass(Nanos(0), update_from(from, update));
         go_round(&mut self.spine, verdict)

@@ -1,4 +1,4 @@
-//! What is left of Horus with one of its parts alone (Horus Appendix C).
+//! Horus with one part of its policy alone (Horus Appendix C).
 
 use sluice_switch::horus::PolicyParts;
 

@@ -1,19 +1,19 @@
-//! RackSched above and below (RS-H, RS-LB): a leaf tells its mean with every reply, and a spine sends to the
-//! lesser of two racks.
+//! RackSched as spine and as leaf (RS-H, RS-LB): a leaf tells its mean with every reply, and a spine sends
+//! each task to the lesser of two racks.
 
 use sluice_switch::racksched::RackSched;
-use sluice_wire::{Epoch, MeanQueue};
+use sluice_wire::{Epoch, MeanQueue, RejectReason};
 
 use super::*;
 
-/// A spine's life that is no leaf's.
+/// The epoch of a spine, which differs from every leaf's.
 const LATER: Epoch = Epoch(EPOCH.0 + 5);
 
 fn spine(samples: u8, leaves: u16) -> RackSched {
     above(leaves, RackSched::spine(samples, config()))
 }
 
-/// A spine above leaves that have all told nothing.
+/// A spine above leaves that have told nothing yet.
 fn above(leaves: u16, mut spine: RackSched) -> RackSched {
     open(&mut spine);
     for leaf in 0..leaves {
@@ -76,7 +76,7 @@ fn a_spine_that_draws_racks_by_their_workers_draws_one_of_seven_times_as_many_se
         tasks.for_each(|leaf| counts[usize::from(leaf.0)] += 1);
         counts
     };
-    // Until racks said how many workers they have, they are drawn evenly.
+    // Until racks say how many workers they have, they are drawn evenly.
     assert!(drawn(&mut spine, 0).iter().all(|count| (1_233..1_433).contains(count)));
     for (leaf, workers) in [(0, 2), (1, 14), (2, 0)] {
         spine.set_workers(SLICE, WorkerId(leaf), workers);
@@ -135,6 +135,17 @@ fn a_leaf_lets_each_number_in_once_and_takes_nothing_from_clients() {
     assert_eq!(refused(leaf.pass(Nanos(0), client)), Refusal::Unexpected);
 }
 
+/// A tracked task goes round in the leaf before it leaves: bytes that nobody can keep would be lost there.
+#[test]
+fn a_task_whose_bytes_the_leaf_has_no_room_for_is_turned_away() {
+    let (mut spine, mut leaf) = (spine(2, 1), leaf(2));
+    let task = sent(&mut spine, START);
+    let packet = Packet::Dispatch(task);
+    let verdict = leaf.pass(Nanos(0), Arrival::Wire { from: spine_at(), packet, room: false });
+    let Verdict::Send { to, packet: Packet::Reject(reject) } = verdict else { panic!("{verdict:?}") };
+    assert_eq!((to, reject.task, reject.reason), (at(200), task.task, RejectReason::NoRoom));
+}
+
 #[test]
 fn every_reply_tells_the_mean_of_what_workers_said() {
     let mut leaf = leaf(2);
@@ -148,7 +159,7 @@ fn every_reply_tells_the_mean_of_what_workers_said() {
     }
 }
 
-/// A client is registered with its spine, and would take a leaf's life for its spine's.
+/// A client is registered with its spine, and would mistake a leaf's epoch for its spine's.
 #[test]
 fn what_a_leaf_tells_a_client_names_no_life_of_its_own() {
     let mut leaf = leaf(0);
@@ -171,7 +182,7 @@ fn what_a_leaf_tells_a_client_names_no_life_of_its_own() {
     );
 }
 
-/// As a load balancer does that hashes: what is wrong with it is that flows are few.
+/// As with a load balancer that hashes flows; few flows spread badly.
 #[test]
 fn a_spine_of_flows_sends_all_tasks_of_one_to_the_same_rack() {
     let mut spine = above(8, RackSched::spine_of_flows(3, config()));

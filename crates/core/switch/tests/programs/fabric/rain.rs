@@ -1,5 +1,5 @@
-//! A rack of Rain below a spine: a parked token of an idle worker makes the rack idle, and its load is the
-//! backlog.
+//! A rack of Rain below a spine: a parked token of an idle worker makes the rack idle, and the rack's load
+//! is its backlog.
 
 use sluice_switch::horus::{Average, IDLE_SELECTED, LoadsTold};
 use sluice_switch::rain::RainLeaf;
@@ -9,7 +9,7 @@ use sluice_wire::{Epoch, MeanQueue, Rank, RejectReason, Sweep, SweepOf, Token};
 use super::*;
 use crate::rack::{rejected, token};
 
-/// A leaf, what it told, and where its workers' tokens and its spine's tasks stand.
+/// A leaf, the UPDATEs that it sent, and the counts of its workers' tokens and its spine's tasks.
 struct RainRack {
     leaf: RainLeaf,
     told: Vec<RackNews>,
@@ -18,7 +18,8 @@ struct RainRack {
 }
 
 impl RainRack {
-    /// So many workers with so many tokens each, which have sent none yet; the spine heard that none is idle.
+    /// So many workers with so many tokens each, none of them sent yet. The spine was told that no worker
+    /// is idle.
     fn of(reading: FabricReading, depth: u8, workers: u16) -> Self {
         let mut leaf = RainLeaf::in_fabric(depth, reading, config(), 4);
         open(&mut leaf);
@@ -54,7 +55,7 @@ impl RainRack {
         self.pass(Arrival::Wire { from: worker_at(0, worker), packet, room: true })
     }
 
-    /// The spine's next task; `idle`: whether it took the rack for idle.
+    /// The spine's next task; `idle` says whether the spine believed the rack idle.
     fn task(&mut self, idle: bool) -> Verdict {
         self.sent = self.sent.plus(1);
         let submit = submit(self.sent);
@@ -220,7 +221,7 @@ fn a_client_that_the_leaf_does_not_know_is_told_through_the_spine_that_its_task_
     assert_eq!(swept, (at(301), epoch), "of one that waited no more is known");
 }
 
-/// A worker's token counts as a task of its until it is parked, so long as the worker is there.
+/// A worker's token counts as a task at the worker until it is parked, as long as the worker is registered.
 #[test]
 fn a_worker_that_leaves_or_moves_takes_its_share_of_the_mean_with_it() {
     for elsewhere in [None, Some(SliceId(0))] {
@@ -247,7 +248,7 @@ fn a_worker_that_leaves_or_moves_takes_its_share_of_the_mean_with_it() {
     }
 }
 
-/// Tasks alone, at a rack of Rain that always has somebody idle.
+/// Each task is alone, at a rack of Rain that always has idle workers.
 #[test]
 fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_here_too() {
     for (as_published, least, most) in [(false, 20, 40), (true, 0, 0)] {

@@ -1,5 +1,5 @@
-//! A fabric whose switches learn all from their tables: a leaf's weight stands in its row at the spine, and
-//! what a spine is to a leaf in a row there. Leaves know no clients; what is for these goes up through the
+//! A fabric whose switches learn everything from their tables. The spine's row of a leaf holds its weight,
+//! and a row at the leaf names its spine. Leaves know no clients; packets for clients go up through the
 //! spine.
 
 use sluice_switch::horus::{Average, FabricReading, Horus, RackSize, Spine};
@@ -15,7 +15,7 @@ use crate::rack::{CLIENT, EPOCH, GET, SLICE, START, at, dispatched, submit};
 
 const OTHER_SLICE: SliceId = SliceId(0);
 const OTHER_TYPE: TaskType = TaskType(2);
-/// The leaf's numbers at the spine: one for each pool.
+/// The leaf's numbers at the spine, one for each pool.
 const FIRST: WorkerId = WorkerId(0);
 const SECOND: WorkerId = WorkerId(1);
 
@@ -26,7 +26,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Two workers in each of two pools; the leaf has said nothing yet.
+    /// Two workers in each of two pools; the leaf has told nothing yet.
     fn new() -> Self {
         let spine = Spine::new(FabricReading::default(), config()).expect("few leaves");
         let leaf = Horus::in_fabric(FabricReading::default(), Config { clients: 1, ..config() }, 2);
@@ -50,13 +50,13 @@ impl Pair {
         pair
     }
 
-    /// The row of the leaf's pool at the spine.
+    /// Writes the spine's row of the leaf in this pool.
     fn weighs(&mut self, leaf: WorkerId, slice: SliceId, workers: u16) {
         let row = WorkerRow { at: leaf_at(0), slice, open: true, workers, ..WorkerRow::default() };
         done(&mut self.spine, TableOp::SetWorker(leaf, Some(row)));
     }
 
-    /// The leaf learns of its spine; gives what it tells it.
+    /// Tells the leaf its spine; returns the UPDATE that the leaf sends to the spine.
     fn learns(&mut self, pool: SliceId, leaf: WorkerId) -> Update {
         done(&mut self.leaf, TableOp::SetSpine(pool, row_of(leaf)));
         let told = self.leaf.mirrored().expect("the spine is told how the rack stands");
@@ -71,7 +71,7 @@ impl Pair {
         }
     }
 
-    /// What the spine hands down of the client's next task.
+    /// The spine's verdict on the client's next task.
     fn chosen(&mut self, task_type: TaskType) -> Verdict {
         let packet = Packet::Submit(sluice_wire::Submit { task_type, ..submit(self.next) });
         self.next = self.next.plus(1);
@@ -85,7 +85,7 @@ impl Pair {
         go_round(&mut self.leaf, verdict)
     }
 
-    /// The spine's pass of what the leaf sent it.
+    /// The spine's pass of a packet that the leaf sent to it.
     fn goes_up(&mut self, verdict: Verdict) -> Verdict {
         let Verdict::Send { to, packet } = verdict else { panic!("it leaves: {verdict:?}") };
         assert_eq!(to, spine_at());

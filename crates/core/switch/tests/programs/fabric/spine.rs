@@ -1,4 +1,4 @@
-//! Which rack a spine takes, and whose word counts there.
+//! Which rack a spine chooses, and whose UPDATEs count.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn told(sizes: &[u32], eighths: &[u32]) -> Fabric {
     fabric
 }
 
-/// These say so, one behind the other.
+/// These leaves tell that they are idle, in this order.
 fn idle(fabric: &mut Fabric, leaves: &[u16]) {
     for leaf in leaves {
         fabric.says(*leaf, RackNews::Idle);
@@ -53,7 +53,7 @@ fn any_idle_rack_is_taken_where_the_authors_simulator_is_read() {
 
 #[test]
 fn without_idle_racks_the_lesser_mean_gets_it_and_a_task_adds_one_workers_share() {
-    // A task is an eighth in rack 0 and half a task in rack 1.
+    // A task adds an eighth to the mean of rack 0 and half a task to that of rack 1.
     let mut fabric = told(&[8, 2], &[4, 8]);
     let queues: Vec<u32> = (0..4).map(|_| fabric.chosen().occupancy).collect();
     assert_eq!(queues, [0x8000, 0xa000, 0xc000, 0xe000]);
@@ -168,7 +168,7 @@ fn what_the_control_software_may_not_ask_is_refused_by_name() {
     assert_eq!(program.link(NO_POOL, None), Err(HorusError::UnknownPool { pool: NO_POOL, pools: 2 }));
 }
 
-/// A removal that comes while another one is between its passes, printed and healed.
+/// A removal comes while another one is between its passes, as printed and healed.
 #[test]
 fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_same_healed() {
     for (as_published, left) in [(true, [Some(1), Some(1)]), (false, [None, None])] {
@@ -196,7 +196,7 @@ fn a_removal_without_the_lock_is_dropped_as_printed_and_its_rack_is_out_all_the_
 
 const READINGS: [IdleRack; 2] = [IdleRack::Newest, IdleRack::Random];
 
-/// With each renewal, and with each reply that leaves all of its workers idle, a rack says that it is idle.
+/// A rack tells that it is idle with each renewal, and with each reply that leaves all of its workers idle.
 #[test]
 fn words_that_say_nothing_new_fill_no_list_and_send_no_task_round() {
     for (idle_rack, count) in READINGS.into_iter().flat_map(|rack| [(rack, 2), (rack, 16)]) {
@@ -232,7 +232,7 @@ fn a_rack_that_becomes_idle_is_listed_though_others_have_said_so_again_and_again
     }
 }
 
-/// A leaf whose pool is taken out, or whose row is closed, is no idle rack, whichever is taken.
+/// A leaf whose pool is taken out, or whose row is closed, is no idle rack, in both ways of choosing.
 #[test]
 fn a_rack_that_has_no_workers_of_a_pool_any_more_is_not_idle_there() {
     let two = RackSize::new(2).ok();
@@ -247,7 +247,7 @@ fn a_rack_that_has_no_workers_of_a_pool_any_more_is_not_idle_there() {
     assert_eq!(leaves(&mut fabric, 3), [0; 3]);
 }
 
-/// What goes round for a rack that is taken out meanwhile does nothing more.
+/// A removal that recirculates while its rack is taken out changes nothing more.
 #[test]
 fn a_removal_that_goes_round_while_its_rack_is_taken_out_takes_nobody_with_it() {
     let mut fabric = Fabric::of(FabricReading::default(), &[2, 2, 2]);

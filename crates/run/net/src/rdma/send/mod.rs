@@ -24,7 +24,7 @@ use sluice_wire::Nanos;
 
 use crate::NetError;
 use crate::clock::{monotonic, thread_cpu};
-use crate::udp::sys::sharpen_timers;
+use crate::sys::sharpen_timers;
 pub use options::{WaitsBy, WriteLeft, WriteSenderOptions};
 
 /// The longest sleep, so that a stop request is noticed soon.

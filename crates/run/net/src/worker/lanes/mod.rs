@@ -41,7 +41,8 @@ use crate::clock::Clock;
 use crate::clock::monotonic;
 use crate::pin::settle_thread;
 use crate::service::Service;
-use crate::udp::{Socket, Waiting, sys};
+use crate::sys;
+use crate::udp::{Socket, Waiting};
 use sluice_rpc::registrar::WorkerRegistrar;
 
 /// How long an idle thread of cores polls before it sleeps, with adaptive waiting.

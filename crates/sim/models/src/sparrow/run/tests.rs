@@ -119,7 +119,7 @@ fn no_worker_stands_idle_or_asks_for_two<O>(run: &SparrowRun<'_, O>) -> TestCase
         prop_assert_eq!(asks, usize::from(node.asks), "worker {} has so many questions under way", worker);
         prop_assert!(!node.asks || node.running.is_none(), "worker {worker} asks while it serves");
         let idle = node.running.is_none() && !node.asks;
-        let waits = node.reservations.len() + node.mail.len();
+        let waits = node.reservations.queue.len() + node.mail.len();
         prop_assert!(!idle || waits == 0, "worker {worker} is idle beside {waits} reservations and letters");
     }
     Ok(())
@@ -128,7 +128,7 @@ fn no_worker_stands_idle_or_asks_for_two<O>(run: &SparrowRun<'_, O>) -> TestCase
 fn nothing_is_left<O>(run: &SparrowRun<'_, O>) -> TestCaseResult {
     for node in &run.workers {
         prop_assert!(node.running.is_none() && !node.asks && node.mail.is_empty());
-        prop_assert!(node.reservations.is_empty(), "a reservation stands, and nobody will ask for it");
+        prop_assert!(node.reservations.queue.is_empty(), "a reservation stands, and nobody will ask for it");
     }
     let waiting: usize = run.schedulers.iter().map(|node| node.machine.waiting()).sum();
     prop_assert_eq!((waiting, run.held_tasks, run.waiting.now(), run.serving.now()), (0, 0, 0, 0));

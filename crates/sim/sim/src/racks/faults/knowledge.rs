@@ -14,8 +14,8 @@ use sluice_wire::{SliceId, WorkerId};
 
 use super::oracle::HopOracle;
 use crate::racks::switch::SwitchProgram;
-use crate::racks::system::System;
 use crate::racks::world::SimulatedRacks;
+use crate::system::System;
 
 /// The only pool.
 const POOL: SliceId = SliceId(0);

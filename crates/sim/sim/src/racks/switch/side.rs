@@ -10,9 +10,9 @@ use super::SwitchNode;
 use crate::racks::books::Place;
 use crate::racks::clients::machine_of;
 use crate::racks::places::{SPINES, WORKERS};
-use crate::racks::software::ServerCore;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::{HostAdmission, SimulatedRacks};
+use crate::software::ServerCore;
 
 /// A pass of a switch.
 #[derive(Clone, Copy, Debug)]

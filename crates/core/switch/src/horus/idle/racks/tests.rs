@@ -1,4 +1,4 @@
-//! A spine's list against what leaves said last, in all orders of a few words and passes.
+//! Compares a spine's list with what leaves said last, in all orders of a few words and passes.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ const POOL: u16 = 1;
 enum Step {
     Idle(u16),
     Busy(u16),
-    /// What went round first passes next; or what went round last.
+    /// The packet that recirculated first passes next, or the one that recirculated last.
     First,
     Last,
     Forget(u16),
@@ -24,7 +24,7 @@ fn steps() -> impl Iterator<Item = Step> {
     each(Step::Idle).chain(each(Step::Busy)).chain(each(Step::Forget)).chain([Step::First, Step::Last])
 }
 
-/// The list beside the racks that are idle by their leaves' last words.
+/// The list, and beside it the set of racks that are idle by their leaves' last words.
 struct Beside {
     racks: IdleRacks,
     idle: BTreeSet<u16>,
@@ -37,7 +37,7 @@ impl Beside {
         Self { racks, idle: BTreeSet::new(), round: Vec::new() }
     }
 
-    /// `None`: the step is not possible here.
+    /// Takes one step; `None` if the step is not possible now.
     fn step(&mut self, step: Step) -> Option<()> {
         let pass = &mut Pass::begin("test");
         match step {
@@ -89,7 +89,7 @@ impl Beside {
         }
     }
 
-    /// Everything that goes round comes to an end.
+    /// Checks that all recirculating packets come to an end.
     fn ends(mut self) {
         for _ in 0..8 * NODES {
             if self.step(Step::First).is_none() {
@@ -118,7 +118,7 @@ fn all_orders(of: &mut Vec<Step>, length: usize) -> u64 {
     orders
 }
 
-/// A removal's number has a few bits of the word that goes round.
+/// A removal's number is a few bits of the word that recirculates.
 #[test]
 fn a_rack_may_become_busy_more_often_than_removals_have_numbers() {
     let mut beside = Beside::new();
@@ -130,7 +130,7 @@ fn a_rack_may_become_busy_more_often_than_removals_have_numbers() {
     beside.ends();
 }
 
-/// As printed the index says who is listed.
+/// As printed, `index` alone says which racks are listed.
 #[test]
 fn tasks_and_the_control_software_see_who_is_listed_as_printed_too() {
     let mut racks = IdleRacks::new(&mut Layout::new("test"), (0, AT), (2, NODES), true);

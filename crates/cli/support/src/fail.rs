@@ -1,7 +1,5 @@
 //! The failure of a command: one line that says what failed, why, and what to do next; and an exit code.
 
-mod report;
-
 use std::fmt;
 
 use serde_json::json;
@@ -13,9 +11,9 @@ pub type Outcome<T> = Result<T, Failure>;
 /// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
-    kind: Kind,
-    message: String,
-    result_shown: bool,
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) result_shown: bool,
 }
 
 impl Failure {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::Failure;
+use crate::fail::Failure;
 use crate::print;
 
 impl Failure {

@@ -10,31 +10,31 @@ use sluice_wire::Nanos;
 
 /// The server's one core.
 #[derive(Debug)]
-pub(super) struct ServerCore {
+pub(crate) struct ServerCore {
     /// From the switch's port to the server, and back.
     way: Nanos,
     /// What a packet takes.
     each: Nanos,
     free_at: Nanos,
     /// What waits for the core.
-    pub(super) lane: LaneId,
+    pub(crate) lane: LaneId,
 }
 
 impl ServerCore {
     /// A server as far from the switch as workers are.
-    pub(super) fn new(software: Software, testbed: &Testbed, lane: LaneId) -> Self {
+    pub(crate) fn new(software: Software, testbed: &Testbed, lane: LaneId) -> Self {
         let each = Nanos(software.decision.0.div_ceil(2));
         Self { way: way(testbed), each, free_at: Nanos(0), lane }
     }
 
     /// A packet comes to the switch: when the core has seen to it.
-    pub(super) fn takes(&mut self, now: Nanos) -> Nanos {
+    pub(crate) fn takes(&mut self, now: Nanos) -> Nanos {
         self.free_at = self.free_at.max(now + self.way) + self.each;
         self.free_at
     }
 
     /// What a packet that the core sends takes to the switch.
-    pub(super) const fn way_back(&self) -> Nanos {
+    pub(crate) const fn way_back(&self) -> Nanos {
         self.way
     }
 }
@@ -55,8 +55,7 @@ mod tests {
     #[test]
     fn packets_take_their_turns_and_a_task_and_its_token_make_a_decision() {
         let software = Software { decision: Nanos(1_000), bypasses: false };
-        let mut world = super::super::places::RackWorld::new(None);
-        let lane = world.engine.lane(Nanos(0));
+        let lane = sluice_events::EventEngine::<(), ()>::new().lane(Nanos(0));
         let mut core = ServerCore::new(software, &Testbed::rain(), lane);
         let taken = [0, 0, 100, 9_000].map(|at| core.takes(Nanos(at)).0);
         assert_eq!(taken, [2_300, 2_800, 3_300, 11_300], "1.8 us there, then half a decision each");

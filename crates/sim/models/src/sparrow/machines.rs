@@ -11,16 +11,15 @@
 //! placement constraints, fair shares, and faults. Every message arrives, as over the paper's connections,
 //! and no process dies.
 
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec::Vec;
+use std::collections::{BTreeMap, VecDeque};
 
 /// One of a scheduler's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct JobId(pub u64);
+pub(super) struct JobId(pub(super) u64);
 
 /// A message from a scheduler to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToWorker<T> {
+pub(super) enum ToWorker<T> {
     /// Reserves a place in the worker's queue for a task of this job.
     Reserve(JobId),
     /// The task that the worker asked for.
@@ -33,7 +32,7 @@ pub enum ToWorker<T> {
 
 /// A scheduler: its jobs, and the workers whose places it reserved.
 #[derive(Debug)]
-pub struct SparrowScheduler<T> {
+pub(super) struct SparrowScheduler<T> {
     workers: u32,
     probes: u8,
     cancels: bool,
@@ -57,7 +56,7 @@ impl<T> SparrowScheduler<T> {
     ///
     /// # Panics
     /// If there is no worker.
-    pub fn new(workers: u32, probes: u8, cancels: bool) -> Self {
+    pub(super) fn new(workers: u32, probes: u8, cancels: bool) -> Self {
         assert!(workers > 0, "nobody to ask");
         let order = (0..workers).collect();
         Self { workers, probes: probes.max(1), cancels, jobs: BTreeMap::new(), next: 0, order }
@@ -65,7 +64,7 @@ impl<T> SparrowScheduler<T> {
 
     /// Takes a job. `below` draws a random number below its argument. No worker gets a second reservation
     /// of a job before all workers have one.
-    pub fn submit(
+    pub(super) fn submit(
         &mut self,
         tasks: impl IntoIterator<Item = T>,
         mut below: impl FnMut(u64) -> u64,
@@ -89,7 +88,7 @@ impl<T> SparrowScheduler<T> {
     }
 
     /// A worker asks for the task of a reservation whose turn has come.
-    pub fn asked(&mut self, id: JobId, worker: u32, out: &mut Vec<(u32, ToWorker<T>)>) {
+    pub(super) fn asked(&mut self, id: JobId, worker: u32, out: &mut Vec<(u32, ToWorker<T>)>) {
         let Some(job) = self.jobs.get_mut(&id) else { return out.push((worker, ToWorker::Nothing)) };
         if let Some(at) = job.reserved.iter().position(|reserved| *reserved == worker) {
             job.reserved.swap_remove(at);
@@ -107,15 +106,16 @@ impl<T> SparrowScheduler<T> {
     }
 
     /// How many tasks no worker has asked for yet.
-    pub fn waiting(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
         self.jobs.values().map(|job| job.tasks.len()).sum()
     }
 }
 
 /// A worker's queue of reservations, first come, first served. `S` names a scheduler.
 #[derive(Clone, Debug)]
-pub struct Reservations<S> {
-    queue: VecDeque<(S, JobId)>,
+pub(super) struct Reservations<S> {
+    pub(super) queue: VecDeque<(S, JobId)>,
 }
 
 impl<S> Default for Reservations<S> {
@@ -126,30 +126,20 @@ impl<S> Default for Reservations<S> {
 
 impl<S: Copy + PartialEq> Reservations<S> {
     /// Appends a reservation.
-    pub fn reserve(&mut self, scheduler: S, job: JobId) {
+    pub(super) fn reserve(&mut self, scheduler: S, job: JobId) {
         self.queue.push_back((scheduler, job));
     }
 
     /// Removes a reservation of this job, unless the worker already asked for its task.
-    pub fn cancel(&mut self, scheduler: S, job: JobId) {
+    pub(super) fn cancel(&mut self, scheduler: S, job: JobId) {
         if let Some(at) = self.queue.iter().position(|reserved| *reserved == (scheduler, job)) {
             self.queue.remove(at);
         }
     }
 
     /// Takes the reservation whose turn it is; the worker then asks its scheduler.
-    pub fn next_turn(&mut self) -> Option<(S, JobId)> {
+    pub(super) fn next_turn(&mut self) -> Option<(S, JobId)> {
         self.queue.pop_front()
-    }
-
-    /// How many reservations are queued.
-    pub fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// Whether no reservation is queued.
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
     }
 }
 
@@ -213,6 +203,6 @@ mod tests {
         queue.cancel('t', JobId(2));
         let turns: Vec<u64> = core::iter::from_fn(|| queue.next_turn()).map(|(_, job)| job.0).collect();
         assert_eq!(turns, [0, 2, 3]);
-        assert!(queue.is_empty());
+        assert!(queue.queue.is_empty());
     }
 }

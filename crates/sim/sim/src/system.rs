@@ -303,7 +303,7 @@ mod tests {
         for text in ["dc-horus:told=replies", "dc-rain", "dc-rain:2,idle-from=3", "dc-rain:8"] {
             let system = System::parse(text).expect("a system").expect("legal");
             let (_, leaf) = system.live().expect("it runs live");
-            assert_eq!((leaf.feed(), leaf.quota()), (system.feed(), system.tokens()), "{text}");
+            assert_eq!((leaf.traits().feed, leaf.traits().quota), (system.feed(), system.tokens()), "{text}");
         }
         assert_eq!(System::Hierarchy { even_spines: false, by_size: false }.live(), None);
         assert_eq!(System::Balanced { flows: 0 }.live(), None);
