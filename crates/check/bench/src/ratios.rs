@@ -24,25 +24,27 @@ const LABELLED_ROUND_MAX: f64 = 3.2;
 /// The largest time of a task and its poll under one of Draconis' policies, as a multiple of that without;
 /// most of it is passes.
 const POLICY_MAX: f64 = 3.0;
-/// The largest share of a core that a server's agent may use for 32 workers that are never idle …
+/// The largest share of a core that a server's agent may use for 32 workers that are never idle and whose
+/// tasks take at least [`AGENT_SERVICE_US`].
 const AGENT_MAX: f64 = 0.05;
-/// … with tasks of at least this service time, in µs.
+/// The service time of the tasks in the bound for agents, in µs.
 const AGENT_SERVICE_US: u32 = 10;
 
 /// The largest time for building or receiving an RDMA write, as a multiple of that for writing headers,
 /// copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
 
-/// The largest time of RingLeader's balancer, as a multiple of a plain scan for the minimum …
+/// The largest time of RingLeader's balancer, as a multiple of the time of a plain scan for the minimum.
 const BALANCER_MAX: f64 = 1.0;
-/// … with many cores and two priorities …
+/// The balancer's bound with many cores and two priorities.
 const BALANCER_MANY_CORES_MAX: f64 = 0.6;
-/// … and with few cores, where the scan need not know which services have room.
+/// The balancer's bound with few cores, where the scan need not know which services have room.
 const BALANCER_FEW_CORES_MAX: f64 = 1.4;
 
-/// The largest time of a word to a core and back, as a multiple of that over two bare rings …
+/// The largest time of a word to a core and back, as a multiple of the time over two bare rings.
 const RINGS_MAX: f64 = 2.5;
-/// … and of a coroutine's yield and return, as a multiple of the bare switch.
+/// The largest time of a coroutine's yield and return, as a multiple of the coroutine library's bare context
+/// switch.
 const YIELD_MAX: f64 = 3.0;
 
 /// The reference `central` must serve at least as many requests as a bare loop in the same time; the aim is
@@ -375,7 +377,8 @@ pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Compares the rings of a server's cores with bare ones, and yields with the bare switch.
+/// Compares the rings of a server's cores with bare ones, and yields with the coroutine library's bare
+/// context switch.
 pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
     let of: CoresWeighed = bench("sluice-cores", "cores")?;
     report.add("a word to a core and back ÷ bare rings", of.rings_ratio, "×", Bound::AtMost(RINGS_MAX));

@@ -387,7 +387,7 @@ impl<'p> Processes<'p> {
         let line = child.first_line()?;
         match serde_json::from_str(&line) {
             Ok(listening) => Ok((child, listening)),
-            // With `--json` the line is the process's error, which is also on its stderr.
+            // With `--json` the process prints its error in this line too, besides on its stderr.
             Err(_) => Err(child.complaint()),
         }
     }

@@ -83,7 +83,7 @@ fn moment(text: &str) -> Result<u64, String> {
 }
 
 impl Course {
-    /// The unit of its numbers.
+    /// The unit of the course's numbers.
     pub const fn unit(&self) -> Unit {
         match self.of {
             Of::Response => Unit::Ns,

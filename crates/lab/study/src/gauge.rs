@@ -153,7 +153,7 @@ impl Gauge {
         found.ok_or_else(|| StudyError::Point(hint::unknown("gauge", text, all().map(|gauge| gauge.name))))
     }
 
-    /// The unit of its numbers.
+    /// The unit of the gauge's numbers.
     pub const fn unit(self) -> Unit {
         self.unit
     }

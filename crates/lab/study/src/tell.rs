@@ -26,7 +26,7 @@ pub struct Provenance {
     pub commands: Vec<String>,
 }
 
-/// The result, as far as it is known.
+/// The study's result, as far as its points are done.
 pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutcome {
     let plan = bench.plan();
     StudyOutcome {

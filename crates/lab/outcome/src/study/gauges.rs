@@ -12,7 +12,7 @@ use super::numbers::Unit;
 pub struct GaugeDescriptor {
     /// The gauge's name in files.
     pub name: &'static str,
-    /// The unit of its numbers.
+    /// The unit of the gauge's numbers.
     pub unit: Unit,
     /// The title of its picture; `None` if it has no picture.
     pub picture: Option<&'static str>,

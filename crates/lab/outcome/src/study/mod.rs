@@ -203,7 +203,7 @@ pub struct PaperCurve {
     pub label: String,
     /// The [`Series::label`] of the corresponding series, whose colour the curve takes.
     pub series: Option<String>,
-    /// The metric of its numbers.
+    /// The metric of the curve's numbers.
     pub metric: Metric,
     /// The class; `None` for all tasks.
     pub class: Option<String>,

@@ -499,7 +499,7 @@ impl Quantity {
         }
     }
 
-    /// The unit of its numbers.
+    /// The unit of the quantity's numbers.
     pub const fn unit(&self) -> Unit {
         match self {
             Self::At { wanted, .. } => wanted.metric.unit(),
