@@ -10,14 +10,14 @@ use crate::error::BenchError;
 use crate::print;
 use crate::scale;
 
-/// What one case came to.
+/// The result of one case.
 pub(crate) struct Counted {
     pub(crate) case: &'static Case,
     /// Instructions per operation.
     pub(crate) instructions: f64,
 }
 
-/// Counts every case; callgrind's own files stay in `folder`, for `callgrind_annotate`.
+/// Counts every case. Callgrind's files stay in `folder`, for `callgrind_annotate`.
 pub(crate) fn count_all(folder: &Path) -> Result<Vec<Counted>, BenchError> {
     let folder = folder.join("callgrind");
     fs::create_dir_all(&folder).map_err(|why| BenchError::file(&folder, why))?;
@@ -44,7 +44,7 @@ fn count(case: &'static Case, folder: &Path) -> Result<Counted, BenchError> {
     Ok(Counted { case, instructions: total as f64 / f64::from(case.operations) })
 }
 
-/// The sum over the whole run, in callgrind's own file.
+/// The total of the run in callgrind's file.
 fn total(text: &str) -> Option<u64> {
     let words = text.lines().find_map(|line| line.strip_prefix("totals: "))?;
     words.trim().parse().ok().filter(|total| *total > 0)

@@ -1,4 +1,4 @@
-//! What can keep a measurement from being made.
+//! Errors that prevent a measurement.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use sluice_switchd::SwitchdError;
 /// Why there is no figure. A missed bound is not an error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error(
         "no arguments measures everything, decisions a part; --bless writes the table of instruction counts"
     )]
@@ -21,29 +21,29 @@ pub(crate) enum BenchError {
     #[error("{path}: {why}")]
     File {
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: io::Error,
     },
-    /// There is nowhere to print.
+    /// Printing failed.
     #[error("what was measured cannot be written to stdout: {0}; make room there, or send it somewhere else")]
     Print(io::Error),
-    /// A program cannot be started, or ended badly.
+    /// A program could not be started, or failed.
     #[error("{program}: {why}")]
     Program { program: String, why: String },
-    /// What a program printed is not what it should print.
+    /// A program's output has the wrong form.
     #[error("{program} printed something else than its figures: {why}")]
     Output {
         program: String,
-        /// What is wrong with it.
+        /// What is wrong with the output.
         why: String,
     },
-    /// The golden table cannot be understood.
+    /// The golden table cannot be parsed.
     #[error("instructions.json: {0}; write it anew with make bench BLESS=1")]
     Golden(serde_json::Error),
-    /// The switch under test does not run.
+    /// The switch under test failed.
     #[error(transparent)]
     Hub(#[from] SwitchdError),
-    /// Its hosts do not.
+    /// The hosts under test failed.
     #[error(transparent)]
     Net(#[from] NetError),
 }

@@ -1,4 +1,5 @@
-//! The golden table of instruction counts: what a layer may cost is what it cost when someone last said so.
+//! The golden table of instruction counts: the allowed cost of each layer is its count when the table was
+//! last written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +10,13 @@ use crate::error::BenchError;
 use crate::report::{Bound, Report};
 use crate::repository::root;
 
-/// How much more than the golden count is still no regression: another libc or processor copies bytes
-/// otherwise.
+/// The allowed increase over the golden count: another libc or processor copies bytes differently.
 const TOLERANCE: f64 = 0.05;
-/// As much is allowed in any case, where a twentieth is less.
+/// An increase of this many instructions is always allowed, even if it exceeds the tolerance.
 const TOLERANCE_INSTRUCTIONS: f64 = 3.0;
 
-/// What a pair of passes may cost with ranks, and among four classes, beside a plain one: by instructions, so
-/// that a busy machine says the same.
+/// The allowed cost of a pair of passes with ranks, and with four classes, relative to a plain pair. In
+/// instructions, so that a busy machine gives the same result.
 const PAIRS: [(&str, [&str; 2], [&str; 2], f64); 2] = [
     (
         "ranked ÷ plain, token first",
@@ -32,20 +32,20 @@ const PAIRS: [(&str, [&str; 2], [&str; 2], f64); 2] = [
     ),
 ];
 
-/// Draconis without any of its policies, and how the cases of those begin.
+/// The case of Draconis without policies; the names of the policies' cases begin with it.
 const WAITING: &str = "waiting draconis";
 
 /// Instructions per operation, by case.
 pub(crate) type Golden = BTreeMap<String, f64>;
 
-/// The table as it was checked in.
+/// Reads the checked-in table.
 pub(crate) fn read() -> Result<Golden, BenchError> {
     let file = file();
     let text = fs::read_to_string(&file).map_err(|why| BenchError::file(&file, why))?;
     serde_json::from_str(&text).map_err(BenchError::Golden)
 }
 
-/// Makes these counts the table.
+/// Writes these counts as the new table.
 pub(crate) fn write(counted: &[Counted]) -> Result<(), BenchError> {
     let table: Golden =
         counted.iter().map(|one| (one.case.name.to_owned(), one.instructions.round())).collect();
@@ -54,7 +54,8 @@ pub(crate) fn write(counted: &[Counted]) -> Result<(), BenchError> {
     fs::write(&file, text + "\n").map_err(|why| BenchError::file(&file, why))
 }
 
-/// Reports each count, bounded by its golden one. A case that has none is a missed bound: bless it.
+/// Reports each count with its golden count as the bound. A case without one counts as a missed bound:
+/// bless it.
 pub(crate) fn compare(golden: &Golden, counted: &[Counted], report: &mut Report) {
     for one in counted {
         let what = format!("{}, per {}", one.case.name, one.case.per);

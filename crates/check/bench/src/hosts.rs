@@ -1,4 +1,4 @@
-//! The two ends of every task, as far as a switch sees them, and a switch between them on the loopback.
+//! The two ends of every task as a switch sees them, and a switch between them on the loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -14,12 +14,12 @@ use sluice_wire::{
 
 use crate::error::BenchError;
 
-/// Workers that are registered.
+/// How many workers are registered.
 pub(crate) const WORKERS: u16 = 64;
 pub(crate) const EPOCH: Epoch = Epoch(1);
 pub(crate) const KEY: Key = Key(0x5eed);
 pub(crate) const GENERATION: Generation = Generation(1);
-/// What one in four tasks needs, and every second worker has.
+/// The label that one in four tasks needs and every second worker has.
 pub(crate) const GPU: Labels = Labels(1);
 
 /// A client's task number `turn`, of eight bytes.
@@ -88,7 +88,7 @@ fn task(turn: u32) -> TaskId {
     TaskId { incarnation: Incarnation(7), sequence: Serial(turn) }
 }
 
-/// What a controller would write: slices that take type 1, 2 and so on, the workers shared out among them in
+/// The table steps of a controller: slices that take type 1, 2 and so on, workers distributed over them in
 /// turn, and all client indices at one address.
 pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> Vec<TableOp> {
     let config = Config::full(EPOCH);
@@ -124,7 +124,8 @@ pub(crate) fn registrations(slices: u16, client: Endpoint, worker: Endpoint) -> 
     ops
 }
 
-/// The same where workers have those kinds by turns, and so many tasks may wait.
+/// Table steps for workers that have these kinds in turn, and for a slice with room for `limit` waiting
+/// tasks.
 pub(crate) fn served(
     ops: Vec<TableOp>,
     serving: &Serving,
@@ -142,7 +143,7 @@ pub(crate) fn served(
     })
 }
 
-/// A full-size switch and its hosts, who take turns on one thread.
+/// A full-size switch and its hosts, which take turns on one thread.
 pub(crate) struct Rig {
     pub(crate) middle: SwitchDriver,
     client: Socket,
@@ -155,7 +156,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A switch with so many slices, and tasks of `payload` bytes.
+    /// A switch with `slices` slices, and tasks of `payload` bytes.
     pub(crate) fn new(slices: u16, payload: usize) -> Result<Self, BenchError> {
         let mut switch = SwitchDriver::new(&SwitchConfig::new(Config::full(EPOCH)))?;
         let (client, worker) = (socket()?, socket()?);
@@ -171,7 +172,7 @@ impl Rig {
         Ok(Self { middle: switch, client, worker, slices, payload: fields, body, tasks: 0, issued: 0 })
     }
 
-    /// A token of each worker.
+    /// Sends a token of each worker.
     pub(crate) fn send_tokens(&mut self) {
         self.issued += 1;
         let to = self.middle.local().into();
@@ -183,7 +184,7 @@ impl Rig {
         self.worker.flush();
     }
 
-    /// As many tasks as there are workers, from one client, for each slice in turn.
+    /// Sends as many tasks as there are workers, from one client, for each slice in turn.
     pub(crate) fn send_tasks(&mut self, client: u16) {
         let to = self.middle.local().into();
         for _ in 0..WORKERS {
@@ -198,7 +199,7 @@ impl Rig {
         self.client.flush();
     }
 
-    /// Lets the switch take so many packets.
+    /// Lets the switch handle this many packets.
     pub(crate) fn switch(&mut self, mut left: usize) -> Result<(), BenchError> {
         while left > 0 {
             left -= self.middle.step()?;
@@ -206,7 +207,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Takes what came out for the workers, all of which must be there.
+    /// Receives the workers' packets, and checks that none is missing.
     pub(crate) fn collect(&mut self, mut left: usize) -> Result<(), BenchError> {
         while left > 0 {
             let taken = self.worker.receive(Wait::Poll)?;

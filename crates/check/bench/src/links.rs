@@ -1,4 +1,5 @@
-//! The XDP program over veth links, beside a program that redirects, the UDP switch and a socket server.
+//! The XDP program over veth links, compared with a redirecting program, the UDP switch and a socket
+//! server.
 
 use serde::Deserialize;
 
@@ -7,7 +8,7 @@ use crate::print;
 use crate::ratios::bench;
 use crate::report::{Bound, Report};
 
-/// `crates/run/kernel/benches/xdp_links.rs`, or why it measured nothing.
+/// The output of `crates/run/kernel/benches/xdp_links.rs`, or why it measured nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum XdpLinks {
@@ -36,21 +37,21 @@ struct XdpSides {
     ratio_stack: Option<f64>,
 }
 
-/// What each decider uses of a core under a load, and how long tasks are on their way.
+/// Each decider's share of a core under a load, and the tasks' delays.
 #[derive(Deserialize)]
 struct XdpLoad {
     load: f64,
     pairs_per_s: f64,
     shares: [f64; DECIDERS.len()],
-    /// None where somebody else had the cores all the time.
+    /// `None` if another process had the cores all the time.
     p99_us: [Option<f64>; DECIDERS.len()],
     left_out: [f64; DECIDERS.len()],
 }
 
-/// As the bench lists them.
+/// The deciders, in the bench's order.
 const DECIDERS: [&str; 3] = ["a socket server", "the UDP switch", "XDP"];
 
-/// All that the bench says.
+/// Reports all results of the bench.
 pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
     let XdpLinks::Measured { ratio, target_ratio, decisions_per_s, sent, made, loads } = run()? else {
         return Ok(());
@@ -63,7 +64,7 @@ pub(crate) fn xdp_links(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Who decides how many tasks a second, at which delay and for how much of a core.
+/// Reports how many tasks a second each decider decides, with which delay and share of a core.
 pub(crate) fn decisions(report: &mut Report) -> Result<(), BenchError> {
     if let XdpLinks::Measured { decisions_per_s, loads, .. } = run()? {
         add_decisions(report, decisions_per_s, &loads);

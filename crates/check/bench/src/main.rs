@@ -1,13 +1,14 @@
 //! `make bench`: runs every measurement, prints one table, and fails if a bound is missed.
 //!
-//! Three kinds. **Ratios** come from the crates' own benches, which weigh a thing against a baseline in one
-//! run. **Memory** is what the kernel says of a child process that holds a full switch. **Instructions** are
-//! counted by callgrind, layer by layer, and compared with the golden table `instructions.json`: they hardly
-//! depend on how busy the machine is, so that a regression is seen where no clock would show it.
+//! There are three kinds. **Ratios** come from the crates' own benches, which compare code with a baseline
+//! in one run. **Memory** is what the kernel reports about a child process with a full switch.
+//! **Instructions** are counted by callgrind, layer by layer, and compared with the golden table
+//! `instructions.json`. They hardly depend on the load of the machine, so they show a regression that no
+//! clock would show.
 //!
-//! `decisions` (`make decisions`) measures what a socket server, the UDP switch and XDP decide, and nothing
-//! else. `--bless` counts the instructions again and writes the golden table. `count NAME` and `memory` are
-//! what the program calls itself with.
+//! `decisions` (`make decisions`) measures only what a socket server, the UDP switch and XDP decide.
+//! `--bless` counts the instructions and writes the golden table. `count NAME` and `memory` are calls that
+//! the program makes to itself.
 #![forbid(unsafe_code)]
 
 mod callgrind;
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Everything; fails if a bound is missed.
+/// Runs everything; fails if a bound is missed.
 fn run() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     ratios::decision(&mut report)?;
@@ -74,8 +75,8 @@ fn run() -> Result<ExitCode, BenchError> {
     finish(&report)
 }
 
-/// Measures a socket server, the UDP switch and XDP: decisions a core-second, the way to the worker, and the
-/// share of a core.
+/// Measures a socket server, the UDP switch and XDP: decisions per core-second, the delay to the worker,
+/// and the share of a core.
 fn decisions() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     links::decisions(&mut report)?;
@@ -83,7 +84,7 @@ fn decisions() -> Result<ExitCode, BenchError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The instruction counts alone, which become the golden table.
+/// Counts instructions only, and writes them as the golden table.
 fn bless() -> Result<ExitCode, BenchError> {
     let mut report = Report::default();
     let counted = callgrind::count_all(&results_folder()?)?;

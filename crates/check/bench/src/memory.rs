@@ -1,4 +1,5 @@
-//! What the kernel says that a full switch and 64 workers take, and what an idle host's state is.
+//! The memory of a full switch and of 64 workers as the kernel reports it, and the size of an idle host's
+//! state.
 
 use std::env;
 use std::fs;
@@ -22,7 +23,7 @@ use crate::report::{Bound, Report};
 const RESIDENT_BYTES_MAX: f64 = 64e6;
 const IDLE_WORKER_BYTES: f64 = 200.0;
 
-/// What the child process says of itself, in resident bytes.
+/// What the child process reports about itself, in resident bytes.
 #[derive(Serialize, Deserialize)]
 struct Resident {
     at_start: u64,
@@ -53,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The child: a full-size switch, every ring cell, replay cell and row of which is used at least once.
+/// The child: a full-size switch in which every ring cell, replay cell and row was used at least once.
 pub(crate) fn hold_a_full_switch() -> Result<(), BenchError> {
     let at_start = resident_bytes()?;
     let config = Config::full(EPOCH);
@@ -103,7 +104,7 @@ fn registered_workers() -> Vec<Worker> {
     (0..WORKERS).map(register).collect()
 }
 
-/// What of this process lies in memory; the file that adds it up exactly, where `statm` may lag by some
+/// The resident memory of this process, from the file that adds it up exactly; `statm` may lag by some
 /// pages.
 fn resident_bytes() -> Result<u64, BenchError> {
     let file = Path::new("/proc/self/smaps_rollup");

@@ -1,4 +1,4 @@
-//! What is printed: figures to stdout, what is being measured to stderr. Nobody has to read either.
+//! Prints figures to stdout, and the running measurement to stderr. It is no error if no one reads either.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,7 @@ pub(crate) fn line(what: impl Display) -> Result<(), BenchError> {
     }
 }
 
-/// Tells whoever looks on a line.
+/// Prints a line to stderr.
 pub(crate) fn aside(what: impl Display) {
     io::stderr().write_all(format!("{what}\n").as_bytes()).ok();
 }

@@ -1,4 +1,4 @@
-//! The crates' own benches: each weighs a thing against a baseline in one run, and prints one line of JSON.
+//! The crates' own benches: each compares code with a baseline in one run, and prints one line of JSON.
 
 use std::env;
 use std::process::{Command, Stdio};
@@ -11,54 +11,60 @@ use crate::print;
 use crate::report::{Bound, Report};
 use crate::repository::root;
 
-/// Rain's decision may take so many times a bare ring's.
+/// The largest time of Rain's decision, as a multiple of a bare ring's.
 const DECISION_MAX: f64 = 3.0;
-/// The same with ranked tokens may take so many times what it takes without; 1.1 is aimed at.
+/// The largest time with ranked tokens, as a multiple of that without; the aim is 1.1.
 const RANKED_MAX: f64 = 1.3;
-/// And with four classes of tasks.
+/// The largest time with four classes of tasks, as a multiple of that without.
 const CLASSED_MAX: f64 = 1.3;
-/// And with labels, where a task waits and a token comes.
+/// The largest time with labels, for a waiting task and an arriving token, as a multiple of that without.
 const LABELLED_MAX: f64 = 2.5;
-/// The same where a token parks, which takes a pass more: it goes round.
+/// The largest time with labels, for a parked token; it takes a recirculation more.
 const LABELLED_ROUND_MAX: f64 = 3.2;
-/// A policy of Draconis may take so many times what a task and its poll take without: most of it is passes.
+/// The largest time of a task and its poll under one of Draconis' policies, as a multiple of that without;
+/// most of it is passes.
 const POLICY_MAX: f64 = 3.0;
-/// A server's agent may take this share of a core for 32 workers that never rest …
+/// The largest share of a core that a server's agent may use for 32 workers that are never idle and whose
+/// tasks take at least [`AGENT_SERVICE_US`].
 const AGENT_MAX: f64 = 0.05;
-/// … where tasks take this long at least, µs.
+/// The service time of the tasks in the bound for agents, in µs.
 const AGENT_SERVICE_US: u32 = 10;
 
-/// Building or receiving an RDMA write may take so many times writing headers, copying and a checksum.
+/// The largest time for building or receiving an RDMA write, as a multiple of that for writing headers,
+/// copying and a checksum.
 const WRITE_MAX: f64 = 1.5;
 
-/// RingLeader's balancer may take as long as a plain scan for the minimum …
+/// The largest time of RingLeader's balancer, as a multiple of the time of a plain scan for the minimum.
 const BALANCER_MAX: f64 = 1.0;
-/// … so much of it with many cores and two priorities …
+/// The balancer's bound with many cores and two priorities.
 const BALANCER_MANY_CORES_MAX: f64 = 0.6;
-/// … and so many times it with few: the scan does not know which services have room.
+/// The balancer's bound with few cores, where the scan need not know which services have room.
 const BALANCER_FEW_CORES_MAX: f64 = 1.4;
 
-/// A word to a core and back may take so many times what it takes over two bare rings …
+/// The largest time of a word to a core and back, as a multiple of the time over two bare rings.
 const RINGS_MAX: f64 = 2.5;
-/// … and a coroutine's yield and return so many times the bare switch.
+/// The largest time of a coroutine's yield and return, as a multiple of the coroutine library's bare context
+/// switch.
 const YIELD_MAX: f64 = 3.0;
 
-/// The reference `central` must serve at least as many requests as a bare loop in the same time; 1.5 × is
-/// aimed at.
+/// The reference `central` must serve at least as many requests as a bare loop in the same time; the aim is
+/// 1.5 times as many.
 const CENTRAL_MIN: f64 = 1.0;
-/// A whole simulated rack must run at least a quarter as many tasks as a bare loop in the same time; 0.4 is
-/// aimed at.
+/// A whole simulated rack must run at least this share of a bare loop's tasks in the same time; the aim is
+/// 0.4.
 const RACK_MIN: f64 = 0.25;
-/// A simulated server with RingLeader's NIC and cores at least as large a part of a bare loop's requests.
+/// The least share of a bare loop's tasks, in the same time, for a simulated server with RingLeader's NIC
+/// and cores.
 const SERVER_MIN: f64 = 0.25;
 
-/// A task in a simulated datacenter, over two hops, may cost twice what it does in a simulated rack.
+/// In the same time, a simulated datacenter with two hops must run at least this share of a simulated
+/// rack's tasks.
 const DATACENTER_MIN: f64 = 0.5;
 
-/// A simulated fabric must pass on at least half as many frames as a bare loop in the same time.
+/// A simulated fabric must forward at least this share of a bare loop's frames in the same time.
 const FABRIC_MIN: f64 = 0.5;
-/// What other simulators passed on of such a fabric on a machine like the bounds': frames' hops in a second
-/// of a core, their ACKs too (k = 4, 70 %).
+/// Frame hops per core-second, ACKs included, of other simulators on such a fabric (k = 4, 70 %) and a
+/// comparable machine.
 const OTHERS_HOPS_PER_S: [(&str, f64); 2] = [("ns-3", 0.435e6), ("htsim", 2.1e6)];
 
 /// `crates/core/switch/benches/decision.rs`.
@@ -105,11 +111,11 @@ struct Forwarded {
     case: String,
     switch_ns_per_task: f64,
     ratio: f64,
-    /// What it must reach.
+    /// The bound.
     target_ratio: f64,
 }
 
-/// `crates/run/kernel/benches/xdp_pair.rs`, or why it measured nothing.
+/// The output of `crates/run/kernel/benches/xdp_pair.rs`, or why it measured nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum XdpPair {
@@ -246,14 +252,14 @@ struct HorusSwitch {
     passes: f64,
 }
 
-/// What `bench/others` prints, a line each.
+/// A line of the output of `bench/others`.
 #[derive(Deserialize)]
 struct Other {
     name: String,
     requests_per_s: f64,
 }
 
-/// Rain's decision against a ring behind the same interface.
+/// Compares Rain's decision with a ring behind the same interface.
 pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
     let Decision { token_first, task_first, entry_copy_ns } = bench("sluice-switch", "decision")?;
     for (name, order, labelled_max) in
@@ -274,7 +280,7 @@ pub(crate) fn decision(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Draconis' policies against Draconis without them.
+/// Compares Draconis' policies with Draconis without them.
 pub(crate) fn draconis(report: &mut Report) -> Result<(), BenchError> {
     let Policies { cases } = bench("sluice-switch", "draconis")?;
     for Priced { policy, ns, ratio, passes } in &cases {
@@ -286,7 +292,7 @@ pub(crate) fn draconis(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The whole UDP switch against a forwarder on the same sockets.
+/// Compares the whole UDP switch with a forwarder on the same sockets.
 pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError> {
     let Forwarding { cases } = bench("sluice-switchd", "switch_vs_forwarder")?;
     for case in &cases {
@@ -298,7 +304,7 @@ pub(crate) fn switch_vs_forwarder(report: &mut Report) -> Result<(), BenchError>
     Ok(())
 }
 
-/// The XDP program's decision by the kernel's test run.
+/// Measures the XDP program's decision with the kernel's test run.
 pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
     let (ratios, times, bound) = match bench("sluice-kernel", "xdp_pair")? {
         XdpPair::Skipped { skipped } => {
@@ -339,7 +345,7 @@ pub(crate) fn xdp_pair(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// RDMA writes against headers, a copy and a checksum.
+/// Compares RDMA writes with headers, a copy and a checksum.
 pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
     let Rdma { cases } = bench("sluice-host", "rdma")?;
     for case in &cases {
@@ -354,7 +360,7 @@ pub(crate) fn rdma(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// RingLeader's balancer against a plain scan for the minimum.
+/// Compares RingLeader's balancer with a plain scan for the minimum.
 pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
     let Balancing { cases } = bench("sluice-host", "orchestrator")?;
     for Balanced { cores, priorities, plain_ns, ours_ns, ratio } in cases {
@@ -371,7 +377,8 @@ pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// A server's cores: their rings against bare ones, and yields against the bare switch.
+/// Compares the rings of a server's cores with bare ones, and yields with the coroutine library's bare
+/// context switch.
 pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
     let of: CoresWeighed = bench("sluice-cores", "cores")?;
     report.add("a word to a core and back ÷ bare rings", of.rings_ratio, "×", Bound::AtMost(RINGS_MAX));
@@ -384,7 +391,7 @@ pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The agent's processor time over the time that it looks after.
+/// Measures the agent's processor time as a share of the time that it supervises.
 pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
     let Watching { cases } = bench("sluice-net", "agent")?;
     for case in &cases {
@@ -398,7 +405,7 @@ pub(crate) fn agent(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The simulator's reference `central` against an event loop over the standard library's binary heap.
+/// Compares the simulator's reference `central` with an event loop over the standard library's binary heap.
 pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
     let central: Reference = bench("sluice-sim", "central")?;
     report.add("central ÷ bare event loop", central.ratio, "×", Bound::AtLeast(CENTRAL_MIN));
@@ -411,7 +418,7 @@ pub(crate) fn central(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// A whole simulated rack under Rain, packet by packet, against the same loop.
+/// Compares a whole simulated rack under Rain, packet by packet, with the same loop.
 pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
     let Simulated { rack_per_s, ratio, ratio_lean, server_per_s, server_ratio } =
         bench("sluice-sim", "rack")?;
@@ -423,7 +430,7 @@ pub(crate) fn rack(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Racks below a spine under Horus, against as many workers in one rack under RackSched.
+/// Compares racks below a spine under Horus with as many workers in one rack under RackSched.
 pub(crate) fn datacenter(report: &mut Report) -> Result<(), BenchError> {
     let OverTwoHops { datacenter_per_s, ratio, large_per_s, large_ratio } =
         bench("sluice-sim", "datacenter")?;
@@ -434,8 +441,8 @@ pub(crate) fn datacenter(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// What a task costs a spine, a leaf below it, and a rack's switch that has no spine: its reply, and what a
-/// rack tells, counted with it.
+/// Measures a task's cost in a spine, in a leaf below it, and in the switch of a rack without a spine; its
+/// reply and the rack's reports are included.
 pub(crate) fn horus(report: &mut Report) -> Result<(), BenchError> {
     let HorusSwitches { cases } = bench("sluice-switch", "horus")?;
     for case in &cases {
@@ -446,7 +453,7 @@ pub(crate) fn horus(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// A whole simulated fabric, hop by hop, against a loop that stores and forwards the same frames.
+/// Compares a whole simulated fabric, hop by hop, with a loop that stores and forwards the same frames.
 pub(crate) fn fabric(report: &mut Report) -> Result<(), BenchError> {
     let Hopping { cases } = bench("sluice-fabric", "hops")?;
     for case in &cases {
@@ -463,8 +470,8 @@ pub(crate) fn fabric(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The same model on other simulators, beside ours; only if `BENCH_OTHERS` asks for it, because they are
-/// installed first.
+/// Measures the same model on other simulators. Only if `BENCH_OTHERS` is set, since they are installed
+/// first.
 pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
     if env::var_os("BENCH_OTHERS").is_none() {
         return Ok(());
@@ -484,8 +491,7 @@ pub(crate) fn others(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Builds and runs a crate's bench, and reads its last line. Whether its figures are good is for the report
-/// to say.
+/// Builds and runs a crate's bench, and reads its last line. The report judges the figures.
 pub(crate) fn bench<T: DeserializeOwned>(package: &str, name: &str) -> Result<T, BenchError> {
     print::aside(format_args!("bench: {name}"));
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

@@ -1,12 +1,12 @@
-//! The table at the end, and the same as JSON.
+//! The table of results, and the same as JSON.
 
 use serde::Serialize;
 use serde_json::json;
 
-/// What a figure must keep to.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
-    /// Nothing: told for the reader.
+    /// No bound: for information.
     None,
     AtMost(f64),
     AtLeast(f64),
@@ -76,17 +76,17 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a figure; a name that begins with spaces explains the one above.
+    /// Adds a figure. A name that begins with spaces explains the figure above.
     pub(crate) fn add(&mut self, what: &str, value: f64, unit: &'static str, bound: Bound) {
         self.figures.push(Figure { what: what.to_owned(), value, unit, bound });
     }
 
-    /// How many bounds are not kept.
+    /// How many bounds were missed.
     pub(crate) fn missed(&self) -> usize {
         self.figures.iter().filter(|figure| !figure.bound.is_kept(figure.value)).count()
     }
 
-    /// The figures for a reader.
+    /// The figures as text.
     pub(crate) fn table(&self) -> String {
         let cells: Vec<[String; 4]> = self.figures.iter().map(cells).collect();
         let head = ["what", "measured", "bound", "verdict"].map(str::to_owned);
@@ -104,7 +104,7 @@ impl Report {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// The figures for a program.
+    /// The figures as JSON.
     pub(crate) fn json(&self) -> String {
         let figures: Vec<Line<'_>> = self.figures.iter().map(line).collect();
         let all = json!({ "schema": "sluice-bench.v1", "missed": self.missed(), "figures": figures });
@@ -130,7 +130,7 @@ fn line(figure: &Figure) -> Line<'_> {
     }
 }
 
-/// Three digits where they matter, none behind the point of a large number.
+/// A number with three significant digits, and without decimals if it is large.
 fn number(value: f64) -> String {
     match value {
         whole if whole.fract() == 0.0 => format!("{whole:.0}"),

@@ -1,4 +1,4 @@
-//! Where the repository is.
+//! The path of the repository.
 
 use std::path::Path;
 

@@ -2,12 +2,12 @@
 
 use std::hint::black_box;
 
-/// What callgrind is told to look for; part of [`on_the_scale`]'s name only.
+/// The function that callgrind counts; a part of [`on_the_scale`]'s full name.
 pub(crate) const NAME: &str = "on_the_scale";
 
-/// Does the work; under callgrind, this and nothing else is counted.
+/// Runs the work. Under callgrind, only this is counted.
 #[inline(never)]
 pub(crate) fn on_the_scale<R>(work: impl FnOnce() -> R) -> R {
-    // The function must not end in a jump into another one: the count would go on behind it.
+    // The function must not end in a tail call: callgrind would continue to count.
     black_box(work())
 }

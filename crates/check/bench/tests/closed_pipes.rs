@@ -1,4 +1,4 @@
-//! Output that nobody reads, or that finds no room: the bench ends as it would have, or says so.
+//! With a closed pipe the bench ends as usual; with a full disk it reports an error.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Output, Stdio};

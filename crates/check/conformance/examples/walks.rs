@@ -1,5 +1,5 @@
-//! Makes the vectors in `targets/vectors` anew, of random walks that cover the most:
-//! `cargo run -p sluice-conformance --example walks`.
+//! Writes the vectors in `targets/vectors` anew, from the random walks that cover the most: `cargo run -p
+//! sluice-conformance --example walks`.
 
 use std::fs;
 use std::io::Result;

@@ -1,7 +1,7 @@
-//! A few short vectors that show everything that many long walks have shown.
+//! Selects a few short vectors that show everything that many long walks show.
 //!
-//! What a step shows is what came, what left, what was counted and on which side the queues were. Of each
-//! walk that shows something new, as many steps are taken out as can be while the new is still shown.
+//! A step shows its input, its output, the counters that changed, and the side of the queues. A walk that
+//! shows something new is shortened: steps are removed as long as the new things are still shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,8 +14,8 @@ use crate::play::{Plane, take};
 use crate::sent::Left;
 use crate::vector::{Step, Vector};
 
-/// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps;
-/// they are called by this name and their seed.
+/// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps.
+/// Their names consist of `name` and the seed.
 pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, steps: usize) -> Vec<Vector> {
     let mut shown = BTreeSet::new();
     let mut vectors = Vec::new();
@@ -34,7 +34,7 @@ pub fn cover(name: &str, explore: fn(u64, usize) -> Vector, seeds: Range<u64>, s
     vectors
 }
 
-/// Takes steps out, many at once at first, as long as all of this is still shown.
+/// Removes steps, many at once at first, as long as all of `new` is still shown.
 fn shortened(mut vector: Vector, new: &BTreeSet<String>) -> Vector {
     let mut many = vector.steps.len() / 2;
     while many > 0 {
@@ -53,7 +53,7 @@ fn shortened(mut vector: Vector, new: &BTreeSet<String>) -> Vector {
     vector
 }
 
-/// The vector with what the model makes of its steps.
+/// The vector with the model's outputs.
 fn played(vector: &Vector) -> Vector {
     let mut model = Model::new(&vector.shape);
     let mut vector = vector.clone();
@@ -66,7 +66,7 @@ fn played(vector: &Vector) -> Vector {
     vector
 }
 
-/// What all steps of a vector show.
+/// Everything that the steps of a vector show.
 fn shows(vector: &Vector) -> BTreeSet<String> {
     let mut model = Model::new(&vector.shape);
     let mut before = BTreeMap::new();
@@ -90,7 +90,7 @@ fn shows(vector: &Vector) -> BTreeSet<String> {
     shown
 }
 
-/// When the step's pass looked at the clock.
+/// When the step's pass read the clock.
 const fn looked_ns(step: &Step) -> u64 {
     match step {
         Step::Packet { at_ns, .. } | Step::Sweep { at_ns, .. } => *at_ns,
@@ -103,7 +103,7 @@ fn is_dispatch(left: &Left) -> bool {
     view.is_some_and(|view| view.kind() == Kind::Dispatch)
 }
 
-/// Whether a task leaves that is older than it came, by 4.9 hours and more.
+/// Whether a task leaves with an age that is at least 4.9 hours above its age at arrival.
 fn waited_for_hours(left: &Left) -> bool {
     match left.sent.as_ref().map(|sent| parse(&sent.bytes)) {
         Some(Ok((Packet::Dispatch(task), _))) => (1 << 30..AGES[AGES.len() - 1]).contains(&task.age.0),

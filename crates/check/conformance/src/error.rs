@@ -1,35 +1,35 @@
-//! Why a vector does not hold.
+//! Errors of vectors.
 
 use std::net::SocketAddr;
 
 use thiserror::Error;
 
-/// Why a plane and a vector differ, or why a text is no vector.
+/// How a plane and a vector differ, or why a text is not a vector.
 #[derive(Debug, Error)]
 pub enum VectorError {
-    /// The text is no vector of this version: make it anew.
+    /// The text is not a vector of this version: generate it again.
     #[error("not a vector: {0}")]
     Format(#[from] serde_json::Error),
-    /// Something else left the plane: look at this step.
+    /// The plane's output at this step differs.
     #[error("{vector}, step {step}: expected {expected}, found {found}")]
     Differs {
         vector: String,
         /// The step, counted from zero.
         step: usize,
-        /// What has to leave.
+        /// The expected output.
         expected: String,
         found: String,
     },
-    /// The plane stands otherwise at the end.
+    /// The plane's final state differs.
     #[error("{vector}, at the end: expected {expected}, found {found}")]
     After {
         vector: String,
-        /// How it has to stand, where it differs.
+        /// The expected values, where they differ.
         expected: String,
-        /// How it stands there.
+        /// The plane's values in the same places.
         found: String,
     },
-    /// The plane cannot take the step.
+    /// The plane cannot perform the step.
     #[error("{vector}, step {step}: {why}")]
     Plane {
         vector: String,
@@ -37,7 +37,7 @@ pub enum VectorError {
         step: usize,
         why: String,
     },
-    /// A host's address is of a family in which the plane has none.
+    /// A host's address is of a family for which the plane has no address.
     #[error("the plane has no address of {0}'s family")]
     Family(SocketAddr),
 }

@@ -1,8 +1,8 @@
-//! Vectors at random: a small rack does what racks do, and what they should not, and the model says what
-//! comes of it.
+//! Random vectors: a small rack sends valid and invalid packets to a switch, and the model gives the
+//! expected outputs.
 //!
-//! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, generations change
-//! under parked tokens; and about one packet in six is wrong in some field, or in its bytes.
+//! Steps are drawn so that queues fill, empty, overflow and change sides, counters wrap, and generations
+//! change while tokens are parked. About one packet in six has a wrong field or wrong bytes.
 
 mod servers;
 
@@ -20,7 +20,7 @@ use crate::play::{Plane, take};
 use crate::vector::{Shape, Step, Vector};
 pub use servers::{SERVERS_SHAPE, explore_servers};
 
-/// The size of the switches that are explored: small, so that they fill.
+/// The size of the explored switches: small, so that they fill up.
 pub const SHAPE: Shape = Shape {
     epoch: 7,
     workers: 6,
@@ -34,17 +34,17 @@ pub const SHAPE: Shape = Shape {
     servers: 0,
 };
 
-/// How old tasks are when they come, the oldest last.
+/// The ages of tasks at arrival, the oldest last.
 pub(crate) const AGES: [u32; 6] = [0, 0, 0, 3_000, 1 << 24, u32::MAX - 2];
-/// The unit of the longest pauses, of which there are up to four billion: a minute, or two days.
+/// The unit of the longest pauses, in ns. A pause has up to four billion units: a minute, or two days.
 const PAUSE_UNIT_NS: u64 = 16;
 const PAUSE_UNIT_OF_HOURS_NS: u64 = 45_000;
 
-/// Workers and clients that are there at the start; the last index of each stays free.
+/// How many workers and clients exist at the start; the last index of each stays free.
 const WORKERS: u16 = SHAPE.workers - 1;
 const CLIENTS: u16 = SHAPE.clients - 1;
 
-/// A vector of so many steps behind those that set the rack up.
+/// A vector with `steps` steps after those that set the rack up.
 pub fn explore(seed: u64, steps: usize) -> Vector {
     let mut rack = Rack::new(seed, SHAPE);
     rack.set_up();
@@ -52,7 +52,7 @@ pub fn explore(seed: u64, steps: usize) -> Vector {
     rack.end()
 }
 
-/// The same where tasks wait for hours and days.
+/// A vector in which tasks wait for hours and days.
 pub fn explore_hours(seed: u64, steps: usize) -> Vector {
     let mut rack = Rack::new(seed, SHAPE);
     rack.vector.name = format!("hours-{seed}");
@@ -62,7 +62,7 @@ pub fn explore_hours(seed: u64, steps: usize) -> Vector {
     rack.end()
 }
 
-/// What the hosts of the rack know.
+/// What the rack's hosts know.
 struct Rack {
     dice: ChaCha8Rng,
     clocks: ChaCha8Rng,
@@ -72,11 +72,11 @@ struct Rack {
     pause_unit_ns: u64,
     workers: [Host; SHAPE.workers as usize],
     clients: [u32; SHAPE.clients as usize],
-    /// Tokens that were let in since the rings were last known to have room.
+    /// Tokens accepted since the rings were last known to have room.
     open: [bool; SHAPE.slices as usize],
 }
 
-/// A worker's registration, and the tokens that it issued in it.
+/// A worker's registration, and how many tokens it issued in it.
 #[derive(Clone, Copy)]
 struct Host {
     generation: u32,
@@ -102,7 +102,7 @@ impl Rack {
         }
     }
 
-    /// Two slices, of which the first has most; types 0 and 1 for them; type 3 for none.
+    /// Sets up two slices, for types 0 and 1; most workers are in the first. Type 3 has no slice.
     fn set_up(&mut self) {
         for slice in 0..SHAPE.slices {
             self.set_slice(slice, true, if slice == 0 { 16 } else { 3 });
@@ -131,7 +131,7 @@ impl Rack {
             6 => u64::from(self.below(1_000_000_000)),
             _ => u64::from(self.below(4_000_000_000)) * self.pause_unit_ns,
         };
-        // Long spells of tokens or of tasks drive the queue to either end.
+        // Long spells of tokens or tasks drive the queue to either side.
         let spell = (self.vector.steps.len() / 40) % 3;
         let (tasks, tokens) = [(40, 40), (62, 18), (18, 62)][spell];
         match self.below(100) {
@@ -145,11 +145,11 @@ impl Rack {
         }
     }
 
-    /// The next TOKEN of a worker, or one that is wrong in something.
+    /// Sends a worker's next TOKEN, or one with an error.
     fn token(&mut self) {
         let worker = self.below(u32::from(WORKERS)) as u16;
         let host = self.workers[usize::from(worker)];
-        // More tokens than a ring holds would be a bug of the controller's, which is not tried here.
+        // Not tried: more tokens than a ring holds, which would be a bug of the controller.
         let parked = self.model_tokens(host.slice);
         if parked + 9 > SHAPE.tokens_per_slice {
             return self.submit();
@@ -209,7 +209,7 @@ impl Rack {
         self.packet(from, &Packet::Probe(probe), &[]);
     }
 
-    /// The next task of a client, or one that is wrong in something.
+    /// Sends a client's next task, or one with an error.
     fn submit(&mut self) {
         let client = self.below(u32::from(CLIENTS)) as u16;
         let next = &mut self.clients[usize::from(client)];
@@ -257,7 +257,7 @@ impl Rack {
         self.packet(from, &Packet::Submit(submit), &body);
     }
 
-    /// The same task and others behind it in one submission, which Rain does not take.
+    /// Sends this task with others behind it in one submission, which Rain refuses.
     fn job(&mut self, from: SocketAddr, first: &Submit) {
         let Some(mut job) = TaskJob::of(*first) else { return };
         for _ in 0..=self.below(4) {
@@ -278,7 +278,7 @@ impl Rack {
         Payload { len, inline, ..Payload::EMPTY }
     }
 
-    /// A good packet, in which a byte is another, or some are missing or too many; and of any kind.
+    /// Sends a packet of any kind in which a byte was changed, or bytes are missing or added.
     fn bent(&mut self) {
         let skipped = self.below(6) as usize;
         let mut before = self.vector.steps.iter().rev().filter_map(|step| match step {
@@ -307,7 +307,7 @@ impl Rack {
             6 => bytes[38..40].fill([0xff, 0][self.below(2) as usize]),
             _ => bytes[at.min(87)] = self.below(256) as u8,
         }
-        // A TOKEN that was bent into a good one is granted like any other, and may park.
+        // A TOKEN that a change turned into a valid one is granted and may park.
         if (0..SHAPE.slices).any(|slice| self.model_tokens(slice) + 9 > SHAPE.tokens_per_slice) {
             return;
         }
@@ -322,7 +322,7 @@ impl Rack {
         self.take(Step::Sweep { at_ns, slice, tasks, left, out: None });
     }
 
-    /// A worker's generation changes, step by step, or only in part.
+    /// Changes a worker's generation step by step, or only in part.
     fn regenerate(&mut self) {
         let worker = self.below(u32::from(WORKERS)) as u16;
         let open = self.below(4) != 0;
@@ -339,7 +339,7 @@ impl Rack {
         self.take(worker_step(worker, &host, open));
     }
 
-    /// Something else of the tables changes.
+    /// Changes something else in the tables.
     fn rearrange(&mut self) {
         let (worker, slice) =
             (self.below(u32::from(WORKERS)) as u16, self.below(u32::from(SHAPE.slices)) as u16);
@@ -353,7 +353,8 @@ impl Rack {
                 self.set_slice(slice, true, limit);
             }
             2 => self.take(Step::ClearWorker { worker }),
-            // Half of what a controller does: the steps are small, and a packet may come between any two.
+            // Half of a controller's change: its steps are small, and a packet may come between any two of
+            // them.
             7 => {
                 let host = self.workers[usize::from(worker)];
                 self.take(worker_step(worker, &host, false));
@@ -403,8 +404,8 @@ impl Rack {
         self.take(Step::Packet { at_ns, from, r#in: bytes, out: None, written: Vec::new() });
     }
 
-    /// When a pass looked at the clock. One on another CPU may have looked before the last began, and come to
-    /// the queue behind it.
+    /// When a pass read the clock. A pass on another CPU may have read it before the previous pass began,
+    /// and reach the queue after it.
     fn looked_ns(&mut self) -> u64 {
         let before = match self.clocks.next_u32() % 64 {
             0 => u64::from(self.clocks.next_u32()) / 2,
@@ -414,7 +415,7 @@ impl Rack {
         self.now_ns.saturating_sub(before)
     }
 
-    /// Takes a step on the model, and notes it with what left.
+    /// Performs a step on the model, and records the step with its output.
     fn take(&mut self, mut step: Step) {
         let Ok(left) = take(&mut self.model, &step, SHAPE.epoch);
         step.set_left(left);
@@ -455,7 +456,7 @@ fn client_at(client: u16) -> SocketAddr {
     SocketAddr::new(ip, 200 + client)
 }
 
-/// Another host, whose address differs in its first part.
+/// Another host's address, which differs in its first part.
 fn elsewhere(mut at: SocketAddr) -> SocketAddr {
     at.set_ip(match at.ip() {
         IpAddr::V4(ip) => IpAddr::from([11, ip.octets()[1], ip.octets()[2], ip.octets()[3]]),

@@ -8,7 +8,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
-/// The bytes that these digits say; `None` if they say none.
+/// The bytes in this text; `None` if it is not hexadecimal.
 pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return None;

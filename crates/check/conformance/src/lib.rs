@@ -1,14 +1,14 @@
-//! Packet vectors: what goes into a switch, what has to come out, and how it stands then.
+//! Packet vectors: the inputs of a switch, the expected outputs, and the expected final state.
 //!
-//! A [`Vector`] is a file (of `targets/vectors`): the switch's size, the controller's steps and datagrams in
-//! their order, each datagram with the time, its sender, its bytes and what leaves for it, and at the end the
-//! state. [`model`] is the model's own [`Plane`]; [`explore`] makes vectors from it at random, and [`cover`]
-//! a few short ones of those. Any data plane that can be loaded, given the time and read out is a [`Plane`]
-//! too, and is held to the model by [`play`].
+//! A [`Vector`] is a file (in `targets/vectors`). It contains the switch's size; the controller's steps and
+//! datagrams in order, each datagram with its time, sender, bytes and expected output; and the final state.
+//! [`model`] is the model's own [`Plane`]. [`explore`] generates random vectors from it, and [`cover`]
+//! selects a few short ones. Any data plane that can be loaded, given the time and read out can be a
+//! [`Plane`], and [`play`] compares it with the vectors.
 //!
-//! Left out: what several packets in flight at once do, and overtaking by recirculation (what goes round here
-//! goes on at once); the headers below UDP, which each plane's own tests look at; reliable queue pairs and
-//! the iCRC of tasks that are written ahead.
+//! Left out: several packets in flight at once, and overtaking by recirculation (a recirculated packet
+//! passes again at once); the headers below UDP, which each plane's own tests check; reliable queue pairs,
+//! and the iCRC of tasks that are written ahead.
 #![forbid(unsafe_code)]
 
 pub mod cover;

@@ -1,4 +1,4 @@
-//! The model as a plane: the program, and of the UDP driver what it does around it.
+//! The model as a plane: the program, and the parts of the UDP driver around it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ pub struct Model {
     config: Config,
     malformed: [u64; ParseError::ALL.len()],
     counts: BTreeMap<&'static str, u64>,
-    /// Whether the shape has servers that come.
+    /// Whether the shape has servers.
     has_servers: bool,
     written: BTreeMap<ServerId, Sent>,
 }
@@ -47,10 +47,10 @@ impl Model {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    /// Gives what goes round back at once, and takes what leaves then.
+    /// Passes a recirculated packet again at once, until a packet leaves.
     fn settle(&mut self, now: Nanos, mut verdict: Verdict, body: &[u8]) -> Option<Sent> {
         while let Verdict::Again(circulating) = verdict {
-            // A walk of the sweep is one run elsewhere; tasks that try again are counted everywhere.
+            // Other planes perform a sweep in one run, so only recirculated tasks are counted.
             if matches!(circulating.cargo, sluice_switch::Cargo::Task(_)) {
                 self.add("recirculated");
             }
@@ -74,7 +74,7 @@ impl Model {
         Some(Sent { to: to.into(), bytes })
     }
 
-    /// A copy for each server that gets one.
+    /// Makes a copy for each server that gets one.
     fn write_ahead(&mut self, write: &WriteAhead, body: &[u8]) {
         for copy in 0..write.copies {
             let Some(replica) = self.program.replica(write, copy) else { continue };

@@ -1,4 +1,4 @@
-//! A vector through a data plane.
+//! Plays a vector on a data plane.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,15 +10,16 @@ use crate::VectorError;
 use crate::sent::{Left, Sent};
 use crate::vector::{After, Step, Vector};
 
-/// What a data plane has to offer to be held to vectors: it is as large as the vector says, and empty.
+/// What a data plane must offer to be compared with vectors. At the start it has the vector's size and is
+/// empty.
 pub trait Plane {
-    /// What can go wrong with it.
+    /// The plane's errors.
     type Error: fmt::Display;
 
-    /// Takes one step of the controller's.
+    /// Performs one of the controller's steps.
     fn table(&mut self, op: TableOp) -> Result<(), Self::Error>;
 
-    /// Takes a datagram at this time, and gives what leaves for it.
+    /// Passes a datagram at this time, and returns the packet that leaves.
     fn packet(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8]) -> Result<Option<Sent>, Self::Error>;
 
     /// The copies of the WRITE that left for the last packet, by their servers' indices.
@@ -26,17 +27,17 @@ pub trait Plane {
         Ok(Vec::new())
     }
 
-    /// Sends a SWEEP round to its end, and gives what leaves then.
+    /// Performs a SWEEP to its end, and returns the packet that leaves.
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
 
-    /// How it stands.
+    /// The state of the plane's tables and queues.
     fn after(&mut self) -> Result<After, Self::Error>;
 }
 
-/// Takes all steps of a vector through a plane and compares what leaves, and how it stands at the end.
+/// Plays all steps of a vector on a plane, and compares the outputs and the final state.
 ///
 /// # Errors
-/// The first difference, or what went wrong with the plane.
+/// The first difference, or the plane's error.
 pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError> {
     for (index, step) in vector.steps.iter().enumerate() {
         let found = take(plane, step, vector.shape.epoch).map_err(|why| VectorError::Plane {
@@ -66,7 +67,7 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
     compare(vector, &after)
 }
 
-/// What leaves for a step.
+/// The output of a step.
 pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<Left, P::Error> {
     if let Some(op) = step.table() {
         return plane.table(op).map(|()| Left::default());

@@ -1,4 +1,4 @@
-//! What leaves a data plane.
+//! The outputs of a data plane.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ impl fmt::Display for Sent {
     }
 }
 
-/// All that left for a step.
+/// Everything that left in a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) sent: Option<Sent>,

@@ -1,4 +1,4 @@
-//! A vector as a file.
+//! A vector, and its file format.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,28 +15,28 @@ use crate::VectorError;
 use crate::hex::{bytes, hex};
 use crate::sent::{Left, Sent};
 
-/// Which vectors this crate reads.
+/// The version of the format.
 const SCHEMA: &str = "sluice.vector.v1";
 
-/// What goes in, what comes out, and how it stands then.
+/// A vector: inputs, expected outputs, and the expected final state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vector {
-    /// The version of this form.
+    /// The version of the format.
     pub schema: String,
-    /// Its name, which is its file's too.
+    /// The vector's name, which is also its file's.
     pub name: String,
     pub about: String,
-    /// How large the switch is, and its epoch.
+    /// The switch's size, and its epoch.
     pub shape: Shape,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// How the switch stands then.
+    /// The final state.
     pub after: After,
 }
 
 impl Vector {
-    /// An empty one.
+    /// A vector without steps.
     pub fn new(name: &str, about: &str, shape: Shape) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -48,10 +48,10 @@ impl Vector {
         }
     }
 
-    /// Reads one.
+    /// Parses a vector.
     ///
     /// # Errors
-    /// [`VectorError::Format`] if the text is none, or one of another version.
+    /// [`VectorError::Format`] if the text is not a vector of this version.
     pub fn parse(text: &str) -> Result<Self, VectorError> {
         let vector: Self = serde_json::from_str(text)?;
         if vector.schema == SCHEMA {
@@ -62,7 +62,7 @@ impl Vector {
         }
     }
 
-    /// As a file has it: JSON, a step a line.
+    /// The vector as JSON, one step a line.
     pub fn to_text(&self) -> String {
         let json = |part: serde_json::Result<String>| part.expect("numbers and text have a JSON form");
         let lines: Vec<String> = self.steps.iter().map(|step| json(serde_json::to_string(step))).collect();
@@ -78,7 +78,7 @@ impl Vector {
     }
 }
 
-/// How large the switch is, and where its counters start.
+/// The size of the switch, and where its counters start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
@@ -91,14 +91,14 @@ pub struct Shape {
     pub tokens_per_slice: u32,
     pub replay_cells: u32,
     pub counters_start: u32,
-    /// None: large tasks that wait stay with their clients.
+    /// The number of servers; if zero, the bytes of large waiting tasks stay with their clients.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub servers: u16,
 }
 
 impl Shape {
-    /// As the model's size. Without servers it has room for one that never comes, so that no plane keeps the
-    /// bytes of large tasks that wait.
+    /// The size for the model. Without servers it has room for one that never comes, so that no plane
+    /// stores the bytes of large waiting tasks.
     pub const fn config(&self) -> Config {
         Config {
             workers: self.workers,
@@ -115,17 +115,17 @@ impl Shape {
     }
 }
 
-/// What happens: a step of the controller's, a datagram, or a SWEEP.
+/// A step: one of the controller's, a datagram, or a SWEEP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
-    /// Map a type to a slice, or to none.
+    /// Maps a type to a slice, or to none.
     SetType { r#type: u16, slice: Option<u16> },
     /// Set a slice's row.
     SetSlice { slice: u16, open: bool, limit: u32, retry_after_ns: u64 },
     /// Set a worker's row.
     SetWorker { worker: u16, key: u32, at: SocketAddr, slice: u16, generation: u32, open: bool },
-    /// Clear it.
+    /// Clear a worker's row.
     ClearWorker { worker: u16 },
     /// Raise the generation that popped tokens must have.
     RaiseGeneration { worker: u16, generation: u32 },
@@ -133,19 +133,19 @@ pub enum Step {
     ResetCounters { worker: u16, start: u32 },
     /// Set a client's row and start its replay cells.
     SetClient { client: u16, key: u32, at: SocketAddr, incarnation: u64, start: u32 },
-    /// Clear it.
+    /// Clear a client's row.
     ClearClient { client: u16 },
     /// Set a server's row: an unreliable queue pair, without an iCRC.
     SetServer { server: u16, at: SocketAddr, qpn: u32, psn: u32 },
-    /// Clear it.
+    /// Clear a server's row.
     ClearServer { server: u16 },
     /// Set the ring that a server keeps for a slice.
     SetRing { slice: u16, server: u16, rkey: u32, address: u64, slots: u32, slot_bytes: u32 },
-    /// Clear it.
+    /// Clear the ring that a server keeps for a slice.
     ClearRing { slice: u16, server: u16 },
-    /// Write each of a slice's tasks to so many servers at most; zero: to all.
+    /// Limits the copies of each of a slice's tasks; zero for all servers.
     SetCopies { slice: u16, copies: u16 },
-    /// A datagram comes, and this leaves.
+    /// A datagram arrives, and `out` leaves.
     Packet {
         at_ns: u64,
         from: SocketAddr,
@@ -156,12 +156,12 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         written: Vec<Sent>,
     },
-    /// The controller's sweep goes round to its end, and this leaves.
+    /// The controller's sweep is performed to its end, and `out` leaves.
     Sweep { at_ns: u64, slice: u16, tasks: bool, left: u16, out: Option<Sent> },
 }
 
 impl Step {
-    /// The controller's step that this is, if it is one.
+    /// The controller's step, if this is one.
     pub fn table(&self) -> Option<TableOp> {
         Some(match *self {
             Self::SetType { r#type, slice } => TableOp::SetType(TaskType(r#type), slice.map(SliceId)),
@@ -207,7 +207,7 @@ impl Step {
         })
     }
 
-    /// Notes what left for it.
+    /// Records the outputs of the step.
     pub(crate) fn set_left(&mut self, left: Left) {
         match self {
             Self::Packet { out, written, .. } => (*out, *written) = (left.sent, left.written),
@@ -216,7 +216,7 @@ impl Step {
         }
     }
 
-    /// The SWEEP that this sends round, in a switch of this epoch.
+    /// The SWEEP of this step, in a switch of this epoch; `None` if it is another step.
     pub fn sweep(&self, epoch: u32) -> Option<(Nanos, Sweep)> {
         let Self::Sweep { at_ns, slice, tasks, left, .. } = *self else { return None };
         let of = if tasks { SweepOf::Tasks } else { SweepOf::Tokens };
@@ -225,18 +225,18 @@ impl Step {
     }
 }
 
-/// How a switch stands once nothing goes round.
+/// The state of a switch when no packet recirculates any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct After {
-    /// The life of the registers.
+    /// The epoch of the registers.
     pub epoch: u32,
     pub slices: Vec<SliceAfter>,
     pub workers: Vec<WorkerAfter>,
     /// The number of the next WRITE to each server; empty in a shape without servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub psns: Vec<u32>,
-    /// What was counted, under the names that the UDP switch has for it; what is not there is zero.
+    /// The counters, with the UDP switch's names; a missing one is zero.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -244,15 +244,15 @@ pub struct After {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceAfter {
-    /// Tokens parked if positive, tasks waiting if negative.
+    /// Parked tokens if positive, waiting tasks if negative.
     pub balance: i32,
-    /// The tasks that wait, oldest first.
+    /// The waiting tasks, oldest first.
     pub tasks: Vec<TaskAfter>,
-    /// Worker and generation of the tokens that are parked, oldest first.
+    /// Worker and generation of the parked tokens, oldest first.
     pub tokens: Vec<(u16, u32)>,
 }
 
-/// A task that waits.
+/// A waiting task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAfter {

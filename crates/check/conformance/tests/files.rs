@@ -1,4 +1,4 @@
-//! The vectors in `targets/vectors`: that they are whole, and that the model is what they say.
+//! The vectors in `targets/vectors` are complete, and the model agrees with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

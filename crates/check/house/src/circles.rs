@@ -1,29 +1,29 @@
-//! Circles inside a crate, of files and of modules: each imports, through the others, itself.
+//! Circles inside a crate, of files and of modules: a file or module of a circle imports itself through the
+//! others.
 //!
-//! Whoever reads one file of a circle has to know all files of the circle. A module is its file with all that
-//! stands below it, so a circle of two modules needs no circle of files: `a::x` imports `b::y`, and `b::z`
-//! imports `a`. A file imports what its `use` lines name, and
-//! what stands in its code as a path from `crate`, `super` or a module of its own. A thing that is handed on
-//! (`pub use`) is imported from the file that declares it. Not seen: unit tests, and methods, which are
-//! called without saying where they stand.
+//! To understand one file of a circle, a reader has to know all of them. A module is its file with all files
+//! below it, so a circle of two modules needs no circle of files: `a::x` imports `b::y`, and `b::z` imports
+//! `a`. A file imports what its `use` lines name, and what its code names by a path from `crate`, `super` or
+//! one of its own modules. A re-exported item (`pub use`) counts as imported from the file that declares it.
+//! Not covered: unit tests, and methods, whose calls do not name a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::code::{Use, code_outside_tests, declared, paths, split_uses, without_comments, words};
 use crate::files::File;
 
-/// How often a thing may be handed on before we stop following it.
+/// How many re-exports of an item are followed.
 const HANDS_MAX: usize = 8;
 
-/// The circles among a crate's files, each as its modules' names.
+/// The circles among a crate's files, each as a set of module names.
 pub fn circles(files: &[File]) -> Vec<BTreeSet<String>> {
     let modules = Modules::read(files);
     let shown = |at: &usize| modules.all[*at].shown();
     closed(&modules.imports).iter().map(|circle| circle.iter().map(shown).collect()).collect()
 }
 
-/// The circles among a crate's modules that stand side by side, each as its modules' names. A module is taken
-/// with all files below it.
+/// The circles among a crate's sibling modules, each as a set of module names. A module is its file with all
+/// files below it.
 pub fn module_circles(files: &[File]) -> Vec<BTreeSet<String>> {
     let modules = Modules::read(files);
     let parents: BTreeSet<&[String]> =
@@ -31,7 +31,7 @@ pub fn module_circles(files: &[File]) -> Vec<BTreeSet<String>> {
     parents.into_iter().flat_map(|parent| modules.circles_below(parent)).collect()
 }
 
-/// The sets of numbers of which each leads, through the others, to itself.
+/// The circles of a graph: sets of nodes, each of which reaches itself through the others.
 fn closed(edges: &[BTreeSet<usize>]) -> BTreeSet<BTreeSet<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..edges.len()).map(|from| reached(edges, from)).collect();
     let in_circles = reached.iter().enumerate().filter(|(at, behind)| behind.contains(at));
@@ -49,19 +49,19 @@ fn reached(edges: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
     reached
 }
 
-/// A path of names from the crate's root.
+/// A path of names, starting at the crate's root.
 type Names = Vec<String>;
 
 #[derive(Debug)]
 struct Module {
     path: Names,
-    /// The names that `use` brings in, and where from; `None`: another crate.
+    /// The names that `use` imports and their paths; `None` for another crate.
     brought: BTreeMap<String, Option<Names>>,
-    /// The modules whose every name `use` brings in.
+    /// The modules from which `use` imports everything.
     globs: Vec<Names>,
-    /// The names of what it declares itself.
+    /// The names that the file declares.
     declared: BTreeSet<String>,
-    /// The paths to what its code names.
+    /// The paths in the file's code.
     named: Vec<Names>,
 }
 
@@ -90,7 +90,7 @@ impl Module {
         module
     }
 
-    /// A path as it is from the crate's root; `None` if it leads to another crate.
+    /// A path from the crate's root; `None` if it leads to another crate.
     fn absolute(&self, mut path: Names, known: &BTreeMap<Names, usize>) -> Option<Names> {
         let mut base = self.path.clone();
         match path.first()?.as_str() {
@@ -140,7 +140,7 @@ impl Modules {
         declared.filter(|other| *other != at).collect()
     }
 
-    /// The file that declares what a path leads to; `None` if that is another crate's.
+    /// The file that declares the item at a path; `None` if it is in another crate.
     fn file_of(&self, path: &[String], hands: usize) -> Option<usize> {
         let file = |depth: usize| Some((depth, *self.by_path.get(&path[..depth])?));
         let (depth, at) = (0..=path.len()).rev().find_map(file)?;
@@ -174,7 +174,8 @@ impl Modules {
     }
 }
 
-/// `crates/core/host/src/worker/mod.rs` is `worker`; a library's or program's first file is the root.
+/// The module of a file: `crates/core/host/src/worker/mod.rs` is `worker`; the first file of a library or
+/// program is the root.
 fn module_path(file: &str) -> Names {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside).trim_end_matches(".rs");
     let inside = inside.strip_suffix("/mod").unwrap_or(inside);

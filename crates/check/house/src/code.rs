@@ -1,8 +1,8 @@
-//! Rust's text, read as far as the rules need it, in code as rustfmt leaves it.
+//! Parses Rust code as far as the rules need it; expects the layout of rustfmt.
 
 use std::collections::BTreeSet;
 
-/// A name that a `use` statement brings in.
+/// A name that a `use` statement imports.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) is_public: bool,
@@ -10,7 +10,7 @@ pub(crate) struct Use {
     pub(crate) path: Vec<String>,
 }
 
-/// The text before the unit tests, which stand at a file's end.
+/// The text before the unit tests, which are at a file's end.
 pub fn code_outside_tests(text: &str) -> &str {
     let mut starts = text.match_indices("#[cfg(test)]\nmod ").map(|(at, _)| at);
     let is_inline = |at: &usize| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{'));
@@ -22,7 +22,7 @@ pub(crate) fn without_comments(text: &str) -> String {
     code.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What `use` brings in, and the code without it.
+/// The imports of the `use` statements, and the code without them.
 pub(crate) fn split_uses(code: &str) -> (Vec<Use>, String) {
     let (mut uses, mut rest, mut lines) = (Vec::new(), String::new(), code.lines());
     while let Some(line) = lines.next() {
@@ -42,7 +42,7 @@ pub(crate) fn split_uses(code: &str) -> (Vec<Use>, String) {
     (uses, rest)
 }
 
-/// Whether a line starts with `pub` or `pub(…)`, and what comes behind.
+/// Whether a line starts with `pub` or `pub(…)`, and the rest of the line.
 pub(crate) fn visibility(line: &str) -> (bool, &str) {
     let line = line.trim_start();
     if let Some(behind) = line.strip_prefix("pub ") {
@@ -52,7 +52,7 @@ pub(crate) fn visibility(line: &str) -> (bool, &str) {
     within.map_or((false, line), |(_, behind)| (true, behind))
 }
 
-/// The names that a tree such as `a::{b, c::{self, d as e}}` brings in.
+/// Collects the names that a tree such as `a::{b, c::{self, d as e}}` imports.
 fn branches(tree: &str, before: &[String], is_public: bool, found: &mut Vec<Use>) {
     let names = |text: &str| -> Vec<String> {
         let names = text.split("::").map(str::trim).filter(|name| !name.is_empty());
@@ -93,13 +93,13 @@ fn split_outside_braces(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The words of code that uses something: that a module is there does not use it.
+/// The words of code that use something; a module's declaration does not use it.
 pub(crate) fn words(code: &str) -> BTreeSet<&str> {
     let lines = code.lines().filter(|line| !visibility(line).1.starts_with("mod "));
     lines.flat_map(|line| line.split(is_no_word)).collect()
 }
 
-/// The names of the items in code.
+/// The names of the items that code declares.
 pub(crate) fn declared(code: &str) -> BTreeSet<String> {
     const KINDS: [&str; 8] = ["struct", "enum", "trait", "type", "union", "fn", "const", "static"];
     let items = code.lines().map(|line| visibility(line).1);
@@ -115,7 +115,7 @@ fn is_no_word(c: char) -> bool {
     !(c.is_alphanumeric() || c == '_')
 }
 
-/// The paths with `::` in code; to be visible in a module (`pub(in a::b)`) is not to use it.
+/// The paths with `::` in code, except those in visibilities (`pub(in a::b)`).
 pub(crate) fn paths(code: &str) -> Vec<Vec<String>> {
     let is_outside = |c: char| !(c.is_alphanumeric() || c == '_' || c == ':');
     let runs = code.lines().flat_map(|line| visibility(line).1.split(is_outside));

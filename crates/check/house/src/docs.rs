@@ -1,14 +1,14 @@
-//! Public items that do not say what they do.
+//! Finds public items without docs.
 //!
-//! The compiler asks for docs on fields and variants as well, whose names say enough: `/// The rate.` above
-//! `rate` is a line to read and nothing to learn. So the house asks, and asks items only.
+//! The compiler's lint also requires docs on fields and variants. Their names often say enough: `/// The
+//! rate.` above `rate` teaches nothing. So this test requires docs on items only.
 
 use crate::code::code_outside_tests;
 
 const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
 const BEFORE_FN: [&str; 4] = ["const", "async", "unsafe", "extern"];
 
-/// The lines, from 1, of public items without docs, and of methods of public traits.
+/// The lines, from 1, of public items and of methods of public traits that have no docs.
 pub fn items_without_docs(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = code_outside_tests(text).lines().collect();
     let mut trait_indent = None;
@@ -38,7 +38,7 @@ fn is_item(code: &str) -> bool {
     ITEMS.contains(&first) || is_qualified
 }
 
-/// Whether docs stand above an item: attributes may stand between, of several lines too.
+/// Whether docs precede an item, possibly with attributes of several lines in between.
 fn has_docs(above: &[&str]) -> bool {
     let mut is_inside = false;
     for line in above.iter().rev().map(|line| line.trim_start()) {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Made by builds and runs; not ours.
+/// Folders with files of builds and runs, which the rules ignore.
 const NOT_OURS: [&str; 8] =
     [".git", "target", "out", "node_modules", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "Cargo.lock"];
 
-/// A file that is text.
+/// A text file.
 #[derive(Debug)]
 pub struct File {
-    /// From the repository's root.
+    /// The path from the repository's root.
     pub name: String,
-    /// What stands in it.
+    /// The contents.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ pub fn rust_files() -> impl Iterator<Item = File> {
     files().into_iter().filter(|file| Path::new(&file.name).extension().is_some_and(|ending| ending == "rs"))
 }
 
-/// The crates that have files in Rust, each with those of its library or program.
+/// The crates with Rust files, each with the files of its library or program.
 pub fn crates() -> BTreeMap<String, Vec<File>> {
     let mut crates = BTreeMap::<String, Vec<File>>::new();
     for file in rust_files() {

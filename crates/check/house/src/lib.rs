@@ -1,4 +1,4 @@
-//! What the tests of the house look at: its files, and who imports whom.
+//! Helpers of the house tests: the repository's files and their imports.
 #![forbid(unsafe_code)]
 
 mod circles;

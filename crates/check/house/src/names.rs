@@ -1,11 +1,11 @@
-//! Names of types that stand for several things.
+//! Type names that several types share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::code::{code_outside_tests, visibility};
 use crate::files::File;
 
-/// The types that are visible outside of their file, each with the files that declare one of that name.
+/// The types that are visible outside of their file, each with the files that declare a type of this name.
 pub fn visible_types(files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
     let mut types = BTreeMap::<String, BTreeSet<String>>::new();
     for file in files {

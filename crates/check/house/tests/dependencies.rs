@@ -1,12 +1,12 @@
-//! What the crates may depend on: each other downwards only, no I/O below `sim` and `net`, and from outside
-//! only what has a licence that we accept and comes from crates.io.
+//! Allowed dependencies: crates import each other downwards only, crates below `sim` and `net` do no I/O,
+//! and external crates have an accepted licence and come from crates.io.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The crates of the house, from the ground up; each may import only those of an earlier row.
+/// The crates in layers, lowest first; a crate may import only crates of earlier rows.
 const FLOORS: [&[&str]; 14] = [
     &["sluice-wire", "sluice-rendezvous", "sluice-outcome", "sluice-system"],
     &["sluice-units", "sluice-dice"],
@@ -24,7 +24,7 @@ const FLOORS: [&[&str]; 14] = [
     &["sluice-rocksdb", "sluice-cli"],
 ];
 
-/// The folders of crates, and which others each may import.
+/// The folders of crates, and the folders that each may import.
 const FOLDERS: [(&str, &[&str]); 6] = [
     ("core", &[]),
     ("run", &["core"]),
@@ -34,23 +34,23 @@ const FOLDERS: [(&str, &[&str]); 6] = [
     ("check", &["core", "run"]),
 ];
 
-/// What stands in the way of that still: what is measured in simulations is told as outcomes, workloads
-/// are text files, and live runs say what commands say.
+/// Exceptions to the rule of folders. Simulations report outcomes, workloads are text files, and live runs
+/// print as commands do.
 const EXCEPTIONS: [(&str, &str); 3] = [
     ("sluice-stats", "sluice-outcome"),
     ("sluice-workload", "sluice-system"),
     ("sluice-live", "sluice-support"),
 ];
 
-/// What hosts and the controller speak to, and the time that they do it in. Their tests have both, so that no
-/// twins are written for them.
+/// Crates that the tests of hosts and the controller may use: the real switch program and virtual time, so
+/// that no test needs a second implementation of either.
 const LENT_TO_TESTS: [&str; 2] = ["sluice-switch", "sluice-events"];
 
-/// The crates that are state machines or formats only.
+/// The crates that contain only state machines or formats.
 const WITHOUT_IO: [&str; 6] =
     ["sluice-wire", "sluice-units", "sluice-dice", "sluice-switch", "sluice-host", "sluice-control"];
 
-/// What those may be built on. Each does without std, and none can do I/O.
+/// Crates that these may use. Each works without std, and none can do I/O.
 const WITHOUT_STD: [&str; 9] = [
     "cfg-if",
     "crc32fast",
@@ -63,8 +63,8 @@ const WITHOUT_STD: [&str; 9] = [
     "zerocopy",
 ];
 
-/// What only a rack's middle needs: BPF, namespaces, the gate and reflection. An application that embeds a
-/// client or a service compiles none of it.
+/// Crates that only a rack's middle needs: BPF, namespaces, the gate and reflection. An application with a
+/// client or a service does not compile them.
 const NOT_EMBEDDED: [&str; 7] = [
     "aya",
     "netlink-packet-core",
@@ -92,7 +92,7 @@ const LICENCES: [&str; 14] = [
     "Zlib",
 ];
 
-/// Crates that must not come in, not even through others, and what is used instead.
+/// Forbidden crates, also as indirect dependencies, and their replacements.
 const BANNED: [(&str, &str); 5] = [
     ("openssl", "rustls"),
     ("openssl-sys", "rustls"),
@@ -185,7 +185,7 @@ fn what_an_application_embeds_is_built_without_a_racks_middle() {
     );
 }
 
-/// As the command that stands beside the number counts them.
+/// Counts as the command beside the number does.
 #[test]
 fn the_architecture_says_from_how_many_crates_an_application_is_built() {
     let architecture = sluice_house::root().join("ARCHITECTURE.md");
@@ -252,7 +252,7 @@ fn metadata(manifest: &str) -> Value {
     serde_json::from_str(&output).unwrap()
 }
 
-/// What cargo says, from the repository's root.
+/// The output of cargo, run in the repository's root.
 fn cargo(arguments: &[&str]) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
     let output = Command::new(env!("CARGO")).args(arguments).current_dir(root).output().unwrap();
@@ -272,13 +272,13 @@ fn floor(name: &str) -> usize {
     FLOORS.iter().position(|floor| floor.contains(&name)).unwrap_or(FLOORS.len())
 }
 
-/// The file where a package's library starts.
+/// The root file of a package's library.
 fn library(package: &Value) -> &str {
     let is_library = |target: &&Value| list(&target["kind"]).any(|kind| kind == "lib" || kind == "rlib");
     text(&list(&package["targets"]).find(is_library).unwrap()["src_path"])
 }
 
-/// The names and versions of all that is linked in with a crate of ours when it is built alone.
+/// Names and versions of all crates that are linked into one of ours when it is built alone.
 fn linked_with(name: &str) -> BTreeSet<(String, String)> {
     let tree =
         cargo(&["tree", "--locked", "--edges=normal,no-proc-macro", "--prefix=none", "--package", name]);
@@ -287,7 +287,7 @@ fn linked_with(name: &str) -> BTreeSet<(String, String)> {
     pairs.map(|(name, rest)| (name.to_owned(), version(rest))).collect()
 }
 
-/// Whether an SPDX expression can be met with the accepted licences alone.
+/// Whether the accepted licences satisfy an SPDX expression.
 fn accepts(expression: &str) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let mut words = spaced.split_whitespace().peekable();
@@ -325,7 +325,7 @@ fn one_of(words: &mut Words<'_>) -> bool {
     LICENCES.contains(&name)
 }
 
-/// The folder below `crates` in which a crate of ours stands.
+/// The folder below `crates` that contains a crate of ours.
 fn folder(package: &Value) -> &str {
     let (_, inside) = text(&package["manifest_path"]).split_once("/crates/").expect("it is ours");
     inside.split('/').next().expect("a folder")

@@ -1,20 +1,20 @@
-//! What there is too much of, and may only become less: circles of files, names that stand for several
-//! things, and long lines. Who makes it less lowers the number here, so that it stays so.
+//! Counts that may only fall: files in import circles, names shared by several types, and long lines. A
+//! change that lowers a count must lower the number here too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_house::{File, circles, crates, module_circles, rust_files, visible_types};
 
-/// rustfmt breaks code at this width, but neither comments nor strings.
+/// The line width. rustfmt breaks code at this width, but neither comments nor strings.
 const COLUMNS_MAX: usize = 110;
 
-/// How many files of a crate stand in circles.
+/// How many files of each crate are in import circles.
 const IN_CIRCLES: &[(&str, usize)] = &[];
 
-/// How many modules of a crate stand in circles, each with all files below it.
+/// How many modules of each crate are in import circles, each module with all files below it.
 const MODULES_IN_CIRCLES: &[(&str, usize)] = &[("sim/faults", 9), ("sim/sim", 6)];
 
-/// The names that stand for several types, and in how many files.
+/// The names that several types share, and in how many files.
 const SHARED_NAMES: &str = "
     Action 3, Answer 4, Arrival 2, Arrivals 2, Asker 2, At 2, Axis 2, Calls 2, Case 2, Cell 3,
     Change 3, Class 2, Client 4, Clock 3, Command 3, Controller 2, Counted 2,
@@ -29,17 +29,17 @@ const SHARED_NAMES: &str = "
     Who 4, Window 2, Worker 5
 ";
 
-/// How many lines of a folder are too long.
+/// How many lines of each folder are too long.
 const LONG_LINES: &[(&str, usize)] = &[
     ("crates/run/services", 4),
     ("crates/cli/sluice", 13),
     ("crates/core/control", 18),
     ("crates/cli/support", 8),
     ("crates/core/host", 12),
-    ("crates/run/switchd", 14),
-    ("crates/run/kernel", 16),
+    ("crates/run/switchd", 11),
+    ("crates/run/kernel", 15),
     ("crates/lab/live", 14),
-    ("crates/run/net", 16),
+    ("crates/run/net", 10),
     ("crates/run/rpc", 9),
     ("crates/lab/report", 5),
     ("crates/lab/study", 1),
@@ -106,7 +106,7 @@ fn lines_that_are_too_long_become_fewer() {
     assert_only_less("LONG_LINES", LONG_LINES, &counts, &help);
 }
 
-/// Holds what is counted to what is stated, in both directions.
+/// Checks that the counts equal the stated ones, in both directions.
 fn assert_only_less(list: &str, stated: &[(&str, usize)], counted: &BTreeMap<String, usize>, help: &str) {
     let stated: BTreeMap<String, usize> = stated.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
     let of = |counts: &BTreeMap<String, usize>, name: &String| counts.get(name).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What every file of the house keeps to. A failure names the file and the line.
+//! Rules for every file of the repository. A failure names the file and the line.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,8 @@ fn instructions_that_a_plan_tells_are_those_of_the_bench() {
     }
 }
 
-/// A newcomer finds an arrival, a packet and a promise from there alone.
+/// From there alone, a newcomer can find where an arrival is drawn, a packet travels and a promise is
+/// checked.
 #[test]
 fn the_architecture_says_where_to_look_and_it_is_there() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
@@ -97,7 +98,7 @@ fn text_wraps_where_a_reader_can_follow() {
     assert_none(long);
 }
 
-/// A bare Debian has no procps: signals are sent and processes found without it.
+/// A bare Debian has no procps: tests send signals and find processes without it.
 #[test]
 fn nothing_starts_a_program_that_a_bare_machine_lacks() {
     let lacking = ["kill", "pgrep", "pkill", "ps", "free", "top", "sysctl", "killall", "lsof", "nc", "curl"];
@@ -130,7 +131,7 @@ fn errors_are_sentences_and_show_nothing_as_code_does() {
     assert_none(shown);
 }
 
-/// Beside an error of the operating system only that table says what to do, since it goes by the number.
+/// Advice depends on the error number, so one table must hold all of it.
 #[test]
 fn advice_on_what_the_system_refuses_stands_in_one_table() {
     let supposing =
@@ -151,7 +152,7 @@ fn no_file_knows_the_machine_it_was_written_on() {
 
 #[test]
 fn each_program_prints_in_one_place() {
-    // These macros panic where nobody reads any more, or the disk is full.
+    // These macros panic if the reader is gone or the disk is full.
     let macros = ["print", "println", "eprint", "eprintln"].map(|name| format!("{name}!("));
     let streams = ["stdout()", "stderr()"].map(|name| format!("io::{name}.lock()"));
     let is_call = |line: &str| {
@@ -169,7 +170,7 @@ fn each_program_prints_in_one_place() {
     assert_none(elsewhere);
 }
 
-/// Whether a file is part of a program that people run, and not where that prints.
+/// Whether a file is part of a program and is not its printing module.
 fn prints(name: &str) -> bool {
     let programs = ["crates/cli/", "crates/lab/live/", "crates/check/bench/"];
     let is_program = name.contains("/src/") && programs.iter().any(|folder| name.starts_with(folder))
@@ -219,7 +220,7 @@ fn lines_where(bad: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether `line` holds `path` at the start of an absolute path.
+/// Whether `line` contains `path` at the start of an absolute path.
 fn names_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -227,8 +228,8 @@ fn names_path(line: &str, path: &str) -> bool {
     })
 }
 
-/// The first line and the number of lines of each function, in code as rustfmt leaves it: a function ends at
-/// the first closing brace that stands as deep as its first line.
+/// The first line and the length of each function. In rustfmt's layout a function ends at the first closing
+/// brace with the indentation of its first line.
 fn function_lengths(text: &str) -> Vec<(usize, usize)> {
     let lines = text.lines().collect::<Vec<_>>();
     let mut found = Vec::new();

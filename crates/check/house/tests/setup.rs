@@ -1,11 +1,11 @@
-//! `scripts/setup` believes what works, not what has the right name.
+//! `scripts/setup` checks whether a tool works, not only whether one of its name exists.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `scripts/setup --check` says that is missing, with these flags and this variable set.
+/// What `scripts/setup --check` reports as missing, with these flags and this variable.
 fn missing(flags: &[&str], variable: (&str, String)) -> Vec<String> {
     let mut setup = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/setup"));
     setup.arg("--check").args(flags).env_remove("ROCKSDB_COMPILE").env(variable.0, variable.1);
@@ -16,7 +16,7 @@ fn missing(flags: &[&str], variable: (&str, String)) -> Vec<String> {
     packages.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// A folder that goes with the test's.
+/// A temporary folder of the test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::remove_dir_all(&folder).ok();

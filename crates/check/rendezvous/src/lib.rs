@@ -1,12 +1,14 @@
-//! The rendezvous of the XDP program (`targets/ebpf/ring.h`, `match.h`, and what `sweep.h` takes), in Rust
-//! beside it; and one that knows ranks, which no program in the kernel has yet ([`RingPlan::Ranked`]).
+//! The rendezvous of the XDP program (`targets/ebpf/ring.h`, `match.h`, and the taking part of `sweep.h`)
+//! in Rust; and a variant with ranks, which no program in the kernel has yet ([`RingPlan::Ranked`]).
 //!
-//! It is there for checkers: [`Passes`] is written over a [`Memory`] in which each call is one access to what
-//! CPUs share, so that a checker can put any other access between two of them, and loom can reorder them. The
-//! C is the original; names and order of accesses are its own, and whoever changes one changes the other.
+//! It exists for checkers. [`Passes`] uses a [`Memory`] in which each call is one access to memory shared
+//! by CPUs. So a checker can insert any other access between two of them, and loom can reorder them. The C
+//! code is the original; names and the order of accesses are taken from it, and a change of one requires
+//! the same change of the other.
 //!
-//! Left out: what a pass decides from its packet alone; limits (a plain comparison of the two counters: who
-//! is turned away has changed nothing); a task's fields but two, which stand for all; waits and occupancy.
+//! Left out: decisions that depend on a pass's packet alone; limits (a plain comparison of two counters: a
+//! refused arrival has changed nothing); all fields of a task but two, which stand for the others; waits
+//! and occupancy.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -19,93 +21,94 @@ pub use line::{LineStep, LineWord, Side};
 pub use passes::{Passes, ROUNDS_MAX, RingPlan, SweepPass};
 pub use ring::{CellState, Ring};
 
-/// What CPUs share of one slice. Each call but [`Memory::note`] is one access.
+/// The memory of one slice that CPUs share. Each call except [`Memory::note`] is one access.
 pub trait Memory {
-    /// Why an access did not happen: a checker ends a pass there.
+    /// Why an access did not happen: a checker ends a pass with it.
     type Stop;
 
-    /// A count, with all that came before it there.
+    /// Reads a counter with acquire order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn read(&self, of: Counter) -> Result<u32, Self::Stop>;
 
-    /// Adds one to a count, and says what it was.
+    /// Adds one to a counter, and returns its old value.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn take(&self, of: Counter) -> Result<u32, Self::Stop>;
 
-    /// Adds one to a count if it is this, and says whether it was.
+    /// Adds one to a counter if it equals `next`. Returns whether the counter equalled `next`.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn take_if(&self, of: Counter, next: u32) -> Result<bool, Self::Stop>;
 
-    /// Who waits, in no order: nothing follows from it until the line is changed.
+    /// Reads the counts of waiting entries with relaxed order: nothing may follow from them until
+    /// [`Memory::change_line`] succeeds.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn line(&self) -> Result<LineWord, Self::Stop>;
 
-    /// Changes who waits if that is as told, and says what it was: with all that came before it there if it
-    /// was, else in no order.
+    /// Changes the counts of waiting entries if they equal `was`, and returns the old counts. The order is
+    /// acquire on success, relaxed otherwise.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn change_line(&self, was: LineWord, to: LineWord) -> Result<LineWord, Self::Stop>;
 
-    /// A cell's word, with all that came before it there. (The program has an address depend on it instead.)
+    /// Reads a cell's word with acquire order. (The C program uses an address dependency instead.)
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn word(&self, cell: usize) -> Result<u64, Self::Stop>;
 
-    /// Leaves a word in a cell, and says what was there.
+    /// Stores a word in a cell, and returns the old word.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn exchange(&self, cell: usize, word: u64) -> Result<u64, Self::Stop>;
 
-    /// Makes a cell's word zero, in no order.
+    /// Sets a cell's word to zero with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn empty(&self, cell: usize) -> Result<(), Self::Stop>;
 
-    /// Writes one of the two parts of a cell's task, in no order.
+    /// Writes one of the two parts of a cell's task with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn write(&self, cell: usize, part: usize, value: u32) -> Result<(), Self::Stop>;
 
-    /// Reads one of them, in no order.
+    /// Reads one of the two parts of a cell's task with relaxed order.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     fn data(&self, cell: usize, part: usize) -> Result<u32, Self::Stop>;
 
-    /// Hears what has just been done. No access.
+    /// Reports what the pass has just done. Not an access.
     fn note(&self, note: Note);
 }
 
-/// A count that CPUs share. Parts are numbered through all rings, as cells are.
+/// A counter that CPUs share. Parts, like cells, are numbered across all rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// Tokens that came to a ring.
+    /// Tokens that entered a ring.
     Tokens(usize),
-    /// Tasks that came to a ring.
+    /// Tasks that entered a ring.
     Tasks(usize),
-    /// Cells of a part that were used up.
+    /// Released cells of a part of a ring.
     Released(usize),
 }
 
-/// A number in a ring.
+/// A number in a ring: the place where a token and a task meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Which of the slice's rings.
+    /// The index of the slice's ring.
     pub ring: usize,
-    /// Of the token and the task that meet there.
+    /// The number of the token and of the task.
     pub number: u32,
 }
 
@@ -113,34 +116,33 @@ pub struct Spot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     pub worker: u16,
-    /// In which registration of it.
+    /// The generation of the worker's registration.
     pub generation: u32,
 }
 
-/// A task, in two words.
+/// A task, as two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task(pub [u32; 2]);
 
-/// What has become of a token or a task.
+/// A report about a token or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
-    /// Nothing that the pass has read so far matters for what comes: it has looked at the ring, or begins
-    /// again.
+    /// Nothing that the pass has read so far matters any more: it has checked the ring, or starts again.
     Anew,
-    /// It waits for the task of its number.
+    /// The token waits for the task of its number.
     TokenParks(Spot, Token),
-    /// It waits for the token of its number.
+    /// The task waits for the token of its number.
     TaskParks(Spot, Task),
-    /// They met under their number: the task is sent to the token's worker.
+    /// A token and a task met: the task is sent to the token's worker.
     Meet(Spot, Token, Task),
-    /// A parked token was taken out.
+    /// A parked token was taken out of the ring.
     TokenTaken(Spot, Token),
-    /// A waiting task was taken out.
+    /// A waiting task was taken out of the ring.
     TaskTaken(Spot, Task),
-    /// A token is not in the ring any more: its worker is told, or has gone.
+    /// A token is no longer in the ring: its worker is told, or is gone.
     TokenLeaves(Token),
-    /// A task is not in the ring any more: its client is told.
+    /// A task is no longer in the ring: its client is told.
     TaskLeaves(Task),
-    /// The cell of this number was not as its number says: a bug.
+    /// The cell's contents do not match its number: a bug.
     Broken(Spot),
 }

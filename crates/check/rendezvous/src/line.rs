@@ -1,11 +1,12 @@
-//! Who waits in a slice, in one word: so one access decides about an arrival, whatever its rank.
+//! The counts of waiting entries of a slice in one word, so that one access decides about an arrival of any
+//! rank.
 
-/// Which of the two that meet.
+/// A kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Those whose ranks are told apart.
+    /// Tokens, counted by rank.
     Tokens,
-    /// Those whose classes are told apart.
+    /// Tasks, counted by class.
     Tasks,
 }
 
@@ -18,19 +19,19 @@ impl Side {
     }
 }
 
-/// How many wait, by rank or class: four counts, and one bit that says of which side. Never do both wait, so
-/// that one set of counts serves both.
+/// How many entries wait, by rank or class: four counts, and a bit that says which kind they are. Tokens
+/// and tasks never wait at the same time, so one set of counts is enough.
 ///
-/// A count holds 32,767; whoever lets more wait keeps them out before.
+/// A count holds up to 32,767; the caller must refuse further entries before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LineWord(pub u64);
 
-/// What becomes of an arrival: it waits behind those of its own ring, or meets one of another's.
+/// What happens to an arrival: it waits in its own ring, or meets an entry of the other kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineStep {
-    /// It waits among its own side's.
+    /// The arrival waits among entries of its own kind.
     Waits,
-    /// It takes the oldest that waits under this rank or class of the other side.
+    /// The arrival takes the oldest waiting entry of the other kind with this rank or class.
     Takes(usize),
 }
 
@@ -39,7 +40,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const TASKS_WAIT: u64 = 1 << 63;
 
 impl LineWord {
-    /// What an arrival of this side and rank or class makes of it.
+    /// The counts after an arrival of this kind with this rank or class, and what happens to the arrival.
     pub const fn arrives(self, side: Side, rank: usize) -> (Self, LineStep) {
         let own = match side {
             Side::Tokens => 0,
@@ -53,13 +54,13 @@ impl LineWord {
         (Self(self.0 - one(first)), LineStep::Takes(first))
     }
 
-    /// What is left when one is taken out that waits on this side under this rank or class; `None` if none
-    /// does.
+    /// The counts after one waiting entry of this kind with this rank or class is taken out; `None` if
+    /// there is none.
     pub const fn without(self, side: Side, rank: usize) -> Option<Self> {
         if self.waits(side, rank) == 0 { None } else { Some(Self(self.0 - one(rank))) }
     }
 
-    /// How many wait on this side under this rank or class.
+    /// How many entries of this kind with this rank or class wait.
     pub const fn waits(self, side: Side, rank: usize) -> u64 {
         let tasks_wait = self.0 & TASKS_WAIT != 0;
         let is_side = matches!((side, tasks_wait), (Side::Tokens, false) | (Side::Tasks, true));

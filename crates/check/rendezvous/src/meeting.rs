@@ -1,4 +1,5 @@
-//! How a token and a task meet in a ring (`match.h`): in the cell of their number, whoever is second sends.
+//! How a token and a task meet in a ring (`match.h`): in the cell of their number; the second one sends the
+//! DISPATCH.
 
 use crate::line::Side;
 use crate::ring::{CellState, Ring};
@@ -12,16 +13,16 @@ pub(crate) struct Meeting<'a, M> {
 }
 
 pub(crate) enum Entered<T> {
-    /// It came first, and waits.
+    /// The entry came first, and waits in the ring.
     Parked,
-    /// It came second.
+    /// The entry came second, and takes the other one out.
     Met(T),
-    /// A SWEEP has taken its number's other half.
+    /// A SWEEP has taken the other entry of this number.
     Void,
 }
 
 impl<M: Memory> Meeting<'_, M> {
-    /// Whether the next numbers of a kind may meet cells of the lap before.
+    /// Whether the next numbers of a kind could reach cells that the previous lap still uses.
     pub(crate) fn is_busy(&self, of: Counter) -> Result<bool, M::Stop> {
         let (part, wanted) = self.ring.wanted(self.memory.read(of)?);
         let released = self.memory.read(Counter::Released(self.part(part)))?;
@@ -67,7 +68,7 @@ impl<M: Memory> Meeting<'_, M> {
             self.memory.note(Note::TaskParks(self.spot(number), task));
             return Ok(Entered::Parked);
         }
-        // A token is its word: nothing more is read.
+        // A token is entirely in the word: nothing else has to be read.
         self.release(number)?;
         if self.found(number, found, CellState::Token) != CellState::Token {
             return Ok(Entered::Void);
@@ -75,7 +76,8 @@ impl<M: Memory> Meeting<'_, M> {
         Ok(Entered::Met((self.spot(number), Ring::token(found))))
     }
 
-    /// What is in that number's cell; `None` if the other is not there yet, and will find it void.
+    /// The contents of that number's cell; `None` if the other entry has not come yet, and will find the
+    /// cell void.
     pub(crate) fn pop(&self, number: u32, other: CellState) -> Result<Option<(u64, Task)>, M::Stop> {
         let cell = self.cell(number);
         let found = self.memory.exchange(cell, self.ring.word(number, CellState::Void, Ring::token(0)))?;
@@ -88,7 +90,7 @@ impl<M: Memory> Meeting<'_, M> {
         Ok(is_other.then_some((found, task)))
     }
 
-    /// The numbers of a kind.
+    /// The counter of a kind's numbers.
     pub(crate) const fn counter(&self, side: Side) -> Counter {
         match side {
             Side::Tokens => Counter::Tokens(self.index),
@@ -100,7 +102,7 @@ impl<M: Memory> Meeting<'_, M> {
         Spot { ring: self.index, number }
     }
 
-    /// What the other left; void if it cannot be the other's.
+    /// The state that the other entry left; void if the word cannot be the other entry's.
     fn found(&self, number: u32, word: u64, other: CellState) -> CellState {
         match self.ring.state(number, word) {
             Some(state) if state == other || state == CellState::Void => state,
@@ -115,19 +117,19 @@ impl<M: Memory> Meeting<'_, M> {
         Ok(Task([self.memory.data(cell, 0)?, self.memory.data(cell, 1)?]))
     }
 
-    /// The cell may be used by the next lap: all reads of it come before.
+    /// Releases a cell for the next lap, after all reads of it.
     fn release(&self, number: u32) -> Result<(), M::Stop> {
         self.memory.empty(self.cell(number))?;
         self.memory.take(Counter::Released(self.part(self.ring.part(number))))?;
         Ok(())
     }
 
-    /// A number's cell, among those of all rings.
+    /// The index of a number's cell among those of all rings.
     const fn cell(&self, number: u32) -> usize {
         self.index * self.ring.cells() + self.ring.cell(number)
     }
 
-    /// A part of this ring, among those of all.
+    /// The index of this ring's part among those of all rings.
     const fn part(&self, part: usize) -> usize {
         self.index * self.ring.parts() + part
     }

@@ -1,72 +1,73 @@
-//! The rounds of a token and a task (`front.h`), and what a SWEEP takes (`sweep.h`).
+//! The rounds of a token and of a task (`front.h`), and how a SWEEP takes entries (`sweep.h`).
 
 use crate::line::{LineStep, LineWord, Side};
 use crate::meeting::{Entered, Meeting};
 use crate::ring::{CellState, Ring};
 use crate::{Counter, Memory, Note, Task, Token};
 
-/// How often a token or a task goes on to another number, as in the program.
+/// How many numbers a token or a task tries, as in the C program.
 pub const ROUNDS_MAX: u32 = 16;
 
-/// The passes over one slice.
+/// The passes of one slice.
 #[derive(Debug)]
 pub struct Passes<'a, M> {
-    /// The measures of each of the slice's rings.
+    /// The sizes of each of the slice's rings.
     pub ring: Ring,
-    /// Which rings it has.
+    /// The slice's rings.
     pub rings: RingPlan,
-    /// What CPUs share of it.
+    /// The memory that CPUs share.
     pub memory: &'a M,
-    /// Whether a token is of its worker's present registration.
+    /// Whether a token belongs to its worker's present registration.
     pub is_live: fn(Token) -> bool,
 }
 
-/// Which rings a slice has.
+/// The rings of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RingPlan {
-    /// One, in which the n-th token of all meets the n-th task of all. Nothing decides about an arrival.
+    /// One ring, in which the n-th token meets the n-th task. An arrival needs no decision.
     One,
-    /// One for each rank of tokens, and behind them one for each class of tasks. The [`LineWord`] decides
-    /// where an arrival goes: into its own ring if it has to wait, else where the first of the other side
-    /// waits. In each ring the n-th that takes meets the n-th that was to wait, whichever of them is at the
-    /// cell first; since the line had counted the one before the other took, both come.
+    /// One ring for each rank of tokens, followed by one for each class of tasks. The [`LineWord`] decides
+    /// where an arrival goes: into its own ring if it has to wait, otherwise into the ring of the first
+    /// waiting entry of the other kind. In each ring the n-th taker meets the n-th entry that was to wait,
+    /// whichever reaches the cell first. The line counted the entry before the taker took it, so both will
+    /// come.
     ///
-    /// Who comes looks at its own ring, before the line; who takes looks at no other. So the first at a cell
-    /// may be one that takes, while with P passes at once up to P of those that were counted before have no
-    /// number yet: a look has to be that much farther ahead, `ahead` 2 P or more. By the line who takes comes
-    /// after the look of the one that it takes.
+    /// An arrival checks its own ring before it changes the line; a taker checks no other ring. So a taker
+    /// may be the first at a cell. With P passes at once, up to P counted entries may have no number yet,
+    /// so a check must cover that many more cells: `ahead` must be at least 2 P. Through the line, a taker
+    /// comes after the check of the entry that it takes.
     Ranked {
-        /// How many rings tokens have.
+        /// The number of token rings in the slice, one for each rank.
         ranks: usize,
-        /// How often a pass tries to change the line, which others change too, before it is turned away.
+        /// How often a pass tries to change the line, which other CPUs change too, before it gives up.
         tries: u32,
     },
 }
 
-/// A SWEEP that takes tokens out, and parks those again that are live.
+/// A SWEEP that takes tokens out and parks valid ones again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SweepPass {
     pub rank: usize,
-    /// How many it may still visit.
+    /// How many entries the sweep may still visit.
     pub left: u32,
-    /// How often it may still look around.
+    /// How many turns the sweep may still take.
     pub turns: u32,
-    /// What it has in hand.
+    /// The token that the sweep has taken out and carries to its next turn.
     pub carried: Option<Token>,
 }
 
 enum Takes<T> {
     Nothing,
     One(T),
-    /// Another CPU took it.
+    /// Another CPU took the entry.
     Late,
 }
 
 impl<M: Memory> Passes<'_, M> {
-    /// A granted token comes, with its rank.
+    /// A granted token with this rank arrives.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn token(&self, rank: usize, token: Token) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
             let Some(ring) = self.ring_for(Side::Tokens, rank)? else { break };
@@ -79,10 +80,10 @@ impl<M: Memory> Passes<'_, M> {
         Ok(())
     }
 
-    /// A task comes, with its class.
+    /// A task with this class arrives.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn task(&self, class: usize, task: Task) -> Result<(), M::Stop> {
         for _ in 0..=ROUNDS_MAX {
             let Some(ring) = self.ring_for(Side::Tasks, class)? else { break };
@@ -103,13 +104,13 @@ impl<M: Memory> Passes<'_, M> {
         Ok(())
     }
 
-    /// One turn of a sweep. Says whether it has come to its end.
+    /// Performs one turn of a sweep. Returns whether the sweep is over.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn sweep(&self, sweep: &mut SweepPass) -> Result<bool, M::Stop> {
         if sweep.turns == 0 {
-            // The token is spent, and its worker told.
+            // The carried token is spent, and its worker is told.
             sweep.carried.into_iter().for_each(|token| self.memory.note(Note::TokenLeaves(token)));
             return Ok(true);
         }
@@ -131,10 +132,10 @@ impl<M: Memory> Passes<'_, M> {
         Ok(false)
     }
 
-    /// A SWEEP takes out the oldest task of a class of a slice that has no workers.
+    /// A SWEEP takes out the oldest task of a class, in a slice without workers.
     ///
     /// # Errors
-    /// As the memory says.
+    /// The memory's own `Stop`, if it ends the pass here.
     pub fn sweep_task(&self, class: usize, turns_max: u32) -> Result<(), M::Stop> {
         for _ in 0..turns_max {
             self.memory.note(Note::Anew);
@@ -152,9 +153,9 @@ impl<M: Memory> Passes<'_, M> {
         Ok(())
     }
 
-    /// The live token in hand parks again, or meets a task that came meanwhile.
+    /// Parks the carried valid token again, or matches it with a task that came meanwhile.
     fn parks(&self, sweep: &mut SweepPass, token: Token) -> Result<bool, M::Stop> {
-        // A busy ring frees itself: the CPU that holds a cell gets on.
+        // A busy ring becomes free by itself: the CPU that uses a cell finishes.
         let Some(ring) = self.ring_for(Side::Tokens, sweep.rank)? else { return Ok(false) };
         match ring.token_try(token)? {
             Entered::Parked => sweep.carried = None,
@@ -164,7 +165,7 @@ impl<M: Memory> Passes<'_, M> {
         Ok(false)
     }
 
-    /// The ring to which an arrival goes; `None`: it is turned away, and nothing has been changed.
+    /// The ring for an arrival; `None` if it is refused: then nothing was changed.
     fn ring_for(&self, side: Side, rank: usize) -> Result<Option<Meeting<'_, M>>, M::Stop> {
         let own = self.own_ring(side, rank);
         if own.is_busy(own.counter(side))? {
@@ -186,7 +187,8 @@ impl<M: Memory> Passes<'_, M> {
         Ok(None)
     }
 
-    /// The next that waits on this side, if one does. No look at the ring is needed: that one had one.
+    /// Takes the next waiting entry of this kind, if there is one. The ring needs no check, since the
+    /// entry's pass made it.
     fn takes(&self, side: Side, rank: usize) -> Result<Takes<(Meeting<'_, M>, u32)>, M::Stop> {
         let ring = self.own_ring(side, rank);
         let (waits, taker) = (ring.counter(side), ring.counter(side.other()));
@@ -201,7 +203,7 @@ impl<M: Memory> Passes<'_, M> {
         })
     }
 
-    /// The next number of one kind, if the other has gone ahead.
+    /// Takes the next number of one kind if the other kind is ahead.
     fn take_behind(&self, own: Counter, other: Counter) -> Result<Takes<u32>, M::Stop> {
         let number = self.memory.read(own)?;
         if self.memory.read(other)?.wrapping_sub(number) as i32 <= 0 {
@@ -210,7 +212,7 @@ impl<M: Memory> Passes<'_, M> {
         Ok(if self.memory.take_if(own, number)? { Takes::One(number) } else { Takes::Late })
     }
 
-    /// The next number of who takes, if the line has one to take.
+    /// Takes the next number of a taker, if the line counts a waiting entry.
     fn take_in_line(&self, side: Side, rank: usize, taker: Counter) -> Result<Takes<u32>, M::Stop> {
         let line: LineWord = self.memory.line()?;
         let Some(to) = line.without(side, rank) else { return Ok(Takes::Nothing) };
@@ -220,7 +222,7 @@ impl<M: Memory> Passes<'_, M> {
         Ok(Takes::One(self.memory.take(taker)?))
     }
 
-    /// The live token of this number, which is to be parked again.
+    /// The valid token of this number, which is to be parked again.
     fn take_token(&self, ring: &Meeting<'_, M>, number: u32) -> Result<Option<Token>, M::Stop> {
         let Some((word, _)) = ring.pop(number, CellState::Token)? else { return Ok(None) };
         let token = Ring::token(word);
@@ -232,7 +234,7 @@ impl<M: Memory> Passes<'_, M> {
         Ok(Some(token))
     }
 
-    /// Where those wait that come with this rank or class.
+    /// The ring in which entries with this rank or class wait.
     fn own_ring(&self, side: Side, rank: usize) -> Meeting<'_, M> {
         let index = match (self.rings, side) {
             (RingPlan::One, _) => 0,

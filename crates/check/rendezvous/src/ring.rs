@@ -1,19 +1,20 @@
-//! Which cell a number has, and what its word says (`ring.h`).
+//! The cell of a number, and the contents of the cell's word (`ring.h`).
 
 use crate::Token;
 
-/// A ring's measures. The program's has four parts; checkers take as few cells as keep the rules.
+/// The sizes of a ring. The C program's ring has four parts; checkers use the fewest cells that satisfy the
+/// rules.
 ///
-/// The rules: with P passes at once, `ahead` is more than P and a part has more cells than P. Then any P + 1
-/// numbers of one kind in a row have a look among them that fell into the part before its first number was
-/// given out.
+/// The rules: with P passes at once, `ahead` is more than P, and a part has more than P cells. Then, among
+/// any P + 1 consecutive numbers of one kind, at least one pass checked the part before that part's first
+/// number was given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ring {
-    /// Two to this power: cells.
+    /// The binary logarithm of the number of cells.
     pub cell_bits: u32,
-    /// Two to this power: cells of each part that is given back as a whole.
+    /// The binary logarithm of the number of cells in a part, which is released as a whole.
     pub part_bits: u32,
-    /// How far ahead of its number a pass looks.
+    /// How many cells ahead of its number a pass checks.
     pub ahead: u32,
 }
 
@@ -31,12 +32,12 @@ const STATE_SHIFT: u32 = 48;
 const LAP_SHIFT: u32 = 52;
 
 impl Ring {
-    /// How many cells it has.
+    /// The number of the ring's cells.
     pub const fn cells(&self) -> usize {
         1 << self.cell_bits
     }
 
-    /// How many parts it has.
+    /// The number of the ring's parts.
     pub const fn parts(&self) -> usize {
         1 << (self.cell_bits - self.part_bits)
     }
@@ -51,24 +52,25 @@ impl Ring {
         number as usize >> self.part_bits & (self.parts() - 1)
     }
 
-    /// The part to look at before this number is taken, and how many of its cells must have been given back.
+    /// The part to check before this number is taken, and how many of its cells must have been released.
     pub const fn wanted(&self, next: u32) -> (usize, u32) {
         let number = next.wrapping_add(self.ahead);
         let laps = number >> self.cell_bits;
         (self.part(number), laps << self.part_bits)
     }
 
-    /// Whether a part is still in use of which so many cells were given back.
+    /// Whether a part with this many released cells is still in use.
     pub const fn is_in_use(&self, released: u32, wanted: u32) -> bool {
         self.beyond(released, wanted) > 1 << self.part_bits
     }
 
-    /// How much one count of a part's cells is beyond another: of 2^32 numbers a part sees its share.
+    /// The difference between two counts of a part's released cells. Of 2^32 numbers, a part sees its
+    /// share, so counts wrap there.
     pub const fn beyond(&self, released: u32, before: u32) -> u32 {
         released.wrapping_sub(before) & u32::MAX >> (self.cell_bits - self.part_bits)
     }
 
-    /// How many cells of a part were given back when all numbers below this one were.
+    /// How many cells of a part were released when all numbers below this one were.
     pub const fn given_back(&self, start: u32, part: usize) -> u32 {
         let within = start & (self.cells() as u32 - 1);
         let before = (part as u32) << self.part_bits;
@@ -88,7 +90,7 @@ impl Ring {
         Token { worker: (word >> WORKER_SHIFT) as u16, generation: word as u32 }
     }
 
-    /// What a word says that was found in this number's cell; `None` if it is of another lap.
+    /// The state in `word`, read from the cell of `number`; `None` if the word is from another lap.
     pub const fn state(&self, number: u32, word: u64) -> Option<CellState> {
         if word >> LAP_SHIFT != self.word(number, CellState::Empty, Self::token(0)) >> LAP_SHIFT {
             return None;

@@ -1,4 +1,4 @@
-//! One supervised process: ours to start, to kill, and to clean up after.
+//! A supervised child process.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -14,16 +14,16 @@ use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::file_name::file_name;
 use sluice_system::{Attempt, advice};
 
-/// How often a process that should end is asked whether it has.
+/// The time between two polls of a process that is ending.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How long a process that has given up may take to end.
+/// How long a failed process may take to end.
 const COMPLAINT_PATIENCE: Duration = Duration::from_secs(1);
-/// Asks glibc to keep the heap in huge pages. A service that rests between its tasks finds the processor's
-/// page tables cold; under virtual machines one such miss costs microseconds, and a RocksDB GET took six
-/// times as long.
+/// Makes glibc put the heap into huge pages. A service that rests between its tasks finds its page tables
+/// evicted from the processor's caches; under virtual machines a miss costs microseconds, and a RocksDB GET
+/// took six times as long.
 const HUGE_PAGES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
 
-/// A running child. Dropping it kills it.
+/// A running child process. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Child {
     name: String,
@@ -32,9 +32,10 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` with `args`; what it says on stderr is added to `NAME.log` in `logs`.
+    /// Starts `program` with `args`. Its stderr is appended to `NAME.log` in the folder `logs`.
     ///
-    /// It gets a process group of its own, so that Ctrl-C is ours to pass on, in the right order.
+    /// The child gets a process group of its own, so that Ctrl-C reaches only this process, which stops its
+    /// children in the right order.
     pub(super) fn start(name: &str, program: &Path, args: &[String], logs: &Path) -> Outcome<Self> {
         let log = logs.join(format!("{}.log", file_name(&name.replace(' ', "-"))));
         let open = || OpenOptions::new().create(true).append(true).open(&log);
@@ -54,43 +55,43 @@ impl Child {
         Ok(Self { name: name.to_owned(), log, process })
     }
 
-    /// The first line that it prints on stdout; its own complaint if it ends before.
+    /// The first line that the child prints on stdout; if the child ends before, its error.
     pub(super) fn first_line(&mut self) -> Outcome<String> {
         let mut line = String::new();
         if let Some(stdout) = self.process.stdout.take() {
-            // Nothing read is told below.
+            // An empty line is handled below.
             BufReader::new(stdout).read_line(&mut line).ok();
         }
         if line.is_empty() { Err(self.complaint()) } else { Ok(line) }
     }
 
-    /// Whether it still runs; its own complaint if it has ended.
+    /// An error unless the child still runs; it contains the child's own message.
     pub(super) fn check(&mut self) -> Outcome<()> {
         if self.has_ended() { Err(self.complaint()) } else { Ok(()) }
     }
 
-    /// Whether it runs no more.
+    /// Whether the child has ended.
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Kills it with -9 and waits until it is gone.
+    /// Kills the child with SIGKILL, and waits until it is gone.
     pub(super) fn kill(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the child has ended already.
         self.process.kill().ok();
         self.process.wait().ok();
     }
 
-    /// Asks it to finish what it holds and to end.
+    /// Asks the child to finish the tasks that it holds and end.
     pub(super) fn ask_to_end(&self) {
         if let Some(pid) = Pid::from_raw(self.process.id() as i32) {
-            // It fails only if the process has ended already: until it is waited for, its number stays its
-            // own.
+            // The call fails only if the child has ended already; its number is not reused before it is
+            // waited for.
             kill_process(pid, Signal::TERM).ok();
         }
     }
 
-    /// Waits for its end, at most until `patience` says; whether it came.
+    /// Waits for the child's end, but no longer than until `patience`. Returns whether it ended.
     pub(super) fn has_ended_by(&mut self, patience: Instant) -> bool {
         loop {
             match self.process.try_wait() {
@@ -101,7 +102,7 @@ impl Child {
         }
     }
 
-    /// Why it ends, from its exit code and the last line of its log; it is killed if it does not.
+    /// Why the child ends, from its exit code and the last line of its log. Kills it if it does not end.
     pub(super) fn complaint(&mut self) -> Failure {
         if !self.has_ended_by(Instant::now() + COMPLAINT_PATIENCE) {
             self.kill();

@@ -1,5 +1,5 @@
-//! A rack's switch that only forwards, where its leaf runs on a server of the rack: what is for the leaf
-//! takes the way to that server, and what it sends comes back here. How long a packet was away is measured.
+//! The switch of a rack whose leaf runs on a server: it only forwards. Packets for the leaf go to that
+//! server, and the leaf's packets come back here. The time that packets are away is measured.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,16 +15,16 @@ use sluice_support::results::quantiles;
 use sluice_switchd::detour;
 use sluice_wire::{Packet, TaskId, parse};
 
-/// How often the thread looks whether it is to end.
+/// How often the thread checks whether it should end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Packets that are known to be away; one more, and those before are forgotten.
+/// How many packets are known to be away; beyond this number all are forgotten.
 const AWAY_MAX: usize = 4_096;
-/// The longest way that is told as it was, ns.
+/// The longest time that is recorded exactly, in ns.
 const TRIP_MAX_NS: u64 = 60_000_000_000;
-/// The longest datagram that UDP carries.
+/// The longest UDP datagram.
 const DATAGRAM_MAX: usize = 1 << 16;
 
-/// The forwarding of one rack: a thread, which ends when this is dropped.
+/// The forwarding of one rack: a thread that ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     at: SocketAddr,
@@ -35,14 +35,14 @@ pub(super) struct Forwarding {
 #[derive(Debug)]
 struct Shared {
     ends: AtomicBool,
-    /// Where the leaf's process listens, once it does.
+    /// The address of the leaf's process, once it listens.
     leaf: Mutex<Option<SocketAddr>>,
-    /// How long packets were away, in ns.
+    /// The times that packets took to this rack's leaf and back, in ns.
     trips: Mutex<Histogram<u64>>,
 }
 
 impl Forwarding {
-    /// Forwards there.
+    /// Starts to forward from `at`.
     pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
         let broken = |why| Failure::broken(format!("a rack's forwarding: {why}"));
         let socket = UdpSocket::bind(at).map_err(broken)?;
@@ -58,17 +58,17 @@ impl Forwarding {
         Ok(Self { at, shared, thread: Some(spawned.map_err(broken)?) })
     }
 
-    /// What the rack's hosts and its spine take for the leaf.
+    /// The address that the rack's hosts and its spine use for the leaf.
     pub(super) const fn at(&self) -> SocketAddr {
         self.at
     }
 
-    /// The leaf's process listens there.
+    /// Sets the address at which the leaf's process listens.
     pub(super) fn lead_to(&self, leaf: Option<SocketAddr>) {
         *locked(&self.shared.leaf) = leaf;
     }
 
-    /// What packets' way to the leaf of this rack and back came to.
+    /// The times that packets took to this rack's leaf and back.
     pub(super) fn trip(&self, rack: u16) -> LeafTrip {
         let trips = locked(&self.shared.trips);
         LeafTrip { rack, packets: trips.len(), trip_ns: quantiles(&trips, 1.0) }
@@ -79,13 +79,14 @@ impl Drop for Forwarding {
     fn drop(&mut self) {
         self.shared.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What it panicked of stands on stderr.
+            // A panic of the thread was printed on stderr.
             thread.join().ok();
         }
     }
 }
 
-/// What tells a packet on its way out as one that came in: a task goes down under its name, and its reply up.
+/// Matches an outgoing packet with an incoming one: a task goes down and its reply goes up under the task's
+/// name.
 type TripName = (bool, TaskId);
 
 struct Forwarder {
@@ -98,9 +99,9 @@ impl Forwarder {
     fn run(&mut self) {
         let mut bytes = vec![0; DATAGRAM_MAX];
         while !self.shared.ends.load(Ordering::Relaxed) {
-            // What lies before a packet on its way to the leaf has room in front of it.
+            // Leaves room for the address that is written before a packet to the leaf.
             let received = self.socket.recv_from(&mut bytes[detour::HEAD_BYTES..]);
-            // Else nothing came meanwhile, or a leaf that is dead refused what was sent to it.
+            // An error means that nothing arrived, or that a dead leaf refused an earlier packet.
             if let Ok((length, from)) = received {
                 self.forward(&mut bytes[..detour::HEAD_BYTES + length], from);
             }
@@ -114,7 +115,7 @@ impl Forwarder {
         if from == leaf {
             let Some((to, packet)) = detour::take(packet) else { return };
             self.came_back(packet);
-            // A datagram that cannot be sent is lost, as any may be.
+            // A datagram that cannot be sent is lost, as any datagram may be.
             self.socket.send_to(packet, SocketAddr::from(to)).ok();
             return;
         }

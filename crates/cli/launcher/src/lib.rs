@@ -1,7 +1,7 @@
-//! A whole rack on this machine, its load in this process, its faults on schedule: `sluice up`.
+//! `sluice up`: a whole rack on this machine, with its load in this process and its faults on schedule.
 //!
-//! Every part runs as a process of its own, so that killing one is killing one. Nothing here sleeps until
-//! something ought to be ready: it asks.
+//! Every part runs as a process of its own, so it can be killed alone. This code never sleeps for a fixed
+//! time to wait for a part: it polls.
 #![forbid(unsafe_code)]
 
 mod child;
@@ -41,22 +41,22 @@ use network::Network;
 use processes::{Files, Processes};
 use script::{FaultSchedule, Step};
 
-/// How often processes and schedule are looked at.
+/// How often processes and the schedule are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How a plan is run.
 pub struct Up<'u> {
-    /// Who keeps the plan beside the results.
+    /// Stores the plan beside the results.
     pub keeper: &'u Keeper,
-    /// How results are told.
+    /// How results are printed.
     pub output: &'u Output,
 }
 
-/// Runs a plan, which it keeps beside the results: all processes read it there. Gives what its load came to,
-/// if it has one.
+/// Runs a plan after storing it beside the results, where all processes read it. Returns the result of its
+/// load, if it has one.
 ///
 /// # Errors
-/// What was wrong with it, died, or did not hold.
+/// An invalid plan, a process that died, or a gate that was not passed.
 pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
     let shown = Shown::fitting(args.output.quiet || args.output.json);
     let logs = plan.out.join("logs");
@@ -77,7 +77,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
     let files = Files { program, plan: plan_file, logs };
     if shown == Shown::Screen {
-        // The screen is drawn once the rack is ready.
+        // The screen is drawn only once the rack is ready.
         print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
     }
     let mut processes = Processes::start(plan, files, network)?;
@@ -89,7 +89,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     };
     board.note(NoteKind::Back, format!("{ready}; the controller is at {controller}"));
     let reporter = Reporter::start(processes.controllers()?, board.clone())?;
-    // Nobody outside reaches a controller in a namespace.
+    // A controller in a namespace cannot be reached from outside, so it is not announced.
     let all = processes::listed(&processes.known_controllers()?);
     let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
@@ -110,25 +110,25 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     Ok(Some(result))
 }
 
-/// What a load came to, and what ended it before its time, if something did but a signal.
+/// The measurements of a load, and the error that ended it early, if any; a signal is not an error.
 struct Measured {
     result: RunResult,
     tally: Tally,
     ended: Outcome<()>,
 }
 
-/// Logs of an earlier run must not be taken for this one's.
+/// Removes logs of an earlier run, which could be taken for this one's.
 fn clear(logs: &Path) {
     let Ok(entries) = std::fs::read_dir(logs) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|ending| ending == "log") {
-            // What cannot be removed is appended to.
+            // A log that cannot be removed is appended to.
             std::fs::remove_file(path).ok();
         }
     }
 }
 
-/// Makes sure that the workers find their data: once, before any of them starts.
+/// Loads the workers' data, once, before any of them starts.
 fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
     if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours(rocks::NAME.to_owned())) {
         return Ok(());
@@ -144,7 +144,7 @@ fn title(plan: &Plan) -> String {
     format!("sluice up {name}: {policy}{io}, {workers} workers{dilated}{faults}")
 }
 
-/// Without a load a rack runs until it is stopped.
+/// A rack without a load runs until it is stopped.
 fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()> {
     board.begin("the rack was ready");
     let (mut script, start) = (FaultSchedule::new(&[]), Clock::start().now());
@@ -155,8 +155,8 @@ fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()
     Ok(())
 }
 
-/// Runs the load on a thread of its own, and the plan's faults on this one: children die with the thread that
-/// started them. Whatever ends it, what was measured until then is given.
+/// Runs the load on a thread of its own, and the plan's faults on this one: child processes die with the
+/// thread that started them. Returns the measurements whatever ends the run.
 fn run_load(
     plan: &Plan,
     load: &LoadPlan,
@@ -193,7 +193,7 @@ fn run_load(
     let abort_reason = ended.as_ref().err().map(ToString::to_string);
     let closed = target.into_client().close().map(drop).map_err(Failure::from);
     let decided = board.decided().clone();
-    // Agents tell the wall clock: of what they tell from the future it was set.
+    // Agents use the wall clock: a report from the future shows that the clock was set, and is dropped.
     let lasted = since(start);
     let (mut depths, mut decisions) = (decided.depths(unix_ns(started), 1), decided.kept(unix_ns(started)));
     depths.retain(|row| Duration::from_nanos(row.at_ns) <= lasted);
@@ -211,7 +211,7 @@ fn run_load(
         decisions,
     };
     let ended = ended.and(closed);
-    // Where nothing was answered there is nothing to tell but why.
+    // If no task was answered, only the error matters.
     let ended = if tally.everything().replied == 0 { Ok(ended?) } else { ended };
     Ok(Measured { result: run.result(&tally), tally, ended })
 }
@@ -229,8 +229,8 @@ fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptio
     })
 }
 
-/// One look at processes and schedule. What died outside the plan is started again, unless that does not
-/// help.
+/// Checks processes and the schedule once. A process that died outside the plan is started again, unless it
+/// keeps dying.
 fn supervise(
     processes: &mut Processes<'_>,
     script: &mut FaultSchedule,
@@ -251,7 +251,7 @@ fn supervise(
                 processes.kill(target);
                 board.note(NoteKind::Kill, format!("killed {target} with -9"));
             }
-            // Else it came back on its own account.
+            // The process was started again meanwhile.
             Step::Start(target) if processes.is_started(target) => {}
             Step::Start(target) => {
                 processes.start_again(target)?;

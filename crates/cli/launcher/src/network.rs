@@ -1,5 +1,5 @@
-//! Where the processes of a rack live: on this machine's loopback, or in network namespaces around a switch
-//! in the kernel.
+//! The network of a rack's processes: this machine's loopback, or network namespaces around a switch in the
+//! kernel.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,36 +12,36 @@ use sluice_wire::roce;
 
 use super::servers;
 
-/// A rack's network. Its namespaces are gone when this and all processes in them are.
+/// A rack's network. Its namespaces disappear with this value and all processes inside them.
 pub(super) enum Network {
-    /// All on the loopback of this machine.
+    /// All processes use this machine's loopback.
     Loopback {
-        /// Its address, of the switch's family.
+        /// The loopback address, of the switch's address family.
         home: IpAddr,
         servers: Vec<SocketAddr>,
     },
-    /// Each in a namespace: the client first, then each server with its workers, or each worker.
+    /// Each part has a namespace: the client first, then each server with its workers, or each worker.
     Spaces {
-        /// The namespaces and what joins them.
+        /// The namespaces and the links between them.
         rack: RackSpaces,
-        /// What the links do to packets.
+        /// Fault injection on the links.
         faults: Vec<LinkFaults>,
     },
 }
 
-/// Who lives somewhere.
+/// A part of the rack that has a network namespace.
 #[derive(Clone, Copy)]
 pub(super) enum Who<'p> {
-    /// The switch, and a controller that stands apart.
+    /// The switch, and a controller in a process of its own.
     Switch,
-    /// A server, by its place in the plan.
+    /// A server, by its index in the plan.
     Server(usize),
     Worker(&'p WorkerPlan),
 }
 
 impl Network {
-    /// The network that a plan's rack needs. The calling thread, and all that it starts from now on, is where
-    /// its client lives.
+    /// Creates the network that a plan's rack needs. Moves the calling thread, and everything that it
+    /// starts later, into the client's namespace.
     pub(super) fn of(plan: &Plan) -> Outcome<Self> {
         if plan.switch.io == Io::Udp {
             let over_v6 = plan.switch.listen.is_some_and(|at| at.is_ipv6());
@@ -56,7 +56,7 @@ impl Network {
         Ok(Self::Spaces { rack, faults })
     }
 
-    /// Runs `work`, which starts a process, where `who` lives.
+    /// Runs `work`, which starts a process, in the namespace of `who`.
     pub(super) fn within<T>(&self, plan: &Plan, who: Who<'_>, work: impl FnOnce() -> T) -> Outcome<T> {
         match self {
             Self::Loopback { .. } => Ok(work()),
@@ -64,8 +64,8 @@ impl Network {
         }
     }
 
-    /// Where a process of the switch's listens: as the plan or an earlier start says, else on a port that the
-    /// kernel chooses.
+    /// The address of a process on the switch's side: from the plan or an earlier start, otherwise a port
+    /// that the kernel chooses.
     pub(super) fn listen(&self, known: Option<SocketAddr>) -> SocketAddr {
         let port = known.map_or(0, |at| at.port());
         match self {
@@ -74,7 +74,7 @@ impl Network {
         }
     }
 
-    /// Where a worker, or without one the client, listens.
+    /// The address of a worker, or of the client if `worker` is `None`.
     pub(super) fn host(&self, plan: &Plan, worker: Option<&WorkerPlan>) -> SocketAddr {
         let ip = match self {
             Self::Loopback { home, .. } => *home,
@@ -86,7 +86,7 @@ impl Network {
         (ip, 0).into()
     }
 
-    /// Where a server listens.
+    /// The address of a server.
     pub(super) fn server(&self, place: usize) -> SocketAddr {
         match self {
             Self::Loopback { servers, .. } => servers[place],
@@ -94,18 +94,18 @@ impl Network {
         }
     }
 
-    /// What the switch is told of its links.
+    /// The switch's arguments about its links.
     pub(super) fn switch_args(&self) -> Vec<String> {
         let Self::Spaces { rack, .. } = self else { return Vec::new() };
         rack.links().flat_map(|link| ["--interface".to_owned(), link.to_owned()]).collect()
     }
 
-    /// What a process that answers calls is told: nobody else reaches a namespace.
+    /// The argument for processes that serve gRPC: no stranger can reach a namespace.
     pub(super) fn control_args(&self) -> Option<String> {
         matches!(self, Self::Spaces { .. }).then(|| "--own-network".to_owned())
     }
 
-    /// How many frames the links lost, doubled and reordered; `None` if the links have no fault injection.
+    /// How many frames the links lost, duplicated and reordered; `None` without fault injection.
     pub(super) fn link_faults_done(&self) -> Option<String> {
         let Self::Spaces { faults, .. } = self else { return None };
         let counts: Vec<_> = faults.iter().filter_map(|faults| faults.counts().ok()).collect();
@@ -118,7 +118,7 @@ impl Network {
     }
 }
 
-/// Refuses what a rack in the kernel cannot do, before anything is built.
+/// Refuses plans that a rack in the kernel cannot run, before anything is created.
 fn check(plan: &Plan) -> Outcome<()> {
     let no = |what: &str| Err(Failure::bad_input(format!("--io xdp {what}")));
     if !rustix::process::geteuid().is_root() {
@@ -154,12 +154,12 @@ fn homes(plan: &Plan) -> usize {
     if servers > 0 { servers } else { plan.workers.len() }
 }
 
-/// Whose namespace a worker lives in, among those behind the client's: its server's, or its own.
+/// The index of a worker's namespace behind the client's: its server's, or its own.
 fn home(plan: &Plan, worker: &WorkerPlan) -> usize {
     let server = plan.server_of(worker);
     let at_server = server.and_then(|name| plan.servers().iter().position(|known| *known == name));
     let own = || plan.workers.iter().position(|known| known.name == worker.name);
-    // Workers are the plan's.
+    // Every worker is in the plan.
     at_server.or_else(own).unwrap_or(0)
 }
 
@@ -183,6 +183,6 @@ fn link_faults(plan: &Plan, rack: &RackSpaces) -> Outcome<Vec<LinkFaults>> {
 }
 
 fn four(addresses: &[IpAddr]) -> IpAddr {
-    // Every space has one.
+    // Every namespace has an IPv4 address.
     addresses.iter().copied().find(IpAddr::is_ipv4).unwrap_or(Ipv4Addr::UNSPECIFIED.into())
 }

@@ -1,5 +1,5 @@
-//! The processes of a rack, or of racks below spines: switch, other spines, leaves, controller if it stands
-//! apart, servers, workers.
+//! The processes of a rack, or of racks below spines: the switch, further spines, leaves, a controller if
+//! it runs alone, servers, workers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,27 +20,27 @@ use super::forwarding::Forwarding;
 use super::network::{Network, Who};
 use super::servers;
 
-/// How long a rack may take to be ready.
+/// How long a rack may take to become ready.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is asked whether it is.
+/// How often the rack is asked whether it is ready.
 const ASK_EVERY: Duration = Duration::from_millis(20);
-/// How long processes may take to finish what they hold.
+/// How long processes may take to finish the tasks that they hold.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
-/// All processes of a rack. Dropping it kills them, and then removes their memory.
+/// All processes of a rack. Dropping this value kills them, and then removes their memory.
 pub(super) struct Processes<'p> {
     plan: &'p Plan,
     files: Files,
     network: Network,
     switch: Option<Child>,
     controller: Option<Child>,
-    /// The spines behind the first one, which is `switch`.
+    /// The spines after the first one, which is `switch`.
     spines: Vec<FabricProcess>,
     leaves: Vec<FabricProcess>,
-    /// Where leaves run on servers of their racks, what these racks' switches do.
+    /// For racks whose leaf runs on a server: their forwarding switches.
     forwardings: Vec<Forwarding>,
     servers: Vec<Option<Child>>,
-    /// Where the servers keep their memory, if there are any.
+    /// The folder of the servers' memory, if there are servers.
     memory: Option<HeldMemory>,
     /// How often each server was started.
     starts: Vec<u32>,
@@ -48,26 +48,27 @@ pub(super) struct Processes<'p> {
     at: Addresses,
 }
 
-/// Which files the processes use.
+/// The files of the processes.
 pub(super) struct Files {
     pub(super) program: PathBuf,
-    /// The plan, from which each process reads what is not its own alone.
+    /// The plan, from which each process reads the settings that all share.
     pub(super) plan: PathBuf,
-    /// Where their logs go.
+    /// The folder of log files.
     pub(super) logs: PathBuf,
 }
 
-/// Where the rack listens; the same again after a restart.
+/// The rack's addresses; a restarted process uses its old ones.
 #[derive(Debug, Default)]
 struct Addresses {
     switch: Option<SocketAddr>,
-    /// The controller, or the tables if the controller stands apart.
+    /// The address of the controller, or of the tables if the controller runs alone.
     beside_switch: Option<SocketAddr>,
-    /// The first spine's, if there are several; of one that stands apart from them, for each.
+    /// The addresses of the spines' controllers, if there are several; for a controller that runs alone,
+    /// one for each spine.
     controllers: Vec<SocketAddr>,
 }
 
-/// A rack's leaf or another spine, and where it listens, the same again after a restart.
+/// A rack's leaf or a further spine, and its addresses, which it uses again after a restart.
 #[derive(Debug, Default)]
 struct FabricProcess {
     child: Option<Child>,
@@ -75,7 +76,7 @@ struct FabricProcess {
     control: Option<SocketAddr>,
 }
 
-/// What a switch or a controller says of itself when it listens.
+/// What a switch or a controller prints when it listens.
 #[derive(Debug, Deserialize)]
 struct Listening {
     switch: Option<SocketAddr>,
@@ -85,7 +86,7 @@ struct Listening {
 }
 
 impl<'p> Processes<'p> {
-    /// Starts all of them, each where it lives in the network.
+    /// Starts all processes, each in its place in the network.
     pub(super) fn start(plan: &'p Plan, files: Files, network: Network) -> Outcome<Self> {
         let at = Addresses {
             switch: plan.switch.listen,
@@ -137,23 +138,23 @@ impl<'p> Processes<'p> {
         Ok(rack)
     }
 
-    /// Where they live.
+    /// The network in which the processes run.
     pub(super) fn network(&self) -> &Network {
         &self.network
     }
 
-    /// Where the controller is asked; the first spine's, if there are several.
+    /// The address of the controller; with several spines, that of the first one.
     pub(super) fn controller(&self) -> Outcome<Remote> {
         Ok(Remote::new(&self.known_controller()?.to_string(), None)?)
     }
 
-    /// Where clients register: with the controller, or with that of each spine.
+    /// The addresses at which clients register: of the controller, or of each spine's.
     pub(super) fn controllers(&self) -> Outcome<Vec<Remote>> {
         let remote = |at: SocketAddr| Ok(Remote::new(&at.to_string(), None)?);
         self.known_controllers()?.into_iter().map(remote).collect()
     }
 
-    /// Their addresses.
+    /// The addresses of all controllers.
     pub(super) fn known_controllers(&self) -> Outcome<Vec<SocketAddr>> {
         (1..=self.plan.spines().max(1)).map(|spine| self.controller_of_spine(spine)).collect()
     }
@@ -168,7 +169,8 @@ impl<'p> Processes<'p> {
         control.ok_or_else(|| Failure::broken(format!("spine {spine} has not started")))
     }
 
-    /// The controllers above a rack's leaf, its own spine's first; one that stands apart knows the others.
+    /// The controllers above a rack's leaf, its own spine's first. A controller that runs alone knows the
+    /// other spines itself.
     fn controllers_of(&self, rack: u16) -> Outcome<Vec<SocketAddr>> {
         let mut spines = self.plan.spines_of(rack);
         spines.truncate(if self.plan.switch.controller_apart { 1 } else { spines.len() });
@@ -187,21 +189,21 @@ impl<'p> Processes<'p> {
         }
     }
 
-    /// Kills one process with -9.
+    /// Kills one process with SIGKILL.
     pub(super) fn kill(&mut self, target: &Target) {
         if let Some(mut child) = self.child(target).and_then(Option::take) {
             child.kill();
         }
     }
 
-    /// Whether one was started and not killed since.
+    /// Whether a process was started and not killed since.
     pub(super) fn is_started(&mut self, target: &Target) -> bool {
         self.child(target).is_some_and(|child| child.is_some())
     }
 
-    /// A process that has ended by itself, if there is one, and its complaint; it is away from now on.
+    /// Takes out a process that ended by itself, and its error. The part then counts as not started.
     pub(super) fn take_dead(&mut self) -> Option<(Target, Failure)> {
-        // That is looked for often, and who it was seldom.
+        // This runs often, and rarely finds a dead process.
         if !self.all().any(Child::has_ended) {
             return None;
         }
@@ -211,7 +213,7 @@ impl<'p> Processes<'p> {
         })
     }
 
-    /// All that there are, each under the name that plans kill it by.
+    /// All processes, by the names that plans use to kill them.
     fn targets(&self) -> Vec<Target> {
         let spines = (2..=self.plan.spines()).map(Target::Spine);
         let leaves = (1..).take(self.leaves.len()).map(Target::Leaf);
@@ -232,17 +234,17 @@ impl<'p> Processes<'p> {
         }
     }
 
-    /// What packets' way to leaves on servers and back came to so far.
+    /// The times that packets took to leaves on servers and back so far.
     pub(super) fn leaf_trips(&self) -> Vec<LeafTrip> {
         (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.trip(rack)).collect()
     }
 
-    /// Whether all that should run do.
+    /// An error unless all started processes run.
     pub(super) fn check(&mut self) -> Outcome<()> {
         self.all().try_for_each(Child::check)
     }
 
-    /// Waits until the switch has all workers and servers and serves all slices: by asking, again and again.
+    /// Waits until the switch knows all workers and servers and serves all slices, by polling.
     pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
         let askers = self.controllers()?.into_iter().map(Asker::new).collect::<Outcome<Vec<_>>>()?;
         let patience = Instant::now() + READY_PATIENCE;
@@ -269,7 +271,8 @@ impl<'p> Processes<'p> {
         }
     }
 
-    /// Ends all of them: first the workers, which finish what they hold, then what they need for that.
+    /// Ends all processes: first the workers, which finish the tasks that they hold, then the parts that
+    /// they need for that.
     pub(super) fn end(mut self) {
         let patience = Instant::now() + END_PATIENCE;
         end_all(self.workers.iter_mut().flatten(), patience);
@@ -356,7 +359,7 @@ impl<'p> Processes<'p> {
         self.spine(spine).map(|spine| *spine = started).ok_or_else(none)
     }
 
-    /// Starts a leaf or another spine, where it was before.
+    /// Starts a leaf or a further spine, at its old addresses if it has any.
     fn start_in_fabric(
         &self,
         name: &str,
@@ -371,20 +374,20 @@ impl<'p> Processes<'p> {
         Ok(FabricProcess { child: Some(child), switch: listening.switch, control: Some(listening.control) })
     }
 
-    /// Where a worker registers: with its rack's controller.
+    /// The address at which a worker registers: its rack's controller.
     fn controller_of(&self, worker: &WorkerPlan) -> Outcome<SocketAddr> {
         let Some(rack) = self.plan.rack_of(worker) else { return self.known_controller() };
         let leaf = self.leaves.get(usize::from(rack) - 1).and_then(|leaf| leaf.control);
         leaf.ok_or_else(|| Failure::broken(format!("the leaf of rack {rack} has not started")))
     }
 
-    /// Starts a process that says on stdout where it listens.
+    /// Starts a process that prints its addresses on stdout.
     fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
         let mut child = self.start_child(name, Who::Switch, args)?;
         let line = child.first_line()?;
         match serde_json::from_str(&line) {
             Ok(listening) => Ok((child, listening)),
-            // With `--json` that is its complaint, which it has also made on stderr.
+            // With `--json` the process prints its error in this line too, besides on its stderr.
             Err(_) => Err(child.complaint()),
         }
     }
@@ -411,7 +414,7 @@ impl<'p> Processes<'p> {
         self.memory.as_ref().map(|memory| memory.path().join(server)).ok_or_else(none)
     }
 
-    /// Its address.
+    /// The address of the first controller.
     pub(super) fn known_controller(&self) -> Outcome<SocketAddr> {
         self.at.controllers.first().copied().ok_or_else(not_started)
     }
@@ -483,7 +486,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Addresses as a flag has them: with commas between.
+/// Addresses as a flag takes them, separated by commas.
 pub(super) fn listed(addresses: &[SocketAddr]) -> String {
     addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,5 +1,5 @@
-//! The faults of a plan, in the order of their times, each done once; and those that nobody planned, each
-//! from when it was found until its part is back.
+//! The faults of a plan, in order of time, each done once; and unplanned faults, each from its discovery
+//! until its part is back.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use sluice_support::load::{Timeline, nanos};
 use sluice_support::plan::{Event, Target};
 use sluice_wire::Nanos;
 
-/// Something that is to be done to the rack.
+/// An action on the rack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Kill it with -9.
+    /// Kill this part with SIGKILL.
     Kill(Target),
-    /// Start it again.
+    /// Start this part again.
     Start(Target),
 }
 
-/// How long a part is away that died outside the plan, so that whoever killed it sees that it was.
+/// How long a part that died outside the plan stays away, so that whoever killed it can see the effect.
 const AWAY: Duration = Duration::from_millis(500);
-/// A part that dies again so soon dies by itself.
+/// A part that dies again within this time died by itself.
 const SOON: Duration = Duration::from_secs(10);
-/// So often a part may die so soon, one time after the other.
+/// After so many such deaths in a row, the part is not started again.
 const DEATHS_MAX: usize = 3;
 
-/// A plan's faults, and those that come beside.
+/// A plan's faults, and unplanned ones.
 pub(super) struct FaultSchedule {
-    /// What is still to be done, and when.
+    /// The remaining actions and their times.
     left: VecDeque<(Duration, usize, Step)>,
     done: Vec<Done>,
 }
@@ -42,7 +42,7 @@ struct Done {
 }
 
 impl FaultSchedule {
-    /// The script of these events.
+    /// The schedule of these events.
     pub(super) fn new(events: &[Event]) -> Self {
         let mut left = Vec::new();
         for (i, event) in events.iter().enumerate() {
@@ -62,8 +62,8 @@ impl FaultSchedule {
         Self { left: left.into(), done: done.collect() }
     }
 
-    /// A part was found dead at `now` that the plan did not kill; it is started again in a while. Says false
-    /// if it dies again and again: starting it anew does not help.
+    /// Notes that a part was found dead at `now` that the plan did not kill, and schedules its restart.
+    /// Returns false if it keeps dying, so that restarting does not help.
     pub(super) fn died(&mut self, target: &Target, what: String, now: Duration) -> bool {
         let of_it = self.done.iter().filter(|done| !done.planned && done.target == *target);
         let deaths: Vec<Duration> = of_it.filter_map(|done| done.killed).chain([now]).collect();
@@ -80,18 +80,18 @@ impl FaultSchedule {
         goes_on
     }
 
-    /// The next step that is due at `now`.
+    /// The next action that is due at `now`.
     pub(super) fn next(&mut self, now: Duration) -> Option<(usize, Step)> {
         let (_, event, step) = self.left.pop_front_if(|(at, ..)| *at <= now)?;
         Some((event, step))
     }
 
-    /// Step `step` of event `event` was done at `now`.
+    /// Notes that action `step` of event `event` was done at `now`.
     pub(super) fn did(&mut self, event: usize, step: &Step, now: Duration) {
         match step {
             Step::Kill(target) => {
                 self.done[event].killed = Some(now);
-                // From now on it is away as long as the plan wants it.
+                // From now on the plan decides when the part returns.
                 let done = &self.done;
                 self.left.retain(|(_, of, step)| {
                     done[*of].planned || !matches!(step, Step::Start(back) if back == target)
@@ -101,7 +101,7 @@ impl FaultSchedule {
         }
     }
 
-    /// What was done, and how long it was felt by a load that ended at `end`.
+    /// The events, and how long each had effects on a load that ended at `end`.
     pub(super) fn results(&self, timeline: &Timeline, end: Nanos) -> Vec<EventResult> {
         let done = self.done.iter().filter_map(|done| done.killed.map(|killed| (done, killed)));
         done.map(|(done, killed)| {

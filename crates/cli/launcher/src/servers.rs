@@ -1,4 +1,4 @@
-//! A rack's servers: where each listens, and where its memory is.
+//! A rack's servers: their addresses, and the folder of their memory.
 
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,12 +17,12 @@ use sluice_support::plan::Plan;
 use sluice_support::seed::random_bits;
 use sluice_support::shared_memory::{IN_MEMORY, folder_name};
 
-/// How often addresses are drawn before there seem to be none.
+/// How often addresses are drawn before the search is given up.
 const DRAWS: usize = 16;
 
-/// The folder in which a rack's servers keep their memory: in memory if there is room for all rings and we
-/// may write there, else on disk; and the same for each run of a plan with this output. Two containers may
-/// call two folders by one name, so that the output's own number counts too.
+/// The folder of the servers' memory: in a file system in memory if it has room for all rings and is
+/// writable, otherwise on disk. Each run of a plan with the same output folder gets the same folder. Two
+/// containers may have output folders of the same name, so the folder's own number is part of the name.
 pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     let in_memory = Path::new(IN_MEMORY);
     let mut hasher = DefaultHasher::new();
@@ -34,8 +34,7 @@ pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     if takes == 0 || room >= takes && may_be_ours(&folder) { folder } else { plan.state.join("memory") }
 }
 
-/// Whether we may have a folder there: not one that somebody else made, and not on a file system that only
-/// reads.
+/// Whether the folder may be used: no other user made it, and its file system is writable.
 fn may_be_ours(folder: &Path) -> bool {
     let made = DirBuilder::new().mode(0o700).create(folder);
     let there = || {
@@ -43,11 +42,11 @@ fn may_be_ours(folder: &Path) -> bool {
             fs::symlink_metadata(folder).is_ok_and(|is| is.is_dir() && is.uid() == geteuid().as_raw());
         found && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
     };
-    // It is made in earnest by whoever then holds it: one that nobody holds is taken for left over.
+    // The folder is created for good when it is locked: an unlocked one looks like a leftover.
     made.map_or_else(|_| there(), |()| fs::remove_dir(folder).is_ok())
 }
 
-/// What the rings of all servers take at most.
+/// The largest size of all servers' rings together.
 fn rings_bytes(plan: &Plan) -> u64 {
     let switch = &plan.switch;
     let slots = ring_slots(switch.tasks_per_slice, switch.tokens_per_slice, plan.rdma.stall_tasks);
@@ -55,12 +54,12 @@ fn rings_bytes(plan: &Plan) -> u64 {
     rings as u64 * u64::from(slots) * plan.rdma.mtu.bytes() as u64
 }
 
-/// Where a rack's servers listen, on the loopback that `home` is of: addresses that nobody else has now. Each
-/// server of an IPv4 rack has an address of its own and the standard port. IPv6 has one loopback address, so
-/// that there each has a port.
+/// Free addresses for a rack's servers on the loopback of `home`'s family. On IPv4 each server has an
+/// address of its own and the standard port. IPv6 has a single loopback address, so each server has a port
+/// of its own.
 ///
-/// Racks in containers may share a network and know nothing of each other, not even by process numbers: so
-/// addresses are drawn, and tried.
+/// Racks in containers may share a network without knowing each other, even by process numbers. So
+/// addresses are drawn at random and tested.
 pub(super) fn addresses(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> {
     let mut taken = None;
     for _ in 0..DRAWS {
@@ -81,7 +80,7 @@ fn drawn(count: usize, home: IpAddr) -> Outcome<Vec<SocketAddr>> {
     if home.is_ipv6() {
         return Ok(vec![SocketAddr::new(home, 0); count]);
     }
-    // Of 127.128.0.0/9, in which few others choose addresses; a rack's lie one behind the other.
+    // Consecutive addresses in 127.128.0.0/9, which few other programs use.
     let first = random_bits()? as u32;
     let address = |place: u32| Ipv4Addr::from(0x7f80_0000 | (first.wrapping_add(place) & 0x007f_ffff));
     Ok((0..count as u32).map(|place| (address(place), PORT).into()).collect())
@@ -111,14 +110,14 @@ mod tests {
         let linked = folder.path().join("linked");
         symlink(&own, &linked).expect("a link");
         assert!(!may_be_ours(&linked), "somebody else chose where it leads");
-        // Where nobody may make folders, as on a file system that only reads.
+        // Folders cannot be created here, as on a read-only file system.
         assert!(!may_be_ours(Path::new("/proc/sluice")));
     }
 
     #[test]
     fn each_server_of_each_rack_has_an_address_of_its_own() {
         for home in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
-            // Two racks that know nothing of each other, in one process or in two of the same number.
+            // Two racks that do not know each other, in one process or in two with the same number.
             let one = addresses(16, home).expect("there are some");
             let _held: Vec<_> = one.iter().map(|at| UdpSocket::bind(at).expect("it was free")).collect();
             let other = addresses(16, home).expect("there are some");

@@ -405,10 +405,10 @@ pub(crate) struct Load {
     pub(crate) output: Output,
 }
 
-/// A rack is not asked more often how it stands.
+/// The shortest interval at which `status --watch` asks a rack.
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(50);
 
-/// The most flows of `sluice write`: the end that takes them has so many pairs.
+/// The largest number of flows of `sluice write`: the receiving end has this many pairs.
 pub(crate) const FLOWS_MAX: u16 = 64;
 
 #[derive(Debug, Args)]
@@ -479,7 +479,7 @@ pub(crate) enum WaitArg {
     Kernel,
 }
 
-/// α's bounds, if T follows the flowlet's length.
+/// α's bounds; `None` if T does not depend on the flowlet's length.
 pub(crate) type AlphaArg = Option<Alpha>;
 
 /// Reads a percentile of gaps.
@@ -487,7 +487,7 @@ fn percentile(text: &str) -> Result<GapShare, String> {
     GapShare::read(text).ok_or_else(|| format!("`{text}` is no percentage: write 97.5 to 99"))
 }
 
-/// Reads how often a rack is looked at.
+/// Reads the interval of `status --watch`.
 fn look_every(text: &str) -> Result<Duration, String> {
     let every = units::span(text)?;
     let least = LOOK_EVERY_MIN.as_millis();
@@ -649,7 +649,7 @@ pub(crate) struct FaultRuns {
     pub(crate) json: bool,
 }
 
-/// Reads the command line; `None` when it asked for help, which has then been given.
+/// Reads the command line; `None` after printing help that was asked for.
 pub(crate) fn read() -> Outcome<Option<Sluice>> {
     match Sluice::try_parse() {
         Ok(sluice) => Ok(Some(sluice)),
@@ -658,18 +658,18 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
         }
         Err(why) => {
             let printed = why.print().and_then(|()| io::stdout().flush());
-            // Help that nobody asked for goes to stderr: it is no result.
+            // Help that was not asked for goes to stderr, since it is no result.
             if why.use_stderr() { Ok(None) } else { print::judged(printed).map(|()| None) }
         }
     }
 }
 
-/// Whether JSON was asked for, for when the command line cannot be read.
+/// Whether JSON was asked for, for the case that the command line cannot be parsed.
 pub(crate) fn json_was_asked() -> bool {
     std::env::args_os().any(|arg| arg == "--json")
 }
 
-/// What, why and what next, without the pages of usage.
+/// The error in one line (what, why, what next), without the usage text.
 pub(crate) fn one_line(why: &clap::Error) -> String {
     let rendered = why.render().to_string();
     let text = rendered.lines().take_while(|line| !line.starts_with("Usage:"));

@@ -1,4 +1,4 @@
-//! The `sluice` command: a rack, its load, and what is known of both.
+//! The `sluice` command: runs racks and loads, and reports about both.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A panic is a bug, and ends as every other failure does: with an exit code, and with JSON if that was asked
+/// A panic is a bug. It ends like every other failure: with an exit code, and with JSON if that was asked
 /// for.
 fn run_whole(command: Command) -> Outcome<()> {
     catch_unwind(AssertUnwindSafe(|| run(command)))
@@ -62,8 +62,8 @@ fn run(command: Command) -> Outcome<()> {
     }
 }
 
-/// Whether a failure is to be JSON as well. A result that fails its gates was already printed: it is the
-/// JSON.
+/// Whether a failure should also be printed as JSON. After a result that fails its gates, the printed
+/// result already is the JSON.
 fn json_of(command: &Command) -> bool {
     match command {
         Command::Up(args) => args.output.json,

@@ -1,4 +1,4 @@
-//! What help texts end with: examples, each of which a test runs, the words of the house, and the exit codes.
+//! The ends of help texts: examples (a test runs each of them), words, and exit codes.
 
 use sluice_net::exit::{self, Kind};
 
@@ -137,7 +137,7 @@ Examples:
   sluice fault-runs --policy rain:1 --cores --count 1000
   sluice replay-fault 7          # what happened in the run of seed 7";
 
-/// What stands at the end of `sluice --help`.
+/// The end of `sluice --help`.
 pub(crate) fn of_all() -> String {
     format!(
         "Examples:\n  sluice up\n  sluice sweep rain:2 racksched central --load 0.3..0.9/0.1\n  sluice policies\n\n{WORDS}\n\n{}",

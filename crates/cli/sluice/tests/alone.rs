@@ -1,5 +1,5 @@
-//! `sluice` without what only RocksDB needs: it starts, simulates, and says what is missing where a database
-//! is wanted.
+//! `sluice` without RocksDB: it starts and simulates, and says what is missing if a command needs a
+//! database.
 
 mod common;
 
@@ -42,7 +42,7 @@ impl Copy {
         }
     }
 
-    /// Puts a program beside it that stands for the one for RocksDB.
+    /// Puts a script into the folder that replaces the program for RocksDB.
     fn add_program(&self, script: &str) -> PathBuf {
         let program = self.folder().join("sluice-rocksdb");
         let text = self.folder().join("text");
@@ -52,14 +52,14 @@ impl Copy {
     }
 }
 
-/// Puts a program there by a process of its own: one that another test's child still holds open for writing
+/// Copies a program in a process of its own: if another test's child still had it open for writing, it
 /// could not be started.
 fn install(from: &Path, to: &Path) {
     let done = Command::new("install").args(["-m", "755"]).args([from, to]).status();
     assert!(done.expect("coreutils are there").success());
 }
 
-/// All commands that want a database.
+/// All commands that need a database.
 const WANT_ROCKSDB: [&[&str]; 4] =
     [&["worker", "rocksdb"], &["profile", "rocksdb"], &["up", "plan.toml"], &["reproduce", "rain-2"]];
 
@@ -70,7 +70,7 @@ fn plan_with_rocksdb(folder: &Path) {
 
 #[test]
 fn it_needs_no_librocksdb_to_start() {
-    // The loader of libraries lists them instead of starting the program.
+    // With this variable, the loader lists the libraries instead of starting the program.
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let listed = command.env("LD_TRACE_LOADED_OBJECTS", "1").output().expect("the loader runs");
     let listed = stdout(&listed);
@@ -99,7 +99,7 @@ fn copied_alone_it_simulates_and_says_what_rocksdb_takes() {
 fn where_the_program_for_rocksdb_misses_a_library_it_says_so() {
     let copy = Copy::new();
     plan_with_rocksdb(copy.folder());
-    // As the loader of libraries ends: its own line on stderr is not taken away.
+    // The script fails as the library loader would; the loader's own line on stderr is kept.
     let program = copy.add_program("exit 127");
     for args in &WANT_ROCKSDB[1..] {
         copy.refuses(args, &["sluice-rocksdb cannot start", "ldd"]);
@@ -118,7 +118,7 @@ fn whoever_stops_a_measurement_stops_the_program_that_measures() {
     command.args(["profile", "rocksdb"]).current_dir(copy.folder()).stderr(Stdio::piped());
     let sluice = command.spawn().expect("it starts");
     let started = copy.folder().join("started");
-    // Two minutes; what is not there then fails below.
+    // Waits for up to two minutes; a missing file fails below.
     for _ in (0..24_000).take_while(|_| !started.exists()) {
         thread::sleep(Duration::from_millis(5));
     }

@@ -1,4 +1,4 @@
-//! Bad input: exit code 2, and one line that says what, why and what next.
+//! Invalid input: exit code 2, and one line that says what, why and what next.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn refuses(folder: &Path, args: &[&str], parts: &[&str]) {
     }
 }
 
-/// The small plan with `from` replaced by `to` is refused, by `up` and by `up --json`.
+/// `up` and `up --json` refuse the small plan with `from` replaced by `to`.
 fn refuses_plan(from: &str, to: &str, parts: &[&str]) {
     assert!(SMALL.contains(from), "{from}");
     refuses_text(&SMALL.replacen(from, to, 1), parts);

@@ -1,5 +1,4 @@
-//! Output that nobody reads, or that finds no room: every command ends as it would have, or says so in one
-//! line.
+//! With a closed pipe every command ends as usual; with a full disk it reports an error in one line.
 
 mod common;
 
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use common::{SMALL, command, sluice, stderr, stdout};
 
-/// Commands that end by themselves, with what they take, and whether they know `--json`.
+/// Commands that end by themselves, with their arguments, and whether they have `--json`.
 const SHORT: [(&str, &[&str], bool); 15] = [
     ("up", &["plan.toml", "--length", "200ms"], true),
     ("versus", &["--today", "reuseport", "--workers", "2", "--tasks", "1000", "--dilate", "20"], true),
@@ -36,7 +35,7 @@ const SHORT: [(&str, &[&str], bool); 15] = [
     ("fault-runs", &["--count", "20"], true),
 ];
 
-/// Commands that need a rack, and what they take beside its controller.
+/// Commands that need a rack, with their arguments beside its controller.
 const ASKING: [(&str, &[&str], bool); 4] = [
     ("status", &[], true),
     ("load", &["plan.toml", "--length", "200ms", "--warm-up", "10ms", "--patience", "60s"], true),
@@ -47,12 +46,12 @@ const ASKING: [(&str, &[&str], bool); 4] = [
 /// Commands that run until they are stopped.
 const LASTING: [&str; 4] = ["switch", "controller", "worker", "server"];
 
-/// What a stream leads to.
+/// The target of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sink {
     /// A pipe whose reader is gone.
     Closed,
-    /// A disk without room.
+    /// A full disk.
     Full,
 }
 
@@ -75,13 +74,14 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Whether it ended well; a busy machine misses the gates of a load.
+/// Whether the command ended well; on a busy machine a load may miss its gates.
 fn is_well(args: &[&str], output: &Output) -> bool {
     let has_gates = matches!(args[0], "up" | "load");
     output.status.success() || has_gates && matches!(output.status.code(), Some(3 | 5))
 }
 
-/// Stdout leads to `sink`: a closed pipe changes nothing, a full disk is told in one line and is exit code 1.
+/// Stdout goes to a closed pipe, which changes nothing, and to a full disk, which gives one line and exit
+/// code 1.
 fn holds_without_stdout(folder: &Path, args: &[&str]) {
     for sink in [Sink::Closed, Sink::Full] {
         let output = command(folder, args).stdout(sink.open()).output().expect("sluice starts");
@@ -105,7 +105,7 @@ fn holds_without_stdout(folder: &Path, args: &[&str]) {
     }
 }
 
-/// Stderr leads nowhere: nothing changes.
+/// Stderr goes to a closed pipe or a full disk, which changes nothing.
 fn holds_without_stderr(folder: &Path, args: &[&str]) {
     for sink in [Sink::Closed, Sink::Full] {
         let output = command(folder, args).stderr(sink.open()).output().expect("sluice starts");
@@ -174,7 +174,7 @@ fn a_command_that_ends_by_itself_minds_neither_a_closed_pipe_nor_hides_a_full_di
     }
 }
 
-/// A rack's parts, ended when dropped.
+/// The parts of a rack; dropping this value stops them.
 struct Parts(Vec<Child>);
 
 impl Drop for Parts {
@@ -186,7 +186,7 @@ impl Drop for Parts {
     }
 }
 
-/// Starts a part that says in JSON where it listens; gives what it said under `key`.
+/// Starts a part that prints its addresses as JSON; returns the value of `key`.
 fn start(parts: &mut Parts, mut command: Command, key: &str) -> String {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("sluice starts");
     let mut line = String::new();
@@ -217,23 +217,23 @@ fn a_command_that_asks_a_rack_minds_neither_a_closed_pipe_nor_hides_a_full_disk(
             holds_without_stdout(folder.path(), &[&args[..], &["--json"]].concat());
         }
     }
-    // A watch ends when nobody reads it.
+    // A watch ends when its output is no longer read.
     let watch = ["status", "--watch", "--every", "50ms", "--controller", &controller];
     holds_without_stdout(folder.path(), &watch);
     holds_without_stdout(folder.path(), &[&watch[..], &["--json"]].concat());
 }
 
-/// A TCP port of the loopback that nobody has.
+/// A free TCP port of the loopback.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// A UDP port likewise.
+/// A free UDP port of the loopback.
 fn free_udp_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 
-/// Waits until the switch whose controller this is answers and shows `count` rows of `what`.
+/// Waits until this controller answers and shows `count` rows of `what`.
 fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
     for _ in 0..2_400 {
         let asked: Output = sluice(folder, &["status", "--json", "--controller", controller]);
@@ -247,7 +247,7 @@ fn wait_for(folder: &Path, controller: &str, what: &str, count: usize) {
     panic!("no {count} {what} at {controller}");
 }
 
-/// Asks a child to end; gives its exit code.
+/// Asks a child to end; returns its exit code.
 fn ended(mut child: Child) -> Option<i32> {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it lives");
@@ -277,7 +277,7 @@ fn a_part_that_runs_until_it_is_stopped_does_not_need_anybody_to_listen() {
         parts.push(with_json(&["worker", "hold", "--slice", "work", "--controller", &control]));
         wait_for(folder.path(), &control, "servers", 1);
         wait_for(folder.path(), &control, "workers", 1);
-        // The worker first: it waits for the switch to have seen it go.
+        // The worker ends first: it waits until the switch has noticed.
         let codes: Vec<Option<i32>> = parts.into_iter().rev().map(ended).collect();
         assert_eq!(codes, [Some(0); 4], "worker, server, controller, switch; --json: {json}");
     }

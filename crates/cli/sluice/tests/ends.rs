@@ -1,5 +1,5 @@
-//! How runs end: whatever ends one, what was measured is printed and kept, and nothing is left behind; and a
-//! result that says nothing, or that says that the rack did not do what it was asked, does not pass.
+//! How runs end. Whatever ends a run, its measurements are printed and stored, and nothing is left behind.
+//! A result without information does not pass, nor one that shows that the rack failed its task.
 
 mod common;
 
@@ -20,19 +20,19 @@ fn folder_with(plan: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The small rack, for as long as the test goes on.
+/// The small rack with a load that lasts longer than the test.
 fn endless() -> String {
     SMALL.replace("length = \"1s\"", "length = \"10min\"")
 }
 
-/// A rack under load, and what it says.
+/// A rack under load, and its output.
 struct Loaded {
     up: Running,
     said: Lines<BufReader<ChildStderr>>,
 }
 
 impl Loaded {
-    /// One that runs `plan.toml` in this folder, once tasks are measured.
+    /// Starts the `plan.toml` in this folder, and waits until tasks are measured.
     fn start(folder: &Path) -> Self {
         let up = command(folder, &["up", "plan.toml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut up = Running(up.expect("it starts"));
@@ -42,13 +42,13 @@ impl Loaded {
         Self { up, said }
     }
 
-    /// Reads on until it says this.
+    /// Reads the output until this text appears.
     fn hears(&mut self, part: &str) {
         let mut said = self.said.by_ref().map_while(Result::ok);
         assert!(said.any(|line| line.contains(part)), "it never said `{part}`");
     }
 
-    /// The process of its rack that is called so on its command line, and that line.
+    /// The rack's process whose command line contains these arguments, and the command line.
     fn part(&self, args: &[&str]) -> (Pid, Vec<String>) {
         let mine = self.up.0.id().to_string();
         let mut processes = std::fs::read_dir("/proc").expect("procfs").flatten();
@@ -63,7 +63,7 @@ impl Loaded {
         processes.find_map(of).unwrap_or_else(|| panic!("nobody has {args:?}"))
     }
 
-    /// Where its server keeps its memory.
+    /// The folder of the server's memory.
     fn memory(&self) -> PathBuf {
         let (_, line) = self.part(&["server", "server-1"]);
         let place = line.iter().position(|word| word == "--memory").expect("it was told");
@@ -74,7 +74,7 @@ impl Loaded {
         kill_process(Pid::from_child(&self.up.0), signal).expect("it lives");
     }
 
-    /// Waits for its end; gives its exit code, and what it printed.
+    /// Waits for the rack's end; returns its exit code and its output.
     fn end(mut self) -> (Option<i32>, String, String) {
         let rest: Vec<String> = self.said.map_while(Result::ok).collect();
         let mut printed = String::new();
@@ -84,7 +84,7 @@ impl Loaded {
     }
 }
 
-/// What a run kept.
+/// The stored result of a run.
 fn kept(out: &Path) -> Value {
     let text = std::fs::read_to_string(out.join("result.json")).expect("written");
     let result = serde_json::from_str(&text).expect("JSON");
@@ -153,7 +153,7 @@ fn a_terminal_that_is_closed_ends_a_run_with_its_result_and_leaves_no_memory() {
     assert!(!memory.exists());
 }
 
-/// Runs a plan on a terminal of its own, whose window is then closed; gives what it kept.
+/// Runs a plan on a terminal of its own, then closes the terminal's window; returns the stored result.
 fn on_a_terminal_that_closes(plan: &str, before: &str) -> Value {
     let folder = folder_with(plan);
     let up = format!("{} up plan.toml", env!("CARGO_BIN_EXE_sluice"));
@@ -209,7 +209,7 @@ fn where_files_find_no_room_the_table_is_printed_and_no_part_of_a_result_is_left
     let out = folder.path().join("out/small");
     std::fs::create_dir_all(&out).expect("made");
     std::fs::write(out.join("result.json"), "of an earlier run").expect("written");
-    // Blocks of 512 bytes: room for the plan that is kept, and not for a result.
+    // In blocks of 512 bytes: enough for the stored plan, but not for a result.
     let limited = "ulimit -f 5; exec \"$0\" up plan.toml";
     let mut shell = Command::new("sh");
     shell.args(["-c", limited, env!("CARGO_BIN_EXE_sluice")]).current_dir(folder.path());
@@ -252,7 +252,7 @@ fn a_service_that_fails_every_task_misses_a_gate_and_its_words_are_told() {
 
 #[test]
 fn a_load_of_twice_what_workers_can_do_misses_a_gate_and_replies_a_second_say_what_they_did() {
-    // Nothing is refused: who waits is answered when the load is over.
+    // No task is refused: tasks that wait are answered after the load's end.
     let plan = SMALL.replace("types = [\"hold\"]", "types = [\"hold\"]\nlimit = 8192");
     let plan = plan.replace("rate = 300", "rate = 2000\narrivals = \"constant\"\ndeadline = \"60s\"")
         + "[load.request.hold]\nbusy = \"2ms\"\n";
@@ -286,7 +286,7 @@ fn a_run_that_measured_nothing_misses_a_gate_has_no_times_and_tells_what_was_cut
     }
 }
 
-/// A plan whose names are those of no file.
+/// A plan whose names are not usable as file names.
 const NAMES: &str = r#"
 name = "../escape"
 [types]

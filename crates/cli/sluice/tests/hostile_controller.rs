@@ -1,4 +1,4 @@
-//! A controller that says what it should not: whoever asks it sees no more than text.
+//! A controller with hostile answers: a command that asks it prints only harmless text.
 
 mod common;
 
@@ -13,7 +13,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Empty, Stream};
 use tonic::{Request, Response, Status, async_trait};
 
-/// Clears the screen, titles the window, begins a line, turns the order round.
+/// Clears the screen, sets the window's title, starts a line, and reverses the text direction.
 const HOSTILE: &str = "w\u{1b}[2J\u{1b}]0;owned\u{7}\nw-2 open\u{202e}\u{9b}1m";
 
 #[test]

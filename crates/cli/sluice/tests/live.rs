@@ -1,4 +1,4 @@
-//! A small sweep of live racks: real packets, and the simulator on the same traces.
+//! A small sweep of live racks: real packets, compared with the simulator on the same traces.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn a_sweep_puts_the_simulators_prediction_beside_what_real_packets_measured() {
                  --each-task --json --out swept";
     let args: Vec<&str> = flags.split_whitespace().collect();
     let output = sluice(folder.path(), &args);
-    // A machine that is busy with other tests may well be too late to agree.
+    // A machine that is busy with other tests may be too late to agree.
     assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let study = json(&output);
     assert_eq!(study["complete"], true);
@@ -81,7 +81,7 @@ fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
     for of in series {
         let point = &of["points"][0];
         assert_eq!(point["counts"]["sent"], point["counts"]["replied"], "{}", of["label"]);
-        // A task and its reply, or a task and a token, pass the leaf, and the task the spine.
+        // Each task passes the leaf three times (with its reply or a token) and the spine once.
         let passes =
             point["counts"]["passes"].as_u64() >= point["counts"]["sent"].as_u64().map(|sent| 3 * sent);
         assert!(passes, "{point}");
@@ -92,7 +92,8 @@ fn a_sweep_of_racks_below_a_spine_stands_beside_the_simulators() {
     assert!(stderr(&sweep("dc-horus")).contains("racks.spines = 1"), "one client is at one spine");
 }
 
-/// Runs what is kept in this file again, into `again`; all that is kept there says the same, but for where.
+/// Runs the settings in this file again, into `again`, and checks that the new file differs only in the
+/// folder.
 fn runs_again(folder: &Path, command: &str, (out, file): (&str, &str)) {
     let words = format!("{command} {out}/{file} --out again --json");
     let output = sluice(folder, &words.split_whitespace().collect::<Vec<_>>());
@@ -119,7 +120,7 @@ fn what_a_sweep_keeps_runs_it_again_on_the_same_tasks_and_the_same_testbed() {
                  --seed 7 --workload get=0.9@const:8us+scan=0.1@const:107us --testbed mine.toml --out swept";
     let output = sluice(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
     assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
-    // What counts is what ran, not what has become of its testbed since.
+    // The stored testbed counts, not what has become of its original file.
     fs::remove_file(folder.path().join("mine.toml")).expect("it was there");
     runs_again(folder.path(), "up --sweep", ("swept", "sweep.toml"));
     let wrong = fs::read_to_string(folder.path().join("swept/sweep.toml")).expect("it is there");
@@ -140,7 +141,7 @@ fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
     let found = json(&output);
     let rows = found["rows"].as_array().expect("a list");
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
-    // nginx need not be on this machine; then a line says what to install.
+    // nginx may be missing on this machine; then a line says what to install.
     let missing = found["missing"].as_array().expect("a list").len();
     let nginx = if missing == 0 { &["nginx"][..] } else { &[] };
     assert_eq!(names, [&["central", "rain:2,patient,early"], nginx, &["reuseport"]].concat());
@@ -154,7 +155,7 @@ fn todays_ways_stand_beside_a_rack_and_the_central_queue() {
     assert!(stderr(&strict).contains("times better than today's"), "{}", stderr(&strict));
 }
 
-/// Two of four workers are slow from the third interval to the fourth.
+/// A plan in which two of four workers are slow from the third interval to the fourth.
 const SLOWED: &str = r#"
 name = "slowed"
 title = "Two of four workers three times as slow"
@@ -198,7 +199,7 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
                  --policy rain:1,advise,rain:adaptive --json --out out";
     let args: Vec<&str> = flags.split_whitespace().collect();
     let output = sluice(folder.path(), &args);
-    // A machine that is busy with other tests may well be too late to lie inside, or to say.
+    // A machine that is busy with other tests may be too late to lie inside the band, or to decide.
     assert!(matches!(output.status.code(), Some(0 | 3 | 5)), "{}", stderr(&output));
     let answer = json(&output);
     let followed = answer["followed"].as_array().expect("a list");
@@ -209,7 +210,7 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
         let names: Vec<_> = windows.iter().map(|window| window["name"].as_str().expect("a text")).collect();
         assert_eq!(names, ["before", "during", "after"]);
         for window in windows {
-            // A service that is slow takes 150 us, any other 50.
+            // A slow service takes 150 us, any other 50 us.
             let least = if window["name"] == "during" { 150_000.0 } else { 50_000.0 };
             assert!(window["simulated_ns"].as_f64().expect("a number") >= least, "{window}");
             let live = window["live_ns"].as_array().expect("a list");
@@ -220,8 +221,8 @@ fn where_workers_are_slow_a_fixed_depth_is_followed_too_and_p99s_are_held_agains
     assert!(page.contains("some workers are slow") && page.contains("rain:adaptive"));
 }
 
-/// `sluice` with these arguments, asked to end once it says a line with `mark` in it; gives its output, which
-/// must come long before it would have ended by itself.
+/// Runs `sluice` with these arguments, and asks it to end once it prints a line with `mark`; returns its
+/// output, which must come long before the run would have ended.
 fn stopped_at(folder: &Path, args: &[&str], mark: &str) -> Output {
     let running = command(folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut running = running.expect("it starts");
@@ -237,7 +238,7 @@ fn stopped_at(folder: &Path, args: &[&str], mark: &str) -> Output {
 fn a_live_study_that_is_stopped_ends_and_keeps_the_runs_that_were_done() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("slowed.toml"), SLOWED).expect("there is room");
-    // By itself it would take hours: 1,000 runs of six seconds.
+    // Without the stop it would take hours: 1,000 runs of six seconds.
     let flags = "reproduce slowed.toml --live --dilate 100 --runs 1000 --seeds 20 --case half \
                  --policy rain:adaptive --out out";
     let args: Vec<&str> = flags.split_whitespace().collect();
@@ -255,7 +256,7 @@ fn a_live_study_that_is_stopped_ends_and_keeps_the_runs_that_were_done() {
 #[test]
 fn a_live_study_that_is_stopped_while_the_simulator_runs_ends() {
     let folder = tempfile::tempdir().expect("a folder");
-    // By itself it would take hours: 10,000 runs of a hundred thousand tasks and more.
+    // Without the stop it would take hours: 10,000 runs of at least a hundred thousand tasks.
     let long = SLOWED.replace("lasts = \"40ms\"", "lasts = \"5s\"");
     fs::write(folder.path().join("slowed.toml"), long).expect("there is room");
     let flags = "reproduce slowed.toml --live --dilate 100 --seeds 10000 --case half --out out --policy rain:adaptive";
@@ -268,7 +269,7 @@ fn a_live_study_that_is_stopped_while_the_simulator_runs_ends() {
 #[test]
 fn a_sweep_that_is_stopped_ends_and_keeps_the_points_that_were_measured() {
     let folder = tempfile::tempdir().expect("a folder");
-    // By itself it would take hours: nine loads, 500 runs of a second and more each.
+    // Without the stop it would take hours: nine loads with 500 runs of at least a second each.
     let flags = "up --policy rain:2 --sweep 0.05,0.1..0.8/0.1 --dilate 500 --length 200ms --replications 2 --out swept";
     let args: Vec<&str> = flags.split_whitespace().collect();
     let output = stopped_at(folder.path(), &args, "1 of 9:");

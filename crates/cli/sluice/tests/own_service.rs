@@ -1,5 +1,4 @@
-//! A service and a client of one's own, as real processes: under `sluice up`, and beside a lone `sluice
-//! switch`.
+//! A user's own service and client as real processes: under `sluice up`, and with a lone `sluice switch`.
 
 mod common;
 
@@ -10,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use common::{Running, command, example, json, sluice, stderr, stdout};
 use serde_json::Value;
 
-/// All that a plan needs for them.
+/// The part of a plan that they need.
 const TYPES_AND_SLICES: &str = "[types]\nreverse = 9\n[[slice]]\nname = \"words\"\ntypes = [\"reverse\"]\n";
 
 fn folder_with(plan: &str) -> tempfile::TempDir {
@@ -19,7 +18,7 @@ fn folder_with(plan: &str) -> tempfile::TempDir {
     folder
 }
 
-/// A switch on its own, and where its controller is.
+/// Starts a switch alone; returns the address of its controller.
 fn lone_switch(folder: &Path) -> (Running, String) {
     let anywhere = "127.0.0.1:0";
     let flags = ["switch", "plan.toml", "--json", "--quiet", "--listen", anywhere, "--control", anywhere];
@@ -123,7 +122,7 @@ fn a_type_that_no_slice_takes_is_refused_once_in_a_sentence() {
     );
 }
 
-/// Beside the slice of the service there is one that nobody serves.
+/// Beside the slice of the service there is one without workers.
 #[test]
 fn the_plans_own_names_of_types_are_known_to_whoever_asks_the_rack() {
     let spare = "[[slice]]\nname = \"spare\"\n";

@@ -1,4 +1,4 @@
-//! Where a rack lives: over IPv6, and beside racks of other containers.
+//! Racks over IPv6, and beside racks of other containers.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use common::{SMALL, command, json, sluice, stderr};
 use serde_json::Value;
 
-/// The small rack's plan, with this for its switch.
+/// Writes the small rack's plan with these settings of the switch.
 fn plan(folder: &Path, name: &str, switch: &str) -> String {
     let file = format!("{name}.toml");
     let text = SMALL.replace("[[slice]]", &format!("[switch]\n{switch}\n[[slice]]"));
@@ -28,12 +28,12 @@ fn hosts_have_addresses_of_the_switchs_family() {
     let folder = tempfile::tempdir().expect("a folder");
     let six = plan(folder.path(), "six", "listen = \"[::1]:0\"\ncontrol = \"[::1]:0\"");
     all_were_answered(&json(&sluice(folder.path(), &["up", &six, "--json"])));
-    // Only packets' addresses have to be of one family.
+    // Only the addresses for packets must be of one family.
     let mixed = plan(folder.path(), "mixed", "listen = \"[::1]:0\"");
     all_were_answered(&json(&sluice(folder.path(), &["up", &mixed, "--json"])));
 }
 
-/// In two containers that share a network both racks' processes have the same numbers.
+/// In two containers that share a network, the processes of both racks have the same numbers.
 #[test]
 fn two_racks_of_the_same_process_number_share_a_network() {
     if !rustix::process::geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! `sluice profile`: a real database becomes a workload, or says in one line why it does not.
+//! `sluice profile` turns a real database into a workload, or says in one line why it cannot.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn a_measured_profile_is_a_workload() {
     let folder = tempfile::tempdir().expect("a folder");
     let more = ["--get", "1,10", "--scan", "100", "--out", "rocks.toml", "--json", "--quiet"];
     let file = folder.path().join("rocks.toml");
-    // One sample that something else interrupted is not between the points: then it is measured again.
+    // A sample that was interrupted lies outside the points: then the test measures again.
     let mut told = serde_json::Value::Null;
     let mut offs = Vec::new();
     for _ in 0..5 {

@@ -113,7 +113,7 @@ fn killed_workers_and_a_killed_switch_lose_nothing_and_are_timed() {
     let events = result["events"].as_array().expect("a list");
     assert_eq!(events.len(), 2);
     assert_eq!(events[1]["what"], "kill -9 switch");
-    // A machine that is late by seconds kills when the load is over, and then nobody feels it.
+    // On a machine that is late by seconds, the kill may come after the load, and then has no effect.
     if events[1]["at_s"].as_f64() < Some(4.0) {
         assert!(events[1]["felt"]["lasted_s"].as_f64() > Some(0.1), "{}", events[1]);
     }
@@ -172,7 +172,7 @@ fn a_run_that_was_stopped_ends_as_such_also_where_a_gate_is_missed() {
     assert!(said.contains("the result does not hold: the sender was"), "{said}");
 }
 
-/// Stops the small rack in the middle of its load; gives what it says at its end.
+/// Stops the small rack in the middle of its load; returns its final output.
 fn stopped_early(behind_max: &str) -> String {
     let plan =
         SMALL.replace("length = \"1s\"", "length = \"60s\"").replace("behind_max = \"1s\"", behind_max);
@@ -322,7 +322,7 @@ fn a_fault_run_is_told_as_a_story_of_all_or_of_one() {
     ] {
         assert!(all.contains(part), "no `{part}`");
     }
-    // Values as code shows them: names with braces or brackets behind, and options.
+    // Values in Rust's debug format: names followed by braces or brackets, and options.
     for sign in ["{", "}", "Some(", "None", "Nanos(", "Endpoint"] {
         let line = all.lines().find(|line| line.contains(sign));
         assert_eq!(line, None, "`{sign}`");

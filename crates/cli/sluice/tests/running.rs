@@ -1,4 +1,4 @@
-//! A rack that runs is found by those who look at it or change it, and can be watched.
+//! A running rack is found by commands that look at it or change it, and can be watched.
 
 mod common;
 
@@ -11,23 +11,23 @@ use common::{Running, SMALL, command, hold_to_schema, json, sluice, stderr, stdo
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// More than any rack here needs to be in order.
+/// More looks than any rack here needs until it is ready.
 const MOST_LOOKS: usize = 400;
 
-/// The small rack without its load, under this name, ready.
+/// Starts the small rack without its load, under this name, and waits until it is ready.
 fn rack(folder: &Path, name: &str) -> Running {
     let plan = SMALL.split("[load]").next().expect("the rack's part").replace("small", name);
     rack_of(folder, name, &plan)
 }
 
-/// The rack of a plan with this name, ready.
+/// Starts the rack of a plan with this name, and waits until it is ready.
 fn rack_of(folder: &Path, name: &str, plan: &str) -> Running {
     let file = format!("{name}.toml");
     std::fs::write(folder.join(&file), plan).expect("written");
     let up = command(folder, &["up", &file]).stderr(Stdio::piped()).spawn();
     let mut up = Running(up.expect("it starts"));
     let said = BufReader::new(up.0.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    // It goes on to write there.
+    // The rack continues to write to the pipe.
     let mut said = said.filter(|line| line.contains("workers are ready"));
     assert!(said.next().is_some(), "{name} was never ready");
     std::thread::spawn(move || said.for_each(drop));
@@ -63,7 +63,8 @@ fn status_move_map_and_load_find_the_one_rack_and_ask_which_if_there_are_several
     assert_eq!(left, 0, "files of racks that are over");
 }
 
-/// Both workers have what `hold` needs; nobody has what `scan` needs, as the plan says that somebody may.
+/// Both workers have the label that `hold` needs. The plan allows workers with the label that `scan` needs,
+/// but none has it.
 const LABELLED: &str = r#"
 name = "labelled"
 policy = "rain:2,labels"
@@ -132,7 +133,7 @@ fn a_rack_that_was_killed_is_not_found_any_more() {
 fn a_watch_prints_a_look_a_line_until_it_is_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let rack = rack(folder.path(), "watched");
-    // As many looks as it takes: a worker that has just registered has not sent all its tokens yet.
+    // Looks until it succeeds: a worker that has just registered has not sent all its tokens yet.
     let watch = |flags: &[&str], until: &dyn Fn(&str, usize) -> bool| {
         let args = [&["status", "--watch", "--every", "50ms"], flags].concat();
         let watch = command(folder.path(), &args).stdout(Stdio::piped()).spawn();
@@ -163,11 +164,11 @@ fn a_watch_prints_a_look_a_line_until_it_is_ended() {
     rack.ends_well();
 }
 
-/// `script` runs it on a terminal of its own, which the test types on.
+/// `script` gives the command a terminal of its own, on which the test types.
 #[test]
 fn the_live_view_says_where_the_rack_is_and_q_ends_the_run_with_its_result() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Nothing is refused, however long this machine keeps the workers from running.
+    // No task is refused, however long this machine keeps the workers from running.
     let plan = SMALL.replace("types = [\"hold\"]", "types = [\"hold\"]\nlimit = 8192");
     let plan = plan.replace("length = \"1s\"", "length = \"600s\"");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
@@ -184,7 +185,7 @@ fn the_live_view_says_where_the_rack_is_and_q_ends_the_run_with_its_result() {
     let mut screen = script.0.stdout.take().expect("piped");
     let mut keys = script.0.stdin.take().expect("piped");
     let (mut seen, mut more) = (String::new(), [0; 4096]);
-    // A picture is drawn with jumps of the cursor over what is blank: words stand alone.
+    // The picture skips blanks with cursor movements, so only single words can be searched for.
     while !["Ctrl-C", "measuring", "127.0.0.1:", "┤"].iter().all(|part| seen.contains(part)) {
         let count = screen.read(&mut more).expect("it draws");
         assert!(count > 0, "it ended: {seen}");
@@ -192,13 +193,13 @@ fn the_live_view_says_where_the_rack_is_and_q_ends_the_run_with_its_result() {
     }
     keys.write_all(b"q").expect("it reads");
     let mut rest = String::new();
-    // A terminal that is closed fails to be read.
+    // Reading from a closed terminal fails.
     screen.read_to_string(&mut rest).ok();
     assert_eq!(script.0.wait().expect("it ends").code(), Some(4), "{rest}");
     assert!(rest.contains("STOPPED EARLY"), "{rest}");
 }
 
-/// Tasks that hold for 3 ms; one of three workers is stopped for most of the time.
+/// Tasks hold for 3 ms; one of three workers is stopped for most of the time.
 #[test]
 fn a_worker_that_is_stopped_now_and_then_is_named_by_status() {
     let plan = r#"
@@ -237,10 +238,10 @@ service = "hold"
     rack.ends_well();
 }
 
-/// The process that serves as a worker of this name, below `rack`.
+/// The process of the worker with this name, a child of `rack`.
 fn worker_process(rack: &Running, name: &str) -> Pid {
     let parent = rack.0.id();
-    // Each of the rack's threads may have started it.
+    // Any of the rack's threads may have started it.
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).expect("it lives").flatten();
     let children =
         threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Racks below live spines, each a process: one of them is killed and comes back, a load from outside goes to
-//! both, and leaves run on servers of their racks.
+//! Racks below live spines, each in a process: a spine is killed and returns, a load from outside goes to
+//! both spines, and leaves run on servers of their racks.
 
 mod common;
 
@@ -68,19 +68,19 @@ fn a_spine_that_is_killed_loses_no_task() {
     }
 }
 
-/// The same with two workers in each rack, of which one dies once the second leaf is back.
+/// The plan with two workers in each rack. One worker dies after the second leaf has returned.
 fn and_a_worker_dies(plan: &str) -> String {
     let event = "[[event]]\nat = \"4s\"\nkill = \"worker w-1\"\nreturn_after = \"500ms\"\n";
     plan.replace("count = 2\nslice", "count = 4\nslice") + event
 }
 
-/// What was killed.
+/// The texts of the run's events: the parts that were killed.
 fn killed(result: &serde_json::Value) -> Vec<&str> {
     let events = result["events"].as_array().expect("all that happened");
     events.iter().filter_map(|event| event["what"].as_str()).collect()
 }
 
-/// Tasks wait in the leaf that dies, and in the other one meanwhile: workers have one token each.
+/// Tasks wait in the leaf that dies, and meanwhile in the other one: workers have one token each.
 #[test]
 fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -97,8 +97,8 @@ fn a_leaf_of_rain_and_a_worker_that_are_killed_below_a_live_spine_lose_no_task()
     assert_eq!(killed(&result), ["kill -9 leaf 2", "kill -9 worker w-1"]);
 }
 
-/// One controller above both spines, a process of its own: it dies first, and then has a dead spine stood in
-/// for.
+/// One controller above both spines in a process of its own: first it dies and returns, then it must handle
+/// a dead spine.
 #[test]
 fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_racks_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -120,7 +120,7 @@ fn a_controller_above_the_spines_dies_and_comes_back_and_sends_a_dead_spines_rac
     assert!(!leaf.contains("turns to the controller"), "it has one controller: {leaf}");
 }
 
-/// All packets of a leaf take the way through its rack's forwarding: nobody else knows where it is.
+/// All packets of a leaf pass its rack's forwarding switch, since no other part knows the leaf's address.
 #[test]
 fn a_leaf_on_a_server_of_its_rack_is_reached_through_the_racks_switch_and_its_way_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -136,7 +136,7 @@ fn a_leaf_on_a_server_of_its_rack_is_reached_through_the_racks_switch_and_its_wa
     assert_eq!(trips.iter().map(|trip| trip["rack"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
     let packets: u64 = trips.iter().filter_map(|trip| trip["packets"].as_u64()).sum();
     assert!(Some(packets) > result["tasks"]["replied"].as_u64(), "each task and its reply: {trips:?}");
-    // No packet is sent twice and received twice by two processes in less.
+    // Two processes cannot send and receive a packet twice in less time.
     assert!(trips.iter().all(|trip| trip["trip_ns"]["p50"].as_f64() > Some(1_000.0)), "{trips:?}");
 }
 
@@ -171,7 +171,7 @@ slice = "second"
 service = "spin"
 "#;
 
-/// Racks of that plan, ready.
+/// Starts the racks of that plan, and waits until they are ready.
 fn apart(folder: &Path) -> Running {
     std::fs::write(folder.join("plan.toml"), APART).expect("written");
     let up = command(folder, &["up", "plan.toml"]).stderr(Stdio::piped()).spawn();
@@ -229,7 +229,7 @@ fn status_shows_each_spine_and_says_of_one_that_is_dead_that_it_is() {
     for part in ["2 spines, 0 of them dead", "spine 1: controller", "rack-1/first", "spine 2: controller"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Nobody listens there.
+    // Nobody listens on port 1.
     let first = all["spines"][0]["controller"].as_str().expect("an address");
     let asked = format!("{first},127.0.0.1:1");
     let output = sluice(folder.path(), &["status", "--controller", &asked, "--json"]);

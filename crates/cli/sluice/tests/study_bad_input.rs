@@ -1,5 +1,5 @@
-//! Bad input to the commands that simulate: exit code 2, one line that says what, why and what next, before
-//! anything has run.
+//! Invalid input to commands that simulate: exit code 2, and one line that says what, why and what next,
+//! before anything runs.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{json, sluice, stderr, stdout};
 
-/// What is run unless a row says otherwise; small, in case something is let through.
+/// The flags of runs unless a row has others; small, in case an input is accepted by mistake.
 const SMALL: [(&str, &str); 2] = [("--tasks", "2000"), ("--replications", "2")];
 
 fn folder() -> tempfile::TempDir {
@@ -36,7 +36,7 @@ fn refuses(folder: &Path, args: &[&str], parts: &[&str]) {
     }
 }
 
-/// `sluice sim` with these flags is refused.
+/// `sluice sim` refuses these flags.
 fn refuses_sim(flags: &[&str], parts: &[&str]) {
     let mut args = vec!["sim"];
     for (flag, value) in SMALL {

@@ -1,5 +1,5 @@
-//! The commands that simulate, run as they are: JSON that fits its schema, the same bytes on any number of
-//! threads and after a stop, and known answers.
+//! The commands that simulate, run for real: their JSON fits its schema, the bytes are the same on any
+//! number of threads and after a stop, and known answers come out.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn one_thread_and_two_give_the_same_bytes() {
     let folder = folder();
-    // Folders of their own, else the second would only show what the first found.
+    // Separate folders: otherwise the second run would only show the first one's results.
     let outputs = ["1", "2"]
         .map(|threads| sluice(folder.path(), &with(&SWEEP, &["--threads", threads, "--out", threads])));
     assert!(outputs[0].status.success(), "{}", stderr(&outputs[0]));
@@ -76,7 +76,7 @@ fn what_was_found_is_kept_in_a_folder_of_its_own_and_shown_again() {
     assert_eq!((&out, &study), (&again.0, &again.1));
     assert!(again.2.contains("run before") && again.2.contains("--fresh"), "{}", again.2);
     assert_ne!(out, sweep("0.4").0, "another question, another folder");
-    // What another program left there gives way.
+    // Results of another program in the folder are replaced.
     let journal = folder.path().join(&out).join("journal.jsonl");
     let text = fs::read_to_string(&journal).expect("a journal");
     fs::write(&journal, text.replacen("[\"commit\",\"", "[\"commit\",\"not-", 1)).expect("written");
@@ -105,7 +105,7 @@ fn policies_and_what_they_take_of_a_switch_are_listed() {
     let programs = taken["programs"].as_array().expect("a list").iter();
     let of_fabrics = ["horus-leaf", "rain-leaf", "horus-spine"];
     let names = programs.filter_map(|program| program["program"].as_str());
-    // A server has memory and no stages; what a datacenter's policy takes stands behind, as leaf and spine.
+    // A server has memory and no stages. A datacenter's policies are listed last, as leaf and spine.
     live.retain(|name| *name != "server" && !name.starts_with("dc-"));
     assert_eq!(names.collect::<Vec<_>>(), [&live[..], &of_fabrics].concat());
     let rain = run(folder.path(), &["resources", "rain", "--json"]);
@@ -121,7 +121,7 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_bytes() {
     let text = fs::read_to_string(&journal).expect("a journal");
     let lines = text.lines().count();
     assert_eq!(lines, 1 + 2 * 2 * 3, "a head, and a line for each replication");
-    // Half of it is lost, and a line in the middle of being written.
+    // Half of the journal is lost, and its last line is incomplete.
     let kept: Vec<&str> = text.lines().take(lines / 2).chain(["{\"point\":{\"ca"]).collect();
     fs::write(&journal, kept.join("\n")).expect("written");
     run(folder.path(), &with(&SWEEP, &["--out", "part"]));
@@ -141,7 +141,7 @@ fn a_signal_ends_a_run_with_what_was_done_and_valid_json() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("sluice starts");
-    // The head of the journal is written once signals are listened for.
+    // The journal's first line is written after the signal handlers are installed.
     let journal = folder.path().join("run/journal.jsonl");
     while !fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -154,7 +154,7 @@ fn a_signal_ends_a_run_with_what_was_done_and_valid_json() {
     assert!(stderr(&output).contains("goes on from there"), "{}", stderr(&output));
 }
 
-/// Tasks of 10 µs every 5 µs, with a service that differs from task to task.
+/// Writes a trace with a task of about 10 µs every 5 µs; service times vary.
 fn write_trace(folder: &Path) {
     let lines: Vec<String> = (1..=6_000).map(|n| format!("{},get,{}", n * 5, 5 + n % 11)).collect();
     fs::write(folder.join("day.csv"), lines.join("\n")).expect("written");

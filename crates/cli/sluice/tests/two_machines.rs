@@ -1,10 +1,9 @@
-//! `docs/manual/two-machines.md`, command by command, on two machines that are network namespaces. It takes
-//! root; without it the test says so and does nothing.
+//! Runs `docs/manual/two-machines.md`, command by command, on two machines that are network namespaces.
+//! Needs root; without root the test prints so and does nothing.
 //!
-//! The commands are read out of the page: a block `sh a` is typed on machine A and has to succeed, `sh b
-//! fails` on B and has to fail, `sh a stays` runs until the test ends; a block `text` after one holds what it
-//! has to print, a line somewhere each. A block `toml NAME` is a file on A. Each machine has a folder of its
-//! own.
+//! The commands come from the page. A block `sh a` is typed on machine A and must succeed; `sh b fails`
+//! runs on B and must fail; `sh a stays` runs until the test ends. A block `text` after one contains lines
+//! that its output must contain. A block `toml NAME` is a file on A. Each machine has its own folder.
 
 mod common;
 
@@ -18,9 +17,9 @@ use common::{Running, example, stderr, stdout};
 use sluice_kernel::spaces::{RackSpaces, Space};
 
 const PAGE: &str = include_str!("../../../../docs/manual/two-machines.md");
-/// What is copied from A to B.
+/// The files that are copied from A to B.
 const COPIED: [&str; 3] = ["ca.pem", "b.pem", "b.key"];
-/// How long a command may wait for those that were started before it.
+/// How long a command may wait for earlier ones to start.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 #[test]
@@ -62,7 +61,7 @@ fn every_command_of_the_page_does_what_it_says() {
     }
 }
 
-/// What stands between two lines of backticks.
+/// A block between two lines of backticks.
 struct Block<'a> {
     kind: Vec<&'a str>,
     text: &'a str,
@@ -92,7 +91,8 @@ impl<'a> Machine<'a> {
         Self { name, folder, space }
     }
 
-    /// Types a block until it does what it should: what it calls may not be up yet.
+    /// Types a block repeatedly until it has the expected result: the services that it calls may not be up
+    /// yet.
     fn run(&self, text: &str, succeeds: bool, expected: &str) {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -135,7 +135,7 @@ impl<'a> Machine<'a> {
 }
 
 fn copy(from: &Machine<'_>, to: &Machine<'_>) {
-    // Once: whoever was started meanwhile may be reading them.
+    // Each file once: a process that was started meanwhile may be reading it.
     for file in COPIED.into_iter().filter(|file| !to.folder.join(file).exists()) {
         fs::copy(from.folder.join(file), to.folder.join(file)).expect("the page has made it");
     }

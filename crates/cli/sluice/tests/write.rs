@@ -1,4 +1,4 @@
-//! `sluice write`: a sending end of RDMA with HF²T's pacer, over the loopback and over a link.
+//! `sluice write`: sending RDMA writes through HF²T's pacer, over the loopback and over a link.
 
 mod common;
 
@@ -10,8 +10,8 @@ use common::{Running, command, hold_to_schema, json, sluice, stderr, terminate};
 use serde_json::Value;
 use sluice_kernel::spaces::RackSpaces;
 
-/// 3,000 WRITEs of two flows, a millisecond apart in the mean: what is above the 97.5th percentile of the
-/// first 500 gaps is held to 20 ms.
+/// 3,000 WRITEs of two flows, with a mean distance of a millisecond. Gaps above the 97.5th percentile of
+/// the first 500 are extended to 20 ms.
 const PACED: [&str; 15] = [
     "--flows",
     "2",
@@ -67,7 +67,7 @@ fn on_a_link_every_held_gap_is_as_long_as_the_threshold() {
     let written = json(&sent.expect("root may"));
     let (pacer, link) = (&written["pacer"], &written["on_link"]);
     assert_eq!((&link["seen"], &link["held_short"]), (&written["sent"], &0.into()), "{written:#}");
-    // Until the kernel has begun to stamp frames, gaps are not known.
+    // Gaps are unknown until the kernel has started to stamp frames.
     let number = |told: &Value, what: &str| told[what].as_u64().expect("a number");
     assert_eq!(number(link, "held") + number(link, "held_unknown"), number(pacer, "holds"), "{written:#}");
     let unknown = number(pacer, "gaps") - number(link, "gaps");
@@ -83,8 +83,8 @@ fn on_a_link_every_held_gap_is_as_long_as_the_threshold() {
     assert!(listening.0.wait().expect("it ends").success());
 }
 
-/// Whether some frames were held; a machine that stalls in more than one gap of forty learns of its stalls
-/// alone, and holds nothing.
+/// Whether some frames were held. A machine that stalls in more than one of forty gaps learns its stalls as
+/// gaps, and holds nothing.
 fn holds_some(pacer: &Value) -> bool {
     let stalls = pacer["tail_us"].as_f64() > Some(6_000.0);
     pacer["holds"].as_u64() > Some(0) || stalls

@@ -1,4 +1,5 @@
-//! Racks whose switch is in the kernel. They take root; without it all but the first say so and do nothing.
+//! Racks with the switch in the kernel. They need root; without root all tests except the first print so
+//! and do nothing.
 
 mod common;
 
@@ -75,7 +76,7 @@ fn a_rack_that_is_killed_leaves_no_process_in_its_namespaces() {
     if !is_root() {
         return skipped();
     }
-    // Without servers: their memory is files, which the next run of the plan would take.
+    // Without servers, since the next run of the plan would remove leftovers of their memory.
     let plan = SMALL.replace("length = \"1s\"", "length = \"60s\"") + "[rdma]\nservers = 0\n";
     let folder = folder_with(&plan);
     let mut up = start(folder.path());
@@ -89,7 +90,8 @@ fn a_rack_that_is_killed_leaves_no_process_in_its_namespaces() {
     assert!(!fs::read_to_string("/proc/mounts").expect("it is there").contains(" bpf rw"), "a mount is left");
 }
 
-/// Runs a plan in the kernel to its end: every task is replied to. `None` for who may not.
+/// Runs a plan in the kernel to its end, and checks that every task got a reply. `None` if the user may
+/// not.
 fn run(plan: &str, args: &[&str]) -> Option<Value> {
     if !is_root() {
         skipped();
@@ -104,7 +106,7 @@ fn run(plan: &str, args: &[&str]) -> Option<Value> {
     Some(result)
 }
 
-/// Starts the folder's plan in the kernel; its load runs.
+/// Starts the folder's plan in the kernel, and waits until its load runs.
 fn start(folder: &Path) -> Child {
     let mut up = command(folder, &["up", "plan.toml", "--io", "xdp"])
         .stdout(Stdio::null())

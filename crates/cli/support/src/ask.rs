@@ -1,4 +1,4 @@
-//! Asking a controller, and telling the board what it says.
+//! Calls a controller, and writes its answers to the board.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::fail::{Failure, Outcome};
 use crate::peers;
 use crate::plan::Types;
 
-/// How long one question may take.
+/// The time limit of one call.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long one that says not now is asked again.
+/// How long a call is repeated if the controller cannot answer it yet.
 const WAITS: Duration = Duration::from_secs(10);
-/// How often the board is told, and one that says not now is asked.
+/// How often the board is updated, and how often a call is repeated that the controller cannot answer yet.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// Someone who asks a controller, one question at a time.
+/// A caller of a controller; makes one call at a time.
 pub struct Asker {
     runtime: Runtime,
     remote: Remote,
 }
 
 impl Asker {
-    /// Asks the controller at `remote`.
+    /// A caller of the controller at `remote`.
     pub fn new(remote: Remote) -> Outcome<Self> {
         Ok(Self { runtime: runtime()?, remote })
     }
 
-    /// Asks for something that a controller may refuse, and says why it did. One that says not now is asked
-    /// again for a while.
+    /// Makes a call that the controller may refuse; the error says why. A call that the controller cannot
+    /// answer yet is repeated for a while.
     pub fn ask<T>(&self, mut call: impl AsyncFnMut(Calls) -> Result<T, Status>) -> Outcome<T> {
         let began = Instant::now();
         self.runtime.block_on(async {
@@ -63,12 +63,12 @@ impl Asker {
         })
     }
 
-    /// How everything stands.
+    /// The state of the rack.
     pub fn status(&self) -> Outcome<StatusResponse> {
         self.ask(async |mut controller| Ok(controller.status(StatusRequest {}).await?.into_inner().shown()))
     }
 
-    /// No controller was heard.
+    /// The error if no controller answered.
     fn silent(&self, why: &str) -> Failure {
         let url = self.remote.url();
         Failure::bad_input(format!(
@@ -77,7 +77,7 @@ impl Asker {
     }
 }
 
-/// A line to a controller.
+/// A connection to a controller.
 pub type Calls = ControllerClient<RenewedChannel>;
 
 fn no_answer() -> String {
@@ -89,14 +89,14 @@ fn runtime() -> Outcome<Runtime> {
     built.map_err(|why| Failure::broken(format!("no runtime for gRPC: {why}")))
 }
 
-/// Keeps a board informed until it is dropped.
+/// Keeps a board up to date until it is dropped.
 pub struct Reporter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Reporter {
-    /// Tells `board` what the controller says from now on, or that of each spine.
+    /// Starts to write the answers of these controllers (one for each spine) to `board`.
     pub fn start(controllers: Vec<Remote>, board: Board) -> Outcome<Self> {
         let runtime = runtime()?;
         let over = Arc::new(AtomicBool::new(false));
@@ -105,7 +105,7 @@ impl Reporter {
             let is_one = controllers.len() == 1;
             for (spine, remote) in (1..).zip(controllers.clone()) {
                 let who = if is_one { String::new() } else { format!("spine {spine}: ") };
-                // It ends with the runtime.
+                // The task ends with the runtime.
                 runtime.spawn(tell_events(remote, who, board.clone()));
             }
             runtime.block_on(tell_status(&controllers, &board, &seen));
@@ -118,7 +118,7 @@ impl Drop for Reporter {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What it told is on the board; that it panicked changes nothing.
+            // The results are on the board; a panic of the thread changes nothing.
             thread.join().ok();
         }
     }
@@ -140,7 +140,7 @@ async fn tell_status(controllers: &[Remote], board: &Board, over: &AtomicBool) {
     }
 }
 
-/// Says before each event whose it is.
+/// Writes a controller's events to the board, each with the controller's name before it.
 async fn tell_events(remote: Remote, who: String, board: Board) {
     loop {
         let mut controller = ControllerClient::new(remote.connect_patiently());
@@ -168,7 +168,7 @@ fn kind(word: &str) -> NoteKind {
     }
 }
 
-/// A status as the live view shows it.
+/// A status in the form of the live view.
 pub fn rack_now(status: &StatusResponse) -> RackNow {
     let switch = status.switch.clone().unwrap_or_default();
     let slice_name = |index: u32| {
@@ -198,7 +198,7 @@ pub fn rack_now(status: &StatusResponse) -> RackNow {
     RackNow { switches, slices: slices.collect(), workers }
 }
 
-/// The types of a rack, with what its plan calls them.
+/// The types of a rack, with the names from its plan.
 pub fn types_of(status: &StatusResponse) -> Types {
     let number = |of: &TypeName| u16::try_from(of.task_type).ok();
     Types::of_rack(status.type_names.iter().filter_map(|of| Some((number(of)?, of.name.clone()))))

@@ -1,4 +1,4 @@
-//! What is known while a run is under way: written by the load and the rack, read by the live view.
+//! The state of a running rack and load: written by both, read by the live view.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,7 +9,7 @@ use crate::decisions::Decisions;
 use crate::peers::Apart;
 use crate::utc;
 
-/// The present state of a run, shared between threads.
+/// The state of a run, shared between threads.
 #[derive(Clone, Default)]
 pub struct Board {
     inner: Arc<Mutex<Known>>,
@@ -19,35 +19,35 @@ pub struct Board {
 /// Everything that the board shows.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// What all times count from, once it happened, and what it was.
+    /// The moment from which all times count, once it has come.
     pub zero: Option<Zero>,
-    /// The load, once it runs.
+    /// The load's state, once it runs.
     pub load: Option<LoadNow>,
-    /// The rack, once it was asked.
+    /// The rack's state, once it was asked for.
     pub rack: Option<RackNow>,
     /// What happened, in order.
     pub notes: Vec<Note>,
 }
 
-/// The moment that all times of a run count from: those of events and those of results.
+/// The moment from which all times of a run count, in events and results.
 #[derive(Clone, Debug)]
 pub struct Zero {
     at: Instant,
-    /// As logs stamp it.
+    /// The time in the format of log files.
     stamp: String,
     pub what: &'static str,
 }
 
-/// How the load stands.
+/// The state of the load.
 #[derive(Clone, Debug, Default)]
 pub struct LoadNow {
     /// Since its start.
     pub elapsed: Duration,
-    /// How long it is to last, warm-up included.
+    /// The length of the load, including the warm-up.
     pub length: Duration,
-    /// How much of that is warm-up.
+    /// The length of the warm-up.
     pub warm_up: Duration,
-    /// Tasks so far, warm-up included.
+    /// Tasks so far, including the warm-up.
     pub sent: u64,
     /// Replies so far.
     pub replied: u64,
@@ -57,15 +57,15 @@ pub struct LoadNow {
     pub unknown: u64,
     /// Tasks without an outcome yet.
     pub outstanding: u64,
-    /// Tasks that the client library would not take yet.
+    /// Tasks that the client library has not accepted yet.
     pub pushed_back: usize,
-    /// The last second, type by type.
+    /// The last second, by type.
     pub kinds: Vec<KindNow>,
-    /// Replies per second, one number for each stretch of the run.
+    /// Replies per second in each stretch of the run.
     pub history: Vec<u64>,
-    /// How long a stretch is.
+    /// The length of a stretch.
     pub history_every: Duration,
-    /// Tasks at each worker on average over the last second, by its index.
+    /// The mean number of tasks at each worker over the last second, by the worker's index.
     pub depths: Vec<f64>,
 }
 
@@ -77,42 +77,43 @@ pub struct KindNow {
     pub due_per_s: f64,
     /// Replies per second.
     pub replied_per_s: f64,
-    /// 50th, 99th and 99.9th percentile of the latency, ns.
+    /// The 50th, 99th and 99.9th percentile of the latency, in ns.
     pub latency_ns: [u64; 3],
-    /// The same of the slowdown.
+    /// The 50th, 99th and 99.9th percentile of the slowdown.
     pub slowdown: [f64; 3],
 }
 
-/// How the rack stands, or racks below spines do.
+/// The state of the rack, or of racks below spines.
 #[derive(Clone, Debug, Default)]
 pub struct RackNow {
-    /// Its switch, or each spine; none before it was asked.
+    /// The state of the switch, or of each spine; empty before it was asked for.
     pub switches: Vec<SwitchNow>,
     pub slices: Vec<SliceNow>,
     pub workers: Vec<WorkerNow>,
 }
 
-/// How a switch stands.
+/// The state of a switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SwitchNow {
-    /// Its life; 0 before it was reached.
+    /// The switch's epoch; 0 before it was reached.
     pub epoch: u32,
-    /// Whether its controller answers and reaches it.
+    /// Whether the switch's controller answers and reaches the switch.
     pub up: bool,
 }
 
 impl RackNow {
-    /// Whether all its switches are up.
+    /// Whether all switches are up.
     pub fn is_up(&self) -> bool {
         !self.switches.is_empty() && self.switches.iter().all(|switch| switch.up)
     }
 
-    /// Whether it has been up.
+    /// Whether the switch has ever been up.
     pub fn was_up(&self) -> bool {
         self.switches.iter().any(|switch| switch.epoch != 0)
     }
 
-    /// Several spines as one: what those have that are up, or what all had that are away.
+    /// Joins several spines into one: what the spines that are up have, or, if none is up, what all of them
+    /// had.
     pub fn all_of(spines: &[Self]) -> Self {
         let switches = spines.iter().map(|spine| spine.switches.first().copied().unwrap_or_default());
         let switches: Vec<SwitchNow> = switches.collect();
@@ -133,15 +134,15 @@ impl RackNow {
     }
 }
 
-/// How a slice stands.
+/// The state of a slice.
 #[derive(Clone, Debug, Default)]
 pub struct SliceNow {
     pub name: String,
-    /// Tokens parked (positive) or tasks waiting (negative).
+    /// Parked tokens (positive) or waiting tasks (negative).
     pub balance: i32,
-    /// Tokens that its workers may have parked.
+    /// How many tokens its workers may park.
     pub tokens_max: u32,
-    /// Tasks that may wait.
+    /// How many tasks may wait.
     pub tasks_max: u32,
 }
 
@@ -153,95 +154,95 @@ impl SliceNow {
     }
 }
 
-/// How a worker stands.
+/// The state of a worker.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerNow {
     pub index: u16,
     pub name: String,
     pub slice: String,
-    /// How many tasks it may have granted or held.
+    /// How many tasks the worker may have granted or held.
     pub quota: u32,
-    /// What it is doing, in one word.
+    /// The worker's phase, in one word.
     pub phase: &'static str,
-    /// How many workers it stands for, if it is a leaf; else zero.
+    /// How many workers it represents, if it is a leaf; otherwise zero.
     pub stands_for: u32,
-    /// What it did over the last seconds.
+    /// The worker's work over the last seconds.
     pub recent: RecentWork,
-    /// In what it differs from its peers, if it does.
+    /// How it differs from its peers, if it does.
     pub apart: Option<Apart>,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// Since the zero of all times; `None` for what was before.
+    /// The time of the note; `None` before times count.
     pub at: Option<Duration>,
     pub text: String,
-    /// Whether it is a fault, or the end of one.
+    /// Whether the note is about the begin of a fault, the end of a fault, or neither.
     pub kind: NoteKind,
 }
 
-/// What kind of event a note tells.
+/// The kind of event in a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteKind {
     /// Nothing special.
     Plain,
-    /// Something was killed, as the plan says.
+    /// A planned kill.
     Kill,
-    /// Something was found broken.
+    /// An unplanned fault.
     Fault,
     /// Something came back.
     Back,
 }
 
 impl Zero {
-    /// What times count from, as logs stamp it too.
+    /// The moment from which times count, in the format of log files.
     pub fn told(&self) -> String {
         format!("{} ({})", self.what, self.stamp)
     }
 }
 
 impl Note {
-    /// When it happened, as wide as any other time: seconds, or that it was before they are counted.
+    /// The time as text of fixed width: seconds, or a mark for a time before times count.
     pub fn when(&self) -> String {
         self.at.map_or_else(|| format!("{:>10}", "before"), |at| format!("{:8.2} s", at.as_secs_f64()))
     }
 }
 
 impl Board {
-    /// All times count from now, when `what` happened.
+    /// Starts to count times: `what` happened now.
     pub fn begin(&self, what: &'static str) {
         self.lock().zero = Some(Zero { at: Instant::now(), stamp: utc::stamp(SystemTime::now()), what });
     }
 
-    /// Notes something that happened now.
+    /// Adds a note about an event that happened now.
     pub fn note(&self, kind: NoteKind, text: impl Into<String>) {
         let mut known = self.lock();
         let at = known.zero.as_ref().map(|zero| zero.at.elapsed());
         known.notes.push(Note { at, text: text.into(), kind });
     }
 
-    /// The slices of agents' intervals are called so, in the order of their indices.
+    /// Sets the names of slices in agents' intervals, in the order of their indices.
     pub fn name_slices(&self, slices: Vec<String>) {
         *self.decided() = Decisions::of(slices);
     }
 
-    /// What agents and the slice step decided.
+    /// The decisions of agents and the slice step.
     pub fn decided(&self) -> MutexGuard<'_, Decisions> {
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows how the load stands.
+    /// Sets the load's state.
     pub fn show_load(&self, load: LoadNow) {
         self.lock().load = Some(load);
     }
 
-    /// Shows how the rack stands.
+    /// Sets the rack's state.
     pub fn show_rack(&self, rack: RackNow) {
         self.lock().rack = Some(rack);
     }
 
-    /// A copy of everything.
+    /// A copy of the whole state.
     pub fn known(&self) -> Known {
         self.lock().clone()
     }
@@ -252,7 +253,8 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // Every write is one assignment or push: what another thread left when it panicked is whole.
+        // Every write is one assignment or push, so the data are consistent even after a panic of another
+        // thread.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
-//! What adaptive agents and the controller's slice step decide in a run: told while it happens, and kept.
+//! The decisions of adaptive agents and of the controller's slice step in a run: printed while they happen,
+//! and stored.
 //!
-//! Intervals of several servers that end together are one: their workers are counted together, their
-//! slowdowns added up before a percentile is taken.
+//! Intervals of several servers that end together count as one: their workers are added up, and their
+//! slowdowns are merged before a percentile is computed.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +11,22 @@ use sluice_outcome::run::{Decision, Numbers};
 use sluice_outcome::study::Depths;
 use sluice_rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
 
-/// Decisions that a run keeps one by one; what is beyond stays in the depths only.
+/// How many decisions of a run are stored one by one; later ones only appear in the depths.
 const KEPT_MAX: usize = 20_000;
 
-/// What was decided so far.
+/// The decisions so far.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    /// In the order of the slices' indices.
+    /// The names of slices, in the order of their indices.
     slices: Vec<String>,
     rows: Vec<Row>,
     moves: Vec<u64>,
     kept: Vec<Decision>,
-    /// Each worker's last judgement: one that only repeats it is no news.
+    /// Each worker's last judgement: a repetition is not reported.
     last: BTreeMap<(String, u32), Judged>,
 }
 
-/// Verdict, depth before, depth after.
+/// The verdict, the depth before, and the depth after.
 type Judged = (i32, u32, u32);
 
 /// A slice at the end of an interval.
@@ -44,12 +45,12 @@ struct Row {
 }
 
 impl Decisions {
-    /// Nothing yet; the slices in the order of their indices.
+    /// No decisions yet; `slices` are the slices' names in the order of their indices.
     pub fn of(slices: Vec<String>) -> Self {
         Self { slices, ..Self::default() }
     }
 
-    /// Takes an event of the controller's; says what of it is new, line by line.
+    /// Takes an event of the controller. Returns the lines about new decisions.
     pub fn hear(&mut self, event: &WatchResponse) -> Vec<String> {
         if let Some(interval) = &event.interval {
             return self.found(interval);
@@ -60,7 +61,7 @@ impl Decisions {
         if event.text.is_empty() { Vec::new() } else { vec![event.text.clone()] }
     }
 
-    /// What became of the slices, interval by interval, from a moment on; times are divided by the dilation.
+    /// The state of the slices, interval by interval, from a moment on; times are divided by the dilation.
     pub fn depths(&self, from_unix_ns: u64, dilation: u32) -> Vec<Depths> {
         let of = |row: &Row| {
             let until = row.ended_unix_ns + row.lasted_ns / 2;
@@ -73,7 +74,7 @@ impl Decisions {
         self.rows.iter().filter(|row| row.ended_unix_ns > from_unix_ns).map(of).collect()
     }
 
-    /// All decisions, with times since this moment.
+    /// The stored decisions, with times since this moment.
     pub fn kept(&self, from_unix_ns: u64) -> Vec<Decision> {
         let of = |decision: &Decision| {
             let at_s = (i128::from(decision.at_unix_ns) - i128::from(from_unix_ns)) as f64 / 1e9;
@@ -114,7 +115,7 @@ impl Decisions {
         self.last.insert((server.to_owned(), judgement.worker), judged) != Some(judged)
     }
 
-    /// A worker that has become calm is news again when it is judged.
+    /// Forgets workers whose verdict has become calm, so that their next verdict is reported.
     fn forget_calm(&mut self, interval: &AgentInterval) {
         let judged = |worker| interval.slices.iter().any(|s| s.judgements.iter().any(|j| j.worker == worker));
         self.last.retain(|(server, worker), _| *server != interval.server || judged(*worker));
@@ -164,7 +165,7 @@ impl Decisions {
     }
 }
 
-/// A judgement, as results keep it.
+/// A judgement in the form of results.
 fn decision(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: String) -> Decision {
     Decision {
         at_s: 0.0,
@@ -238,7 +239,7 @@ impl Row {
             overloaded: self.overloaded,
             tasks: self.tasks,
             slowdown_p99: f64::from(self.slowdowns.p99_milli()) / 1e3,
-            // Agents count slowdowns only; who sees the replies fills it in (`live::follow`).
+            // Agents count slowdowns only; `live::follow`, which sees the replies, fills in the responses.
             response_p99_ns: 0.0,
             idle_workers: f64::from(self.idle_milli) / 1e3,
             moves,

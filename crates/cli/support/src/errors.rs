@@ -1,4 +1,4 @@
-//! What libraries complain of, as ways for a command to end.
+//! Converts the errors of libraries into failures of a command.
 
 use sluice_kernel::KernelError;
 use sluice_net::NetError;

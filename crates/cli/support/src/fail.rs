@@ -1,15 +1,14 @@
-//! How a command ends when it does not end well: one line that says what, why and what next, and an exit
-//! code.
+//! The failure of a command: one line that says what failed, why, and what to do next; and an exit code.
 
 use std::fmt;
 
 use serde_json::json;
 pub use sluice_net::exit::Kind;
 
-/// What a command gives back.
+/// The result of a command.
 pub type Outcome<T> = Result<T, Failure>;
 
-/// Why a command did not end well.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     pub(crate) kind: Kind,
@@ -18,7 +17,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of `kind`; the message becomes one line that is fit for terminals and logs, whatever it
+    /// A failure of `kind`. The message becomes one line that is safe for terminals and logs, whatever it
     /// quotes.
     pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
         let message = message.to_string();
@@ -27,36 +26,36 @@ impl Failure {
         Self { kind, message: lines.join("; "), result_shown: false }
     }
 
-    /// What was asked makes no sense, or cannot be done here.
+    /// The input makes no sense, or cannot be handled on this machine.
     pub fn bad_input(message: impl fmt::Display) -> Self {
         Self::new(Kind::BadInput, message)
     }
 
-    /// Something failed that should not have.
+    /// An unexpected failure.
     pub fn broken(message: impl fmt::Display) -> Self {
         Self::new(Kind::Broken, message)
     }
 
-    /// Whether it is of this kind.
+    /// Whether the failure is of this kind.
     pub fn is(&self, kind: Kind) -> bool {
         self.kind == kind
     }
 
-    /// The same, after a result that tells it was printed: with `--json` there is one object on stdout, not
-    /// two.
+    /// Marks that a printed result already contains the failure, so that with `--json` stdout has one
+    /// object, not two.
     #[must_use]
     pub fn with_result_shown(self) -> Self {
         Self { result_shown: true, ..self }
     }
 
-    /// This, and that another thing failed as well.
+    /// Adds a second failure to the message.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
         let result_shown = self.result_shown || other.result_shown;
         Self { message: format!("{}; {}", self.message, other.message), result_shown, kind: self.kind }
     }
 
-    /// As the JSON says it.
+    /// The failure as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         json!({
             "schema": "sluice.error.v1",

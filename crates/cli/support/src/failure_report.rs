@@ -1,4 +1,4 @@
-//! How a command that did not end well says so.
+//! Reports the failure of a command.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,12 @@ use crate::fail::Failure;
 use crate::print;
 
 impl Failure {
-    /// Prints it (stderr; with `json` an error object on stdout as well) and gives the exit code.
+    /// Prints the failure on stderr (with `json` also an error object on stdout), and returns the exit
+    /// code.
     pub fn report(&self, json: bool) -> ExitCode {
         print::aside(format_args!("sluice: {}", self.message));
         if json && !self.result_shown {
-            // What cannot be said here was said on stderr.
+            // If stdout fails, the message is still on stderr.
             print::line(self.to_json()).ok();
         }
         self.kind.into()

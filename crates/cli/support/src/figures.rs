@@ -1,6 +1,6 @@
 //! The papers' figures as plans.
 
-/// The plans that come with this program.
+/// The plans inside this program.
 pub const PLANS: [(&str, &str); 47] = [
     ("rain-1", include_str!("../../../../experiments/rain-1.toml")),
     ("rain-2", include_str!("../../../../experiments/rain-2.toml")),
@@ -51,7 +51,7 @@ pub const PLANS: [(&str, &str); 47] = [
     ("hf2t-horus", include_str!("../../../../experiments/hf2t-horus.toml")),
 ];
 
-/// Whether a plan that comes with this program is called so.
+/// Whether a plan of this name is inside this program.
 pub fn is_figure(name: &str) -> bool {
     PLANS.iter().any(|(known, _)| *known == name)
 }

@@ -1,9 +1,9 @@
-//! Names that people choose, as names of files.
+//! Turns names that users choose into file names.
 
 use std::fmt::Write;
 
-/// A name as a file's, in whichever folder: letters, digits and `-_.` stay, all else is written as URLs have
-/// it, so that no two names have one file. No file of this name is hidden or leads elsewhere.
+/// A file name for a name. Letters, digits and `-_.` stay; everything else is percent-encoded as in URLs,
+/// so that different names have different files. The file is never hidden, and never in another folder.
 pub fn file_name(name: &str) -> String {
     let mut file = String::with_capacity(name.len());
     for (place, byte) in name.bytes().enumerate() {

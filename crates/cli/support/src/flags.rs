@@ -25,7 +25,7 @@ pub enum Io {
 }
 
 impl Io {
-    /// As results say it.
+    /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",

@@ -1,5 +1,5 @@
-//! What all commands stand on: plans and loads, what is seen of a rack while it runs, and how a command
-//! speaks, fails and stops.
+//! The common base of all commands: plans and loads, the state of a running rack, and how a command prints,
+//! fails and stops.
 #![forbid(unsafe_code)]
 
 pub mod adaptation;

@@ -1,37 +1,38 @@
-//! Which workers differ from their peers, those that share a slice and have the same labels: whose services
-//! take longer, where tasks wait, who gets few.
+//! Finds workers that differ from their peers, which share their slice and labels: by longer services,
+//! longer waits, or fewer tasks.
 //!
-//! Only the worker that is worse is named, and only where it is more than chance: tasks differ in what they
-//! take, and a moment in which the machine was busy says nothing of a worker.
+//! Only the worse worker is named, and only if the difference is more than chance: tasks differ in service
+//! time, and a short time on a busy machine says nothing about a worker.
 
 use std::fmt;
 
 use sluice_report::table::{digits, time};
 use sluice_rpc::v1::{RecentWork, StatusResponse, WorkerPhase, WorkerStatus};
 
-/// The fewest tasks that a mean is believed from.
+/// The smallest number of tasks for a reliable mean.
 const TASKS_MIN: f64 = 5.0;
 /// How many standard errors are more than chance.
 const ERRORS_MIN: f64 = 4.0;
-/// By what factor a mean service has to be longer.
+/// By what factor a mean service time must be longer.
 const SERVICE_FACTOR: f64 = 1.5;
-/// From this factor on, a few services that took very long are enough: a worker that is stopped now and then.
+/// From this factor on, a few very long services are enough: they indicate a worker that is stopped from
+/// time to time.
 const STALLED_FACTOR: f64 = 3.0;
-/// By what factor waits have to be longer.
+/// By what factor waits must be longer.
 const WAIT_FACTOR: f64 = 3.0;
-/// How many tasks more have to wait, or run, at any time: what is rare or short makes no difference.
+/// How many more tasks must wait or run at any time, on average: rare or short differences do not matter.
 const TASKS_MORE: f64 = 0.2;
-/// The share of its peers' tasks that is few.
+/// A worker gets few tasks if it gets less than this share of its peers' tasks.
 const FEW: f64 = 0.5;
 
-/// In what a worker differs from its peers: what it has, and the median of theirs.
+/// How a worker differs from its peers: pairs of its own value and the median of theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Apart {
-    /// How many peers it has.
+    /// The number of its peers.
     pub peers: usize,
-    /// The mean service, ns.
+    /// The mean service time, in ns.
     pub service: Option<(f64, f64)>,
-    /// The mean wait at the worker, ns.
+    /// The mean wait at the worker, in ns.
     pub wait: Option<(f64, f64)>,
     /// Tasks a second.
     pub rate: Option<(f64, f64)>,
@@ -50,7 +51,7 @@ impl fmt::Display for Apart {
     }
 }
 
-/// For each worker of a status, in its order.
+/// The differences of each worker in a status, in the status's order.
 pub fn apart(status: &StatusResponse) -> Vec<Option<Apart>> {
     let of = |(at, worker): (usize, &WorkerStatus)| {
         let own = Work::of(worker)?;
@@ -65,12 +66,12 @@ pub fn apart(status: &StatusResponse) -> Vec<Option<Apart>> {
     status.workers.iter().enumerate().map(of).collect()
 }
 
-/// How many tasks a second these are, if that is known.
+/// The tasks per second, if they are known.
 pub fn rate(recent: &RecentWork) -> Option<f64> {
     (recent.span_ns > 0).then(|| f64::from(recent.tasks) * 1e9 / recent.span_ns as f64)
 }
 
-/// What a worker that takes tasks did over the last seconds; of a leaf, one of its workers on average.
+/// The work of a worker over the last seconds; for a leaf, of one of its workers on average.
 struct Work {
     tasks: f64,
     span_ns: f64,
@@ -95,7 +96,7 @@ impl Work {
         self.tasks * 1e9 / self.span_ns
     }
 
-    /// How many tasks are in what takes each so long, at any time on average.
+    /// How many tasks are in a phase of this length on average (Little's law).
     fn at_once(&self, each_ns: f64) -> f64 {
         self.tasks * each_ns / self.span_ns
     }
@@ -105,7 +106,7 @@ fn compared(own: &Work, peers: &[Work]) -> Option<Apart> {
     let median = |of: fn(&Work) -> f64, among: &[&Work]| {
         let mut all: Vec<f64> = among.iter().map(|work| of(work)).collect();
         all.sort_by(f64::total_cmp);
-        // Of two in the middle the larger: a worker has to be worse than both.
+        // The larger one of the two in the middle: a worker must be worse than both.
         all.get(all.len() / 2).copied()
     };
     let all: Vec<&Work> = peers.iter().collect();
@@ -143,7 +144,7 @@ mod tests {
     const US: u64 = 1_000;
     const MS: u64 = 1_000_000;
 
-    /// Five seconds of a worker.
+    /// A worker's status after five seconds of work.
     fn worker(name: &str, tasks: u32, service_ns: u64, deviation_ns: u64, wait_ns: u64) -> WorkerStatus {
         let recent = RecentWork { span_ns: 5_000 * MS, tasks, service_ns, deviation_ns, wait_ns };
         WorkerStatus {
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn one_that_is_stopped_now_and_then_is_named_by_waits_services_or_what_it_gets() {
-        // Stopped for 600 of 800 ms: between tasks, or in the middle of some.
+        // Stopped for 600 of 800 ms: between tasks, or during some of them.
         let between = worker("between", 480, MS, MS, 4 * MS);
         let within = worker("within", 480, 5 * MS, 50 * MS, 40 * US);
         let starved = worker("starved", 120, MS, MS, 30 * US);
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_chance_makes_is_no_difference() {
-        // A few long services, a moment of waiting, a task or two less.
+        // A few long services, a short wait, slightly fewer tasks.
         let few = worker("few", 6, 3 * MS, 4 * MS, 0);
         let moment = worker("moment", 480, MS, MS, 500 * US);
         let less = worker("less", 440, MS, MS, 30 * US);

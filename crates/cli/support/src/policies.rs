@@ -1,8 +1,8 @@
-//! Policies as people write them: as words, or by `--policy`, given once or several times, with commas
+//! Policies on the command line: as words, or by `--policy`, given once or several times, with commas
 //! between them.
 //!
-//! A policy may have commas of its own (`racksched:2,tracked`), so a list is cut where a policy's name
-//! stands: a part that names none belongs to the policy before it.
+//! A policy may contain commas itself (`racksched:2,tracked`). So a list is split only where a policy's
+//! name begins; a part without a name belongs to the policy before it.
 
 use clap::Args;
 use sluice_sim::policy::Policy;
@@ -23,7 +23,7 @@ pub struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// All of them, in the order in which they were given; `otherwise` if there are none.
+    /// All policies, in the given order; `otherwise` if there are none.
     pub fn or(&self, otherwise: &[&str]) -> Outcome<Vec<String>> {
         let given: Vec<&String> = self.words.iter().chain(&self.flags).collect();
         if given.is_empty() {
@@ -32,7 +32,7 @@ impl PolicyArgs {
         listed(given)
     }
 
-    /// All of them; `command` needs at least one.
+    /// All policies; an error if there are none, since `command` needs at least one.
     pub fn some(&self, command: &str) -> Outcome<Vec<String>> {
         let all = self.or(&[])?;
         if all.is_empty() {
@@ -43,12 +43,12 @@ impl PolicyArgs {
         Ok(all)
     }
 
-    /// Exactly so many of them, which `command` takes.
+    /// Exactly `N` policies, as `command` requires.
     pub fn exactly<const N: usize>(&self, command: &str) -> Outcome<[String; N]> {
         <[String; N]>::try_from(self.or(&[])?).map_err(|given| count(command, N, &given))
     }
 
-    /// The one policy, `otherwise` if none is given.
+    /// The single policy; `otherwise` if none is given.
     pub fn one(&self, command: &str, otherwise: &str) -> Outcome<String> {
         <[String; 1]>::try_from(self.or(&[otherwise])?)
             .map(|[one]| one)
@@ -56,7 +56,7 @@ impl PolicyArgs {
     }
 }
 
-/// The policies of these lists, each of which is known.
+/// The policies in these lists; an error if one is unknown.
 pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<String>> {
     let mut policies = Vec::new();
     for list in lists {
@@ -71,7 +71,7 @@ pub fn listed<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<
     Ok(policies)
 }
 
-/// The policy of a command that takes one at most.
+/// The policy of a command that takes at most one.
 pub fn at_most_one<S: AsRef<str>>(
     command: &str,
     lists: impl IntoIterator<Item = S>,
@@ -98,7 +98,7 @@ pub fn split(list: &str) -> Vec<String> {
     policies
 }
 
-/// What stands before a colon.
+/// The part before a colon.
 fn name_of(policy: &str) -> &str {
     policy.split(':').next().unwrap_or(policy)
 }
@@ -111,7 +111,7 @@ fn is_name(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Why a policy is none, and what a comma may have to do with it.
+/// Why a policy is unknown, and how a comma may be the reason.
 fn explain(why: &str, policy: &str, before: Option<&str>) -> String {
     let joined = before.map(|before| format!("{before}:{policy}"));
     if let Some(joined) = joined.filter(|joined| Policy::parse(joined).is_ok()) {

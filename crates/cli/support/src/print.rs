@@ -1,9 +1,8 @@
-//! Everything that the command prints goes through here: results to stdout, what is told meanwhile to stderr.
+//! All output of commands: results to stdout, progress and messages to stderr.
 //!
-//! A reader that has seen enough (`| head -1`) is no failure, nor is a terminal that was closed: what would
-//! have been read is dropped, and the command goes on and ends as it would have. A result that cannot be
-//! written for another reason (a full disk) is one. What is told on stderr is for whoever looks on; that
-//! nobody does changes nothing.
+//! A reader that stops early (`| head -1`) or a closed terminal is no failure: the rest of the output is
+//! dropped, and the command ends as usual. Any other write error of a result (a full disk) is a failure.
+//! Errors on stderr are ignored.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
@@ -19,13 +18,13 @@ pub fn line(what: impl Display) -> Outcome<()> {
     text(format_args!("{what}\n"))
 }
 
-/// Prints a result, or a part of one, as it is.
+/// Prints a result, or a part of one, unchanged.
 pub fn text(what: impl Display) -> Outcome<()> {
     let mut out = io::stdout().lock();
     judged(write!(out, "{what}").and_then(|()| out.flush()))
 }
 
-/// Prints a part of what goes on until it is stopped; says whether anybody still reads.
+/// Prints a part of an endless output. Returns whether it is still read.
 pub fn while_read(what: impl Display) -> Outcome<bool> {
     let mut out = io::stdout().lock();
     let written = write!(out, "{what}").and_then(|()| out.flush());
@@ -33,13 +32,13 @@ pub fn while_read(what: impl Display) -> Outcome<bool> {
     judged(written).map(|()| is_read)
 }
 
-/// Tells whoever looks on a line.
+/// Prints a line to stderr.
 pub fn aside(what: impl Display) {
-    // In one piece, so that two threads' lines do not mix.
+    // In one write, so that lines of several threads do not mix.
     io::stderr().lock().write_all(format!("{what}\n").as_bytes()).ok();
 }
 
-/// What becomes of a command whose result was written like this.
+/// The result of a command whose output was written with this success.
 pub fn judged(written: io::Result<()>) -> Outcome<()> {
     match written {
         Err(why) if !nobody_reads(&why) => Err(Failure::broken(format!(
@@ -51,33 +50,33 @@ pub fn judged(written: io::Result<()>) -> Outcome<()> {
     }
 }
 
-/// Whether a write failed because the other end of the pipe or the terminal is gone.
+/// Whether a write failed because the other end of the pipe or terminal is gone.
 fn nobody_reads(why: &io::Error) -> bool {
     let is_device =
         || fstat(io::stdout()).is_ok_and(|of| FileType::from_raw_mode(of.st_mode).is_char_device());
     why.kind() == ErrorKind::BrokenPipe || Errno::from_io_error(why) == Some(Errno::IO) && is_device()
 }
 
-/// Many lines of a result, written in large pieces.
+/// Prints many lines of a result in large pieces.
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     written: io::Result<()>,
 }
 
 impl Lines {
-    /// None yet.
+    /// Starts without lines.
     pub fn begin() -> Self {
         Self { out: BufWriter::new(io::stdout().lock()), written: Ok(()) }
     }
 
-    /// One more; nothing if one before could not be written.
+    /// Adds a line; does nothing after a failed write.
     pub fn line(&mut self, what: impl Display) {
         if self.written.is_ok() {
             self.written = writeln!(self.out, "{what}");
         }
     }
 
-    /// The end of them.
+    /// Writes the rest.
     pub fn end(mut self) -> Outcome<()> {
         judged(self.written.and_then(|()| self.out.flush()))
     }

@@ -1,5 +1,5 @@
-//! RocksDB is a program of its own, `sluice-rocksdb`, which lies beside this one: so only what touches a
-//! database needs librocksdb.
+//! Starts `sluice-rocksdb`, the program with RocksDB, which lies in the same folder: so only commands that
+//! use a database need librocksdb.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,24 +19,24 @@ use crate::fail::{Failure, Kind, Outcome};
 use crate::stop::Stop;
 
 const PROGRAM: &str = "sluice-rocksdb";
-/// How often it is asked whether it has ended.
+/// How often the program is polled for its end.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// What a shell and the loader of libraries say when a program cannot start.
+/// The exit code of a shell or library loader that cannot start a program.
 const CANNOT_START: i32 = 127;
 
-/// Becomes a worker that serves `data`, with these flags for workers. It only comes back if that fails.
+/// Replaces this process with a worker that serves `data`, with these flags. Returns only on failure.
 pub fn become_worker(data: &RocksArgs, flags: Vec<OsString>) -> Outcome<()> {
     let program = find()?;
     let why = Command::new(&program).arg("worker").args(data.flags()).args(flags).exec();
     Err(cannot_run(&program, &why))
 }
 
-/// Makes sure that `data` is there, before many workers want it.
+/// Loads `data` if it is missing, before many workers need it.
 pub fn load(data: &RocksArgs, quiet: bool, stop: &Stop) -> Outcome<()> {
     run("load", data.flags(), quiet, stop).map(|_| ())
 }
 
-/// Measures what `args` ask for so many times, with a seed of its own each time.
+/// Measures what `args` ask for, `replications` times, each with its own seed.
 pub fn measure(args: &MeasureArgs, replications: u32, quiet: bool, stop: &Stop) -> Outcome<Vec<Measurement>> {
     let mut flags = args.flags();
     flags.extend(["--replications".into(), replications.to_string().into()]);
@@ -49,7 +49,7 @@ pub fn measure(args: &MeasureArgs, replications: u32, quiet: bool, stop: &Stop) 
     })
 }
 
-/// Which version it is, and of which RocksDB.
+/// The versions of the program and of RocksDB.
 pub fn version() -> Outcome<String> {
     let program = find()?;
     let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
@@ -74,7 +74,8 @@ fn find() -> Outcome<PathBuf> {
     )))
 }
 
-/// What it prints; its own complaint if it fails. It does not outlive a wish to stop.
+/// The output of the program; an error with its own message if it fails. Ends the program when a stop is
+/// requested.
 fn run(verb: &str, flags: Vec<OsString>, quiet: bool, stop: &Stop) -> Outcome<String> {
     let program = find()?;
     let mut command = Command::new(&program);
@@ -90,13 +91,13 @@ fn wait(child: &mut Child, stop: &Stop) -> io::Result<Output> {
     let mut pipe = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut told = Vec::new();
-        // What cannot be read is missed below.
+        // Incomplete output is noticed below.
         pipe.as_mut().map(|pipe| pipe.read_to_end(&mut told));
         told
     });
     let status = loop {
         if stop.is_asked() {
-            // It has ended already if this fails.
+            // The call fails only if the program has ended already.
             child.kill().ok();
         }
         if let Some(status) = child.try_wait()? {

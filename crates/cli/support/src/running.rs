@@ -1,10 +1,11 @@
-//! Which racks run on this machine: each leaves a file while it runs, so that `status`, `move`, `map` and
-//! `load` find the one that is meant without being told where its controller is.
+//! The racks that run on this machine. Each has a file while it runs, so that `status`, `move`, `map` and
+//! `load` find its controller without being told the address.
 //!
-//! The files lie in `$XDG_RUNTIME_DIR/sluice`, else in `/tmp/sluice-UID`, which must be this user's alone. A
-//! file whose process is gone, or whose process number is another's by now, counts for nothing and is
-//! removed. Containers that share the folder number their processes each for itself: what another one's rack
-//! wrote is left alone. A rack in network namespaces leaves none: nobody outside reaches its controller.
+//! The files lie in `$XDG_RUNTIME_DIR/sluice`, otherwise in `/tmp/sluice-UID`, which must belong to this
+//! user alone. A file is removed if its process is gone, or if its process number now belongs to another
+//! process. Containers that share the folder have process numbers of their own, so files of other
+//! containers are left alone. A rack in network namespaces has no file, since its controller cannot be
+//! reached from outside.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -20,30 +21,30 @@ use sluice_rpc::Remote;
 use crate::fail::{Failure, Outcome};
 use crate::print;
 
-/// A rack that runs.
+/// A running rack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rack {
-    /// What it is called.
+    /// The rack's name.
     name: String,
-    /// Where its controller is asked.
+    /// The address of the controller.
     controller: String,
-    /// The process that runs it.
+    /// The number of the process that runs it.
     pid: u32,
-    /// When that process began, as the kernel counts: another process of the same number began at another
-    /// time.
+    /// When that process started, in the kernel's ticks: it distinguishes processes that had the same
+    /// number.
     began: u64,
-    /// Whose process numbers that is one of: the number of a PID namespace.
+    /// The PID namespace of the process number.
     numbers: u64,
 }
 
-/// This process's rack, as long as it runs.
+/// The file of this process's rack; dropping it removes the file.
 #[derive(Debug)]
 pub struct Told(Option<PathBuf>);
 
 impl Told {
-    /// Says that this process runs a rack called `name`, whose controller is at `controller`. Where that
-    /// cannot be said, only finding it is harder.
+    /// Announces that this process runs a rack called `name` with its controller at `controller`. A failure
+    /// is ignored: it only makes the rack harder to find.
     pub fn running(name: &str, controller: &str) -> Self {
         let pid = std::process::id();
         Self(began(pid).zip(numbers()).and_then(|(began, numbers)| {
@@ -60,7 +61,7 @@ impl Told {
 impl Drop for Told {
     fn drop(&mut self) {
         if let Some(file) = &self.0 {
-            // One that stays counts for nothing once the process is gone.
+            // A file that stays is ignored once the process is gone.
             fs::remove_file(file).ok();
         }
     }
@@ -79,8 +80,8 @@ pub struct RackArgs {
 }
 
 impl RackArgs {
-    /// The one controller that is asked for a change: spines have one map of types and pools, so that none
-    /// can be changed alone.
+    /// The controller for a change. There must be a single one: spines share one map of types and pools,
+    /// which cannot be changed for one alone.
     pub fn remote(&self) -> Outcome<Remote> {
         let mut all = self.remotes()?;
         if all.len() > 1 {
@@ -95,14 +96,13 @@ impl RackArgs {
         Ok(all.swap_remove(0))
     }
 
-    /// The rack's controller, or that of each spine: one at least.
+    /// The rack's controller, or those of all spines; at least one.
     pub fn remotes(&self) -> Outcome<Vec<Remote>> {
         Ok(self.tls.remotes(&controller(self.controller.as_deref())?)?)
     }
 }
 
-/// Where the controller is asked: as was said, else of the one rack that runs here, else where a lone switch
-/// has it.
+/// The controller's address: as given, otherwise of the only rack that runs here, otherwise the default.
 fn controller(said: Option<&str>) -> Outcome<String> {
     if let Some(said) = said {
         return Ok(said.to_owned());
@@ -123,7 +123,7 @@ fn which(racks: &[Rack]) -> String {
     text + "say which"
 }
 
-/// All that run, by process number.
+/// All running racks, by process number.
 fn racks() -> Vec<Rack> {
     let folder = folder();
     if !is_ours(&folder) {
@@ -135,7 +135,8 @@ fn racks() -> Vec<Rack> {
     racks
 }
 
-/// The rack that a file tells of, if its process has a number here; one that is over is forgotten.
+/// The rack in a file, if its process number is one of this namespace; removes the file of a rack that has
+/// ended.
 fn read(file: &Path) -> Option<Rack> {
     let rack: Rack = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     if numbers() != Some(rack.numbers) {
@@ -158,7 +159,7 @@ fn write(rack: &Rack) -> io::Result<PathBuf> {
     let file = folder.join(format!("{}-{}.json", rack.numbers, rack.pid));
     let half = file.with_extension("half");
     fs::write(&half, serde_json::to_string(rack)?)?;
-    // Whoever reads it finds all of it or nothing.
+    // In one step, so that a reader finds a complete file or none.
     fs::rename(&half, &file)?;
     Ok(file)
 }
@@ -175,7 +176,7 @@ fn folder() -> PathBuf {
     )
 }
 
-/// Whether nobody else could have written there.
+/// Whether no other user could have written there.
 fn is_ours(folder: &Path) -> bool {
     let found = fs::symlink_metadata(folder);
     found.is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
@@ -186,10 +187,10 @@ fn numbers() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|space| space.ino())
 }
 
-/// When a process began, in the kernel's ticks since the machine did; `None` if there is none.
+/// When a process started, in the kernel's ticks since boot; `None` if there is none.
 fn began(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Its name, in brackets, may hold anything.
+    // The process's name, in brackets, may contain anything.
     let (_, behind_name) = stat.rsplit_once(')')?;
     behind_name.split_whitespace().nth(19)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Chance that nobody foresees.
+//! Random numbers that no one can predict.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ pub fn random_seed() -> Outcome<[u8; 32]> {
     read.map(|()| seed).map_err(|why| Failure::broken(format!("the kernel gave no random bits: {why}")))
 }
 
-/// 64 bits of it, for a life that no other start shares.
+/// 64 random bits, for a life that no other start shares.
 pub fn random_bits() -> Outcome<u64> {
     let seed = random_seed()?;
     let (bits, _) = seed.split_first_chunk().expect("a seed is longer");

@@ -1,8 +1,8 @@
-//! Folders of racks in shared memory. A rack that ends removes its own; one that is killed cannot, and what
-//! it left is found by `doctor` and removed by the next start.
+//! Folders of racks in shared memory. A rack removes its folder at its end. A killed rack cannot; `doctor`
+//! finds its folder, and the next start removes it.
 //!
-//! Each folder is locked by the process that runs its rack, and the kernel lets go of the lock with that
-//! process. So a folder of this user's that nobody holds is left over.
+//! The process that runs a rack locks its folder, and the kernel releases the lock when the process ends.
+//! So an unlocked folder of this user is a leftover.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -14,35 +14,35 @@ use rustix::process::geteuid;
 use crate::fail::{Failure, Outcome};
 use crate::print;
 
-/// A file system in memory, where there is one.
+/// A file system in memory, if the machine has one.
 pub const IN_MEMORY: &str = "/dev/shm";
 
-/// What the folders of racks begin with; a rack's number stands behind it.
+/// The prefix of racks' folders; the rack's number follows.
 const NAME: &str = "sluice-";
 const DIGITS: usize = 16;
-/// What the folders of live sweeps begin with; a number that was drawn stands behind it.
+/// The prefix of live sweeps' folders; a random number follows.
 const LIVE_NAME: &str = "sluice-live-";
 
-/// The name of the folder of a rack with this number.
+/// The name of the folder of the rack with this number.
 pub fn folder_name(number: u64) -> String {
     format!("{NAME}{number:0DIGITS$x}")
 }
 
-/// The name of the folder of a live sweep, in which one process is the rack, with this number.
+/// The name of the folder of a live sweep with this number; the rack is a single process.
 pub fn live_folder_name(number: u64) -> String {
     format!("{LIVE_NAME}{number:0DIGITS$x}")
 }
 
-/// A folder that this process holds, and that goes with it.
+/// A folder that this process has locked; dropping it removes the folder.
 #[derive(Debug)]
 pub struct HeldMemory {
     path: PathBuf,
-    /// Locked; nothing where folders cannot be.
+    /// The lock; `None` if folders cannot be locked.
     _folder: Option<File>,
 }
 
 impl HeldMemory {
-    /// Makes a folder that only this user can read, and holds it, once what dead racks left is removed.
+    /// Creates and locks a folder that only this user can read, after removing the leftovers of dead racks.
     pub fn take(path: PathBuf) -> Outcome<Self> {
         for left in leftovers(Path::new(IN_MEMORY)) {
             if left.remove().is_ok() {
@@ -57,14 +57,14 @@ impl HeldMemory {
             DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed)?;
             let Ok(folder) = File::open(&path) else { return Ok(Self { path, _folder: None }) };
             let is_held = folder.lock().is_ok();
-            // Another start may have taken it for left over and removed it just now.
+            // Another start may have taken the folder for a leftover and removed it just now.
             if !is_held || is_same(&folder, &path) {
                 return Ok(Self { path, _folder: is_held.then_some(folder) });
             }
         }
     }
 
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -72,12 +72,12 @@ impl HeldMemory {
 
 impl Drop for HeldMemory {
     fn drop(&mut self) {
-        // What cannot be removed is found again by the next start.
+        // A folder that cannot be removed is found again by the next start.
         fs::remove_dir_all(&self.path).ok();
     }
 }
 
-/// A folder that a rack left when it died.
+/// A folder that a dead rack left.
 #[derive(Debug)]
 pub struct Leftover {
     path: PathBuf,
@@ -86,7 +86,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +103,7 @@ impl std::fmt::Display for Leftover {
     }
 }
 
-/// What dead racks of this user left in `memory`; each is held until it is dropped.
+/// Leftovers of this user's dead racks in `memory`; each is locked until it is dropped.
 pub fn leftovers(memory: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir(memory).into_iter().flatten().flatten();
     let mut left: Vec<Leftover> = entries.filter_map(|entry| left_over(&entry)).collect();
@@ -122,7 +122,7 @@ fn left_over(entry: &fs::DirEntry) -> Option<Leftover> {
     Some(Leftover { bytes: bytes_in(&path), path, _held: held })
 }
 
-/// Folders with other names are somebody else's, such as those that a server was told by hand.
+/// Folders with other names are not ours, such as one that the user gave to a server.
 fn is_a_racks(name: &str) -> bool {
     let is_number = |text: &str| text.len() == DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit());
     name.strip_prefix(LIVE_NAME).or_else(|| name.strip_prefix(NAME)).is_some_and(is_number)

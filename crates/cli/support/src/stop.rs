@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once. A terminal that goes away
-//! asks, too.
+//! Ctrl-C and SIGTERM: the first one asks for an orderly end, the second one ends the process at once. A
+//! closed terminal asks for an orderly end too.
 
 use std::fs;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use signal_hook::flag;
 
 use crate::fail::{Failure, Kind, Outcome};
 
-/// How often it is looked whether the end was asked for.
+/// How often the flag is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Whether the run is to end early.
+/// Whether the run should end early.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// One that follows the signals of this process.
+    /// Follows the signals of this process.
     pub fn on_signals() -> Outcome<Self> {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM] {
@@ -32,9 +32,9 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The same for a run with a result, which must not be lost with the terminal that it was started from.
-    /// Kernel and shell both tell of a terminal that is gone: a second SIGHUP ends nothing at once. Under
-    /// `nohup` the run goes on.
+    /// Also follows SIGHUP, for a run whose result must not be lost with its terminal. The kernel and the
+    /// shell may both send SIGHUP, so a second one does not end the process. Under `nohup` the run
+    /// continues.
     pub fn on_signals_and_hangup() -> Outcome<Self> {
         let stop = Self::on_signals()?;
         if !is_ignored(SIGHUP) {
@@ -43,23 +43,23 @@ impl Stop {
         Ok(stop)
     }
 
-    /// What is set once the end was asked for.
+    /// A flag that is set once the end was asked for.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// Whether the end was asked for.
+    /// Whether the run was asked to end.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Asks for it.
+    /// Asks the run to end.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Does work that may go on for `patience` once the end was asked for; then the flag that it is given is
-    /// set.
+    /// Runs `work`. Once the run is asked to end, `work` may continue for `patience`; then the flag in its
+    /// argument is set.
     pub fn after<T>(&self, patience: Duration, work: impl FnOnce(&AtomicBool) -> T) -> T {
         let (over, late) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -75,20 +75,20 @@ impl Stop {
                     thread::sleep(LOOK_EVERY);
                 }
             });
-            // Also when the work panics: the scope waits for the thread.
+            // Set even if the work panics, since the scope waits for the thread.
             let _over = SetOnDrop(&over);
             work(&late)
         })
     }
 }
 
-/// Lets a file that grows over a limit (`ulimit -f`) be a write that fails, and not the end of this process.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error, instead of the end of this process.
 pub fn outlive_limits() -> Outcome<()> {
-    // Whoever writes is told of it, so that nobody looks at this.
+    // The writer gets the error, so this flag is never read.
     listen(SIGXFSZ, &Arc::default())
 }
 
-/// Whether whoever started this process wants it to pass over a signal.
+/// Whether this process was started with a signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -101,7 +101,7 @@ fn listen(signal: i32, heard: &Arc<AtomicBool>) -> Outcome<()> {
     flag::register(signal, Arc::clone(heard)).map(drop).map_err(failed)
 }
 
-/// Sets a flag when it goes.
+/// Sets a flag when dropped.
 struct SetOnDrop<'f>(&'f AtomicBool);
 
 impl Drop for SetOnDrop<'_> {

@@ -1,12 +1,12 @@
-//! Numbers with units, as plans and flags of racks write them: [`sluice_units`] reads them, and here is what
-//! a rack makes of them.
+//! Numbers with units in plans and flags of racks: [`sluice_units`] reads them, and this module checks them
+//! for racks.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use sluice_wire::Nanos;
 
-/// What a span may be at most: three years.
+/// The longest span: three years.
 const SPAN_MAX: Nanos = Nanos(100_000_000_000_000_000);
 
 /// Reads a span such as `200us`, `1.5s` or `15s`.
@@ -14,7 +14,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     sluice_units::cut_span(text, SPAN_MAX).map(|span| Duration::from_nanos(span.0))
 }
 
-/// A span as [`span`] reads it.
+/// Writes a span so that [`span`] reads it back.
 pub fn span_text(span: Duration) -> String {
     sluice_units::show_span(Nanos(span.as_nanos() as u64))
 }
@@ -33,7 +33,7 @@ pub fn check_rate(rate: f64) -> Result<f64, String> {
     }
 }
 
-/// Reads whether tasks may be tried again: `budget` or `never`.
+/// Reads whether tasks may be retried: `budget` or `never`.
 pub fn retry(text: &str) -> Result<bool, String> {
     match text {
         "budget" => Ok(true),
@@ -42,7 +42,7 @@ pub fn retry(text: &str) -> Result<bool, String> {
     }
 }
 
-/// What [`retry`] reads so.
+/// The text that [`retry`] reads as this value.
 pub const fn retry_text(retry: bool) -> &'static str {
     if retry { "budget" } else { "never" }
 }

@@ -1,22 +1,22 @@
-//! A moment as log lines are stamped: UTC, to the microsecond. So times of a run's events are found in the
-//! logs of its processes.
+//! Time in the format of log lines: UTC, to the microsecond. So the times of a run's events can be found in
+//! the logs of its processes.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_S: u64 = 24 * 60 * 60;
-/// 400 years have as many days, whichever they are.
+/// The number of days in 400 years.
 const ERA_DAYS: u64 = 146_097;
-/// From 1 March 0000, where eras begin, to 1 January 1970.
+/// Days from 1 March 0000, where eras begin, to 1 January 1970.
 const EPOCH_DAYS: u64 = 719_468;
 
-/// Such as `2026-11-26T16:40:01.123456Z`.
+/// A time in UTC, such as `2026-11-26T16:40:01.123456Z`.
 pub fn stamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (day, second) = (since.as_secs() / DAY_S + EPOCH_DAYS, since.as_secs() % DAY_S);
     let (era, of_era) = (day / ERA_DAYS, day % ERA_DAYS);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
-    // Months count from March, so that a leap day is the last of its year.
+    // Months count from March, so that a leap day is the last day of its year.
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
     let (year, month) = (400 * era + year + u64::from(month > 9), (month + 2) % 12 + 1);

@@ -1,4 +1,4 @@
-//! Plans are written so that they read as the same plan, whatever they say and whatever flags changed.
+//! A written plan reads as the same plan, whatever it contains and whatever flags changed.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ proptest! {
 
     #[test]
     fn what_flags_changed_is_written_too(plan in plans(), changes in changes()) {
-        // Not every scheduler runs every plan.
+        // Not every scheduler can run every plan.
         if let Ok(plan) = plan.with(&changes) {
             let text = written(&plan);
             prop_assert_eq!(read(&text), plan, "{}", text);
@@ -131,7 +131,7 @@ fn top() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Whatever can stand between quotes.
+/// Any text that can stand between quotes.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![".{0,12}", any::<String>()]
 }
@@ -201,8 +201,8 @@ fn databases() -> impl Strategy<Value = RocksArgs> {
 
 type Parts = (Types, Vec<SlicePlan>, Vec<WorkerPlan>, Option<LoadPlan>, Vec<Event>);
 
-/// What hangs together: slices of known types, workers of known slices, a load of types that are served, and
-/// events among them.
+/// Consistent parts: slices of known types, workers of known slices, a load of served types, and events
+/// among them.
 fn parts() -> impl Strategy<Value = Parts> {
     let names = subsequence(vec!["get", "scan", "spin", "echo", "70", "a b", "a,b=", " c"], 1..=8);
     (names, 1usize..3, of(1u32..=8)).prop_flat_map(|(names, count, limit)| {
@@ -229,7 +229,7 @@ fn parts() -> impl Strategy<Value = Parts> {
     })
 }
 
-/// Of one type, if any.
+/// Labels that one type needs, if there is a type.
 fn needs(of: Option<&&str>) -> Vec<(String, Vec<String>)> {
     let labels = ["gpu", "ssd"].map(str::to_owned);
     of.map(|name| ((*name).to_owned(), labels.to_vec())).into_iter().collect()
@@ -255,7 +255,7 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
         |(count, slice, service, quota, pin, faults)| {
             let (name, slice) = (String::new(), format!("s/{slice}"));
             let labels = quota.filter(|quota| *quota > 4).map(|_| "gpu".to_owned()).into_iter().collect();
-            // Those that say nothing of a quota may be servers of many cores.
+            // Workers without a quota may be servers of many cores.
             let weight = NonZeroU32::new(count as u32).expect("one at least");
             let served = ServedSlice { slice: slice.clone(), priority: 7, weight };
             let (depth, lambda) = (count as u32, Lambda::new(1, 3).expect("a ratio"));
@@ -269,7 +269,7 @@ fn worker(slices: usize) -> impl Strategy<Value = (usize, WorkerPlan)> {
     )
 }
 
-/// As many of each as it says, with names of their own, numbered from 1 or from 2.
+/// Workers with unique names, numbered from 1 or from 2.
 fn named(workers: Vec<(usize, WorkerPlan)>) -> Vec<WorkerPlan> {
     let all = workers.into_iter().enumerate().flat_map(|(kind, (count, one))| {
         let first = 1 + kind % 2;
@@ -310,7 +310,7 @@ fn load(names: Vec<&'static str>) -> impl Strategy<Value = LoadPlan> {
     )
 }
 
-/// Spans of all sizes, up to the three years that a plan may say.
+/// Spans of all sizes, up to the three years that a plan allows.
 fn span(from_ns: u64) -> impl Strategy<Value = Duration> {
     let ns = prop_oneof![from_ns..1 << 20, from_ns..1 << 50];
     prop_oneof![ns.prop_map(Duration::from_nanos), (1u64..90_000_000).prop_map(Duration::from_secs)]
@@ -341,7 +341,7 @@ fn event() -> impl Strategy<Value = Event> {
         (0usize..6, 1usize..4).prop_map(|(kind, number)| Target::Worker(format!("w{kind}-{number}"))),
         (1u16..=16).prop_map(|number| Target::Server(format!("server-{number}"))),
     ];
-    // Every load lasts for a nanosecond at least.
+    // Every load lasts for at least a nanosecond.
     (kill, of(span(0))).prop_map(|(kill, return_after)| Event { at: Duration::ZERO, kill, return_after })
 }
 

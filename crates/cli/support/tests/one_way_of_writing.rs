@@ -1,5 +1,4 @@
-//! What people write means the same wherever they write it: in flags, plans, policies, workloads, limits and
-//! faults.
+//! A notation means the same in flags, plans, policies, workloads, limits and faults.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Plans whose policy cannot do what they ask of it are refused in one line.
+//! A plan that asks its policy for the impossible is refused in one line.
 
 use sluice_support::plan::Plan;
 

@@ -1,5 +1,5 @@
-//! The flags of commands that hold a live rack against the simulator, or against what stands there today.
-//! What holds without them is in `kept`, where they are laid over what an earlier run kept.
+//! The flags of commands that compare a live rack with the simulator or with today's load balancers. The
+//! settings that result, with an earlier run's file underneath, are in `kept`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use sluice_support::flags::{Io, Output};
 use sluice_support::policies::split;
 use sluice_support::units;
 
-/// How far apart the loads of a range are that does not say.
+/// The default distance between the loads of a range.
 const STEP: &str = "0.3";
 
 /// Which schedulers, and at which loads.
@@ -77,19 +77,19 @@ pub struct FollowArgs {
     pub policy: Vec<String>,
 }
 
-/// A sweep, as the command line asks for it.
+/// A sweep, as the command line describes it.
 pub struct Sweep<'s> {
-    /// Which schedulers, and at which loads.
+    /// Schedulers and loads.
     pub live: &'s LiveArgs,
-    /// By how much all times are stretched.
+    /// The factor by which all times are stretched.
     pub dilate: Option<u32>,
-    /// How long each run is.
+    /// How long each run is measured.
     pub length: Option<Duration>,
     /// Where everything goes.
     pub out: Option<&'s Path>,
-    /// How results are told.
+    /// How results are printed.
     pub output: &'s Output,
-    /// The commit that runs it.
+    /// The commit of this program.
     pub commit: &'s str,
 }
 
@@ -166,13 +166,13 @@ impl Today {
 }
 
 impl FollowArgs {
-    /// The policies that were asked for, one by one.
+    /// The policies that the flags name, one by one.
     pub(crate) fn policies(&self) -> Vec<String> {
         self.policy.iter().flat_map(|listed| split(listed)).collect()
     }
 }
 
-/// Loads one by one, from a list or a range; a range without a step gets one.
+/// Reads loads from a list or a range; a range without a step gets the default one.
 pub(super) fn loads(text: &str) -> Outcome<Vec<f64>> {
     let with_step = |part: &str| {
         let lacks = part.contains("..") && !part.contains('/');

@@ -1,4 +1,4 @@
-//! What is asked for, checked before anything runs.
+//! What the user asks for, checked before anything runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,47 +25,48 @@ use super::kept::SweepSettings;
 use super::servers;
 use super::switches::RacksBelow;
 
-/// How long each run goes before anything is measured, as a part of what is measured.
+/// The warm-up before a measurement is one part in this many of the measured time.
 pub(super) const WARM_UP_PART: u32 = 4;
-/// The same for what comes after it, so that the last measured task is not the last of all.
+/// The load after a measurement is one part in this many of the measured time, so that the last measured
+/// task is not the last of all.
 const TAIL_PART: u32 = 10;
-/// How long it takes from one run to the next.
+/// The time between two runs.
 const BETWEEN: Duration = Duration::from_millis(50);
-/// A client has an address, a worker has a socket: enough for any machine that runs this.
+/// Each worker needs a socket: more than this is a mistake.
 const WORKERS_MAX: u32 = 512;
 
 /// A sweep of live racks.
 pub(crate) struct Ask {
     pub(crate) policies: Vec<Who>,
-    /// At which shares of capacity.
+    /// The loads, as shares of capacity.
     pub(crate) loads: Vec<f64>,
     pub(crate) workload: Workload,
     pub(crate) testbed: Testbed,
     pub(crate) dilation: u32,
-    /// Real time that each run is measured for.
+    /// The measured real time of each run.
     pub(crate) length: Duration,
     pub(crate) replications: u32,
     pub(crate) seed: u64,
     pub(crate) out: PathBuf,
     pub(crate) each_task: bool,
-    /// What carries its packets.
+    /// What carries packets: UDP sockets or XDP links.
     pub(crate) io: Io,
-    /// Classes that have workers of their own (`get`, or `get+put`), and how many; all share all if there are
-    /// none.
+    /// Groups of classes that have workers of their own (`get`, or `get+put`), and how many; empty if all
+    /// classes share all workers.
     pub(crate) slices: Vec<(String, u32)>,
 }
 
 /// A scheduler, for the rack and for the simulator.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
-    /// As it is written.
+    /// The scheduler as the user wrote it.
     pub(crate) name: String,
     pub(crate) choice: Choice,
     pub(crate) policy: Policy,
 }
 
 impl Ask {
-    /// What these settings ask for.
+    /// The sweep that these settings describe.
     pub(crate) fn new(settings: &SweepSettings) -> Outcome<Self> {
         let ask = Self {
             policies: who(&settings.policies)?,
@@ -84,7 +85,7 @@ impl Ask {
         ask.checked()
     }
 
-    /// The same, if all of it can be run.
+    /// Checks that the whole sweep can be run.
     pub(super) fn checked(self) -> Outcome<Self> {
         check(&self.testbed, &self.workload)?;
         if self.io == Io::Xdp
@@ -114,32 +115,32 @@ impl Ask {
         Ok(self)
     }
 
-    /// The rate at which every worker would serve all the time, in the rack that is stood for.
+    /// The rate, in tasks a second of the emulated rack, at which every worker would be busy all the time.
     pub(crate) fn capacity_per_s(&self) -> f64 {
         f64::from(self.testbed.workers) * 1e9 / self.workload.mean_service_ns()
     }
 
-    /// Tasks per second in the rack that is stood for; whole, as reports show it.
+    /// The offered rate in tasks a second of the emulated rack; a whole number, as reports show it.
     pub(crate) fn rate_per_s(&self, load: f64) -> f64 {
         (self.capacity_per_s() * load).round().max(1.0)
     }
 
-    /// Measured tasks of one run.
+    /// How many tasks of a run are measured.
     pub(crate) fn tasks(&self, load: f64) -> u64 {
         self.tasks_in(load, self.length)
     }
 
-    /// Tasks that come before them.
+    /// How many tasks come before the measured ones.
     pub(crate) fn warm_up(&self, load: f64) -> u64 {
         self.tasks_in(load, self.length / WARM_UP_PART)
     }
 
-    /// Tasks that come after them.
+    /// How many tasks come after the measured ones.
     pub(crate) fn tail(&self, load: f64) -> u64 {
         self.tasks_in(load, self.length / TAIL_PART).max(1)
     }
 
-    /// What the simulator is to predict. The workload's arrivals are its own, or a trace.
+    /// The simulator's point for a prediction. Arrivals come from the workload, or from a trace.
     pub(crate) fn point(&self, who: &Who, workload: Workload, load: f64) -> Point {
         Point {
             tasks: self.tasks(load),
@@ -150,14 +151,14 @@ impl Ask {
         }
     }
 
-    /// Who serves whom, where the testbed says something of labels.
+    /// Which workers serve which tasks, if the testbed has labels.
     pub(crate) fn suits(&self, who: &Who) -> Outcome<Option<Suits>> {
         let mut point = self.point(who, self.workload.clone(), 1.0);
         point.slices = (!self.slices.is_empty()).then(|| self.slices.clone());
         point.suits().map_err(Failure::bad_input)
     }
 
-    /// Real time that it takes, without what the simulator needs.
+    /// The real time of all runs, without the simulations.
     pub(crate) fn takes(&self) -> Duration {
         let one = self.length / WARM_UP_PART + self.length + self.length / TAIL_PART + BETWEEN;
         let runs = self.policies.len() * self.loads.len() * self.replications as usize;
@@ -175,7 +176,8 @@ impl Ask {
         }
     }
 
-    /// The racks below a spine that such a policy schedules; none where it has one switch.
+    /// The racks below a spine, for a policy that has several switches; `None` for one with a single
+    /// switch.
     pub(crate) fn below(&self, who: &Who) -> Option<RacksBelow> {
         let Policy::Datacenter(system) = who.policy else { return None };
         let (reading, _) = system.live()?;
@@ -185,7 +187,7 @@ impl Ask {
         Some(RacksBelow { reading: reading.dilated(self.dilation)?, sizes, hop, link })
     }
 
-    /// What packets cost a worker, dilated, and when it is slow, counted from the schedule's beginning.
+    /// The packet costs of a worker, dilated, and its slow time, counted from the schedule's start.
     pub(crate) fn costs(&self, worker: u32, since: ScheduleStart) -> HostCosts {
         let factor = u64::from(self.dilation);
         let slow = self.testbed.slow.of(worker);
@@ -202,7 +204,7 @@ impl Ask {
     }
 }
 
-/// The schedulers of these lists.
+/// The schedulers in these lists.
 pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<Who>> {
     let who = |text: String| {
         let choice = sluice_support::plan::live_program(&text).map_err(Failure::bad_input)?;
@@ -212,7 +214,7 @@ pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<
     policies::listed(lists)?.into_iter().map(who).collect()
 }
 
-/// What a live rack cannot stand for.
+/// Checks that live racks can emulate this testbed and workload.
 fn check(testbed: &Testbed, workload: &Workload) -> Outcome<()> {
     let priorities: BTreeSet<_> = workload.classes.iter().map(|class| class.priority.unwrap_or(0)).collect();
     let priorities = priorities.len();

@@ -1,8 +1,9 @@
-//! What decides a live sweep or comparison: what flags say, over what an earlier run kept; and the file that
-//! keeps it beside the results, every key with its value.
+//! The settings of a live sweep or comparison: flags override what an earlier run stored. The file beside
+//! the results stores every key with its value.
 //!
-//! A key means what the flag means. Paths count, as on the command line, from the folder where the command is
-//! started; so files that a workload names are not copied (a sweep's traces hold what was drawn from them).
+//! A key means the same as the flag of its name. As on the command line, relative paths start at the folder
+//! in which the command runs. Files that a workload names are not copied; a sweep's traces contain what was
+//! drawn from them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,17 +22,17 @@ use sluice_workload::toml_complaint;
 
 use crate::args::{Sweep, Today, Versus, loads};
 
-/// Settings that a file keeps.
+/// Settings that are stored in a file.
 pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
-    /// What the file is called, in the folder of results.
+    /// The file's name in the folder of results.
     const FILE: &str;
-    /// What runs it again, before its name.
+    /// The command that runs the settings again, without the file's name.
     const AGAIN: &str;
 
-    /// Their folder of results.
+    /// The folder of results.
     fn out(&self) -> &Path;
 
-    /// Reads what was kept.
+    /// Reads a settings file.
     fn read(path: &Path) -> Outcome<Self> {
         let shown = path.display();
         let text = text::read(path).map_err(|why| {
@@ -40,7 +41,7 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
         Self::parse(&text).map_err(|why| Failure::bad_input(format!("{shown}{why}")))
     }
 
-    /// Reads a file's text; a complaint begins behind the file's name.
+    /// Parses a file's text. The caller puts the file's name before an error.
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|why| {
             let (line, why) = toml_complaint(text, &why);
@@ -48,8 +49,8 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
         })
     }
 
-    /// Writes them and the testbed into their folder. Whoever reads the file finds all of it, also where it
-    /// is the one that they were read from.
+    /// Writes the settings and the testbed into their folder. The file is replaced in one step, since it
+    /// may be the one from which the settings were read.
     fn keep(&self, testbed: &Testbed) -> Outcome<()> {
         let folder = self.out();
         let no = |why: &dyn std::fmt::Display| format!("the settings cannot be kept: {why}");
@@ -67,16 +68,16 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
     }
 }
 
-/// The testbed's file beside them.
+/// The testbed's file beside the settings.
 const TESTBED: &str = "testbed.toml";
-/// The policies that are swept when none is named.
+/// The policies of a sweep if none is named.
 const POLICIES: [&str; 5] = ["rain:2", "r2p2:2", "racksched", "draconis", "pallas"];
-/// The fewest tasks that are worth measuring.
+/// The smallest number of tasks in a comparison.
 const TASKS_MIN: u64 = 1_000;
-/// The largest whole number that TOML has.
+/// The largest integer in TOML.
 const SEED_MAX: u64 = i64::MAX as u64;
 
-/// What decides a sweep.
+/// The settings of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SweepSettings {
@@ -111,7 +112,7 @@ impl Default for SweepSettings {
 }
 
 impl SweepSettings {
-    /// What flags ask for.
+    /// The settings that the flags describe.
     pub(crate) fn of(up: &Sweep<'_>) -> Outcome<Self> {
         let (flags, asked) = (up.live, up.live.sweep.as_deref().unwrap_or_default());
         let kept = match Path::new(asked) {
@@ -134,7 +135,7 @@ impl SweepSettings {
         Ok(settings)
     }
 
-    /// The same on the testbed that is kept beside them.
+    /// These settings, with the testbed whose file lies beside the stored settings.
     pub(crate) fn on_kept_testbed(self) -> Self {
         Self { testbed: self.out.join(TESTBED).display().to_string(), ..self }
     }
@@ -161,7 +162,7 @@ impl KeptSettings for SweepSettings {
     }
 }
 
-/// What decides a comparison with what stands there today.
+/// The settings of a comparison with today's load balancers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct VersusSettings {
@@ -201,7 +202,7 @@ impl Default for VersusSettings {
 }
 
 impl VersusSettings {
-    /// What flags ask for.
+    /// The settings that the flags describe.
     pub(crate) fn of(flags: &Versus) -> Outcome<Self> {
         let kept = flags.plan.as_deref().map_or_else(|| Ok(Self::default()), Self::read)?;
         let settings = Self {
@@ -244,7 +245,7 @@ impl KeptSettings for VersusSettings {
     }
 }
 
-/// The policies that flags name, if they name any.
+/// The policies that the flags name; `None` if there are none.
 fn listed(flags: &[String]) -> Outcome<Option<Vec<String>>> {
     if flags.is_empty() { Ok(None) } else { policies::listed(flags).map(Some) }
 }

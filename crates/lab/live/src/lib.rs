@@ -1,10 +1,10 @@
-//! `sluice up --policy … --sweep …`: live racks held against the simulator, both fed the same traces.
+//! `sluice up --policy … --sweep …`: compares live racks with the simulator on the same traces.
 //!
-//! Each policy is run over real UDP with workers that hold each task for its service time, dilated; the
-//! simulator gets the same program, the same testbed and the same trace, task by task. What differs is this
-//! machine: its lateness is measured beside, and where a difference is more than is allowed, the simulator is
-//! asked again with links as much longer. [`follow`] does so where loads and workers change, [`versus`] with
-//! what stands in front of services today.
+//! Each policy runs over real UDP with workers that hold each task for its dilated service time. The
+//! simulator gets the same program, testbed and trace, task by task. The remaining difference is this
+//! machine: its lateness is measured too. If a difference exceeds what is allowed, the simulator runs again
+//! with links that are longer by the measured lateness. [`follow`] does the same for plans whose load and
+//! workers change, [`versus`] for today's load balancers.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -49,14 +49,14 @@ use rack::LiveRack;
 use record::{BEHIND_MAX, TRIES_MAX, Take};
 use trace::Traces;
 
-/// How long the simulator may go on after a signal: what was measured is worth its prediction, but not
-/// minutes of it.
+/// How long simulations may continue after a signal: measured points deserve a prediction, but not minutes
+/// of waiting.
 const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
 
-/// Runs the sweep and shows what came of it.
+/// Runs the sweep and prints its results.
 ///
 /// # Errors
-/// What cannot be run, or a difference without a cause.
+/// What cannot be run, or a difference without a known cause.
 pub fn run(up: &Sweep<'_>) -> Outcome<()> {
     let settings = SweepSettings::of(up)?;
     let ask = Ask::new(&settings)?;
@@ -99,7 +99,7 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
         .map_err(Failure::with_result_shown)
 }
 
-/// Whether a signal came, if only while the simulator ran.
+/// Whether a signal came, including during the simulations.
 fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
     if !stop.is_asked() {
         return Ok(());
@@ -118,7 +118,7 @@ fn cost(ask: &Ask) -> String {
     )
 }
 
-/// Every policy at every load, live.
+/// Runs every policy at every load, live.
 fn measure(
     ask: &Ask,
     traces: &Traces,
@@ -143,14 +143,14 @@ fn measure(
             say(format!("{done} of {all}: {} at load {at} done, {left:.0} s left", policy.name));
             Ok(())
         });
-        // Its threads spin: they must not outlive it, however it went.
+        // The rack's threads spin, so they must end before an error is returned.
         rack.end()?;
         measured?;
     }
     Ok(())
 }
 
-/// Said as soon as it is known, since a sweep takes minutes.
+/// A line about disturbed runs, printed as soon as it is known, since a sweep takes minutes.
 fn disturbed(ask: &Ask) -> String {
     format!(
         "this machine gets in the way: every run was tried {TRIES_MAX} times and packets still left late; Ctrl-C and \
@@ -159,7 +159,7 @@ fn disturbed(ask: &Ask) -> String {
     )
 }
 
-/// All runs of a policy at a load. One that this machine disturbed is run again, on the same trace.
+/// All runs of a policy at a load. A run that this machine disturbed is repeated on the same trace.
 fn takes(
     ask: &Ask,
     traces: &Traces,
@@ -183,7 +183,7 @@ fn takes(
     (0..ask.replications).map(one).collect()
 }
 
-/// The simulator's prediction for each cell.
+/// Simulates a prediction for each cell.
 fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, ask.testbed.clone())).collect();
     for (cell, predicted) in simulate(ask, traces, cells, &all, stop)? {
@@ -192,7 +192,7 @@ fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
     Ok(())
 }
 
-/// For the cells that differ: the prediction for a rack whose links are longer by what this machine was late.
+/// Simulates the cells that differ again, with links that are longer by this machine's lateness.
 fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let mut differing = Vec::new();
     for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.differs()) {
@@ -207,9 +207,9 @@ fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
     Ok(())
 }
 
-/// The testbed with the lateness of this machine in its links. A worker's link carries what the switch sends
-/// and what the worker sends, and gets the mean of both; the client's gets what the client and the last hop
-/// were late.
+/// The testbed with this machine's lateness added to its links. A worker's link carries packets of the
+/// switch and of the worker, so it gets the mean of both latenesses. The client's link gets the lateness of
+/// the client and of the last hop.
 fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
     let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
     let (switch, hosts) = (mean(|take| take.switch_late_ns), mean(|take| take.hosts_late_ns));
@@ -221,8 +221,8 @@ fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
     testbed
 }
 
-/// All replications of these cells on these testbeds, over all cores; only the cells that were finished
-/// before the stop.
+/// Simulates all replications of these cells on these testbeds, on all cores. Returns only the cells that
+/// were finished before a stop.
 fn simulate(
     ask: &Ask,
     traces: &Traces,
@@ -278,7 +278,7 @@ fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
     std::iter::once(first).chain(alone).chain(again).chain(cells.iter().map(of)).collect()
 }
 
-/// The command that runs it again.
+/// The command that runs the sweep again.
 fn command(settings: &SweepSettings) -> String {
     let SweepSettings { policies, workload, testbed, dilation, replications, seed, .. } = settings;
     let loads: Vec<String> = settings.loads.iter().map(f64::to_string).collect();
@@ -289,7 +289,7 @@ fn command(settings: &SweepSettings) -> String {
     )
 }
 
-/// Whether the sender kept up, nothing was lost, and every difference has its cause.
+/// An error unless the sender kept up, no packet was lost, and every difference has a cause.
 fn verdict(study: &StudyOutcome, cells: &[Cell]) -> Outcome<()> {
     let all = || cells.iter().flat_map(|cell| &cell.takes);
     let late = all().map(|take| take.behind_p99).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! nginx as a UDP proxy: one session a task, to the worker with the fewest.
+//! nginx as a UDP proxy: one session per task, to the worker with the fewest sessions.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::results::files;
 
-/// Where Debian keeps what is loaded for UDP.
+/// The path of the UDP module on Debian.
 const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
-/// How long it may take to listen.
+/// How long nginx may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A running proxy; it ends when it is dropped.
+/// A running proxy; dropping it stops it.
 pub(super) struct Nginx {
     child: Child,
     at: SocketAddr,
 }
 
 impl Nginx {
-    /// What this machine lacks for it, in one line.
+    /// What this machine lacks to run nginx, in one line.
     pub(super) fn missing() -> Option<String> {
         let version = Command::new("nginx").arg("-v").stderr(Stdio::null()).status();
         let is_here = version.is_ok_and(|status| status.success()) && Path::new(STREAM).exists();
@@ -31,7 +31,7 @@ impl Nginx {
         (!is_here).then(|| format!("nginx was left out: it is not here, or cannot proxy UDP; {install}"))
     }
 
-    /// Starts it in front of these workers, on this core, with its files in `folder`.
+    /// Starts nginx in front of these workers, pinned to `core`, with its files in `folder`.
     pub(super) fn start(workers: &[SocketAddr], folder: &Path, core: Option<usize>) -> Outcome<Self> {
         files::make(folder)?;
         let folder = std::path::absolute(folder)
@@ -53,12 +53,12 @@ impl Nginx {
         Ok(nginx)
     }
 
-    /// Where it listens.
+    /// The address on which the proxy listens.
     pub(super) const fn at(&self) -> SocketAddr {
         self.at
     }
 
-    /// Its address is taken once it listens.
+    /// Waits until nginx listens, which makes its address unavailable.
     fn wait_until_ready(&mut self, folder: &Path) -> Outcome<()> {
         let until = Instant::now() + PATIENCE;
         while UdpSocket::bind(self.at).is_ok() {
@@ -75,7 +75,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its worker process ends with it.
+        // Without a master process, this ends everything.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -87,9 +87,10 @@ fn free_port() -> Outcome<SocketAddr> {
     socket.local_addr().map_err(failed)
 }
 
-/// As its documentation has it for UDP services with one answer to each request: a session ends with the
-/// answer, so that the next task of the same port is balanced anew, and `least_conn` counts the tasks that a
-/// worker has. One process sees all sessions. A master process is not wanted: what is killed is all of it.
+/// The configuration that nginx's documentation gives for UDP services with one answer per request. A
+/// session ends with the answer, so the next task from the same port is balanced anew, and `least_conn`
+/// counts the tasks of a worker. A single process sees all sessions. There is no master process, so killing
+/// nginx leaves no child behind.
 fn config(workers: &[SocketAddr], at: SocketAddr, folder: &Path, core: Option<usize>) -> String {
     let folder = folder.display();
     let mut text = format!("load_module {STREAM};\n");

@@ -1,4 +1,4 @@
-//! What a sweep found, as a study: a prediction and a measurement of each policy on the same traces.
+//! The results of a sweep as a study: a prediction and a measurement of each policy on the same traces.
 
 use sluice_outcome::study::{
     Cause, Class, ClassTimes, Comparison, Measure, Metric, Panel, Part, Point, Schema, Series, Settings,
@@ -13,32 +13,32 @@ use super::record::Take;
 /// The only panel.
 const PANEL: &str = "live";
 
-/// How far apart the two may be, as a share of the prediction.
+/// How far prediction and measurement may differ, as a share of the prediction.
 const ALLOWED: [(Option<Metric>, f64); 3] = [
     (None, 0.01),
     (Some(Metric { measure: Measure::LatencyNs, part: Part::P50 }), 0.05),
     (Some(Metric { measure: Measure::LatencyNs, part: Part::P99 }), 0.10),
 ];
 
-/// What a cause may leave of a difference that it explains, as a share of it, where more is left than is
-/// allowed.
+/// How much of a difference may remain for a cause to explain it, as a share of the difference, if the rest
+/// still exceeds what is allowed.
 const EXPLAINED_REST: f64 = 0.5;
 
 /// One policy at one load.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
-    /// The policy, by its place in what was asked for.
+    /// The index of the policy among those that were asked for.
     pub(crate) who: usize,
     pub(crate) load: usize,
     pub(crate) takes: Vec<Take>,
-    /// The simulator's, of the same traces; none if a signal came before.
+    /// The simulator's runs on the same traces; empty if a signal came before.
     pub(crate) predicted: Vec<Measured>,
-    /// The simulator's again, with links as much longer as this machine was late.
+    /// The simulator's runs with links that are longer by this machine's lateness.
     pub(crate) late: Option<Vec<Measured>>,
 }
 
 impl Cell {
-    /// The live replications' numbers.
+    /// The numbers of the live replications.
     pub(crate) fn live(&self) -> Vec<Measured> {
         self.takes.iter().map(|take| take.measured.clone()).collect()
     }
@@ -53,7 +53,7 @@ impl Cell {
     }
 }
 
-/// The study, as far as its cells are known.
+/// The study, with the cells that are known so far.
 pub(crate) fn study(
     ask: &Ask,
     cells: &[Cell],
@@ -84,7 +84,7 @@ fn live_label(who: &Who) -> String {
     format!("{} live", who.name)
 }
 
-/// The label of its predictions.
+/// The label of a policy's predictions.
 fn predicted_label(who: &Who) -> String {
     format!("{} simulated", who.name)
 }
@@ -126,7 +126,7 @@ fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
     }
 }
 
-/// A policy's two series.
+/// The two series of a policy.
 fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
     let of = &ask.policies[who];
     let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
@@ -164,7 +164,7 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
     }
 }
 
-/// The numbers that have to agree. What surely differs has a cause, where there is one.
+/// Comparisons of the numbers that must agree. A number that surely differs has a cause if one was found.
 fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
     let (who, live) = (&ask.policies[cell.who], cell.live());
     let of = |(metric, allowed): &(Option<Metric>, f64)| {
@@ -191,12 +191,13 @@ fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
     ALLOWED.iter().filter_map(of).collect()
 }
 
-/// Whether the whole interval of the difference is within a share of the prediction, or none of it.
+/// The verdict: whether the whole interval of the difference lies within the allowed share of the
+/// prediction, none of it, or a part.
 fn verdict(found: &Paired, allowed: f64) -> Verdict {
     found.difference.verdict_within(allowed * found.of_a.value.abs())
 }
 
-/// This machine's lateness, if links that are as much longer make the prediction come out.
+/// This machine's lateness as the cause, if longer links bring the prediction to the measurement.
 fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
     let late = cell.late.as_ref()?;
     let (live, who) = (cell.live(), &ask.policies[cell.who]);
@@ -206,7 +207,7 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
     if rest >= plain.difference.value.abs() || verdict(&with, allowed) == Verdict::Differs {
         return None;
     }
-    // Closer by a little, with an interval that hides the rest, explains nothing.
+    // A slightly closer prediction whose interval hides the rest explains nothing.
     if !is_allowed && rest > EXPLAINED_REST * plain.difference.value.abs() {
         return None;
     }
@@ -228,7 +229,7 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
     })
 }
 
-/// How late a cell's packets were, in words.
+/// How late a cell's packets were, as text.
 pub(crate) fn lateness(cell: &Cell) -> String {
     let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
     format!(
@@ -240,7 +241,7 @@ pub(crate) fn lateness(cell: &Cell) -> String {
     )
 }
 
-/// The file with a cell's longer links.
+/// The file name of the testbed with a cell's longer links.
 pub(crate) fn late_testbed_name(who: &Who, load: f64) -> String {
     format!("late-{}-{load}.toml", who.name.replace([':', ','], "-"))
 }

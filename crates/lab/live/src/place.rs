@@ -1,4 +1,4 @@
-//! Where a live rack's packets go: through a switch on a socket of the loopback, or through one in the
+//! Where a live rack's packets travel: through a switch on a loopback socket, or through a switch in the
 //! kernel, on links between network namespaces.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,14 +19,14 @@ pub(super) enum Place {
     Links(RackSpaces),
 }
 
-/// A switch that runs.
+/// A running switch.
 pub(super) struct Running {
     pub(super) handle: SwitchHandle,
     pub(super) thread: JoinHandle<Result<(), KernelError>>,
 }
 
 impl Place {
-    /// Builds it. Of links there is one to all workers, and one to the client.
+    /// Sets up the place. If it has links, one leads to all workers and one to the client.
     pub(super) fn new(io: Io) -> Outcome<Self> {
         if io == Io::Udp {
             return Ok(Self::Loopback);
@@ -35,7 +35,7 @@ impl Place {
         Ok(Self::Links(RackSpaces::new(2)?))
     }
 
-    /// Starts the switch there.
+    /// Starts the switch in its place.
     pub(super) fn start_switch(&self, config: &SwitchConfig) -> Outcome<Running> {
         self.at_switch(|| match self {
             Self::Loopback => {
@@ -56,7 +56,7 @@ impl Place {
         })?
     }
 
-    /// Runs `work` where the switch is; threads that it starts stay there.
+    /// Runs `work` in the switch's namespace; threads that it starts stay there.
     pub(super) fn at_switch<T>(&self, work: impl FnOnce() -> T) -> Outcome<T> {
         Ok(match self {
             Self::Loopback => work(),
@@ -64,17 +64,17 @@ impl Place {
         })
     }
 
-    /// The same where the workers are.
+    /// Runs `work` in the workers' namespace.
     pub(super) fn at_workers<T>(&self, work: impl FnOnce() -> T) -> Outcome<T> {
         self.at_host(0, work)
     }
 
-    /// The same where the client is.
+    /// Runs `work` in the client's namespace.
     pub(super) fn at_client<T>(&self, work: impl FnOnce() -> T) -> Outcome<T> {
         self.at_host(1, work)
     }
 
-    /// Where the switch and its controller listen; the kernel chooses ports.
+    /// The address at which the switch and its controller listen; the kernel chooses ports.
     pub(super) fn switch_at(&self) -> SocketAddr {
         (self.of_links(RackSpaces::switch_addresses), 0).into()
     }
@@ -84,12 +84,12 @@ impl Place {
         (self.of_links(|spaces| spaces.hosts()[0].addresses()), 0).into()
     }
 
-    /// Where the client does.
+    /// The address at which the client listens.
     pub(super) fn client_at(&self) -> SocketAddr {
         (self.of_links(|spaces| spaces.hosts()[1].addresses()), 0).into()
     }
 
-    /// What keeps strangers from the controller.
+    /// How the controller is protected from strangers.
     pub(super) const fn guard(&self) -> Guard {
         match self {
             Self::Loopback => Guard::Loopback,
@@ -97,7 +97,7 @@ impl Place {
         }
     }
 
-    /// Takes the switch off its links, once its thread has ended.
+    /// Detaches the switch from its links, once its thread has ended.
     pub(super) fn clear(&self) -> Outcome<()> {
         if let Self::Links(_) = self {
             xdp::detach(&pins())?;
@@ -112,7 +112,7 @@ impl Place {
         })
     }
 
-    /// The IPv4 one of these addresses.
+    /// The IPv4 address among these.
     fn of_links(&self, addresses: impl FnOnce(&RackSpaces) -> Vec<IpAddr>) -> IpAddr {
         match self {
             Self::Loopback => Ipv4Addr::LOCALHOST.into(),
@@ -121,7 +121,7 @@ impl Place {
     }
 }
 
-/// In mounts of our own nobody else has a switch.
+/// The folder of pins. In mounts of our own, no other switch exists.
 fn pins() -> PathBuf {
     [BPF_FOLDER, "sluice"].iter().collect()
 }

@@ -1,21 +1,21 @@
-//! More of this machine than others get, for as long as a rack is measured.
+//! Raises this process's scheduling priority while a rack is measured.
 
 use std::fs;
 
-/// Where the kernel keeps what the processes of a session get together, beside those of other sessions.
+/// The kernel file with the priority of this session's processes relative to other sessions.
 const SESSION: &str = "/proc/self/autogroup";
-/// The most that can be asked for.
+/// The highest priority.
 const MOST: i32 = -20;
 
-/// A priority boost that was asked for, whether it was granted or not; given back when it is dropped.
+/// A requested priority boost, whether granted or not; dropping it restores the old priority.
 pub(super) struct PriorityBoost {
     before: Option<String>,
 }
 
 impl PriorityBoost {
-    /// Asks for it: threads that are started from now on share it.
+    /// Requests the boost. Threads that start later share it.
     pub(super) fn ask() -> Self {
-        // Without the privilege the rack is run all the same, and may be late: that is measured.
+        // Without the privilege the rack runs anyway and may be late; its lateness is measured.
         rustix::process::setpriority_process(None, MOST).ok();
         let before = fs::read_to_string(SESSION).ok();
         let before = before.and_then(|text| text.trim().rsplit(' ').next().map(str::to_owned));

@@ -1,8 +1,8 @@
-//! A live rack in this process: real sockets and packets, threads instead of processes.
+//! A live rack in this process: real sockets and packets, with threads instead of processes.
 //!
-//! One thread is the switch, one is all hosts (workers that only hold their tasks, and the client that sends
-//! a trace), each spinning on a core of its own if there are two. So the machine's lateness is microseconds,
-//! and stays small beside a dilated rack's times; how late it was is part of the result.
+//! One thread is the switch. Another one is all hosts: workers that only hold their tasks, and the client
+//! that sends a trace. Each spins on a core of its own if there are two. So the machine's lateness is a few
+//! microseconds, which is small compared with a dilated rack's times; the result includes it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,18 +42,18 @@ use super::trace::planned;
 
 /// How long registration may take.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a task may take before its outcome is unknown.
+/// The shortest time until the outcome of a task counts as unknown, in real time.
 const DEADLINE: Nanos = Nanos::from_millis(5_000);
-/// … at least: in the rack that is stood for, this.
+/// The shortest time until the outcome of a task counts as unknown, in the emulated rack.
 const DEADLINE_STOOD_FOR: Nanos = Nanos::from_millis(50);
-/// How long a packet may be under way.
+/// The longest time that a packet may be under way.
 const PACKET_LIFETIME: Nanos = Nanos::from_millis(1_000);
-/// Hosts renew rarely: registrations are not what is measured, and nobody dies here.
+/// A long lease, so that hosts rarely renew: registrations are not measured, and no host dies here.
 const LEASE: Nanos = Nanos::from_millis(60_000);
 const RENEW_EVERY: Nanos = Nanos::from_millis(10_000);
-/// What the slice is called that all share.
+/// The name of the slice that all classes share.
 const ALL: &str = "all";
-/// How often a signal is looked for.
+/// How often the rack checks for a signal.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A running rack under one policy.
@@ -63,22 +63,22 @@ pub(crate) struct LiveRack {
     hosts: RunningHostGroup,
     player: Player,
     types: Vec<TaskType>,
-    /// Who has what tasks need, where something is said of labels.
+    /// Which workers have which labels, if the workload or testbed uses labels.
     suited: Option<Suited>,
-    /// Where workers write what their agent reads, if depths are found at run time.
+    /// The agent's setup and the file that workers write, if depths are found at run time.
     desk: Option<AgentSetup>,
     agent: Option<RunningAgent>,
-    /// Where workers are cores of servers.
+    /// The servers of many cores whose cores are the workers, if there are any.
     servers: Vec<LiveServer>,
 }
 
-/// One run of a trace.
+/// The result of one run of a trace.
 pub(crate) struct Performance {
-    /// What became of its tasks, in their order.
+    /// The outcomes of its tasks, in order.
     pub(crate) played: Vec<Played>,
-    /// What the switch counted meanwhile.
+    /// The switch's counters during the run.
     pub(crate) counted: Counted,
-    /// Of its tasks that need or wish for labels, the share whose workers have them.
+    /// The share of tasks with labels, needed or wished for, whose worker has them.
     pub(crate) labels_met: Option<f64>,
     /// How late packets left the switch.
     pub(crate) switch_late: Lateness,
@@ -86,22 +86,21 @@ pub(crate) struct Performance {
     pub(crate) hosts_late: Lateness,
 }
 
-/// Events at the switch.
+/// Counted events at the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) submits: u64,
     pub(crate) tokens: u64,
     pub(crate) recirculated: u64,
-    /// Packets in and out.
+    /// Packets received and sent.
     pub(crate) packets: u64,
     pub(crate) passes: u64,
-    /// Packets that this machine lost: the kernel dropped them or did not send them, or the queue of delayed
-    /// ones was full.
+    /// Packets that this machine lost: dropped or not sent by the kernel, or refused by a full delay queue.
     pub(crate) lost: u64,
 }
 
 impl LiveRack {
-    /// Starts all parts and waits until every host is registered.
+    /// Starts all parts, and waits until every host is registered.
     pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
         let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
         let suits = ask.suits(who)?;
@@ -138,7 +137,7 @@ impl LiveRack {
         Ok(rack)
     }
 
-    /// Lets the agent begin, if depths are found at run time; its first interval begins at `begins`.
+    /// Starts the agent if depths are found at run time; its first interval begins at `begins`.
     pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
         let Some(desk) = &self.desk else { return Ok(()) };
         let options = AgentOptions {
@@ -152,7 +151,7 @@ impl LiveRack {
         Ok(())
     }
 
-    /// Where the controller is asked.
+    /// The address of the controller.
     pub(crate) fn controller(&self) -> Outcome<Remote> {
         self.switches.controller()
     }
@@ -162,7 +161,7 @@ impl LiveRack {
         self.play_from(Nanos(0), trace, dilation, stop)
     }
 
-    /// The same, from this time of the machine's clock on.
+    /// Sends a trace from this time of the machine's clock on.
     pub(crate) fn play_from(
         &self,
         start: Nanos,
@@ -193,8 +192,8 @@ impl LiveRack {
         self.place.clear()
     }
 
-    /// Waits for the client; workers are registered before it, for clients wait until a slice is open, but
-    /// the last of them only a moment later.
+    /// Waits until the client is registered. Workers register first, since clients wait for an open slice;
+    /// the last worker may come a moment later.
     fn wait_until_ready(&self, workers: u32) -> Outcome<()> {
         self.player.wait_until_ready(READY_PATIENCE)?;
         let patience = std::time::Instant::now() + READY_PATIENCE;
@@ -243,10 +242,10 @@ impl AgentSetup {
     }
 }
 
-/// A folder of this process's own, which goes with it.
+/// Creates a folder of this process's own, and removes it at the end.
 ///
-/// In memory, or where that only reads or is missing, where else temporary files lie. Processes of several
-/// containers may have one number and one such folder: chance tells them apart.
+/// In memory if possible, otherwise where temporary files are. Processes in several containers may have the
+/// same number and share such a folder, so the name has a random part.
 fn folder_in_memory() -> Outcome<HeldMemory> {
     let name = live_folder_name(random_bits()?);
     HeldMemory::take(Path::new(IN_MEMORY).join(&name))
@@ -266,7 +265,7 @@ impl Counted {
     }
 }
 
-/// Who waits how, and where.
+/// How each thread waits, and its core.
 pub(super) struct Layout {
     pub(super) waiting: Waiting,
     pub(super) switch_core: Option<usize>,
@@ -274,20 +273,20 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of this machine. Where the kernel switches, nobody spins: packets would wait until somebody else may
-    /// run.
+    /// The layout for this machine. If the kernel switches packets, no thread spins: packets would wait
+    /// until another thread may run.
     pub(super) fn of(io: Io) -> Self {
         if cores() < 2 || io == Io::Xdp {
             return Self { waiting: Waiting::Block, switch_core: None, hosts_core: None };
         }
-        // Which cores a process may use need not begin at 0.
+        // The cores that a process may use need not start at 0.
         let usable = |core| std::thread::spawn(move || pin_thread(core).is_ok()).join().unwrap_or(false);
         let on = |core| (usable(0) && usable(1)).then_some(core);
         Self { waiting: Waiting::Spin, switch_core: on(0), hosts_core: on(1) }
     }
 }
 
-/// What became of a schedule's tasks, unless a signal comes before.
+/// The outcomes of a schedule's tasks; an error if a signal comes first.
 pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
     loop {
         if stop.is_asked() {
@@ -299,17 +298,17 @@ pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
     }
 }
 
-/// When a task's outcome is unknown that has none.
+/// The time after which a task without an outcome counts as unknown.
 pub(super) fn deadline(dilation: u32) -> Nanos {
     DEADLINE.max(DEADLINE_STOOD_FOR.times(dilation.into()))
 }
 
-/// Tasks that may be outstanding together: C + ΣN, as in the simulator.
+/// How many tasks may be outstanding at once: C + ΣN, as in the simulator.
 fn outstanding(ask: &Ask, who: &Who) -> u32 {
     ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
 }
 
-/// Workers register with a quota of 1 at least, also where tasks are pushed and nobody uses it.
+/// The quota of workers. They register with at least 1, even if tasks are pushed and the quota is not used.
 fn quota(ask: &Ask, who: &Who) -> u8 {
     if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
 }
@@ -373,7 +372,7 @@ fn control_plan(
     }
 }
 
-/// The slice of a worker, by its place among all.
+/// The slice of a worker, by its index among all workers.
 fn slice_of(ask: &Ask, mut place: u32) -> String {
     for (name, workers) in &ask.slices {
         if place < *workers {
@@ -384,7 +383,7 @@ fn slice_of(ask: &Ask, mut place: u32) -> String {
     ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
-/// The testbed's servers of many cores; none where each worker is one.
+/// Starts the testbed's servers of many cores; none if each worker is a single core.
 fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
     let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
     let start = |number| {
@@ -395,7 +394,7 @@ fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcom
 }
 
 fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
-    // What it states is not measured again: the controller is left alone.
+    // A stated capacity is not measured, so the controller gets no reports about it.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {
         name: worker_name(number),

@@ -1,4 +1,5 @@
-//! From what became of a trace's tasks to what one replication measured, by the simulator's own recorder.
+//! Turns the outcomes of a trace's tasks into the measurements of a replication, with the simulator's own
+//! recorder.
 
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
@@ -14,34 +15,35 @@ use sluice_workload::Trace;
 use super::ask::Ask;
 use super::rack::{Counted, Performance};
 
-/// A run whose tasks left later than this, one in a hundred of them, measured the sender; in the times of the
-/// rack that is stood for.
+/// If more than one task in a hundred left later than this, in the emulated rack's time, a run has measured
+/// the sender.
 pub(crate) const BEHIND_MAX: Nanos = Nanos(1_000);
-/// A run whose packets left later than this on average is done again, likewise.
+/// A run whose packets left later than this on average, in nanoseconds of the emulated rack's time, is
+/// repeated.
 const LATE_MAX_NS: f64 = 150.0;
 
-/// How often a run is tried that this machine disturbs.
+/// How often a run that this machine disturbs is tried.
 pub(crate) const TRIES_MAX: u32 = 3;
 
 /// A replication of a live rack.
 #[derive(Clone, Debug)]
 pub(crate) struct Take {
-    /// In the times of the rack that is stood for.
+    /// The measurements, in the emulated rack's time.
     pub(crate) measured: Measured,
-    /// How late tasks left, in those times: the 99th percentile and the mean.
+    /// The 99th percentile and the mean of tasks' lateness, in that time.
     pub(crate) behind_p99: Nanos,
     pub(crate) behind_mean_ns: f64,
-    /// How late packets left that were held, in those times, on average.
+    /// The mean lateness of delayed packets, in nanoseconds of that time.
     pub(crate) switch_late_ns: f64,
     pub(crate) hosts_late_ns: f64,
-    /// Packets that the kernel or a full hold dropped.
+    /// Packets dropped by the kernel or a full delay queue.
     pub(crate) lost: u64,
-    /// How many runs it took.
+    /// How many runs were needed.
     pub(crate) tries: u32,
 }
 
 impl Take {
-    /// What `performance` of `trace` at `load` measured.
+    /// The measurements of `performance`, a run of `trace` at `load`.
     pub(crate) fn of(ask: &Ask, load: f64, trace: &Trace, performance: &Performance, tries: u32) -> Self {
         let factor = f64::from(ask.dilation);
         let behind = Behind::of(trace, &performance.played, ask.dilation);
@@ -56,7 +58,7 @@ impl Take {
         }
     }
 
-    /// Whether something else on this machine got in the way.
+    /// Whether another process on this machine disturbed the run.
     pub(crate) fn is_disturbed(&self) -> bool {
         self.behind_p99 > BEHIND_MAX
             || self.switch_late_ns > LATE_MAX_NS
@@ -65,7 +67,7 @@ impl Take {
     }
 }
 
-/// How late tasks left, in the times of the rack that is stood for.
+/// How late tasks left, in the emulated rack's time.
 pub(crate) struct Behind {
     pub(crate) p99: Nanos,
     mean_ns: f64,
@@ -83,7 +85,7 @@ impl Behind {
     }
 }
 
-/// Plays a trace, again if this machine disturbed it, and not for ever.
+/// Plays a trace, and repeats it if this machine disturbed it, up to [`TRIES_MAX`] times.
 pub(crate) fn tried(
     ask: &Ask,
     load: f64,
@@ -101,7 +103,7 @@ pub(crate) fn tried(
     }
 }
 
-/// Tells a recorder of each task in the order of time.
+/// Feeds each task to a recorder, in order of time.
 fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Measured {
     let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
     let warmup = sluice_stats::Warmup::Tasks(ask.warm_up(load));
@@ -150,7 +152,7 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
     recorder.finish(counts(ask, load, trace, performance.counted), gauges)
 }
 
-/// What the switch counted over the whole run, as much of it as falls to the measured tasks.
+/// The switch's counters over the whole run, scaled to the measured tasks.
 fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
     let share = ask.tasks(load) as f64 / trace.tasks().len().max(1) as f64;
     let part = |events: u64| (events as f64 * share) as u64;
@@ -163,7 +165,7 @@ fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
     }
 }
 
-/// Writes what became of each task; times are those of the rack that is stood for, in nanoseconds.
+/// Writes the outcome of each task; times are nanoseconds of the emulated rack.
 pub(crate) fn write_tasks(path: &Path, ask: &Ask, trace: &Trace, played: &[Played]) -> Outcome<()> {
     let failed = |why: std::io::Error| files::unwritten(path, &why);
     let mut out = BufWriter::new(std::fs::File::create(path).map_err(failed)?);

@@ -1,5 +1,5 @@
-//! Servers of many cores in a live rack, whose cores the testbed's workers are: each a thread for its packets
-//! and one for all of its cores, which have times of their own under dilation.
+//! Servers of many cores in a live rack, whose cores are the testbed's workers. Each server has one thread
+//! for packets and one for all of its cores; with dilation, cores have their own time.
 
 use std::thread::{self, JoinHandle};
 
@@ -13,17 +13,17 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_testbed::{CoreTimes, LinkTimes, Testbed, WorkerTimes};
 use sluice_wire::{Nanos, TaskType};
 
-/// After how long a live core's coroutines yield.
+/// The time after which a live core's coroutines yield.
 const YIELDS: Nanos = Nanos::from_micros(5);
 
-/// A server's threads; dropping it ends it at once.
+/// A server's threads; dropping it stops them at once.
 pub(super) struct LiveServer {
     stopper: Stopper,
     thread: Option<JoinHandle<Result<WorkerReport, NetError>>>,
 }
 
 impl LiveServer {
-    /// A server of the testbed with one service, in this slice.
+    /// Starts a server of the testbed with one service, in this slice.
     pub(super) fn start(testbed: &Testbed, worker: WorkerOptions, types: Vec<TaskType>) -> Outcome<Self> {
         let worker = WorkerOptions { waiting: Waiting::Block, ..worker };
         let priority = Priority::new(0).map_err(Failure::broken)?;
@@ -40,14 +40,14 @@ impl LiveServer {
         Ok(Self { stopper, thread: Some(thread) })
     }
 
-    /// Ends it, and says what ended it early.
+    /// Stops the server. Returns the error that ended it early, if any.
     pub(super) fn end(mut self) -> Outcome<()> {
         self.ends().map_or(Ok(()), |ended| ended.map(drop).map_err(Failure::from))
     }
 
     fn ends(&mut self) -> Option<Result<WorkerReport, NetError>> {
         let thread = self.thread.take()?;
-        // The second time it leaves at once.
+        // The second call makes it leave at once.
         self.stopper.stop();
         self.stopper.stop();
         thread.join().ok()
@@ -60,7 +60,7 @@ impl Drop for LiveServer {
     }
 }
 
-/// Workers that the switch knows: the servers' lanes, or the testbed's workers.
+/// How many workers the switch knows: the servers' lanes, or the testbed's workers.
 pub(super) fn workers(testbed: &Testbed) -> u32 {
     let (Some(depth), count) = (testbed.servers.depth, u32::from(testbed.servers.count).max(1)) else {
         return testbed.workers;
@@ -68,7 +68,7 @@ pub(super) fn workers(testbed: &Testbed) -> u32 {
     count * lanes_of_service((testbed.workers / count) as usize, depth) as u32
 }
 
-/// What live servers of many cores cannot stand for.
+/// Why live servers of many cores cannot emulate this testbed; `None` if they can.
 pub(super) fn complaint(testbed: &Testbed, priorities: usize) -> Option<&'static str> {
     testbed.servers.depth?;
     let Testbed { links, worker, cores, .. } = testbed;

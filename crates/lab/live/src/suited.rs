@@ -1,4 +1,4 @@
-//! Who has what tasks need in a live rack, and how many of its tasks met it.
+//! Which workers of a live rack have which labels, and how many tasks met a worker with theirs.
 
 use sluice_host::client::Outcome as Ending;
 use sluice_rpc::Remote;
@@ -10,25 +10,25 @@ use sluice_wire::serving::Labels;
 use sluice_wire::{TaskType, WorkerId};
 use sluice_workload::Trace;
 
-/// A rack's labels, and who is who.
+/// A rack's labels, and its workers' names and indices.
 pub(crate) struct Suited {
     suits: Suits,
-    /// What the switch's workers have: it numbers them as they come.
+    /// The labels of the switch's workers, which it numbers in order of registration.
     has: Vec<(WorkerId, Labels)>,
 }
 
-/// What a worker is called, by its number in the testbed.
+/// The name of a worker, by its number in the testbed.
 pub(crate) fn worker_name(number: u32) -> String {
     format!("hold-{}", number + 1)
 }
 
-/// What it has, as it says so itself.
+/// The labels with which a worker registers.
 pub(crate) fn labels_of(suits: &Suits, number: u32) -> Vec<String> {
     suits.names.of_bits(suits.has[number as usize])
 }
 
 impl Suited {
-    /// Asks the controller who got which number in the switch.
+    /// Asks the controller which worker has which index in the switch.
     pub(crate) fn ask(suits: Suits, controller: Remote) -> Outcome<Self> {
         let workers = Asker::new(controller)?.status()?.workers;
         let of = |name: &str| (0..).zip(&suits.has).find(|(number, _)| worker_name(*number) == name);
@@ -37,7 +37,7 @@ impl Suited {
         Ok(Self { suits, has })
     }
 
-    /// Of the tasks that need or wish for labels, the share whose workers have them.
+    /// The share of tasks with labels, needed or wished for, whose worker has them.
     pub(crate) fn met(&self, types: &[TaskType], trace: &Trace, played: &[Played]) -> Option<f64> {
         let (mut all, mut met) = (0_u64, 0_u64);
         for (task, played) in trace.tasks().iter().zip(played) {

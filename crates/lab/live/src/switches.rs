@@ -1,5 +1,5 @@
-//! The switches of a live rack, each with its controller: one, or a spine with a leaf for each rack below it,
-//! each on a thread of its own.
+//! The switches of a live rack, each with its controller and each on a thread of its own: one switch, or a
+//! spine and a leaf for each rack below it.
 
 use std::ops::Range;
 use std::thread;
@@ -20,12 +20,12 @@ use sluice_wire::Nanos;
 
 use super::place::{Place, Running};
 
-/// How often it is asked whether all workers are known.
+/// How often the spine is asked whether it knows all workers.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// All switches of a live rack.
 pub(super) struct LiveSwitches {
-    /// The only one, or the spine.
+    /// The only switch, or the spine.
     first: Running,
     controller: RpcServer,
     racks: Vec<LiveRackBelow>,
@@ -39,7 +39,7 @@ struct LiveRackBelow {
 }
 
 impl LiveSwitches {
-    /// Starts all of them: `config` and `plan` are those of one switch for all workers.
+    /// Starts all switches; `config` and `plan` describe a single switch for all workers.
     pub(super) fn start(
         place: &Place,
         below: Option<&RacksBelow>,
@@ -87,13 +87,13 @@ impl LiveSwitches {
         Ok(Remote::new(&self.controller.local().to_string(), None)?)
     }
 
-    /// Where a worker does.
+    /// The address of a worker's controller.
     pub(super) fn controller_of(&self, worker: u32) -> String {
         let rack = self.racks.iter().find(|rack| rack.workers.contains(&worker));
         rack.map_or(&self.controller, |rack| rack.leaf.server()).local().to_string()
     }
 
-    /// Waits until a spine knows of all workers below its leaves.
+    /// Waits until the spine knows all workers below its leaves.
     pub(super) fn wait_for_leaves(&self, patience: Instant) -> Outcome<()> {
         let all = self.racks.last().map_or(0, |rack| rack.workers.end);
         let asker = Asker::new(self.controller()?)?;
@@ -111,17 +111,17 @@ impl LiveSwitches {
         }
     }
 
-    /// What all of them counted of something.
+    /// The sum of a counter over all switches.
     pub(super) fn counted(&self, count: Count) -> u64 {
         self.handles().map(|switch| switch.counters().of(count)).sum()
     }
 
-    /// How late packets left them.
+    /// How late packets left the switches.
     pub(super) fn late(&self) -> Lateness {
         self.handles().map(|switch| switch.counters().late()).fold(Lateness::default(), Lateness::and)
     }
 
-    /// Ends them, the leaves first.
+    /// Stops the switches, leaves first.
     pub(super) fn end(self) -> Outcome<()> {
         for LiveRackBelow { switch, leaf, .. } in self.racks {
             drop(leaf);
@@ -143,15 +143,15 @@ fn end(switch: Running) -> Outcome<()> {
     Ok(ended.map_err(|_| Failure::broken("the switch's thread panicked; see above"))??)
 }
 
-/// Racks below a spine, as a sweep has them.
+/// The racks below a spine in a sweep.
 pub(super) struct RacksBelow {
-    /// What spine and leaves run.
+    /// How Horus is read on spine and leaves.
     pub(super) reading: FabricReading,
-    /// Workers in each rack.
+    /// The number of workers in each rack.
     pub(super) sizes: Vec<u32>,
-    /// One way between spine and leaf, dilated, wherever that runs.
+    /// The one-way delay between spine and leaf, dilated, wherever the leaf runs.
     pub(super) hop: Nanos,
-    /// One way between leaf and worker, dilated.
+    /// The one-way delay between leaf and worker, dilated.
     pub(super) link: Nanos,
 }
 
@@ -165,7 +165,7 @@ impl RacksBelow {
         })
     }
 
-    /// The spine. Of several switches that share a core none may spin.
+    /// The spine's settings. Switches that share a core must not spin.
     fn spine(&self, config: &SwitchConfig) -> SwitchConfig {
         let leaves = u16::try_from(self.sizes.len()).unwrap_or(u16::MAX);
         SwitchConfig {
@@ -177,7 +177,7 @@ impl RacksBelow {
         }
     }
 
-    /// The leaf of these workers. The spine holds what comes and goes for as long as their link takes.
+    /// The settings of the leaf of these workers. The spine delays packets by the link between them.
     fn leaf(&self, config: &SwitchConfig, workers: &Range<u32>) -> SwitchConfig {
         let workers = u16::try_from(workers.len()).unwrap_or(u16::MAX);
         SwitchConfig {

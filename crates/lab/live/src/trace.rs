@@ -1,4 +1,4 @@
-//! The traces of a sweep: drawn once, written, and read again by both sides.
+//! The traces of a sweep: drawn once, written to files, and read back by both sides.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,7 +20,7 @@ use super::ask::Ask;
 pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
 
 impl Traces {
-    /// Draws all of them into the folder of results, unless it is stopped.
+    /// Draws all traces into the folder of results; an error if stopped.
     pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
         let folder = ask.out.join("traces");
         files::make(&folder)?;
@@ -28,12 +28,12 @@ impl Traces {
         Ok(Self(ask.loads.iter().map(of).collect::<Outcome<_>>()?))
     }
 
-    /// The trace of a load, by its place among the loads, and a replication.
+    /// The trace of a load, by its index, and a replication.
     pub(crate) fn get(&self, load: usize, replication: u32) -> &Arc<Trace> {
         &self.0[load][replication as usize]
     }
 
-    /// The workload as this trace has it.
+    /// The workload with this trace's arrivals.
     pub(crate) fn workload(&self, ask: &Ask, load: usize, replication: u32) -> Workload {
         let trace = Arc::clone(self.get(load, replication));
         Workload { classes: ask.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
@@ -48,7 +48,7 @@ fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
     written(&path, &ask.workload, requests, stop).map(Arc::new)
 }
 
-/// Writes these tasks into a file and reads it again: both sides get what stands there.
+/// Writes these tasks to a file and reads them back, so that both sides use the file's contents.
 pub(crate) fn written(
     path: &Path,
     workload: &Workload,
@@ -69,7 +69,8 @@ pub(crate) fn written(
     Trace::read(path, Some(&names)).map_err(Failure::broken)
 }
 
-/// A trace as a client sends it, all times stretched; `of` says a task's type and what span it carries.
+/// A trace as a client's schedule, with all times stretched; `of` gives a task's type and the span that it
+/// carries.
 pub(crate) fn planned(
     trace: &Trace,
     dilation: u32,

@@ -1,9 +1,9 @@
-//! `sluice versus`: Rain against what stands in front of services today, on one trace.
+//! `sluice versus`: compares Rain with today's load balancers on one trace.
 //!
-//! The same tasks, one after the other, go through a rack under each policy, through nginx's UDP proxy, and
-//! to workers among which the kernel chooses (`SO_REUSEPORT`); all workers only hold their tasks, dilated.
-//! Beside them stands the simulator's central queue: nobody idles there while a task waits. Left out: IPVS,
-//! which has to be in the kernel.
+//! The same tasks go, one after the other, through a rack under each policy, through nginx's UDP proxy, and
+//! to workers among which the kernel chooses (`SO_REUSEPORT`). All workers only hold their tasks, dilated.
+//! The simulator's central queue, under which no worker is idle while a task waits, is the reference. Left
+//! out: IPVS, which must be in the kernel.
 
 use std::time::Duration;
 
@@ -36,11 +36,11 @@ use super::trace::{Traces, planned};
 use crate::args::{Today, Versus};
 
 const SCHEMA: &str = "sluice.versus.v1";
-/// The simulator's policy that all are held to.
+/// The simulator's policy that is the reference.
 const CENTRAL: &str = "central";
-/// More than that is a mistake.
+/// A load above this is a mistake.
 const LOAD_MAX: f64 = 10.0;
-/// What came of it.
+/// The results.
 #[derive(Debug, Serialize)]
 struct Found {
     schema: &'static str,
@@ -48,35 +48,35 @@ struct Found {
     load: f64,
     workers: u32,
     dilation: u32,
-    /// Tasks that were measured.
+    /// The number of measured tasks.
     tasks: u64,
     rows: Vec<Row>,
-    /// What was asked for and is not here.
+    /// What was asked for but is not installed.
     missing: Vec<String>,
 }
 
-/// One of those who were compared.
+/// One row of the comparison.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// Whether packets went through this machine; else it was simulated.
+    /// Whether packets went through this machine; if not, the row was simulated.
     live: bool,
     slowdown_p50: f64,
     slowdown_p95: f64,
     slowdown_p99: f64,
     slowdown_p999: f64,
-    /// To the start of service.
+    /// The p99 time from the intended send time to the start of service.
     scheduling_delay_p99_ns: f64,
-    /// Tasks without an answer, of all that were sent.
+    /// Sent tasks without an answer.
     unanswered: u64,
-    /// How late the client was, one task in a hundred, in the times of the rack that is stood for.
+    /// The 99th percentile of the client's lateness, in nanoseconds of the emulated rack.
     behind_p99_ns: u64,
     tries: u32,
 }
 
-/// Runs all, one after the other.
+/// Runs everything, one after the other.
 /// # Errors
-/// What cannot be run, or what was not held.
+/// What cannot be run, or a bound that was not kept.
 pub fn run(args: &Versus) -> Outcome<()> {
     let settings = VersusSettings::of(args)?;
     let ask = ask(&settings)?;
@@ -104,7 +104,7 @@ pub fn run(args: &Versus) -> Outcome<()> {
         rows: vec![row(CENTRAL.into(), &central, None)],
         missing: Vec::new(),
     };
-    // The kernel's own threads get none of it, and a switch in the kernel may run in them.
+    // Not for a switch in the kernel: it may run in the kernel's own threads, which do not share the boost.
     let priority_boost = (settings.io == Io::Udp).then(PriorityBoost::ask);
     for (place, who) in ask.policies.iter().enumerate() {
         let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
@@ -134,7 +134,7 @@ fn ask(settings: &VersusSettings) -> Outcome<Ask> {
     let workload = Workload::parse(&settings.workload).map_err(Failure::bad_input)?;
     let testbed = Testbed { workers: settings.workers, ..Testbed::ideal() };
     let rate = f64::from(settings.workers) * 1e9 / workload.mean_service_ns() * settings.load;
-    // A task more, lest rounding makes it one less.
+    // One task more, since rounding might give one less.
     let seconds = (settings.tasks as f64 + 1.0) / rate * f64::from(settings.dilation);
     let length = Duration::try_from_secs_f64(seconds).map_err(|why| {
         Failure::bad_input(format!("it would take {seconds:.0} s ({why}): ask for fewer tasks or more load"))
@@ -162,7 +162,7 @@ fn central(ask: &Ask, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
     Ok(ask.point(&who, traces.workload(ask, 0, 0), ask.loads[0]))
 }
 
-/// Plays the trace, again if this machine was disturbed.
+/// Plays the trace, and repeats it if this machine was disturbed.
 fn tried(ask: &Ask, trace: &Trace, play: impl FnMut() -> Outcome<Performance>) -> Outcome<Tried> {
     let (take, played) = record::tried(ask, ask.loads[0], trace, play)?;
     let is_unanswered = |played: &&Played| !matches!(played.outcome, Ending::Reply(_));
@@ -176,7 +176,7 @@ struct Tried {
     unanswered: u64,
 }
 
-/// The trace through one of today's ways; or what this machine lacks for it.
+/// Sends the trace through one of today's load balancers; or returns what this machine lacks for it.
 fn through(
     today: Today,
     ask: &Ask,
@@ -241,7 +241,7 @@ fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
     }
 }
 
-/// Writes and prints what was found, and holds it to the bounds that were given.
+/// Writes and prints the results, and checks the given bounds.
 fn finish(settings: &VersusSettings, output: &Output, found: &Found) -> Outcome<()> {
     let json = serde_json::to_string_pretty(found).expect("numbers and text have a JSON form");
     files::save(&settings.out, "versus.json", &json)?;
@@ -285,7 +285,7 @@ impl Found {
         table
     }
 
-    /// Whether each policy keeps the bounds.
+    /// An error unless each policy keeps the bounds.
     fn verdict(&self, settings: &VersusSettings) -> Outcome<()> {
         let is_todays = |row: &&Row| settings.today.iter().any(|today| today.name() == row.name);
         let best =
@@ -296,7 +296,8 @@ impl Found {
 }
 
 impl Row {
-    /// Whether it is as near to the central queue, and as far from the best of today's, as was asked.
+    /// An error unless the policy is as close to the central queue, and as far from the best of today's
+    /// balancers, as the bounds say.
     fn keeps(&self, settings: &VersusSettings, central: &Self, best: f64) -> Outcome<()> {
         let (name, p99) = (&self.name, self.slowdown_p99);
         let failed = |why: String| Err(Failure::new(Kind::GateFailed, why));

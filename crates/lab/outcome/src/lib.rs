@@ -1,6 +1,7 @@
-//! What a run or a study came to, as values: `schemas/` describes their JSON.
+//! The results of runs and studies as values. `schemas/` describes their JSON.
 //!
-//! Whoever simulates or measures makes them, `sluice-report` tells them, and neither needs the other.
+//! Simulations and measurements create these values, and `sluice-report` shows them; neither depends on the
+//! other.
 #![forbid(unsafe_code)]
 
 pub mod run;

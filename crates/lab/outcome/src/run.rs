@@ -1,4 +1,4 @@
-//! What a load found out: `schemas/result.v1.json` describes its JSON; every unit stands in a name.
+//! The result of a load. `schemas/result.v1.json` describes its JSON; each name contains its unit.
 //!
 //! Percentiles come from the whole run's histograms, never from averages of smaller ones.
 
@@ -11,100 +11,100 @@ use crate::study::{Depths, Sustained};
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunResult {
-    /// Which schema this follows.
+    /// The schema that this value follows.
     pub schema: &'static str,
-    /// What the run is called.
+    /// The name of the run.
     pub name: String,
-    /// The version that ran it.
+    /// The version of Sluice that ran it.
     pub sluice: &'static str,
-    /// When it began, in seconds since 1970.
+    /// When the run began, in seconds since 1970.
     pub started_unix_s: u64,
-    /// The same, as logs are stamped.
+    /// When the run began, in UTC, as in log files.
     pub started_utc: String,
     pub policy: String,
     /// The seed of load and faults.
     pub seed: u64,
-    /// All times are this many times those of the rack that is stood for.
+    /// The factor between this run's times and those of the emulated rack.
     pub dilation: u32,
     /// Where packets were switched: "udp" or "xdp"; null if the load did not start the switch.
     pub io: Option<&'static str>,
-    /// What was injected into every socket, or with XDP into every host's link; null if nothing.
+    /// The faults injected into every socket, or with XDP into every host's link; null if there were none.
     pub faults: Option<String>,
-    /// Workers at the start; null if somebody else started them.
+    /// How many workers the run started; null if they ran already.
     pub workers: Option<usize>,
-    /// When tasks were sent, in words.
+    /// The arrival process, in words.
     pub arrivals: String,
-    /// Tasks offered per second; null for a trace.
+    /// Offered tasks per second; null for a trace.
     pub offered_per_s: Option<f64>,
     /// Each type's share of the tasks.
     pub mix: BTreeMap<String, f64>,
-    /// How long the load ran before it was measured.
+    /// How long the load ran before the measurement.
     pub warm_up_s: f64,
-    /// How long it was measured.
+    /// The measured time.
     pub length_s: f64,
-    /// After this a task's outcome is unknown.
+    /// The time after which a task's outcome is unknown.
     pub deadline_s: f64,
-    /// Whether it was stopped early.
+    /// Whether the run was stopped early.
     pub aborted: bool,
-    /// What stopped it, if that was no signal.
+    /// What stopped the run, if it was not a signal.
     pub abort_reason: Option<String>,
-    /// Tasks of a trace that come after the load's end, and were not sent.
+    /// Tasks of a trace that come after the load's end and were not sent.
     pub cut_off: u64,
-    /// Steps of this machine's wall clock while it ran.
+    /// Changes of this machine's wall clock during the run.
     pub clock_steps: Vec<ClockStep>,
     /// Measured tasks.
     pub tasks: TaskCounts,
-    /// Those before them.
+    /// The tasks of the warm-up, before the measured tasks.
     pub warm_up_tasks: TaskCounts,
-    /// Replies per second of the measured time, whichever tasks they answer.
+    /// Replies per second of the measured time, including replies to earlier tasks.
     pub replied_per_s: f64,
-    /// Whether the load was kept up.
+    /// Whether the rack kept up with the load.
     pub sustained: Sustained,
     /// The types, in the order of the mix.
     pub types: Vec<TypeResult>,
-    /// Whether the load was sent when it was due.
+    /// Whether the load was sent on time.
     pub sender: Sender,
     /// Faults on schedule.
     pub events: Vec<EventResult>,
-    /// Where leaves run on servers of their racks: what packets' way there and back came to.
+    /// For leaves on servers of their racks: the times that packets took to the leaf and back.
     pub leaf_trips: Vec<LeafTrip>,
     pub gates: Vec<Gate>,
-    /// Whether all of it does.
+    /// Whether all gates passed.
     pub passed: bool,
-    /// The length of a bin of the timeline.
+    /// The length of a bin of the timeline, in seconds.
     pub timeline_bin_s: f64,
-    /// Bin by bin, from the start of the load.
+    /// The timeline's bins, from the start of the load.
     pub timeline: Vec<Bin>,
-    /// The slices, by the indices that depths name them with.
+    /// The names of the slices; `depths` refers to them by index.
     pub slices: Vec<String>,
-    /// Depths over time, where they were found at run time; times since the load began.
+    /// Depths over time, if they were found at run time; times count from the start of the load.
     pub depths: Vec<Depths>,
-    /// Each decision, with the numbers behind it.
+    /// Each decision with its numbers.
     pub decisions: Vec<Decision>,
 }
 
 /// Tasks by outcome.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskCounts {
-    /// Tasks that were due.
+    /// Tasks that were due in the measured time.
     pub sent: u64,
-    /// Tasks that were answered, those included whose service failed.
+    /// Tasks that were answered, including failed ones.
     pub replied: u64,
-    /// Those of them whose service failed.
+    /// Answered tasks whose service failed.
     pub failed: u64,
-    /// What the service said of the first of them.
+    /// The error text of the first failed task.
     pub first_failure: Option<String>,
     /// Tasks that cannot have run.
     pub refused: u64,
-    /// The same by reason.
+    /// Refused tasks by reason.
     pub refused_by: BTreeMap<&'static str, u64>,
     /// Tasks that may have run.
     pub unknown: u64,
-    /// The same by reason.
+    /// Unknown tasks by reason.
     pub unknown_by: BTreeMap<&'static str, u64>,
-    /// Tasks of which nothing was heard.
+    /// Tasks without any answer.
     pub lost: u64,
-    /// Times that any of them was sent.
+    /// Attempts of all tasks.
     pub attempts: u64,
 }
 
@@ -113,176 +113,178 @@ pub struct TaskCounts {
 pub struct TypeResult {
     pub name: String,
     pub tasks: TaskCounts,
-    /// Replies per second of the measured time, whichever tasks they answer.
+    /// Replies per second of the measured time, including replies to earlier tasks.
     pub replied_per_s: f64,
-    /// From the intended send time to the reply. All times are null where no reply brought any.
+    /// From the intended send time to the reply. All times are null if no reply came.
     pub latency_ns: Option<Quantiles>,
-    /// Latency less service: from the intended send time to the start of service, and the reply's way home.
+    /// Latency minus service time: from the intended send time to the start of service, plus the reply's
+    /// way back.
     pub scheduling_delay_ns: Option<Quantiles>,
-    /// Latency over the task's own service time.
+    /// Latency divided by the task's own service time.
     pub slowdown: Option<Quantiles>,
-    /// Latency over the type's mean service time.
+    /// Latency divided by the type's mean service time.
     pub slowdown_type_mean: Option<Quantiles>,
-    /// Waits + service over service, as the rack alone made them.
+    /// Waits plus service, divided by service: the rack's part of the slowdown.
     pub slowdown_server: Option<Quantiles>,
     /// How long tasks waited in the switch.
     pub switch_wait_ns: Option<Quantiles>,
-    /// The same at the worker.
+    /// How long tasks waited at the worker.
     pub worker_wait_ns: Option<Quantiles>,
-    /// How long they were served.
+    /// How long tasks were served.
     pub service_ns: Option<Quantiles>,
 }
 
-/// Where a distribution lies.
+/// Quantiles of a distribution.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Quantiles {
     pub mean: f64,
     pub p50: f64,
     pub p90: f64,
-    /// 95 % are below.
+    /// 95 % of the values are below.
     pub p95: f64,
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
 }
 
-/// Whether the load was sent when it was due.
+/// Whether the load was sent on time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sender {
-    /// How late a task was sent, at the 99th percentile; null if none was.
+    /// The 99th percentile of the sender's lateness; null if no task was sent.
     pub behind_p99_ns: Option<u64>,
-    /// The same at most.
+    /// The largest lateness of the sender.
     pub behind_max_ns: Option<u64>,
-    /// How late it may be at the 99th percentile.
+    /// The largest allowed 99th percentile.
     pub behind_limit_ns: u64,
-    /// Whether it was later.
+    /// Whether the limit was exceeded.
     pub fell_behind: bool,
-    /// How long tasks waited until the client library took them: admission at work; null if it took none.
+    /// The 99th percentile of the time until the client library accepted a task; null if it accepted none.
     pub pushed_back_p99_ns: Option<u64>,
-    /// The same at most.
+    /// The largest such time.
     pub pushed_back_max_ns: Option<u64>,
 }
 
-/// The wall clock was set while a load ran. Times are not taken from it; stamps of arrivals are brought over.
+/// A change of the wall clock during a load. Measured times do not use the wall clock; the kernel's
+/// timestamps are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockStep {
-    /// When that was noticed, from the start of the load.
+    /// When the change was noticed, from the start of the load.
     pub at_s: f64,
-    /// How far it went forward; negative if it went back.
+    /// How far the clock went forward; negative if it went back.
     pub by_s: f64,
 }
 
-/// A fault, and how long it was felt.
+/// A fault, and how long it had effects.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventResult {
-    /// From the start of the load.
+    /// The time of the fault, from the start of the load.
     pub at_s: f64,
     pub what: String,
-    /// Whether the plan wanted it.
+    /// Whether the plan asked for the fault.
     pub planned: bool,
-    /// When it was undone, from the start of the load.
+    /// When the fault was undone, from the start of the load.
     pub returned_at_s: Option<f64>,
-    /// How long it was felt; null if there was nothing to compare with.
+    /// The fault's effects; null if there was nothing to compare with.
     pub felt: Option<Felt>,
 }
 
-/// How long packets were away from a rack's switch, at the leaf on a server of that rack.
+/// Times that packets took to the leaf on a server of a rack and back, measured at the rack's switch.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeafTrip {
-    /// The rack, from 1 on.
+    /// The number of the rack, from 1.
     pub rack: u16,
-    /// Tasks and replies that went there and came back.
+    /// Tasks and replies that went to the leaf and came back.
     pub packets: u64,
-    /// How long that took, the leaf's own work included; null if there were none.
+    /// How long the trips took, including the leaf's work; null if there were none.
     pub trip_ns: Option<Quantiles>,
 }
 
-/// Something that must hold of a result.
+/// A condition that a result must meet.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gate {
-    /// What it is called.
+    /// The name of the condition.
     pub name: &'static str,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub passed: bool,
-    /// What was found, and what must be.
+    /// The measured value and the bound, as text.
     pub says: String,
 }
 
-/// What happened in one stretch of time.
+/// Events in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bin {
-    /// Tasks that were due.
+    /// Tasks that were due in this stretch.
     pub due: u64,
     /// Replies that came.
     pub replied: u64,
-    /// The longest latency among them, ns.
+    /// The longest latency of these tasks, in ns.
     pub slowest_ns: u64,
-    /// Tasks that were due and had to be sent again.
+    /// Tasks that were due in it and had to be retried.
     pub sent_again: u64,
 }
 
-/// How long a fault was felt.
+/// How long a fault had effects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Felt {
-    /// From the fault to the end of its last trace, seconds; 0 when it left none.
+    /// From the fault to the end of its last effect, in seconds; 0 if there was none.
     pub lasted_s: f64,
-    /// The longest latency meanwhile, ns.
+    /// The longest latency in that time, in ns.
     pub slowest_ns: u64,
-    /// Whether the run ended before it was over.
+    /// Whether the effects lasted to the end of the run.
     pub until_the_end: bool,
-    /// Tasks that had to be sent again, of those that were due from the bin before the fault on, until for a
-    /// second none had.
+    /// Retried tasks among those that were due from the bin before the fault until a second passed without
+    /// one.
     pub sent_again: u64,
-    /// From the fault to the end of the last bin with such a task, seconds.
+    /// From the fault to the end of the last bin with a retried task, in seconds.
     pub sent_again_for_s: f64,
 }
 
 /// A decision about depths or slices, with its reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Decision {
-    /// When, in seconds since the load began; negative before.
+    /// The time of the decision, in seconds since the start of the load; negative before it.
     pub at_s: f64,
-    /// The same, in nanoseconds since 1970.
+    /// The time of the decision, in nanoseconds since 1970.
     #[serde(skip)]
     pub at_unix_ns: u64,
-    /// What: `deeper`, `shallower`, `overloaded`, `evened`, `lent`.
+    /// The kind of decision: `deeper`, `shallower`, `overloaded`, `evened`, `lent`.
     pub what: &'static str,
-    /// Whether it was told only.
+    /// Whether the decision was only recommended.
     pub advised: bool,
     pub slice: String,
-    /// The worker, if it is about one.
+    /// The worker concerned, if it is about one.
     pub worker: Option<u32>,
-    /// Its depth before.
+    /// The worker's depth before the decision.
     pub from_depth: Option<u32>,
-    /// The depth from then on.
+    /// The depth after the decision.
     pub to_depth: Option<u32>,
     /// The slice that lent the worker.
     pub from_slice: Option<String>,
-    /// What it rests on.
+    /// The numbers behind the decision.
     pub numbers: Option<Numbers>,
-    /// The same in words.
+    /// The decision as a sentence.
     pub text: String,
 }
 
-/// What a judgement rests on.
+/// The numbers behind a verdict on a worker.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Numbers {
     /// The p99 of slowdowns in switch and worker.
     pub slowdown_p99: f64,
-    /// The worker's part in it.
+    /// The share of the wait that was spent at the worker.
     pub worker_share: f64,
-    /// How many tasks stood at the worker, at the 99th percentile.
+    /// The 99th percentile of the number of tasks that waited in the switch.
     pub occupancy_p99: u32,
-    /// How much of the time it stood idle.
+    /// The share of the time in which the worker was idle.
     pub idle_share: f64,
-    /// How often it was looked at.
+    /// The number of samples.
     pub samples: u64,
-    /// Tasks that it ended.
+    /// How many tasks the worker ended.
     pub tasks: u64,
 }
 
 impl RunResult {
-    /// What was run, in a line.
+    /// The title of the run, in one line.
     pub fn title(&self) -> String {
         let dilated =
             if self.dilation > 1 { format!(", dilated {} times", self.dilation) } else { String::new() };
@@ -291,9 +293,9 @@ impl RunResult {
 }
 
 impl Decision {
-    /// What was decided, and why.
+    /// The decision and its reason.
     pub fn said(&self) -> (&str, &str) {
-        // A slice's name has no colon with a space behind it, or it reads oddly here.
+        // A slice's name with a colon and a space in it would be split in the wrong place.
         self.text.rsplit_once(": ").unwrap_or((&self.text, ""))
     }
 }

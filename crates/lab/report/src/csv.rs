@@ -10,7 +10,7 @@ use sluice_outcome::study::{
 const HEADINGS: &str = "study,panel,workload,policy,series,slices,source,dilation,seed,offered_per_s,load,\
                         sustained,class,metric,value,low,high,method\n";
 
-/// The class of rows that are of all tasks.
+/// The class in rows about all tasks.
 const ALL: &str = "all";
 
 /// The whole file.
@@ -30,15 +30,15 @@ pub fn csv(study: &StudyOutcome) -> String {
     out
 }
 
-/// A statement with its verdict: its id stands for the class.
+/// A statement with its verdict; its id is in the class column.
 fn statement(out: &mut String, study: &StudyOutcome, row: &Expectation) {
     let head = Place { panel: row.panel.as_deref().unwrap_or_default(), ..Place::default() }.head(study);
     let metric = format!("statement_{}", row.verdict.name());
     Rows { head }.row(out, &row.id, &metric, row.measured.as_ref());
 }
 
-/// The difference of a pair that has to agree, with its verdict: the one stands for the policy, the other for
-/// the series.
+/// The difference of a pair that must agree, with its verdict: the first one is in the policy column, the
+/// second in the series column.
 fn pair(out: &mut String, study: &StudyOutcome, row: &Comparison) {
     let Some(verdict) = row.verdict else { return };
     let offered_per_s = Some(row.offered_per_s);
@@ -51,7 +51,7 @@ fn pair(out: &mut String, study: &StudyOutcome, row: &Comparison) {
     Rows { head }.row(out, row.class.as_deref().unwrap_or(ALL), &metric, Some(&row.difference));
 }
 
-/// Where a number belongs that is of no point.
+/// The place of a number that belongs to no point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place<'p> {
     panel: &'p str,
@@ -70,7 +70,7 @@ impl Place<'_> {
     }
 }
 
-/// A map's numbers: the settings stand for the class.
+/// A heat map's numbers; the settings are in the class column.
 fn heat(out: &mut String, study: &StudyOutcome, map: &HeatMap) {
     let rows = Rows { head: Place { panel: &map.id, ..Place::default() }.head(study) };
     for (across, down, number) in map.numbers() {
@@ -79,7 +79,7 @@ fn heat(out: &mut String, study: &StudyOutcome, map: &HeatMap) {
     }
 }
 
-/// What all rows of a point begin with.
+/// The columns with which all rows of a point begin.
 struct Rows {
     head: String,
 }
@@ -118,7 +118,7 @@ impl Rows {
         // Writing to a string cannot fail.
         let _ = match of {
             Some(Estimate { value, low, high, method, open_above }) => {
-                // Where the data do not bound a number above, there is no upper end.
+                // If the data give no upper bound, the upper end is empty.
                 let high = if *open_above { String::new() } else { high.to_string() };
                 let method = method_name(*method);
                 writeln!(out, "{head},{class},{metric},{value},{low},{high},{method}")
@@ -150,8 +150,7 @@ fn head(study: &StudyOutcome, panel: &str, workload: &str, series: &Series, poin
     .join(",")
 }
 
-/// A field as RFC 4180 wants it: in quotes if it has to be.
-/// A field, in quotes where it must be.
+/// A field as RFC 4180 requires: in quotes if necessary.
 pub(crate) fn field(text: impl Display) -> String {
     let text = text.to_string();
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

@@ -7,7 +7,7 @@ use sluice_outcome::study::Depths;
 use super::html::{Html, tag};
 use super::{page, timeline};
 
-/// Decisions that the page lists; the rest is in the JSON.
+/// How many decisions the page lists; the JSON has all of them.
 const LISTED_MAX: usize = 500;
 
 /// The page.
@@ -23,7 +23,7 @@ pub fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[D
     })
 }
 
-/// A page of this look.
+/// A whole page in the common layout.
 pub(super) fn whole(title: &str, header: impl FnOnce(&mut Html), main: impl FnOnce(&mut Html)) -> String {
     let mut html = Html::new();
     html.verbatim("<!doctype html>\n");

@@ -1,5 +1,5 @@
-//! The page of a plan that was followed live: each run's depths, or the simulator's band with the live runs
-//! in it.
+//! The page of a plan that was followed live: the depths of each run, or the simulator's band with the live
+//! runs in it.
 
 use std::fmt::Write;
 
@@ -10,9 +10,9 @@ use super::html::{Html, tag};
 use super::tables::badge;
 use super::timeline::{self, GAP, LEFT, RIGHT, STRIP, TOP, WIDTH};
 
-/// What the column is called that says how many live runs' depths lie inside.
+/// The heading of the column with the number of live runs whose depths lie inside.
 const DEPTHS: &str = "depths inside";
-/// What is free above a strip, for its title.
+/// The space above a strip for its title.
 const ABOVE: f64 = TOP + 8.0;
 
 /// A part of the page.
@@ -20,47 +20,47 @@ pub enum Section<'d> {
     /// One case under one policy, run by run.
     Runs {
         title: String,
-        /// Captions and depths over time.
+        /// The pictures: a caption and depths over time each.
         pictures: Vec<(String, &'d [Depths])>,
     },
-    /// One case in which workers are slow for a while, policy by policy.
+    /// One case with slow workers, policy by policy.
     Beside {
         title: String,
-        /// In the plan's order.
+        /// The policies, in the plan's order.
         policies: Vec<Beside<'d>>,
     },
 }
 
-/// A policy's live runs beside the simulator's.
+/// A policy's live runs and the simulator's.
 pub struct Beside<'d> {
     pub policy: &'d str,
-    /// Live runs whose depths lie inside the band, of how many.
+    /// How many live runs' depths lie inside the band, of how many.
     pub inside: (usize, usize),
     /// Simulated runs.
     pub seeds: usize,
-    /// Before, during and after.
+    /// The windows before, during and after the slow time.
     pub windows: Vec<Compared>,
-    /// How long an entry of a strip is.
+    /// The length of a strip's entry, in ns.
     pub interval_ns: u64,
-    /// From when to when workers are slow.
+    /// The start and end of the slow time, in ns.
     pub slow_ns: (u64, u64),
     pub strips: [Strip; 2],
 }
 
-/// A mean p99 before, during or after the slow time, in words.
+/// A mean p99 before, during or after the slow time, as text.
 pub struct Compared {
     pub name: &'static str,
     pub simulated: String,
-    /// Where 95 % of the simulated runs lie.
+    /// The range of 95 % of the simulated runs.
     pub band: String,
     pub live: String,
-    /// How far apart they are.
+    /// The difference between live and simulated mean.
     pub off: String,
-    /// Whether they agree.
+    /// Whether the live and the simulated number agree.
     pub verdict: Verdict,
 }
 
-/// A number over time: an entry for each interval.
+/// A number over time, with an entry for each interval.
 pub struct Strip {
     pub title: &'static str,
     /// The band's lower end.
@@ -119,10 +119,10 @@ fn legend(html: &mut Html) {
     });
 }
 
-/// The means of all policies.
+/// The table of all policies' means.
 fn table(html: &mut Html, policies: &[Beside<'_>]) {
     let Some(first) = policies.first() else { return };
-    // A heading's capitals would make milliseconds of them.
+    // Not as a heading, since capitals would turn µs into MS.
     html.leaf(
         "p",
         "p99 response in µs, the mean of the intervals; small: where 95 % of the simulated runs lie.",
@@ -198,7 +198,7 @@ impl Picture<'_> {
     fn draw(&self, html: &mut Html) {
         let Strip { title, least, most, live } = self.strip;
         let highest = live.iter().flatten().chain(most).copied().fold(1.0, f64::max);
-        // Above the highest there is room to see that nothing is higher.
+        // Some space above the highest value shows that nothing is higher.
         let scale = (highest * 1.08).ceil().max(highest.floor() + 1.0);
         self.slow(html);
         timeline::frame(html, self.top, title, scale);
@@ -207,7 +207,7 @@ impl Picture<'_> {
         let outline = self.path(band.into_iter().chain(back), scale) + "Z";
         html.element(tag("g").with("class", "c0"), |html| {
             html.lone(tag("path").with("class", "band").with("d", &outline));
-            // Where all runs are the same, the band has no area.
+            // If all runs are equal, the band has no area, so its outline is drawn too.
             html.lone(tag("path").with("class", "line faint").with("d", outline));
         });
         html.element(tag("g").with("class", "c1"), |html| {
@@ -222,7 +222,7 @@ impl Picture<'_> {
         });
     }
 
-    /// The time in which workers are slow.
+    /// Marks the time in which workers are slow.
     fn slow(&self, html: &mut Html) {
         let (from, to) = (self.x(self.one.slow_ns.0 as f64), self.x(self.one.slow_ns.1 as f64));
         let bottom = self.top + STRIP;

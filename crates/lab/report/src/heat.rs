@@ -1,5 +1,5 @@
-//! A number over two settings as a table whose cells are coloured: the darker, the more, by orders of
-//! magnitude.
+//! A number over two settings as a table with coloured cells: the larger the number, the stronger the
+//! colour, on a logarithmic scale.
 
 use sluice_outcome::study::HeatMap;
 
@@ -52,7 +52,7 @@ fn rows(html: &mut Html, map: &HeatMap, strength: &impl Fn(f64) -> f64) {
     }
 }
 
-/// How strong a number's colour is: as far between the map's extremes as its logarithm is.
+/// The strength of a number's colour: the position of its logarithm between those of the map's extremes.
 fn strengths(map: &HeatMap) -> impl Fn(f64) -> f64 {
     let magnitude = |value: f64| value.max(f64::MIN_POSITIVE).ln();
     let extremes = map.numbers().map(|(_, _, number)| magnitude(number.value));

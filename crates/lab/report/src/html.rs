@@ -1,5 +1,5 @@
-//! HTML and SVG as text in which nothing from outside can be markup: all that is not a literal of ours is
-//! escaped.
+//! Writes HTML and SVG. All text except our own literals is escaped, so nothing from outside can become
+//! markup.
 
 use std::fmt::{self, Display, Write};
 
@@ -33,7 +33,7 @@ impl Html {
         let _ = write!(Escaper(&mut self.out), "{text}");
     }
 
-    /// An element and what is in it.
+    /// Writes an element and its contents.
     pub(crate) fn element(&mut self, tag: impl Into<Tag>, inside: impl FnOnce(&mut Self)) {
         let tag = tag.into();
         let _ = write!(self.out, "<{}{}>", tag.name, tag.attributes);
@@ -41,18 +41,18 @@ impl Html {
         let _ = write!(self.out, "</{}>", tag.name);
     }
 
-    /// An element with text in it.
+    /// Writes an element that contains text.
     pub(crate) fn leaf(&mut self, tag: impl Into<Tag>, text: impl Display) {
         self.element(tag, |html| html.text(text));
     }
 
-    /// An element that holds nothing.
+    /// Writes an empty element.
     pub(crate) fn lone(&mut self, tag: impl Into<Tag>) {
         let tag = tag.into();
         let _ = write!(self.out, "<{}{}/>", tag.name, tag.attributes);
     }
 
-    /// A line break in the source, for those who read it.
+    /// Writes a line break, for readers of the source.
     pub(crate) fn line(&mut self) {
         self.out.push('\n');
     }
@@ -63,13 +63,13 @@ impl Html {
     }
 }
 
-/// An element without attributes yet.
+/// A tag without attributes.
 pub(crate) const fn tag(name: &'static str) -> Tag {
     Tag { name, attributes: String::new() }
 }
 
 impl Tag {
-    /// With an attribute more.
+    /// Adds an attribute.
     pub(crate) fn with(mut self, name: &'static str, value: impl Display) -> Self {
         let _ = write!(self.attributes, " {name}=\"");
         let _ = write!(Escaper(&mut self.attributes), "{value}");
@@ -84,8 +84,8 @@ impl From<&'static str> for Tag {
     }
 }
 
-/// Escapes for text and for attributes in double quotes alike. Control characters, which HTML does not allow,
-/// become the replacement character.
+/// Escapes text and attributes in double quotes. Control characters, which HTML does not allow, become the
+/// replacement character.
 struct Escaper<'s>(&'s mut String);
 
 impl Write for Escaper<'_> {

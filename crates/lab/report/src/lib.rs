@@ -1,5 +1,5 @@
-//! Tells what a run or a study came to: as tables and text, as CSV, and as pages with charts. All of it is
-//! made from the outcome alone, so that what is saved as JSON can be shown again, and simulated and measured
+//! Shows the results of runs and studies as tables and text, as CSV, and as pages with charts. Everything
+//! follows from the outcome alone. So a result saved as JSON can be shown again, and simulated and measured
 //! studies look alike.
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ pub use show::share;
 pub use text::summary;
 pub use verdicts::verdicts;
 
-/// The JSON, one line.
+/// The study as JSON, in one line.
 pub fn json(study: &StudyOutcome) -> String {
     serde_json::to_string(study).expect("every key is a string and every number is finite or null")
 }

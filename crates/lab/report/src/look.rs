@@ -1,15 +1,15 @@
-//! Which colour, dash and marker a series has: the same in all pictures of a report, and told apart by shape
-//! alone.
+//! Which colour, dash and marker each series has: the same in all pictures of a report, and distinguishable
+//! without colour.
 
 use sluice_outcome::study::{Panel, Series, StudyOutcome};
 
 use super::html::Tag;
 
-/// Colours in the style sheet, `--c0` on.
+/// How many colours the style sheet has, from `--c0` on.
 const COLOURS: usize = 8;
 const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
-/// How a series is drawn.
+/// The colour, dash and marker of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     colour: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Look {
     pub(crate) marker: Marker,
 }
 
-/// Closed shapes, so that each can be hollow.
+/// The marker of a point. All shapes are closed, so that each can be drawn hollow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
     Circle,
@@ -42,11 +42,11 @@ const MARKERS: [Marker; COLOURS] = [
 ];
 
 impl Look {
-    /// What is beside the series, such as a number of the paper that stands for no series.
+    /// The look of a number without a series, such as one of the paper.
     pub(crate) const NEUTRAL: Self = Self { colour: COLOURS, dash: 0, marker: Marker::Circle };
 
-    /// A look of this colour that no other has; dashes and markers run out together after forty of one
-    /// colour.
+    /// A look of this colour that no other series has. One colour has forty different looks; after that,
+    /// looks repeat.
     fn unlike(known: &[(Key, Self)], colour: usize) -> Self {
         let nth = |n: usize| Self {
             colour,
@@ -57,13 +57,13 @@ impl Look {
         (0..DASHES.len() * COLOURS).map(nth).find(free).unwrap_or(nth(0))
     }
 
-    /// The class that sets the colour.
+    /// The CSS class of the colour.
     pub(crate) const fn class(self) -> &'static str {
         const CLASSES: [&str; COLOURS + 1] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "cn"];
         CLASSES[self.colour]
     }
 
-    /// A line with its dashes.
+    /// Adds the look's dashes to a line.
     pub(crate) fn dashed(self, line: Tag) -> Tag {
         match DASHES[self.dash] {
             "" => line,
@@ -78,18 +78,18 @@ pub(crate) struct Looks {
     known: Vec<(Key, Look)>,
 }
 
-/// Series that look alike: one policy from the simulator and from a live rack.
+/// Series with the same key look alike: one policy from the simulator and from a live rack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Key {
     policy: String,
     slices: Option<String>,
-    /// Tells apart what one panel has twice from one source.
+    /// Distinguishes equal series of one panel and source.
     nth: usize,
 }
 
 impl Looks {
-    /// The looks of a study's series, by first appearance. With few series each has a colour of its own; with
-    /// many, each family.
+    /// The looks of a study's series, by first appearance. With few series each has its own colour; with
+    /// many, each family has one.
     pub(crate) fn of(study: &StudyOutcome) -> Self {
         Self::of_panels(&study.panels)
     }

@@ -1,4 +1,4 @@
-//! The page: one file that asks nobody for anything.
+//! The page of a study: a single file that loads nothing else.
 
 use sluice_outcome::study::{Settings, StudyOutcome, Verdict};
 
@@ -22,7 +22,7 @@ pub fn page(study: &StudyOutcome) -> String {
     html.into_string()
 }
 
-/// What browsers are told of a page.
+/// The head of a page: metadata and style.
 pub(super) fn head(html: &mut Html, title: &str) {
     html.element("head", |html| {
         html.verbatim(concat!(
@@ -55,7 +55,7 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
             html.leaf(tag("p").with("class", "notice"), says);
         }
         if !study.complete {
-            // What was measured live is measured anew.
+            // Live measurements start anew.
             let goes_on =
                 if study.settings.dilation.is_none() { " The same command goes on from here." } else { "" };
             let says = format_args!("Stopped early: points that were asked for are missing.{goes_on}");
@@ -66,7 +66,7 @@ fn heading(html: &mut Html, study: &StudyOutcome) {
     html.line();
 }
 
-/// What every number of the page must be read with, in a line.
+/// A line with the settings behind all numbers of the page.
 fn made(study: &StudyOutcome) -> String {
     let Settings { testbed, workers, seed, replications, warm_up, .. } = &study.settings;
     let tasks = show::tasks(&study.settings).unwrap_or_else(|| "all".to_owned());
@@ -104,7 +104,7 @@ fn body(html: &mut Html, study: &StudyOutcome) {
     }
 }
 
-/// Where on the page what is.
+/// The table of contents.
 fn contents(html: &mut Html, study: &StudyOutcome) {
     let of_panels = study
         .panels
@@ -143,7 +143,7 @@ fn section(html: &mut Html, id: &'static str, title: &str, inside: impl FnOnce(&
     html.line();
 }
 
-/// How many statements came out how.
+/// How many statements have each verdict.
 fn tally(html: &mut Html, study: &StudyOutcome) {
     html.element(tag("p").with("class", "tally"), |html| {
         for verdict in Verdict::ALL {

@@ -10,7 +10,7 @@ use super::look::{Look, Looks};
 use super::prices::Prices;
 use super::show;
 
-/// Draws a panel; `number` tells it from the others on the page.
+/// Draws a panel; `number` distinguishes it from the others on the page.
 pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &Looks, number: usize) {
     let pictures = Pictures { panel, looks };
     let section = tag("section").with("class", "panel").with("id", format_args!("panel-{number}"));
@@ -29,7 +29,7 @@ pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &Looks, number: usize
     html.line();
 }
 
-/// Two radio buttons that the style sheet listens to; they must stand before the pictures.
+/// Two radio buttons that the style sheet reads; they must come before the pictures.
 fn scale_switch(html: &mut Html, number: usize) {
     for (scale, says) in [("log", "logarithmic axis"), ("linear", "linear axis")] {
         let id = format!("{scale}-{number}");
@@ -80,7 +80,7 @@ impl Pictures<'_> {
         super::timeline::timelines(html, self.panel);
     }
 
-    /// What the paper has most to say of; else the 99th percentile of the latency.
+    /// The metric with the most numbers in the paper; otherwise the 99th percentile of the latency.
     fn main_metric(&self) -> Metric {
         let of_all = self.panel.paper.iter().find(|paper| paper.class.is_none());
         of_all.map_or(Metric::P99, |paper| paper.metric)
@@ -143,7 +143,7 @@ impl Pictures<'_> {
         Chart { title, unit, curves, paper: Vec::new(), capacity_per_s, size }
     }
 
-    /// Prediction as a line and measurement as markers, where both are there.
+    /// Draws predictions as lines and measurements as markers, if the panel has both.
     fn style(&self, series: &Series) -> Style {
         let other = |source| self.panel.series.iter().any(|other| other.source == source);
         match series.source {
@@ -194,12 +194,12 @@ impl Pictures<'_> {
     }
 }
 
-/// What numbers beside the curves are called, and whose they are.
+/// The label and the source of stated numbers.
 fn whose(paper: &PaperCurve) -> String {
     if paper.ours { format!("our {}", paper.label) } else { format!("the paper’s {}", paper.label) }
 }
 
-/// Pictures beside each other; nothing if none of them shows anything.
+/// A row of pictures; nothing if none of them shows a value.
 fn row(html: &mut Html, title: &str, charts: Vec<Chart>) {
     let charts: Vec<Chart> = charts.into_iter().filter(Chart::shows_anything).collect();
     if charts.is_empty() {
@@ -223,7 +223,7 @@ fn figure(html: &mut Html, chart: &Chart) {
     });
 }
 
-/// What tells a series from others, beside its label.
+/// What distinguishes a series from others, beside its label.
 fn about(series: &Series) -> String {
     let source = match series.source {
         Source::Simulator => "",

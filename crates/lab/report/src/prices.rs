@@ -1,5 +1,6 @@
-//! What each policy costs beside what it buys, on the same tasks: passes, rounds, packets and empty polls a
-//! task, and how long tasks of each class wait, whose labels were met and how long workers were idle.
+//! Each policy's costs beside its benefits, on the same tasks. Costs are passes, recirculations, packets
+//! and empty polls per task. Benefits are how long tasks of each class wait, whose labels were met, and how
+//! long workers were idle.
 
 use sluice_outcome::study::{GaugeDescriptor, Gauges, Measure, Metric, Panel, Part, Point, Series, Unit};
 
@@ -9,18 +10,18 @@ use super::table::Table;
 use super::tables::numeric_table;
 
 const DELAY: Metric = Metric { measure: Measure::SchedulingDelayNs, part: Part::P99 };
-/// What a policy costs, by the gauges' names.
+/// The names of the gauges that are costs.
 const PRICES: [&str; 3] = ["recirculations_per_task", "packets_per_task", "empty_polls_per_task"];
-/// What it buys, beside delays.
+/// The names of the gauges that are benefits, beside delays.
 const GAINS: [&str; 2] = ["labels_met", "idle_share"];
-/// What gives way where a terminal is narrow.
+/// Columns that are left out on a narrow terminal.
 pub(crate) const GIVES_WAY: [(usize, &str); 2] = [(3, "packets"), (4, "empty polls")];
 
-/// Where a price stands that no simulated run has.
+/// A remark about where to find a cost that no simulated run has.
 pub(crate) const NANOSECONDS: &str =
     "Nanoseconds and instructions a task are measured by make bench (docs/results/bench.md), not here.";
 
-/// A panel's policies at one rate, whose passes were counted.
+/// A panel's policies at one rate at which passes were counted.
 pub(crate) struct Prices<'p> {
     panel: &'p Panel,
     pub(crate) offered_per_s: f64,
@@ -28,7 +29,7 @@ pub(crate) struct Prices<'p> {
 }
 
 impl<'p> Prices<'p> {
-    /// At the highest rate that two of them keep up; none if there is no such rate.
+    /// The prices at the highest rate that at least two policies sustain; `None` if there is no such rate.
     pub(crate) fn of(panel: &'p Panel) -> Option<Self> {
         let points = panel.series.iter().flat_map(|series| &series.points);
         let mut rates: Vec<f64> = points.map(|point| point.offered_per_s).collect();
@@ -109,7 +110,7 @@ impl<'p> Prices<'p> {
         classes.iter().map(|class| class.name.as_str())
     }
 
-    /// What any of them has.
+    /// The benefits that any of the policies has.
     fn gains(&self) -> impl Iterator<Item = &'static GaugeDescriptor> {
         let is_known = |gauge: &&GaugeDescriptor| {
             self.rows.iter().any(|(_, point)| (gauge.get)(&point.gauges).is_some())

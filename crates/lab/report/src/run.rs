@@ -1,4 +1,4 @@
-//! The result of a load: a short summary and its tables, JSON and CSV.
+//! The result of a load: a short summary with tables, JSON, and CSV.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use sluice_outcome::run::{
 use crate::csv::field;
 use crate::table::{NOTHING, Table, digits, time};
 
-/// As results name a switch in the kernel.
+/// The name of the switch in the kernel in results.
 const XDP: &str = "xdp";
 
-/// As much of what a service said of its failure stands in the summary.
+/// How many characters of a service's error text the summary shows.
 const COMPLAINT_LETTERS: usize = 200;
 
-/// The summary that ends a run.
+/// The summary printed at the end of a run.
 pub fn summary(result: &RunResult) -> String {
     let mut out = String::new();
     heading(&mut out, result);
@@ -36,7 +36,7 @@ pub fn summary(result: &RunResult) -> String {
     out
 }
 
-/// The JSON, one line.
+/// The result as JSON, in one line.
 pub fn json(result: &RunResult) -> String {
     serde_json::to_string(result).expect("every key is a string and every number is finite or null")
 }
@@ -110,7 +110,7 @@ pub fn timeline_csv(result: &RunResult) -> String {
     csv
 }
 
-/// Everything that a number below must be read with.
+/// The settings behind all following numbers.
 fn heading(out: &mut String, result: &RunResult) {
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -181,7 +181,7 @@ fn counts(name: &str, tasks: &TaskCounts, replied_per_s: String) -> Vec<String> 
     std::iter::once(name.to_owned()).chain(numbers).chain([replied_per_s]).collect()
 }
 
-/// Why tasks had no good reply, the warm-up's included.
+/// Why tasks had no good reply, including those of the warm-up.
 fn reasons(out: &mut String, result: &RunResult) {
     let all = [&result.warm_up_tasks, &result.tasks];
     let failed: u64 = all.iter().map(|tasks| tasks.failed).sum();
@@ -243,7 +243,7 @@ fn events(result: &RunResult) -> Table {
     table
 }
 
-/// A line for each fault whose tasks had to be sent again.
+/// A line for each fault after which tasks were retried.
 fn sent_again(out: &mut String, events: &[EventResult]) {
     for event in events {
         let Some(felt) = event.felt.filter(|felt| felt.sent_again > 0) else { continue };

@@ -1,4 +1,4 @@
-//! Numbers with their units, as people read them.
+//! Numbers with their units, for people.
 
 use sluice_outcome::study::{Comparison, Estimate, Expectation, Measure, Metric, Part, Settings, Unit};
 
@@ -7,17 +7,17 @@ use crate::table::digits;
 /// From this rate on, rates are shown in thousands.
 const THOUSANDS_FROM_PER_S: f64 = 10_000.0;
 
-/// A scale on which numbers are shown, and its name.
+/// A scale for showing numbers, and its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shown {
-    /// How much of the number's own unit one is.
+    /// The size of one unit of this scale, in the number's own unit.
     pub(crate) one: f64,
-    /// What stands behind the number; may be empty.
+    /// The text after the number; may be empty.
     pub(crate) name: &'static str,
 }
 
 impl Shown {
-    /// The scale that suits a number of about this size.
+    /// The scale for numbers of about this size.
     pub(crate) fn suiting(size: f64, unit: Unit) -> Self {
         let (one, name) = match unit {
             Unit::Ns if size < 1e3 => (1.0, "ns"),
@@ -53,18 +53,18 @@ pub(crate) fn rate(per_s: f64) -> String {
     quantity(per_s, Unit::PerS)
 }
 
-/// What a statement asks for: its number, if it has one.
+/// The number of a statement, if it has one.
 pub(crate) fn stated(row: &Expectation) -> String {
     row.paper.map_or_else(|| "a shape".to_owned(), |number| quantity(number, row.unit))
 }
 
-/// A value with its unit and its interval, if it has one: `23.1 µs (22.9–23.4)`.
+/// A value with its unit and, if it has one, its interval: `23.1 µs (22.9–23.4)`.
 pub(crate) fn estimate(of: &Estimate, unit: Unit) -> String {
     let value = quantity(of.value, unit);
     interval(of, unit).map_or_else(|| value.clone(), |interval| format!("{value} ({interval})"))
 }
 
-/// The interval in the unit that the value is shown in.
+/// The interval, in the unit in which the value is shown.
 pub(crate) fn interval(of: &Estimate, unit: Unit) -> Option<String> {
     let shown = Shown::suiting(of.value.abs(), unit);
     of.has_interval().then(|| {
@@ -98,7 +98,7 @@ pub(crate) const fn measure(of: Measure) -> &'static str {
     }
 }
 
-/// What a comparison says: whether there is a difference, or, if the two must agree, whether they do.
+/// The result of a comparison: whether there is a difference, or, if the two must agree, whether they do.
 pub(crate) fn comparison(of: &Comparison) -> String {
     match (of.verdict, of.real) {
         _ if !of.difference.has_interval() => "one trace, no interval".to_owned(),
@@ -113,19 +113,19 @@ pub fn share(of: f64) -> String {
     quantity(of, Unit::Share)
 }
 
-/// How many tasks each replication measures; none if a time says so.
+/// How many tasks each replication measures; `None` if its length is a time.
 pub(crate) fn tasks(of: &Settings) -> Option<String> {
     let (fewest, most) = (whole(of.tasks), whole(of.tasks_most));
     let told = if of.tasks_most > of.tasks { format!("{fewest} to {most}") } else { fewest };
     (of.tasks > 0).then_some(told)
 }
 
-/// A whole number with its thousands apart.
+/// An integer with thousands separators.
 pub(crate) fn whole(number: u64) -> String {
     grouped(&number.to_string())
 }
 
-/// Sets a comma before each three digits of the whole part.
+/// Inserts a comma before every three digits of the integer part.
 fn grouped(number: &str) -> String {
     let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("−", rest));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -1,8 +1,8 @@
-//! The one table printer: columns as wide as they must be, numbers to the right.
+//! The table printer: columns have the necessary width, numbers are aligned to the right.
 
 use std::fmt::{self, Write};
 
-/// What a cell says that has no number.
+/// The text of an empty cell.
 pub const NOTHING: &str = "–";
 
 /// A table of text.
@@ -22,8 +22,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The table in so many columns of a terminal: as long as it is wider, the next of the columns that give
-    /// way is left out. Returns what was, too.
+    /// Fits the table into `width` columns of a terminal: as long as it is wider, the next column in
+    /// `gives_way` is left out. Also returns the names of these columns.
     pub fn fitting<'n>(mut self, width: usize, gives_way: &[(usize, &'n str)]) -> (Self, Vec<&'n str>) {
         let mut gone: Vec<(usize, &str)> = Vec::new();
         for &(column, name) in gives_way {
@@ -53,7 +53,7 @@ impl Table {
         (0..columns).map(width).collect()
     }
 
-    /// Whether all cells of a column but its heading are numbers, with or without a unit.
+    /// Whether all cells of a column except its heading are numbers, with or without a unit.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column)).peekable();
         let is_number = |cell: &String| {
@@ -85,7 +85,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A time in the unit that suits it, three digits or so.
+/// A time in a suitable unit, with about three digits.
 pub fn time(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),

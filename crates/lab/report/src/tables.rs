@@ -11,7 +11,7 @@ use sluice_outcome::study::{
 use super::html::{Html, tag};
 use super::show;
 
-/// What the paper says beside what came out.
+/// The paper's statements and our results.
 pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
     let headings = ["What is stated", "Paper, or ours", "Here (95 %)", "Verdict", "Why"];
     table(html, "verdicts", &headings, &study.expectations, |html, row: &Expectation| {
@@ -32,7 +32,7 @@ pub(crate) fn verdicts(html: &mut Html, study: &StudyOutcome) {
     });
 }
 
-/// The number that is stated, with a mark if no paper has it.
+/// The stated number, with a mark if no paper has it.
 fn stated(html: &mut Html, row: &Expectation) {
     html.leaf(tag("span").with("class", "n"), show::stated(row));
     if row.ours {
@@ -41,7 +41,7 @@ fn stated(html: &mut Html, row: &Expectation) {
     }
 }
 
-/// Where the paper says so, and which of several panels it is about.
+/// The place in the paper, and, if there are several panels, the one that it is about.
 fn place(study: &StudyOutcome, row: &Expectation) -> String {
     let panel = study.panels.iter().find(|panel| row.panel.as_ref() == Some(&panel.id));
     match panel.filter(|_| study.panels.len() > 1) {
@@ -50,13 +50,13 @@ fn place(study: &StudyOutcome, row: &Expectation) -> String {
     }
 }
 
-/// A verdict as a word with a sign, so that no colour is needed.
+/// A verdict as a word with a sign, so that it is readable without colour.
 pub(crate) fn badge(html: &mut Html, verdict: Verdict, says: impl Display) {
     let (class, sign) = sign(verdict);
     signed(html, class, sign, says);
 }
 
-/// The class and the sign of a verdict.
+/// The CSS class and the sign of a verdict.
 const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Agrees => ("good", "✓ "),
@@ -74,7 +74,7 @@ fn signed(html: &mut Html, class: &str, sign: &str, says: impl Display) {
     });
 }
 
-/// The most that a limit allows.
+/// The highest rates within a limit.
 pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
     let headings = ["Policy", "Limit", "Highest rate", "Load", "Workload", "Note"];
     table(html, "plain", &headings, &study.searches, |html, row: &Search| {
@@ -94,12 +94,12 @@ pub(crate) fn searches(html: &mut Html, study: &StudyOutcome) {
     });
 }
 
-/// What tells a panel from the others of its study: its title, or, where it is alone, what it serves.
+/// What distinguishes a panel from the others of its study: its title, or, if it is alone, its workload.
 fn workload<'p>(panel: Option<&'p Panel>, id: &'p str, panels: usize) -> &'p str {
     panel.map_or(id, |panel| if panels == 1 { &panel.workload } else { &panel.title })
 }
 
-/// Pairs on the same tasks.
+/// Comparisons on the same tasks.
 pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
     let bound: Vec<&Comparison> = study.comparisons.iter().filter(|row| row.allowed.is_some()).collect();
     if !bound.is_empty() {
@@ -143,7 +143,7 @@ pub(crate) fn comparisons(html: &mut Html, study: &StudyOutcome) {
     });
 }
 
-/// Every number of a panel, a fold for each series.
+/// Every number of a panel, folded by series.
 pub(crate) fn numbers(html: &mut Html, panel: &Panel) {
     for series in &panel.series {
         html.element("details", |html| {
@@ -191,7 +191,7 @@ fn times_row(html: &mut Html, point: &Point, class: &str, times: &Times, measure
 }
 
 fn behind(html: &mut Html, series: &Series) {
-    // What a rack has and a fabric has not, or the other way round, has no column.
+    // Gauges that only racks or only fabrics have get no column in the other.
     let is_known =
         |gauge: &&GaugeDescriptor| series.points.iter().any(|point| (gauge.get)(&point.gauges).is_some());
     let known = || Gauges::ALL.iter().filter(is_known);
@@ -227,7 +227,8 @@ fn backlog(point: &Point) -> &str {
     }
 }
 
-/// A table whose rows become cards on a narrow screen; its roles are named because that takes them away.
+/// A table whose rows become cards on a narrow screen. Its ARIA roles are set, since that layout removes
+/// the implied ones.
 fn table<T>(
     html: &mut Html,
     class: &str,
@@ -253,7 +254,7 @@ fn table<T>(
     });
 }
 
-/// A cell that knows its heading, for where it stands alone.
+/// A cell that carries its heading, for the layout as cards.
 fn cell(html: &mut Html, heading: &'static str, inside: impl FnOnce(&mut Html)) {
     html.element(tag("td").with("role", "cell").with("data-of", heading), |html| {
         html.element("div", inside);
@@ -274,7 +275,7 @@ pub(crate) fn numeric_table(html: &mut Html, caption: &str, headings: &[&str], r
     });
 }
 
-/// A value with its interval, small, behind it.
+/// A value, followed by its interval in small print.
 fn measured(html: &mut Html, of: Option<&Estimate>, unit: Unit) {
     let Some(of) = of else {
         html.text("–");

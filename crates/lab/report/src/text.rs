@@ -1,4 +1,4 @@
-//! A study for the terminal: what was run, its points, and the verdicts.
+//! A study for the terminal: settings, points, and verdicts.
 
 use std::fmt::Write;
 
@@ -10,12 +10,12 @@ use super::prices::{self, Prices};
 use super::show;
 use crate::table::Table;
 
-/// Of so many points is told what to know of their intervals.
+/// How many points' warnings about intervals are printed.
 const CAVEATS_MAX: usize = 5;
 
-/// The summary that ends a run.
+/// The summary printed at the end of a run.
 ///
-/// Where it has `columns` only, tables leave out what matters least, and say so.
+/// On a terminal with `columns` columns, tables leave out the least important columns, and say so.
 pub fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     let mut out = String::new();
     heading(&mut out, study);
@@ -46,7 +46,7 @@ pub fn summary(study: &StudyOutcome, columns: Option<usize>) -> String {
     plain(&out)
 }
 
-/// With what every terminal can show.
+/// Replaces characters that not every terminal can show.
 pub(super) fn plain(text: &str) -> String {
     text.replace('µ', "u").replace('−', "-").replace('–', "..")
 }
@@ -75,7 +75,7 @@ fn heading(out: &mut String, study: &StudyOutcome) {
     }
 }
 
-/// What to know of points' intervals: of the first of them, and how many more there are.
+/// Warnings about points' intervals: those of the first points, and the number of further ones.
 fn caveats(out: &mut String, panel: &Panel) {
     let all = panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
     let doubtful: Vec<_> = all.filter(|(_, point)| !point.caveat.is_empty()).collect();
@@ -91,7 +91,7 @@ fn caveats(out: &mut String, panel: &Panel) {
     }
 }
 
-/// What each policy costs beside what it buys.
+/// Each policy's costs beside its benefits.
 fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
     if let Some(prices) = Prices::of(panel) {
         let at = show::rate(prices.offered_per_s);
@@ -112,13 +112,13 @@ fn all_points(out: &mut String, panel: &Panel, columns: Option<usize>) {
         (8, "p99.9"),
     ]);
     if panel.classes.len() <= 1 {
-        // It says the same in each row.
+        // With one class, the column would say the same in each row.
         gives_way.insert(0, (3, ""));
     }
     fitted(out, points(panel), columns, &gives_way);
 }
 
-/// A table in so many columns of a terminal.
+/// A table, fitted into the terminal's columns.
 fn fitted(out: &mut String, table: Table, columns: Option<usize>, gives_way: &[(usize, &str)]) {
     let (table, gone) = table.fitting(columns.unwrap_or(usize::MAX), gives_way);
     let _ = write!(out, "{table}");
@@ -132,7 +132,7 @@ fn fitted(out: &mut String, table: Table, columns: Option<usize>, gives_way: &[(
     }
 }
 
-/// The points of a panel; of each class as well, if there are several.
+/// The points of a panel; also of each class, if there are several.
 fn points(panel: &Panel) -> Table {
     let several = panel.classes.len() > 1;
     let mut table = Table::new([
@@ -201,7 +201,7 @@ fn heat(map: &HeatMap) -> Table {
     table
 }
 
-/// What is stated, each with its verdict: sentences, which no column is wide enough for.
+/// The statements with their verdicts, as sentences, since no column is wide enough.
 fn expectations(out: &mut String, study: &StudyOutcome) {
     if !study.expectations.is_empty() {
         out.push_str("\nBeside the paper\n");

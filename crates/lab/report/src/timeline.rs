@@ -1,9 +1,9 @@
-//! Depths over time: what the agent and the slice step did in one run, with each decision marked.
+//! Depths over time: the actions of the agent and the slice step in one run, with each decision marked.
 //!
-//! Four strips under each other: the workers' depths (mean, with the span from the smallest to the largest),
-//! how many workers each slice has, and the p99 slowdown and response of the tasks that ended. Marks stand on
-//! the first: up for one token more, down for one less, a ring for overload, a square where a worker changed
-//! its slice; their titles say how many.
+//! Four strips below each other: the workers' depths (the mean, and the range from smallest to largest),
+//! the number of workers in each slice, and the p99 slowdown and response of the tasks that ended. Marks
+//! are on the first strip: up for one token more, down for one less, a ring for overload, a square for a
+//! worker that changed its slice. Their titles give the numbers.
 
 use std::fmt::Write;
 
@@ -18,14 +18,14 @@ pub(super) const RIGHT: f64 = 712.0;
 pub(super) const STRIP: f64 = 92.0;
 pub(super) const GAP: f64 = 26.0;
 pub(super) const TOP: f64 = 16.0;
-/// Pictures of one panel; the rest would say the same.
+/// How many pictures one panel gets; further ones would show the same.
 const PICTURES_MAX: usize = 12;
-/// From this length on times are in seconds.
+/// Times of a picture at least this long, in ns, are labelled in seconds.
 const SECONDS_FROM_NS: f64 = 2e9;
-/// Intervals that a picture shows.
+/// How many intervals a picture shows.
 const INTERVALS_MAX: usize = 400;
 
-/// The pictures of a panel's series; nothing where depths were fixed.
+/// The pictures of a panel's series; none if depths were fixed.
 pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
     let points =
         panel.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
@@ -49,7 +49,7 @@ pub(super) fn figure(html: &mut Html, caption: &str, depths: &[Depths]) {
     });
 }
 
-/// What colours and marks mean.
+/// The legend of colours and marks.
 pub(super) fn legend(html: &mut Html, slices: &[String]) {
     html.element(tag("p").with("class", "made"), |html| {
         for (slice, name) in slices.iter().take(2).enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn legend(html: &mut Html, slices: &[String]) {
     });
 }
 
-/// All decisions in a few words.
+/// A summary of all decisions.
 fn totals(depths: &[Depths]) -> String {
     let sum = |of: fn(&Depths) -> u32| depths.iter().map(of).sum::<u32>();
     let moves = depths.iter().map(|depths| depths.moves).max().unwrap_or(0);
@@ -85,7 +85,7 @@ struct Timeline<'d> {
     ends_ns: f64,
 }
 
-/// One of the pictures under each other.
+/// One of the strips below each other.
 struct Strip {
     top: f64,
     title: &'static str,
@@ -128,7 +128,7 @@ impl<'d> Timeline<'d> {
             },
             Strip { top: top(3.0), title: "p99 response, µs", most: most(response), of: response },
         ];
-        // Studies of earlier versions, and live ones, know no responses.
+        // Older studies and live ones have no responses.
         let strips = &strips[..if most(response) > 1.0 { strips.len() } else { strips.len() - 1 }];
         let height = top(strips.len() as f64) - GAP + 18.0;
         let svg =
@@ -172,7 +172,7 @@ impl<'d> Timeline<'d> {
         });
     }
 
-    /// From the smallest to the largest depth.
+    /// The range from the smallest to the largest depth.
     fn span(&self, html: &mut Html, strip: &Strip, slice: u32) {
         for depths in self.of(slice).filter(|depths| depths.depth_min < depths.depth_max) {
             let (low, high) = (strip.y(depths.depth_min.into()), strip.y(depths.depth_max.into()));
@@ -214,7 +214,7 @@ impl<'d> Timeline<'d> {
     }
 }
 
-/// The moments under a picture.
+/// The time axis below a picture.
 pub(super) fn times(html: &mut Html, ends_ns: f64, height: f64) {
     for part in 0..=4 {
         let at_ns = ends_ns * f64::from(part) / 4.0;
@@ -230,7 +230,7 @@ pub(super) fn times(html: &mut Html, ends_ns: f64, height: f64) {
     }
 }
 
-/// A strip's edge, title and largest value.
+/// A strip's frame, title and largest value.
 pub(super) fn frame(html: &mut Html, top: f64, title: &str, most: f64) {
     let bottom = top + STRIP;
     html.lone(tag("path").with("class", "grid").with("d", format_args!("M{LEFT} {top}H{RIGHT}")));

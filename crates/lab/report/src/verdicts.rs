@@ -1,5 +1,5 @@
-//! All statements of several studies in one table: what the paper says, what came out here, and where a
-//! difference comes from.
+//! All statements of several studies in one table: the paper's statement, our result, and the cause of a
+//! difference.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use sluice_outcome::study::{Expectation, StudyOutcome, Verdict};
 use super::show;
 use crate::table::Table;
 
-/// The table, and under it how many statements have which verdict.
+/// The table, followed by the number of statements with each verdict.
 pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> String {
     let mut table = Table::new(["plan", "statement", "paper, or ours", "here", "verdict", "cause"]);
     let mut counts = [0; Verdict::ALL.len()];
@@ -34,7 +34,7 @@ pub fn verdicts<'s>(studies: impl IntoIterator<Item = &'s StudyOutcome>) -> Stri
     super::text::plain(&out)
 }
 
-/// Our number, or how many pairs stand as in the paper's shape.
+/// Our number, or how many pairs are in the paper's order.
 fn here(row: &Expectation) -> String {
     match &row.measured {
         Some(measured) => show::estimate(measured, row.unit),
@@ -42,7 +42,7 @@ fn here(row: &Expectation) -> String {
     }
 }
 
-/// The cause's name as `--cause` takes it.
+/// The cause's name, as an argument of `--cause`.
 fn cause(row: &Expectation) -> String {
     let name = row.cause.as_ref().and_then(|cause| cause.command.rsplit("--cause ").next());
     match (name, row.verdict) {

@@ -1,11 +1,11 @@
-//! The schema of studies lists the gauges and counts of the tables that they are stated in.
+//! The schema of studies lists all gauges and counts of the tables that define them.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sluice_outcome::study::{Counts, Gauges};
 
-/// What the schema says of `part`: all its names, and those that are always there.
+/// The fields of `part` in the schema: all names, and the required ones.
 fn listed(part: &str) -> [BTreeSet<String>; 2] {
     let schema: Value =
         serde_json::from_str(include_str!("../../../../schemas/study.v1.json")).expect("the schema is JSON");

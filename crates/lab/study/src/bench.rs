@@ -1,5 +1,5 @@
-//! From a plan's words to points that can be run: policies, workloads and testbeds are read and checked
-//! before anything runs.
+//! Turns a plan into points that can be run: policies, workloads and testbeds are read and checked before
+//! anything runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,40 +18,40 @@ use super::limit::{Wanted, value_of};
 use super::numbers;
 use super::plan::{At, Case, Change, Plan, Quantity, Run};
 
-/// What a policy that finds its depths at run time takes to find them: ten intervals. They are not measured.
+/// The time that a policy needs to find its depths: ten intervals, which are not measured.
 const SETTLES_NS: u64 = 100_000_000;
 
-/// How a run was asked for, beside its plan.
+/// The settings of a run that are not in its plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// How long, each replication.
+    /// The length of each replication.
     pub length: Length,
-    /// What is done about loads that a policy cannot sustain.
+    /// What to do about loads that a policy cannot sustain.
     pub overload: Overload,
-    /// Where files are looked for that the plan names.
+    /// The folder of the files that the plan names.
     pub folder: PathBuf,
 }
 
-/// What is done about loads that a policy cannot sustain.
+/// What to do about loads that a policy cannot sustain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// Above capacity they are refused, before anything runs.
+    /// Loads above capacity are refused before anything runs.
     Refused,
-    /// They are run: it is the transient that is looked at.
+    /// Loads above capacity are run, since the transient is of interest.
     Meant,
-    /// Those that the policy could not serve even if nothing varied are left out: there is nothing to
-    /// measure, and much to wait for. They count as not sustained.
+    /// Loads that the policy could not sustain even without variance are left out: they would take long and
+    /// measure nothing. They count as not sustained.
     LeftOut,
 }
 
-/// How long each replication is.
+/// The length of each replication.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// So many measured tasks, after a warm-up.
+    /// A number of measured tasks, after a warm-up.
     Tasks(u64, Warmup),
-    /// So long, after so long: nanoseconds of virtual time.
+    /// A measured time after a warm-up, in nanoseconds of virtual time.
     Time {
-        /// Before anything is measured.
+        /// The warm-up before the measured time.
         warmup_ns: u64,
         span_ns: u64,
     },
@@ -70,7 +70,7 @@ impl Length {
     }
 }
 
-/// A plan that can be run.
+/// A checked plan.
 #[derive(Clone, Debug)]
 pub struct Bench {
     plan: Plan,
@@ -79,7 +79,7 @@ pub struct Bench {
     policies: BTreeMap<String, Policy>,
 }
 
-/// What one case runs on, and what it runs.
+/// The testbed and workload of one case.
 #[derive(Clone, Debug)]
 struct Set {
     testbed: Testbed,
@@ -87,7 +87,7 @@ struct Set {
 }
 
 impl Bench {
-    /// Reads and checks all that the plan names.
+    /// Reads and checks everything that the plan names.
     pub fn new(plan: Plan, terms: Terms) -> Result<Self, StudyError> {
         let testbed = testbed(&plan.testbed, &terms.folder)?;
         let mut bench = Self { plan, terms, sets: BTreeMap::new(), policies: BTreeMap::new() };
@@ -108,12 +108,12 @@ impl Bench {
         &self.plan
     }
 
-    /// How it was asked for.
+    /// The settings of the run.
     pub const fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Whether a change makes a difference to a run.
+    /// Whether a change affects a run.
     pub fn touches(&self, change: usize, run: &Run) -> bool {
         self.changes(Some(change)).iter().any(|change| match change {
             Change::Policy { from, .. } => run.policy == *from,
@@ -123,7 +123,7 @@ impl Bench {
         })
     }
 
-    /// What a cause changes; nothing if none is tested.
+    /// The changes of a cause; none without a cause.
     pub fn changes(&self, cause: Option<usize>) -> &[Change] {
         cause.map_or(&[], |cause| &self.plan.causes[cause].changes)
     }
@@ -138,12 +138,12 @@ impl Bench {
         &self.of(case, None).workload
     }
 
-    /// The workload of a case under a cause's change.
+    /// The workload of a case with a cause's change.
     pub(super) fn workload_of(&self, case: usize, change: Option<usize>) -> &Workload {
         &self.of(case, change).workload
     }
 
-    /// The place of a class in the case's workload.
+    /// The index of a class in the case's workload.
     pub fn class(&self, case: usize, name: &str) -> Option<usize> {
         self.workload(case).classes.iter().position(|class| class.name == name)
     }
@@ -159,7 +159,7 @@ impl Bench {
         self.terms.overload != Overload::LeftOut || id.rate as f64 <= self.point(id).limit_per_s()
     }
 
-    /// A point that can be run.
+    /// The point with this id, ready to run.
     pub fn point(&self, id: &PointId) -> Point {
         let set = self.of(id.case, id.change);
         let (mut policy, mut slices) = (&id.run.policy, &id.run.slices);
@@ -183,7 +183,7 @@ impl Bench {
         let warmup = match self.terms.length {
             Length::Tasks(..) if set.testbed.fabric.is_some() => settles(&set.testbed),
             _ if lasts_ns.is_some() => Warmup::Tasks(0),
-            // What changes with time is looked at from its beginning.
+            // A run whose load changes over time is measured from its beginning.
             Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
             Length::Tasks(..) if policy.has_agent() => Warmup::TimeNs(SETTLES_NS),
             _ => warmup,
@@ -202,8 +202,8 @@ impl Bench {
         }
     }
 
-    /// How many tasks a point's replication measures, and how many it runs before them: no more than its
-    /// trace has, if it has one. A warm-up that is detected is taken to be a tenth of what is measured.
+    /// How many tasks a point's replication measures, and how many it runs before them; no more than its
+    /// trace has, if it has one. A detected warm-up is assumed to be a tenth of the measurement.
     pub fn tasks(&self, id: &PointId) -> (u64, u64) {
         let point = self.point(id);
         let warm_up = match point.warmup {
@@ -220,8 +220,8 @@ impl Bench {
         }
     }
 
-    /// The fewest and the most tasks that a replication of any point measures; none if all are as long in
-    /// time.
+    /// The smallest and largest number of tasks that a replication of any point measures; zero if all
+    /// lengths are times.
     pub(super) fn tasks_told(&self) -> (u64, u64) {
         if matches!(self.terms.length, Length::Time { .. }) {
             return (0, 0);
@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A class that a metric or a slice names must be one of the workload's.
+    /// Checks that each class named by a metric or a slice is one of the workload's.
     fn check_classes(&self) -> Result<(), StudyError> {
         for claim in &self.plan.claims {
             for class in claim_classes(&claim.quantity) {
@@ -304,7 +304,7 @@ impl Bench {
         }
     }
 
-    /// Other rates than a trace's own are not searched.
+    /// Checks that no search needs other rates than a trace's own.
     fn check_searches(&self) -> Result<(), StudyError> {
         let searched = self.plan.searches.iter().filter_map(|search| self.workload(search.case).trace());
         match searched.into_iter().find(|trace| !trace.is_scaled()) {
@@ -319,7 +319,7 @@ impl Bench {
         }
     }
 
-    /// Every point that is sure to be run is one that can be.
+    /// Checks that all points that will surely run can be run.
     fn check_points(&self) -> Result<(), StudyError> {
         self.check_searches()?;
         for (case, of) in self.plan.cases.iter().enumerate() {
@@ -337,7 +337,7 @@ impl Bench {
     }
 }
 
-/// A testbed by its name (`rain`, `rain-rdma`, `ringleader`, `hf2t`, `ideal`) or its file.
+/// Reads a testbed by its name (`rain`, `rain-rdma`, `ringleader`, `hf2t`, `ideal`) or from its file.
 pub fn testbed(name: &str, folder: &Path) -> Result<Testbed, StudyError> {
     match name {
         "rain" => return Ok(Testbed::rain()),
@@ -375,7 +375,7 @@ pub fn warmup(text: &str) -> Result<Warmup, StudyError> {
     })
 }
 
-/// Hosts of a fabric learn their gaps first.
+/// The warm-up of a fabric: its hosts first learn their gaps.
 fn settles(testbed: &Testbed) -> Warmup {
     Warmup::TimeNs(testbed.fabric.as_ref().map_or(0, |fabric| fabric.settles.0))
 }

@@ -1,5 +1,5 @@
-//! What a statement may ask of depths and slices over time: where they stand between two moments, how often
-//! they change, and how soon slowdowns are what they should be again.
+//! Numbers of depths and slices over time that a statement may use: their values between two moments, how
+//! often they change, and how soon slowdowns are good again.
 
 use serde::Deserialize;
 use sluice_outcome::study::{Depths, Unit};
@@ -7,7 +7,7 @@ use sluice_stats::{Each, Estimate, Method, estimate};
 
 use super::{hint, limit};
 
-/// A slowdown up to this is as it should be (Rain §3.3, S_max).
+/// The largest good slowdown (Rain §3.3, S_max).
 const SLOWDOWN_MAX: f64 = 10.0;
 
 /// A number of one slice between two moments of the run.
@@ -29,15 +29,15 @@ enum Of {
     Workers,
     /// The largest number of workers.
     WorkersMost,
-    /// The same less those that the slice had at first.
+    /// The mean number of workers minus the slice's initial number.
     Borrowed,
     /// The mean of the intervals' p99 slowdowns.
     Slowdown,
     /// The mean of the intervals' p99 responses.
     Response,
-    /// Intervals whose mean depth is not the last one's, a second.
+    /// How many intervals per second have another mean depth than the previous one.
     Changes,
-    /// Intervals until the p99 slowdown stays at most 10; the median over all runs.
+    /// The number of intervals until the p99 slowdown stays at most 10; the median over all runs.
     Recovery,
 }
 
@@ -53,7 +53,7 @@ const NAMES: [(&str, Of); 9] = [
     ("recovery", Of::Recovery),
 ];
 
-/// As plans write it.
+/// The keys of a course in a plan.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCourse {
@@ -83,7 +83,7 @@ fn moment(text: &str) -> Result<u64, String> {
 }
 
 impl Course {
-    /// The unit of its numbers.
+    /// The unit of the course's numbers.
     pub const fn unit(&self) -> Unit {
         match self.of {
             Of::Response => Unit::Ns,
@@ -92,7 +92,7 @@ impl Course {
         }
     }
 
-    /// The mean of all replications, or their median.
+    /// The mean over all replications, or their median.
     pub(super) fn of(&self, each: &[Each]) -> (Estimate, String) {
         let mut values: Vec<f64> = each.iter().map(|one| self.of_one(&one.depths)).collect();
         if self.of == Of::Recovery {
@@ -139,7 +139,7 @@ impl Course {
     }
 }
 
-/// The median and the 95 % interval that order statistics give it.
+/// The median, with the 95 % interval from order statistics.
 fn median(values: &mut [f64]) -> Estimate {
     values.sort_by(f64::total_cmp);
     let count = values.len();

@@ -1,4 +1,4 @@
-//! Looking up what statements are about: a metric at a rate, the highest rate that keeps a limit, the
+//! Looks up the numbers that statements are about: a metric at a rate, the highest rate within a limit, the
 //! saturation.
 
 use sluice_outcome::study::{Metric, Part, Unit};
@@ -11,17 +11,17 @@ use super::limit::{Limit, Wanted};
 use super::plan::{At, Change, Quantity, Run, Who};
 use super::seek::{Bracket, Range, bracket, seek};
 
-/// Rates outside these shares of capacity are not searched.
+/// Rates below this share of capacity are not searched.
 const FLOOR_SHARE: f64 = 0.01;
 const CEILING_SHARE: f64 = 0.995;
-/// A search ends at a bracket of this share of its rate.
+/// A search ends when its bracket is this share of its rate.
 const PRECISION: f64 = 0.01;
-/// A load that is not sustained has no latency: it is above all others.
+/// The latency of a load that is not sustained: larger than all others.
 const UNBOUNDED: Estimate = Estimate::exact(f64::INFINITY);
-/// No rate keeps the limit.
+/// The result if no rate keeps the limit.
 const NO_RATE: Estimate = Estimate::exact(0.0);
 
-/// Answers from what is known, under one change of the plan or none.
+/// Answers questions from the known points, under one change of the plan or none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Desk<'k> {
     bench: &'k Bench,
@@ -29,35 +29,35 @@ pub(super) struct Desk<'k> {
     change: Option<usize>,
 }
 
-/// A number of somebody.
+/// A number of one policy or family.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
     /// The number; infinite for a latency under a load that is not sustained.
     pub estimate: Estimate,
-    /// Whose it is: of a family, the member whose number is best.
+    /// The policy; for a family, the member with the best number.
     pub by: String,
-    /// The rate it was measured at, if it was at one.
+    /// The rate of the measurement, if there is one.
     pub rate: Option<u64>,
-    /// What else to know; empty if nothing.
+    /// A remark; may be empty.
     pub note: String,
 }
 
-/// A number of each class in one replication; none of a class without tasks.
+/// One replication's number for each class; `None` for a class without tasks.
 pub(super) type ClassNumbers = Vec<Option<f64>>;
 
 impl<'k> Desk<'k> {
-    /// Answers from what is known.
+    /// A desk that answers from `known`.
     pub(super) const fn new(bench: &'k Bench, known: &'k Known, change: Option<usize>) -> Self {
         Self { bench, known, change }
     }
 
-    /// The point of a run; the plain one if the change does not touch it.
+    /// The point of a run; the unchanged one if the change does not affect it.
     pub(super) fn point(&self, case: usize, run: &Run, rate: u64) -> PointId {
         let change = self.change.filter(|change| self.bench.touches(*change, run));
         PointId { case, run: run.clone(), rate, change }
     }
 
-    /// A metric at a rate; of a family, the lowest.
+    /// A metric at a rate; for a family, the lowest.
     pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
         self.lowest(case, who, rate, |summary| {
             let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
@@ -65,7 +65,7 @@ impl<'k> Desk<'k> {
         })
     }
 
-    /// A slowdown of each class at a rate, in each replication; of a family, its first member's.
+    /// The slowdown of each class at a rate in each replication; for a family, that of its first member.
     pub(super) fn slowdowns(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<ClassNumbers>> {
         let Quantity::At { wanted, at: At::Rates(rates) } = quantity else {
             return Answer::Known(Vec::new());
@@ -84,7 +84,7 @@ impl<'k> Desk<'k> {
         Answer::all(ids.map(of)).map(|all| all.into_iter().flatten().collect())
     }
 
-    /// A number at a rate, with what else to know of it; of a family, the lowest.
+    /// A number at a rate, with a remark; for a family, the lowest.
     fn lowest(
         &self,
         case: usize,
@@ -106,13 +106,13 @@ impl<'k> Desk<'k> {
         best(who.of.iter().map(one), |one, other| one.value < other.value)
     }
 
-    /// The highest rate that keeps a limit; of a family, the highest of all.
+    /// The highest rate that keeps a limit; for a family, the highest of its members.
     pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
         let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
         self.highest(case, who, limit.below, number)
     }
 
-    /// The highest rate that is sustained; of a family, the highest of all.
+    /// The highest sustained rate; for a family, the highest of its members.
     pub(super) fn saturation(&self, case: usize, who: &Who) -> Answer<Figure> {
         self.highest(case, who, 1.0, |_| Estimate::exact(0.0))
     }
@@ -172,7 +172,7 @@ impl<'k> Desk<'k> {
             (run, series, range, bracket)
         });
         let searches: Vec<_> = searches.collect();
-        // Who surely breaks the limit where another one surely keeps it is not the best, and need not be
+        // A member that surely breaks the limit where another surely keeps it is not the best, so it is not
         // searched.
         let kept = searches.iter().map(|(.., bracket)| bracket.low).max().unwrap_or(0);
         let hopeful = searches.iter().filter(|(.., bracket)| bracket.high > kept);
@@ -199,7 +199,7 @@ impl<'k> Desk<'k> {
         Range { floor: self.floor(series.case), ceiling, grid, precision: PRECISION }
     }
 
-    /// The metric as the change has it.
+    /// The metric with the change applied.
     fn metric_of(&self, wanted: &Wanted) -> Metric {
         let changes = self.bench.changes(self.change);
         let other = changes.iter().find_map(|change| match change {

@@ -1,4 +1,4 @@
-//! What can be wrong with a study, each with what helps.
+//! Errors of studies, each with what helps.
 
 use std::path::PathBuf;
 
@@ -8,45 +8,45 @@ use thiserror::Error;
 /// Why a study cannot be run.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// A number, range, rate, metric or limit that cannot be read.
+    /// A number, range, rate, metric or limit is not readable.
     #[error("{what} `{}` {}", shown(.text), shown(.why))]
     Unreadable {
-        /// What it should have been.
+        /// What the text should have been.
         what: &'static str,
         text: String,
         /// What is wrong, and what to write.
         why: String,
     },
-    /// A plan that cannot be used.
+    /// The plan is invalid.
     #[error(
         "plan {}{}: {}",
         shown(.plan), line.map(|line| format!(" line {line}")).unwrap_or_default(), shown(.why)
     )]
     Plan {
-        /// Its file or name.
+        /// The plan's file or name.
         plan: String,
-        /// Where, if that is known.
+        /// The line of the error, if it is known.
         line: Option<usize>,
         /// What is wrong, and what to write.
         why: String,
     },
-    /// A point that cannot be run.
+    /// A point cannot be run.
     #[error("{}", shown(.0))]
     Point(String),
-    /// A folder or file of results that cannot be used.
+    /// The folder or file of results cannot be used.
     #[error("{}: {}", shown(&path.to_string_lossy()), shown(.why))]
     Folder {
         path: PathBuf,
         /// What is wrong, and what to do.
         why: String,
     },
-    /// Something failed while it ran.
+    /// A failure during the run.
     #[error("{0}")]
     Broken(String),
 }
 
 impl StudyError {
-    /// Whether what was asked makes no sense or cannot be done here.
+    /// Whether the caller's input is at fault.
     pub const fn is_bad_input(&self) -> bool {
         !matches!(self, Self::Broken(_))
     }

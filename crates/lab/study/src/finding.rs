@@ -1,4 +1,4 @@
-//! What came out of a statement of the paper.
+//! Our result for a statement of the paper.
 
 use std::fmt::Write;
 
@@ -12,19 +12,19 @@ use super::verdict::{
     Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
 };
 
-/// More than so many times as many tasks are no advice.
+/// An advice to run more than this many times as many tasks would be useless.
 const TIMES_MAX: f64 = 1_000.0;
 
-/// A statement's number here, and the verdict.
+/// Our number for a statement, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Finding {
-    /// Our number, if the statement is about one and it was reached.
+    /// Our number, if the statement is about one and the load was reached.
     pub measured: Option<Estimate>,
-    /// How it stands to the paper's.
+    /// How our number compares with the paper's.
     pub verdict: Verdict,
-    /// What the verdict rests on.
+    /// The reason for the verdict.
     pub why: String,
-    /// How far off it is: 0 is the paper's number, or all pairs in their order.
+    /// The distance to the paper's number; 0 if equal, or if all pairs are in the paper's order.
     pub off: f64,
 }
 
@@ -54,7 +54,7 @@ pub(super) const fn unit(claim: &Claim) -> Unit {
     }
 }
 
-/// What came out, or which points are missing for that.
+/// Our result, or the points that are missing for it.
 pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding> {
     let unit = claim.quantity.unit();
     let found =
@@ -91,7 +91,7 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
     let shape = shape(plan, claim, share, desk);
     first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
         let measured = finite(&figure);
-        // A load that is not sustained has no number, and so no shape either.
+        // A load that is not sustained has no number, and so no shape.
         let shape = shape.filter(|_| measured.is_some());
         let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
         let mut why = told(&figure, claim.quantity.unit());
@@ -110,8 +110,8 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
     })
 }
 
-/// Whether the statement's number stands to those of its group as the paper has it, and who these are; none
-/// if it has no group, or the paper's numbers cannot be told apart.
+/// Whether the statement's number compares with those of its group as in the paper, and the names of the
+/// group's others. `None` without a group, or if the paper's numbers are too close to each other.
 fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(Holds, String)>> {
     let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
     let others = plan.claims.iter().filter_map(|other| match &other.relation {
@@ -169,7 +169,7 @@ fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tol
     sided(measured, 0.0, (paper, tolerance.change), two(who, over, unit, measured.is_some()))
 }
 
-/// What came out of a number that has a side: that of `none` on which the paper's is.
+/// The result for a number whose side matters: the side of `none` on which the paper's number is.
 fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why: String) -> Finding {
     let side = measured.map(|found| Holds::on_the_side(&found, none, paper));
     let verdict = of_number(paper, off_by, measured, side);
@@ -182,7 +182,7 @@ fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why
     }
 }
 
-/// Replications of one number have the same tasks: each one's change is a sample.
+/// Replications with the same number have the same tasks, so each replication's change is a sample.
 fn mean_change(
     (mine, theirs): &(Vec<ClassNumbers>, Vec<ClassNumbers>),
     (who, over): (&Who, &Who),
@@ -206,8 +206,8 @@ fn mean_change(
     sided(Some(found), 0.0, (paper, tolerance.change), why)
 }
 
-/// The rate that is worst decides: one that breaks the limit, if there is one; else one that may. A load that
-/// neither sustains says nothing.
+/// Checks a limit at all rates. The worst rate decides: a rate that surely breaks the limit counts before a
+/// rate that may break it. A load that neither policy sustains is ignored.
 fn at_most(
     claim: &Claim,
     who: &Who,
@@ -246,7 +246,7 @@ fn at_most(
     })
 }
 
-/// As [`at_most`] from the other side, of a number by itself.
+/// Like [`at_most`], for a lower bound on a single number.
 fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
     desk.figures(claim.case, who, &claim.quantity).map(|figures| {
         let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
@@ -268,7 +268,7 @@ fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Find
     })
 }
 
-/// How bad it is for a limit.
+/// Ranks results by how bad they are for a limit.
 const fn broken(keeps: Holds) -> u8 {
     match keeps {
         Holds::Yes => 0,
@@ -306,7 +306,8 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
             measured: None,
             verdict: of_order(pairs, tolerance.order),
             why: told_order(pairs, &wrong),
-            // Pairs that cannot be told apart are half off, so that a change which parts them counts.
+            // Pairs that cannot be told apart count half, so that a change which separates them counts as
+            // progress.
             off: (f64::from(pairs.wrong) + f64::from(pairs.tied) / 2.0) / all,
         }
     })
@@ -330,7 +331,7 @@ fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Find
     Finding { measured: Some(times), verdict, why, off: times.value }
 }
 
-/// How far the quotient of two numbers is from 1, to either side.
+/// How far the ratio of two numbers is from 1, in either direction.
 fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
     quotient(&one.estimate, &other.estimate).map(|found| {
         let (low, high) = (found.low - 1.0, found.high - 1.0);
@@ -358,8 +359,8 @@ fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
     format!("{}, {}{end}", told(who, unit), told(over, unit))
 }
 
-/// What is to be said of a number whose interval cannot say on which side of some bounds it is, and how much
-/// longer a run could; nothing of one whose verdict does not suffer from it.
+/// A remark about a number whose interval contains one of the bounds, with how much longer a run should be.
+/// Empty if the verdict does not suffer from it.
 fn open(verdict: Verdict, measured: Option<Estimate>, bounds: &[f64]) -> String {
     let held = |found: &Estimate| bounds.iter().any(|bound| (found.low..=found.most()).contains(bound));
     let Some(found) = measured.filter(|_| verdict != Verdict::Agrees).filter(held) else {
@@ -401,7 +402,7 @@ fn told_order(pairs: Pairs, wrong: &[String]) -> String {
     told
 }
 
-/// A number for people.
+/// A number with its unit, for people.
 pub fn shown(value: f64, unit: Unit) -> String {
     match unit {
         _ if value.is_infinite() => "not sustained".into(),

@@ -1,4 +1,4 @@
-//! What a statement may ask of a point beside its tasks' times: writes, queues, memory, depths.
+//! Numbers of a point beside its tasks' times that a statement may use: writes, queues, memory, depths.
 
 use std::fmt;
 
@@ -17,11 +17,12 @@ pub struct Gauge {
     of: fn(&Replication) -> f64,
 }
 
-/// What racks can be asked for.
+/// The gauges of racks.
 const ALL: [Gauge; 22] = [
     // Copies of waiting tasks that are written to servers.
     Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
-    // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
+    // The same number by the formula of Rain §5.4: throughput × share that waits × share over 8 bytes ×
+    // servers.
     Gauge { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
     Gauge {
         name: "writes_over_reckoned",
@@ -31,7 +32,7 @@ const ALL: [Gauge; 22] = [
     Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
     Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
     Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
-    // Of the tasks that need or wish for labels, those whose workers have them.
+    // The share of tasks with labels, needed or wished for, whose workers have them.
     Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
     // What tasks cost the switch and the network.
     Gauge { name: "passes_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.passes) },
@@ -42,10 +43,10 @@ const ALL: [Gauge; 22] = [
     },
     Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
     Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
-    // What a batch service got of a server's cores (RingLeader §1).
+    // What share of a server's cores a batch service got (RingLeader §1).
     Gauge { name: "batch_share", unit: Unit::Share, of: |run| run.one.gauges.batch_share.unwrap_or(0.0) },
     Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
-    // Tasks that went round in a spine, in a leaf, or in either (Horus, Figure 15).
+    // Recirculations per task in a spine, in a leaf, or in either (Horus, Figure 15).
     Gauge {
         name: "spine_rounds_per_task",
         unit: Unit::Ratio,
@@ -61,7 +62,7 @@ const ALL: [Gauge; 22] = [
         unit: Unit::Ratio,
         of: |run| run.per_task(run.one.counts.spine_rounds + run.one.counts.leaf_rounds),
     },
-    // What leaves tell spines (Horus, Figure 16).
+    // Updates from leaves to spines (Horus, Figure 16).
     Gauge {
         name: "load_updates_per_task",
         unit: Unit::Ratio,
@@ -72,19 +73,19 @@ const ALL: [Gauge; 22] = [
         unit: Unit::Ratio,
         of: |run| run.per_task(run.one.counts.idle_updates),
     },
-    // Tasks that found no end, and their share (Horus, Figures 9 and 18).
+    // Tasks without an outcome, and their share (Horus, Figures 9 and 18).
     Gauge { name: "lost_tasks", unit: Unit::Count, of: |run| run.one.counts.unknown as f64 },
     Gauge {
         name: "lost_share",
         unit: Unit::Share,
         of: |run| run.one.counts.unknown as f64 / (run.one.counts.sent as f64).max(1.0),
     },
-    // The longest queue over the mean one, as often as the testbed looks (Horus, Figure 12).
+    // The longest queue divided by the mean queue, at the testbed's sampling times (Horus, Figure 12).
     Gauge { name: "imbalance_p50", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p50.unwrap_or(0.0) },
     Gauge { name: "imbalance_p99", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p99.unwrap_or(0.0) },
 ];
 
-/// Gauges as replications tell them.
+/// Gauges that replications record.
 macro_rules! told {
     ($($name:ident: $unit:ident,)*) => {
         [$(Gauge {
@@ -95,7 +96,7 @@ macro_rules! told {
     };
 }
 
-/// What a fabric counts (HF²T, Tables 1 and 2).
+/// The gauges of fabrics (HF²T, Tables 1 and 2).
 const OF_FABRICS: [Gauge; 17] = told! {
     flowlets: Count,
     flowlet_firsts: Count,
@@ -116,13 +117,13 @@ const OF_FABRICS: [Gauge; 17] = told! {
     writes_lost: Count,
 };
 
-/// One replication and what it has in common with the others.
+/// One replication, and what all replications share.
 struct Replication<'r> {
     one: &'r Each,
     facts: &'r Facts,
 }
 
-/// What is the same in all replications of a point.
+/// What all replications of a point share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     servers: f64,
@@ -136,8 +137,8 @@ impl Facts {
     }
 }
 
-/// By its name: where its function lies differs from run to run, and a plan that goes on is known by its
-/// text.
+/// Prints the name only: a function's address differs from run to run, and a journal identifies a plan by
+/// this text.
 impl fmt::Debug for Gauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Gauge").field(&self.name).finish()
@@ -152,17 +153,17 @@ impl Gauge {
         found.ok_or_else(|| StudyError::Point(hint::unknown("gauge", text, all().map(|gauge| gauge.name))))
     }
 
-    /// The unit of its numbers.
+    /// The unit of the gauge's numbers.
     pub const fn unit(self) -> Unit {
         self.unit
     }
 
-    /// The mean of all replications.
+    /// The mean over all replications.
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
         let values: Vec<f64> = each.iter().map(|one| (self.of)(&Replication { one, facts })).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, &values, Method::Replications);
-        // No share is above one.
+        // A share cannot exceed one.
         let most = if self.unit == Unit::Share { 1.0 } else { f64::INFINITY };
         (Estimate { high: found.high.min(most), ..found }, String::new())
     }

@@ -1,3 +1,3 @@
-//! The nearest known name to one that is not.
+//! Finds the known name that is nearest to an unknown one.
 
 pub(crate) use sluice_units::unknown;

@@ -1,8 +1,8 @@
-//! The journal: a line for every finished replication, so that a run that was stopped goes on from there.
+//! The journal: a line for every finished replication, so that a stopped run can continue.
 //!
-//! The first line says what the folder's run is: two runs with different settings never share a journal. Each
-//! other line is written whole before the next begins; a last line that was cut off is taken away and its run
-//! done again.
+//! The first line identifies the folder's run: two runs with different settings never share a journal. Each
+//! further line is written completely before the next one begins. An incomplete last line is removed, and
+//! its replication runs again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -17,7 +17,8 @@ use super::error::StudyError;
 const FILE: &str = "journal.jsonl";
 const SCHEMA: &str = "sluice.journal.v3";
 
-/// What decides a run's results, by name; two runs go on from each other only if all of it is the same.
+/// The settings that decide a run's results, by name. A run continues another one only if all of them are
+/// equal.
 pub type Identity = Vec<(String, String)>;
 
 #[derive(Serialize, Deserialize)]
@@ -41,10 +42,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of `folder` (which is made if need be), and hands what it holds to `take`, line by
-    /// line.
+    /// Opens the journal in `folder`, which is created if necessary, and passes its contents to `take`,
+    /// line by line.
     ///
-    /// A folder that cannot be written to, or that holds another run, is refused.
+    /// # Errors
+    /// The folder cannot be written, or contains another run.
     pub fn open<P: DeserializeOwned, T: DeserializeOwned>(
         folder: &Path,
         identity: &Identity,
@@ -91,12 +93,12 @@ impl Journal {
     }
 }
 
-/// Whether a folder may take this run: its journal is the run's own, or there is none.
+/// Whether a folder may take this run: it contains this run's journal, or none.
 pub fn is_of(folder: &Path, identity: &Identity) -> bool {
     let Ok(file) = File::open(folder.join(FILE)) else { return true };
     let mut text = String::new();
     let read = BufReader::new(file).read_line(&mut text);
-    // A head that was cut off is written anew.
+    // An incomplete first line is written again.
     if read.is_ok() && !text.ends_with('\n') {
         return true;
     }
@@ -115,7 +117,7 @@ pub fn forget(folder: &Path) -> Result<(), StudyError> {
     }
 }
 
-/// Reads all whole lines; gives how many bytes they are.
+/// Reads all complete lines; returns their total length in bytes.
 fn read<P: DeserializeOwned, T: DeserializeOwned>(
     path: &Path,
     file: &File,
@@ -146,7 +148,7 @@ fn read<P: DeserializeOwned, T: DeserializeOwned>(
     }
 }
 
-/// Whether the folder's run is this one; if not, what differs.
+/// Checks that the folder's run is this one; the error names the difference.
 fn same(head: &Head, identity: &Identity) -> Result<(), String> {
     let help = "choose another folder with --out, or forget that run with --fresh";
     if head.schema != SCHEMA {
@@ -169,7 +171,7 @@ fn same(head: &Head, identity: &Identity) -> Result<(), String> {
     Ok(())
 }
 
-/// Long values by their fingerprint: a plan is not to be read in an error message.
+/// Replaces long values by their fingerprint: an error message should not contain a whole plan.
 fn short(value: &str) -> String {
     if value.len() <= 40 && !value.contains('\n') {
         return format!("`{value}`");

@@ -1,4 +1,4 @@
-//! What is known of a study so far: the summaries of the points that are done.
+//! The known part of a study: summaries of the points that are done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,16 +12,16 @@ use super::plan::Run;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointId {
-    /// The case's place in the plan.
+    /// The index of the case in the plan.
     pub case: usize,
     pub run: Run,
     /// Tasks offered per second.
     pub rate: u64,
-    /// The place of the cause whose change it is run with, if it is.
+    /// The index of the cause whose change is applied, if any.
     pub change: Option<usize>,
 }
 
-/// The points that are done, and the replications of those that are not yet.
+/// Points that are done, and replications of points that are not done yet.
 #[derive(Debug, Default)]
 pub struct Known {
     done: BTreeMap<PointId, Summary>,
@@ -35,7 +35,7 @@ impl Known {
         self.done.get(id)
     }
 
-    /// All points of one series that are done, in the order of their rates.
+    /// The done points of one series, in order of their rates.
     pub fn series<'k>(&'k self, of: &'k PointId) -> impl Iterator<Item = (u64, &'k Summary)> {
         let start = PointId { rate: 0, change: None, ..of.clone() };
         self.done
@@ -50,12 +50,13 @@ impl Known {
         self.kept.get(id).map(Vec::as_slice)
     }
 
-    /// Whether one replication need not be run any more.
+    /// Whether one replication is known already.
     pub fn has(&self, id: &PointId, replication: u32) -> bool {
         self.done.contains_key(id) || self.begun.get(id).is_some_and(|begun| begun.contains_key(&replication))
     }
 
-    /// Adds a replication; with the last of `of` the point is done, whatever order they came in.
+    /// Adds a replication. The point is done with the last of `of` replications, in whatever order they
+    /// come.
     pub fn add(&mut self, id: &PointId, replication: u32, of: u32, measured: Measured, keep: bool) {
         let begun = self.begun.entry(id.clone()).or_default();
         begun.insert(replication, measured);
@@ -69,24 +70,24 @@ impl Known {
         }
     }
 
-    /// Adds a point whose summary is known already.
+    /// Adds a point with a known summary.
     #[cfg(test)]
     pub(super) fn set(&mut self, id: PointId, summary: Summary) {
         self.done.insert(id, summary);
     }
 }
 
-/// What somebody wants to know: the answer, or the points that are missing for it.
+/// An answer, or the points that are missing for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Answer<T> {
-    /// It is known.
+    /// The answer is known.
     Known(T),
-    /// These points first.
+    /// The answer needs these points first.
     Wants(BTreeSet<PointId>),
 }
 
 impl<T> Answer<T> {
-    /// The same of something made of it.
+    /// Applies a function to the answer.
     pub(super) fn map<U>(self, make: impl FnOnce(T) -> U) -> Answer<U> {
         match self {
             Self::Known(known) => Answer::Known(make(known)),
@@ -94,7 +95,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// What follows from it.
+    /// Continues with a function that may need further points.
     pub(super) fn then<U>(self, next: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
         match self {
             Self::Known(known) => next(known),
@@ -102,7 +103,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Two answers, or what both want.
+    /// Both answers, or the points missing for either.
     pub(super) fn and<U>(self, other: Answer<U>) -> Answer<(T, U)> {
         match (self, other) {
             (Self::Known(one), Answer::Known(other)) => Answer::Known((one, other)),
@@ -114,7 +115,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// All answers, or what all of them want.
+    /// All answers, or the points missing for any of them.
     pub(super) fn all(answers: impl IntoIterator<Item = Self>) -> Answer<Vec<T>> {
         answers.into_iter().fold(Answer::Known(Vec::new()), |all, one| {
             all.and(one).map(|(mut all, one)| {
@@ -124,7 +125,7 @@ impl<T> Answer<T> {
         })
     }
 
-    /// What is missing.
+    /// The points that are missing; empty if the answer is known.
     pub(super) fn wants(self) -> BTreeSet<PointId> {
         match self {
             Self::Known(_) => BTreeSet::new(),
@@ -132,7 +133,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// The answer, if it is there.
+    /// The answer, if it is known.
     pub(super) fn known(self) -> Option<T> {
         match self {
             Self::Known(known) => Some(known),
@@ -142,7 +143,7 @@ impl<T> Answer<T> {
 }
 
 impl fmt::Display for PointId {
-    /// As messages name it.
+    /// The point's name in messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "case {} {} at {}", self.case, self.run.label(), self.rate)?;
         self.change.map_or(Ok(()), |change| write!(f, " with cause {change}"))

@@ -1,9 +1,8 @@
-//! Studies: many points of many policies under the same load, and what came of them.
+//! Studies: many points of many policies under the same load, and their results.
 //!
-//! A [`plan::Plan`] says what is run and what the paper found, a [`bench::Bench`] makes points of it, a
-//! [`run::Study`] runs them, and [`tell::tell`] gives the [outcome](sluice_outcome::study): the result as a
-//! value, which every page, table and file is made from. Left out: how any of it is shown, and the wall
-//! clock.
+//! A [`plan::Plan`] says what to run and what the paper found. A [`bench::Bench`] turns it into points, and
+//! a [`run::Study`] runs them. [`tell::tell`] returns the [outcome](sluice_outcome::study), a value from
+//! which every page, table and file is made. Left out: presentation, and the wall clock.
 #![forbid(unsafe_code)]
 
 pub mod bench;

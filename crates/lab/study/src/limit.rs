@@ -1,4 +1,4 @@
-//! Metrics and limits as they are written: `p99`, `slowdown_p99`, `get.p99<100us`.
+//! Metrics and limits in their written form: `p99`, `slowdown_p99`, `get.p99<100us`.
 
 use std::fmt;
 
@@ -6,29 +6,30 @@ use sluice_outcome::study::{Measure, Metric, Part, Unit};
 
 use super::error::StudyError;
 
-/// A metric, of one class or of all tasks.
+/// A metric of one class or of all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
-    /// The class; all tasks if there is none.
+    /// The class; `None` for all tasks.
     pub class: Option<String>,
-    /// What of its times.
+    /// The metric.
     pub metric: Metric,
-    /// Without a client's way to the first switch, and without the way home: from that switch to the end of
-    /// service (Horus §4.1). The metric is the latency then.
+    /// Whether the time is the response: from the arrival at the first switch to the end of service (Horus
+    /// §4.1), without the client's way to that switch and without the way back. The metric is then the
+    /// latency.
     pub response: bool,
 }
 
-/// A metric and what it must stay below.
+/// A metric and its upper bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     pub wanted: Wanted,
-    /// In the metric's unit.
+    /// The bound, in the metric's unit.
     pub below: f64,
 }
 
 impl Wanted {
-    /// Reads `[CLASS.][MEASURE_]PART`; without a measure it is the latency, with `response` the latency less
-    /// the clients' part of the way.
+    /// Reads `[CLASS.][MEASURE_]PART`. Without a measure it is the latency; with `response` it is the
+    /// latency minus the clients' part of the way.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let (class, metric) = match text.rsplit_once('.') {
             Some((class, metric)) => (Some(class.to_owned()), metric),
@@ -56,7 +57,7 @@ impl Wanted {
 }
 
 impl Limit {
-    /// Reads `METRIC<VALUE`; a time's value has a unit (`100us`), a slowdown's has none.
+    /// Reads `METRIC<VALUE`. A time's value has a unit (`100us`), a slowdown's has none.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let wrong = |why: &str| StudyError::unreadable("limit", text, why);
         let (metric, value) = text
@@ -71,7 +72,7 @@ impl Limit {
     }
 }
 
-/// Reads a number in a unit's own writing: a span for nanoseconds, `k` and `M` for rates.
+/// Reads a number in its unit's notation: a span for nanoseconds, `k` and `M` for rates.
 pub fn value_of(text: &str, unit: Unit) -> Option<f64> {
     let value = match unit {
         Unit::Ns => sluice_units::span_ns(text).ok()?,
@@ -103,10 +104,10 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Prefix of the metrics of parts of the response.
+/// The prefix of response metrics.
 const RESPONSE: &str = "response_";
 
-/// As metrics name it: units stand behind values.
+/// A measure's name in metrics; the unit follows the value instead.
 fn called(measure: Measure) -> &'static str {
     measure.name().trim_end_matches("_ns")
 }

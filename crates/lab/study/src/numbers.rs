@@ -1,5 +1,5 @@
-//! Rates, loads, counts and ranges as flags and plans write them: `2000k`, `0.8`, `1M`, `0.1..0.9/0.1`,
-//! `200k,400k`.
+//! Rates, loads, counts and ranges in the notation of flags and plans: `2000k`, `0.8`, `1M`,
+//! `0.1..0.9/0.1`, `200k,400k`.
 
 use super::error::StudyError;
 
@@ -13,13 +13,13 @@ pub fn count(text: &str) -> Result<u64, StudyError> {
     sluice_units::count(text).map_err(|why| StudyError::unreadable("count", text, why))
 }
 
-/// Reads a load: the share of the time that workers are busy, were there nothing but service.
+/// Reads a load: the share of time for which workers would be busy if there were only service times.
 pub fn load(text: &str) -> Result<f64, StudyError> {
     sluice_units::load(text).map_err(|why| StudyError::unreadable("load", text, why))
 }
 
-/// Reads numbers one by one (`1,2,3`) or as a range with its step (`0.1..0.9/0.1`, both ends included), each
-/// as `read` does.
+/// Reads a list of numbers (`1,2,3`) or a range with its step (`0.1..0.9/0.1`, both ends included), each
+/// with `read`.
 pub fn several(text: &str, read: fn(&str) -> Result<f64, StudyError>) -> Result<Vec<f64>, StudyError> {
     sluice_units::several(text, read, |text, why| StudyError::unreadable("range", text, why))
 }

@@ -1,9 +1,9 @@
-//! A study from its first point to its last: what is wanted next, given what is known.
+//! Runs a study from its first to its last point: determines the next points from the known ones.
 //!
-//! Everything a study answers (its grid, its searches, the paper's statements, the causes of differences) is
-//! a function of what is known that either answers or names points. A round runs what all of them want; there
-//! are rounds until nobody wants anything. So the points that are run depend on results alone, not on threads
-//! or on the clock, and a study that was stopped takes the same way again.
+//! Everything that a study answers (its grid, its searches, the paper's statements, the causes of
+//! differences) is a function of the known points, which returns an answer or names missing points. A round
+//! runs all missing points; rounds continue until none is missing. So the set of points depends on results
+//! alone, not on threads or the clock, and a stopped study continues in the same way.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::finding::{Finding, find};
 use super::known::{Answer, Known, PointId};
 use super::plan::{CauseTest, Claim, Who};
 
-/// The points that the next round runs; none if all is known.
+/// The points of the next round; none if everything is known.
 pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
     let grid = grid(bench);
     let missing: BTreeSet<PointId> = grid.into_iter().filter(|id| known.get(id).is_none()).collect();
@@ -42,8 +42,8 @@ pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
     wants
 }
 
-/// The points under causes' changes that statements may want: all of those if none of them agrees. What a
-/// search asks for on its way nobody knows beforehand; its first points are here.
+/// The points with causes' changes that statements may need, if none of the statements agrees. A search's
+/// later points cannot be known beforehand; its first ones are included.
 pub(super) fn of_causes(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
     let plan = bench.plan();
     let each = plan.claims.iter().flat_map(|claim| {
@@ -65,13 +65,13 @@ pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
     ids.filter(|id| bench.is_within_reach(id)).collect()
 }
 
-/// Whether a cause is looked for: the number did not come out. What is undecided has no difference that could
-/// have one.
+/// Whether to look for a cause: the number differs. An undecided number has no difference that could have a
+/// cause.
 pub(super) fn needs_cause(finding: &Finding) -> bool {
     !matches!(finding.verdict, Verdict::Agrees | Verdict::Undecided | Verdict::NotMeasured)
 }
 
-/// The causes that a claim may have, with their places in the plan.
+/// The causes that a claim may have, with their indices in the plan.
 pub(super) fn causes<'b>(bench: &'b Bench, claim: &'b Claim) -> impl Iterator<Item = (usize, &'b CauseTest)> {
     let all = bench.plan().causes.iter().enumerate();
     all.filter(|(_, cause)| cause.of.contains(&claim.id))

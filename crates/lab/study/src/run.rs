@@ -1,4 +1,4 @@
-//! Running a study: rounds of replications over threads, each journaled as it ends.
+//! Runs a study: rounds of replications on several threads, each written to the journal when it ends.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::journal::{Identity, Journal};
 use super::known::{Known, PointId};
 use super::rounds::{of_causes, wanted};
 
-/// A study that is being run.
+/// A running study.
 #[derive(Debug)]
 pub struct Study<'b> {
     bench: &'b Bench,
@@ -30,19 +30,19 @@ pub struct Job {
     pub replication: u32,
 }
 
-/// How far a study is.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'j> {
-    /// A round of these begins.
+    /// A round of these jobs begins.
     Round(&'j [Job]),
-    /// One of them is done.
+    /// One of the jobs is done.
     Done(&'j Job),
 }
 
 impl<'b> Study<'b> {
-    /// A study on so many threads; what was done in the folder is not done again.
+    /// A study on `threads` threads. Replications that are in the folder's journal do not run again.
     ///
-    /// The folder is tried before anything runs.
+    /// The folder is checked before anything runs.
     pub fn new(
         bench: &'b Bench,
         threads: usize,
@@ -55,23 +55,22 @@ impl<'b> Study<'b> {
         Ok(Self { bench, known, journal, threads })
     }
 
-    /// What is known by now.
+    /// The known points so far.
     pub const fn known(&self) -> &Known {
         &self.known
     }
 
-    /// The replications that the next round runs; none if all is known.
+    /// The replications of the next round; none if everything is known.
     pub fn round(&self) -> Vec<Job> {
         self.jobs(wanted(self.bench, &self.known))
     }
 
-    /// The replications that causes may ask for beside what is known to be wanted: as many if each statement
-    /// needs all of its causes.
+    /// The replications that causes may need in addition, if each statement needs all of its causes.
     pub fn of_causes(&self) -> Vec<Job> {
         self.jobs(of_causes(self.bench, &self.known))
     }
 
-    /// The replications of some points that are not done.
+    /// The missing replications of some points.
     fn jobs(&self, points: BTreeSet<PointId>) -> Vec<Job> {
         let replications = self.bench.plan().replications;
         let jobs = points
@@ -80,7 +79,8 @@ impl<'b> Study<'b> {
         jobs.filter(|job| !self.known.has(&job.id, job.replication)).collect()
     }
 
-    /// Runs until all is known or `stop` is set (a failure sets it too); whether all is known.
+    /// Runs until everything is known or `stop` is set, which an error does too. Returns whether everything
+    /// is known.
     pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(Step<'_>)) -> Result<bool, StudyError> {
         loop {
             let jobs = self.round();

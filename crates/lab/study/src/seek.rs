@@ -1,7 +1,7 @@
-//! Searching for the highest rate that keeps a limit, among and between the points that are known.
+//! Searches for the highest rate that keeps a limit, at and between known points.
 //!
-//! The search itself is [`throughput_at_slo`]; here its measurements are looked up, and what is missing is
-//! asked for. So many searches, and a plan's own points, share their points and run side by side.
+//! The search itself is [`throughput_at_slo`]; this module looks up its measurements and requests missing
+//! ones. So searches share points with each other and with the plan, and run side by side.
 
 use sluice_stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
 
@@ -10,26 +10,26 @@ use super::known::{Answer, Known, PointId};
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
-    /// Below this, nothing is searched.
+    /// The lower end of the search.
     pub floor: u64,
-    /// Above this, nothing can be sustained.
+    /// The upper end of the search: no higher rate can be sustained.
     pub ceiling: u64,
-    /// Rates that are run anyway, ascending: the search begins between two of them.
+    /// Rates that run anyway, ascending: the search begins between two of them.
     pub grid: Vec<u64>,
-    /// The bracket's width at which the search ends, as a share of the rate.
+    /// The width of the bracket at which the search ends, as a share of the rate.
     pub precision: f64,
 }
 
-/// Rates between which a limit is reached.
+/// Two rates between which the limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bracket {
-    /// The limit is surely kept here, or it is the floor.
+    /// At this rate the limit is surely kept, or it is the floor.
     pub low: u64,
-    /// It is surely broken here, or it is the ceiling.
+    /// At this rate the limit is surely broken, or it is the ceiling.
     pub high: u64,
 }
 
-/// Where the grid's points say that the limit is reached; a backlog that grows keeps no limit.
+/// The bracket from the grid's points. A load with a growing backlog breaks every limit.
 pub(super) fn bracket(
     known: &Known,
     series: &PointId,
@@ -82,7 +82,7 @@ mod tests {
         PointId { case: 0, run: Run::shared("central"), rate, change: None }
     }
 
-    /// An M/M/1 queue's p99 in units of its mean service, ± 5 %.
+    /// The p99 of an M/M/1 queue in units of its mean service time, ± 5 %.
     fn mm1(rate: u64) -> Summary {
         let mut summary = summarize(&[]);
         let value = 4.605 / (1.0 - rate as f64 / 1e6);
@@ -92,7 +92,7 @@ mod tests {
         summary
     }
 
-    /// Runs what is asked for until the answer is there; also says how many points that took.
+    /// Runs the requested points until the answer is known. Also returns how many points were needed.
     fn search(grid: &[u64], limit: f64) -> (SloFound, usize) {
         let range = Range { floor: 10_000, ceiling: 990_000, grid: grid.to_vec(), precision: 0.01 };
         let mut known = Known::default();

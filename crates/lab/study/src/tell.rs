@@ -1,4 +1,4 @@
-//! A study's result as a value, from what is known.
+//! The result of a study as a value, from the known points.
 
 use sluice_outcome::study::{
     Cause, Class, ClassTimes, Comparison, Expectation, Measure, Metric, Panel, PaperCurve, PaperPoint, Part,
@@ -13,20 +13,20 @@ use super::known::{Answer, Known, PointId};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
 use super::rounds::{causes, needs_cause, wanted};
 
-/// What the caller knows of the run.
+/// What the caller knows about the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    /// The version that runs it.
+    /// The version of Sluice that runs it.
     pub sluice: String,
-    /// The commit that runs it.
+    /// The commit of this program.
     pub commit: String,
     /// The plan's file, if there is one.
     pub plan: Option<String>,
-    /// Commands that run it again, the first one the whole.
+    /// Commands that run the study again; the first one runs all of it.
     pub commands: Vec<String>,
 }
 
-/// The result, as far as it is known.
+/// The study's result, as far as its points are done.
 pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutcome {
     let plan = bench.plan();
     StudyOutcome {
@@ -128,7 +128,7 @@ fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
     }
 }
 
-/// What a claim puts into the picture: a value at a rate, or a limit at the highest rate that keeps it.
+/// A claim's contribution to the picture: a value at a rate, or a limit at the highest rate that keeps it.
 fn curve(claim: &Claim) -> Option<PaperCurve> {
     let Relation::Value { who, paper } = &claim.relation else { return None };
     let (wanted, points) = match &claim.quantity {
@@ -184,7 +184,7 @@ fn expectation(bench: &Bench, known: &Known, claim: &Claim) -> Expectation {
     }
 }
 
-/// The change that brings the number closest to the paper's, and in words those that do not move it there.
+/// The change that brings the number closest to the paper's; and as text, the changes that do not.
 fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Option<Cause>, String) {
     let mut best: Option<(f64, Cause)> = None;
     let mut others = Vec::new();
@@ -205,8 +205,8 @@ fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Optio
     (best.map(|(_, cause)| cause), others.join("; "))
 }
 
-/// Whether a change brings the number closer to the paper's, by more than chance or so far that what differed
-/// agrees.
+/// Whether a change brings the number closer to the paper's: by more than chance, or so that the verdict
+/// becomes an agreement.
 fn moves(found: &Finding, with: &Finding) -> bool {
     let apart = match (found.measured, with.measured) {
         (Some(one), Some(other)) => one.most() < other.low || other.most() < one.low,
@@ -298,7 +298,7 @@ fn searched(bench: &Bench, known: &Known, search: &SearchFor) -> Option<Search> 
 }
 
 impl CauseTest {
-    /// What it changes, as people read it.
+    /// The changes as text.
     pub fn told(&self) -> String {
         let all: Vec<String> = self.changes.iter().map(Change::told).collect();
         all.join(" and ")
@@ -312,7 +312,7 @@ impl Change {
             Self::Policy { from, to } => format!("{to} for {from}"),
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),
             Self::Workload(text) => {
-                // A table has many lines; what it comes to has one.
+                // A table has many lines; the parsed workload prints as one.
                 let short = sluice_workload::Workload::parse(text).map(|workload| workload.to_string());
                 format!("the workload {}", short.as_ref().unwrap_or(text))
             }

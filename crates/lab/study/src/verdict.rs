@@ -1,15 +1,15 @@
-//! How the paper's statement and ours stand to each other: rules by kind of statement, never by point.
+//! Compares the paper's statements with our results: rules by kind of statement, never by point.
 
 use sluice_outcome::study::{Estimate, HeatMap, Verdict};
 
-/// Whether something is so, as far as an interval can say: of every value in it, of none, or of some.
+/// Whether something holds for every value in an interval, for none, or for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     /// For every value in the interval.
     Yes,
     /// For none.
     No,
-    /// For some: the interval cannot say.
+    /// For some values: the interval cannot decide.
     Open,
 }
 
@@ -25,7 +25,7 @@ impl Holds {
         }
     }
 
-    /// Whether a number is on the side of `none` on which the paper's is.
+    /// Whether a number is on the same side of `none` as the paper's.
     pub(super) fn on_the_side(found: &Estimate, none: f64, paper: f64) -> Self {
         let (is_there, is_not) = if paper > none {
             (found.low > none, found.most() <= none)
@@ -39,7 +39,7 @@ impl Holds {
         }
     }
 
-    /// Whether both hold.
+    /// Whether both statements hold.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::No, _) | (_, Self::No) => Self::No,
@@ -48,7 +48,7 @@ impl Holds {
         }
     }
 
-    /// Whether one number is less than another one.
+    /// Whether `less` is smaller than `more`.
     pub(super) fn less(less: &Estimate, more: &Estimate) -> Self {
         if is_surely_less(less, more) {
             Self::Yes
@@ -59,7 +59,7 @@ impl Holds {
         }
     }
 
-    /// The verdict on a statement that has no shape beside it.
+    /// The verdict on a statement without a shape.
     pub(super) const fn verdict(self) -> Verdict {
         match self {
             Self::Yes => Verdict::Agrees,
@@ -69,9 +69,9 @@ impl Holds {
     }
 }
 
-/// A number against the paper's. It agrees if all of its interval lies within the tolerance, agrees in shape
-/// if all of it has the shape, differs if none of it lies within the tolerance and the shape is not sure, and
-/// is undecided otherwise.
+/// The verdict on a number. It agrees if its whole interval lies within the tolerance, and agrees in shape
+/// if the whole interval has the shape. It differs if no part of the interval lies within the tolerance and
+/// the shape is not sure. Otherwise it is undecided.
 pub(super) fn of_number(
     paper: f64,
     off_by: f64,
@@ -87,13 +87,14 @@ pub(super) fn of_number(
     }
 }
 
-/// The least and the most that is tolerated around the paper's number.
+/// The lower and upper end of the tolerance around the paper's number.
 pub(super) fn tolerated(paper: f64, off_by: f64) -> (f64, f64) {
     (paper - off_by.abs(), paper + off_by.abs())
 }
 
-/// An order against the paper's: it agrees if all pairs stand so, agrees in shape if at most the share
-/// `wrong_max` of them may stand the other way round, differs if more do, and is undecided otherwise.
+/// The verdict on an order. It agrees if all pairs are in the paper's order, and agrees in shape if at most
+/// the share `wrong_max` of them may be in the opposite order. It differs if more are, and is undecided
+/// otherwise.
 pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     let most = wrong_max * f64::from(pairs.all());
     match pairs {
@@ -105,7 +106,7 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     }
 }
 
-/// Whether a number is at most so much, or so many times another one.
+/// Whether a number is at most `most`, or at most `most` times another one.
 pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> Holds {
     let Some(over) = over else { return Holds::within(found, (f64::NEG_INFINITY, most)) };
     if let Some(times) = quotient(found, over) {
@@ -121,8 +122,8 @@ pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -
     }
 }
 
-/// How many times as many tasks would make an interval so narrow that it leaves out the bounds that it holds;
-/// none if no length would, or if it holds none.
+/// How many times as many tasks would narrow an interval enough to exclude the bounds that it contains.
+/// `None` if no length would, or if it contains none.
 pub(super) fn times_as_many(found: &Estimate, bounds: &[f64]) -> Option<f64> {
     let held = bounds.iter().filter(|bound| (found.low..=found.most()).contains(bound));
     let times = held.map(|bound| {
@@ -133,8 +134,8 @@ pub(super) fn times_as_many(found: &Estimate, bounds: &[f64]) -> Option<f64> {
     times.reduce(f64::max).filter(|times| times.is_finite())
 }
 
-/// Whether a map's numbers grow with the setting across (or with the one down), for each value of the other:
-/// neighbours are held against each other, as for an order that a paper states. What it rests on is told.
+/// Whether a map's numbers grow with the setting across (or the one down), for each value of the other
+/// setting. Neighbours are compared as in an order that a paper states. Also returns the reason.
 pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) {
     let mut pairs = Pairs::default();
     let rows = map.cells.len();
@@ -151,24 +152,24 @@ pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) 
     (of_order(pairs, wrong_max), why)
 }
 
-/// What the paper's set-up leaves unknown excuses a difference, and only a difference.
+/// An unknown set-up of the paper excuses a difference, and nothing else.
 pub(super) fn excused(verdict: Verdict, unknown_set_up: bool) -> Verdict {
     if unknown_set_up && verdict == Verdict::Differs { Verdict::SetUpNotKnown } else { verdict }
 }
 
-/// Pairs that the paper puts in an order.
+/// Counts of pairs that the paper puts in an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pairs {
-    /// They stand so, outside each other's intervals.
+    /// Pairs in the paper's order, outside each other's intervals.
     pub right: u32,
-    /// They cannot be told apart.
+    /// Pairs that cannot be told apart.
     pub tied: u32,
-    /// They stand the other way round.
+    /// Pairs in the opposite order.
     pub wrong: u32,
 }
 
 impl Pairs {
-    /// Counts a pair of which the paper says that `less` is less.
+    /// Counts a pair of which the paper says that `less` is smaller.
     pub(super) fn add(&mut self, less: &Estimate, more: &Estimate) {
         match Holds::less(less, more) {
             Holds::Yes => self.right += 1,
@@ -177,15 +178,16 @@ impl Pairs {
         }
     }
 
-    /// How many there are.
+    /// The number of all statements.
     pub(super) const fn all(&self) -> u32 {
         self.right + self.tied + self.wrong
     }
 }
 
-/// Whether the 95 % interval of their difference says so. It is made from both numbers' own intervals as for
-/// numbers that know nothing of each other (MOVER: Zou and Donner, 2008); numbers of the same tasks vary
-/// together, so that their difference is known better. A load that is not sustained is above all that are.
+/// Whether the 95 % interval of the difference says so. The interval is computed from both numbers' own
+/// intervals as for independent numbers (MOVER: Zou and Donner, 2008). Numbers of the same tasks vary
+/// together, so their difference is really known better. A load that is not sustained is larger than all
+/// that are.
 fn is_surely_less(less: &Estimate, more: &Estimate) -> bool {
     if less.value.is_infinite() || more.value.is_infinite() {
         return less.value < more.value;
@@ -194,8 +196,8 @@ fn is_surely_less(less: &Estimate, more: &Estimate) -> bool {
     more.value - less.value > chance
 }
 
-/// The quotient of two estimates, with its 95 % interval from both of theirs: as for a difference, on the
-/// scale of logarithms.
+/// The ratio of two estimates with its 95 % interval, computed from both intervals as for a difference, on
+/// a logarithmic scale.
 pub(super) fn quotient(above: &Estimate, below: &Estimate) -> Option<Estimate> {
     let sound = below.low > 0.0 && above.low >= 0.0 && above.high.is_finite() && below.high.is_finite();
     let value = above.value / below.value;
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(of_number(0.24, 0.06, Some(found), Some(shape)), Verdict::Undecided);
     }
 
-    /// Wider is what a shorter run finds: it never agrees more.
+    /// A shorter run gives a wider interval, which must never agree more.
     #[test]
     fn a_wider_interval_never_agrees_more() {
         let strength = |verdict| match verdict {

@@ -1,4 +1,4 @@
-//! The plans that the project brings make points that can be run.
+//! The project's own plans yield points that can be run.
 
 use std::path::PathBuf;
 

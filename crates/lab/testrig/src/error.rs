@@ -1,4 +1,4 @@
-//! What can go wrong with hosts that share a thread, and what the caller can do about it.
+//! Errors of hosts that share a thread, each with what the caller can do about it.
 
 use sluice_net::NetError;
 
@@ -6,10 +6,10 @@ use sluice_net::NetError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestrigError {
-    /// As for any other end of a rack.
+    /// An error of the sockets, threads or settings below.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The thread of the hosts has ended: what was asked of them was not done, or not all of it.
+    /// The hosts' thread has ended; a request was not carried out, or only in part.
     #[error("the hosts have stopped, so not all was done that was asked of them: start them again")]
     HostsStopped,
 }

@@ -1,8 +1,8 @@
 //! Hosts for measuring a rack on one machine: many on one thread ([`host_group`]), a client that sends a
-//! schedule ([`schedule`]), workers whose processor is a testbed's ([`processor`]), and hosts without a
-//! scheduler to hold them against ([`plain`]).
+//! schedule ([`schedule`]), workers with an emulated processor ([`processor`]), and hosts without a
+//! scheduler for comparison ([`plain`]).
 //!
-//! What an application embeds is `sluice-net`, which knows nothing of this.
+//! Applications use `sluice-net`, which does not depend on this crate.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,8 +1,8 @@
-//! What a testbed's processor takes for packets, where this machine stands for a testbed (Rain §5).
+//! An emulated processor: it spends a testbed's time on packets (Rain §5).
 //!
-//! A paced worker is one processor in a time of its own: it receives, serves and sends one after the other,
-//! each step as long as it takes there. A step starts when the one before has ended, not when this machine
-//! got round to it, so that its lateness is not added up; what leaves is held until its time.
+//! A paced worker has one processor with a time of its own: it receives, serves and sends one after the
+//! other, each step with its own duration. A step starts when the previous one ended in that time, not when
+//! this machine noticed it, so lateness does not accumulate; packets are held until their departure time.
 
 use std::collections::VecDeque;
 
@@ -12,23 +12,23 @@ use sluice_wire::{Nanos, Packet};
 
 use crate::start::ScheduleStart;
 
-/// What a worker of a testbed takes for packets, dilated already.
+/// The packet costs of a testbed's worker, already dilated.
 #[derive(Clone, Debug, Default)]
 pub struct HostCosts {
-    /// Busy with each packet that comes.
+    /// The processor's time for each arriving packet.
     pub receive: Nanos,
-    /// Busy with each packet that leaves.
+    /// The processor's time for each leaving packet.
     pub send: Nanos,
-    /// On the way: a packet from the worker to a client, past the switch.
+    /// The one-way delay of a packet from the worker to a client, past the switch.
     pub to_client: Nanos,
-    /// When it takes longer for everything, services too.
+    /// When the worker is slow, services included.
     pub slow: Option<Slowed>,
 }
 
 /// A time in which a worker is slow.
 #[derive(Clone, Debug)]
 pub struct Slowed {
-    /// When, counted from a schedule's beginning, dilated already.
+    /// The slow time, counted from a schedule's start, already dilated.
     pub time: SlowTime,
     pub since: ScheduleStart,
 }
@@ -37,7 +37,7 @@ pub struct Slowed {
 #[derive(Debug)]
 pub(crate) struct TestbedProcessor {
     costs: HostCosts,
-    /// When it has done everything that it was given.
+    /// The time at which the processor has done all work that it has so far.
     free: Nanos,
     arrived: VecDeque<(Nanos, Packet)>,
 }
@@ -49,7 +49,7 @@ impl TestbedProcessor {
 }
 
 impl EmulatedProcessor for TestbedProcessor {
-    /// It waits until the processor has time for it.
+    /// The packet waits until the processor has time for it.
     fn arrived(&mut self, at: Nanos, packet: Packet) {
         self.arrived.push_back((at, packet));
     }
@@ -65,7 +65,7 @@ impl EmulatedProcessor for TestbedProcessor {
         self.arrived.pop_front()
     }
 
-    /// Answers to PROBEs wait among them.
+    /// Waiting answers to PROBEs are not tasks, so they do not count.
     fn waiting(&self, at: Nanos) -> u32 {
         let come = self.arrived.iter().take_while(|(came, _)| *came <= at);
         come.filter(|(_, packet)| matches!(packet, Packet::Dispatch(_))).count() as u32

@@ -1,15 +1,14 @@
-//! When the schedule began that a group's client sends, for those of its workers whose speed depends on the
-//! time.
+//! The start time of the schedule that a group's client sends, for workers whose speed depends on the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sluice_wire::Nanos;
 
-/// No schedule has begun.
+/// No schedule has started.
 const NEVER: u64 = u64::MAX;
 
-/// The beginning of the newest schedule, by the machine's clock; shared by all clones.
+/// The start of the newest schedule, on the machine's clock; shared by all clones.
 #[derive(Clone, Debug)]
 pub struct ScheduleStart(Arc<AtomicU64>);
 
@@ -20,7 +19,7 @@ impl Default for ScheduleStart {
 }
 
 impl ScheduleStart {
-    /// When it was, or will be in a moment; `None` before the first schedule.
+    /// The start, which may be a moment ahead; `None` before the first schedule.
     pub fn get(&self) -> Option<Nanos> {
         let at = self.0.load(Ordering::Relaxed);
         (at != NEVER).then_some(Nanos(at))

@@ -58,7 +58,7 @@ impl Yielding<'_> {
         }
     }
 
-    /// Lets others run.
+    /// Pauses this coroutine, so that the core can run others.
     #[inline]
     pub fn pause_now(&self) {
         self.yielder.suspend(Said::Paused);

@@ -24,7 +24,7 @@ pub trait SharedWord: Send + Sync {
     /// Zero.
     fn zero() -> Self;
 
-    /// What stands there.
+    /// Loads the word.
     fn get(&self, order: Ordering) -> u64;
 
     /// Stores a value; each word has one writer.

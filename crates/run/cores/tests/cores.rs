@@ -80,7 +80,8 @@ fn server(cores: usize, pace: CorePace, assignment: Assignment, trigger: Option<
     server_with(cores, pace, (assignment, trigger), None)
 }
 
-/// Such a server with a batch service of so many pieces, which it counts.
+/// A server with the services of [`services`]; `batch` adds a batch service: a counter, and the number of
+/// its pieces of work.
 fn server_with(
     cores: usize,
     pace: CorePace,

@@ -27,7 +27,7 @@ const ON_ITS_WAY: Nanos = Nanos::from_millis(1);
 pub struct Clock {
     /// The wall clock minus the monotonic clock, in ns.
     ahead: i128,
-    /// The same difference before the wall clock was last set.
+    /// The wall clock minus the monotonic clock, in ns, before the wall clock was last set.
     ahead_before: i128,
     compared: Nanos,
 }

@@ -122,8 +122,9 @@ pub(crate) fn received<'a>(payload: &'a Payload, body: &'a [u8]) -> Option<&'a [
     }
 }
 
-/// The payload for a packet with these bytes out of a whole that has this descriptor, and the bytes behind
-/// the packet's header.
+/// Splits a packet's part of a task or reply into the payload in the packet's header and the bytes behind
+/// the header. Bytes that fit stand inline; otherwise the header contains `descriptor`, which describes the
+/// whole.
 pub(crate) fn described(bytes: &[u8], descriptor: [u8; INLINE_BYTES]) -> (Payload, &[u8]) {
     let len = bytes.len() as u16;
     let mut inline = [0; INLINE_BYTES];

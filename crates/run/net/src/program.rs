@@ -234,7 +234,7 @@ pub fn run_service<S: Service>(service: S) -> ExitCode {
     run_service_with(|_: &None| Ok::<S, NetError>(service))
 }
 
-/// As [`run_service`], for a service with flags `A` of its own, from which `open` makes it.
+/// Like [`run_service`], for a service with flags `A` of its own, from which `open` makes it.
 pub fn run_service_with<A, S, E>(open: impl FnOnce(&A) -> Result<S, E>) -> ExitCode
 where
     A: clap::Args,
@@ -256,7 +256,7 @@ where
     run_worker(&flags.worker, || open(&flags.own))
 }
 
-/// As [`run_service_with`], for a program that has read its flags already.
+/// Like [`run_service_with`], for a program that has read its flags already.
 pub fn run_worker<S, E>(args: &WorkerArgs, open: impl FnOnce() -> Result<S, E>) -> ExitCode
 where
     S: Service,
@@ -265,7 +265,7 @@ where
     run(args, open, |service| serve(args, service))
 }
 
-/// As [`run_worker`], for a service that can be cloned: with `--cores`, each task on a core, running or
+/// Like [`run_worker`], for a service that can be cloned: with `--cores`, each task on a core, running or
 /// paused, has a clone of its own.
 pub fn run_worker_on_cores<S, E>(args: &WorkerArgs, open: impl FnOnce() -> Result<S, E>) -> ExitCode
 where
@@ -304,7 +304,7 @@ pub fn serve<S: Service>(args: &WorkerArgs, service: S) -> Result<WorkerReport, 
     worker.run()
 }
 
-/// As [`serve`], for a service of which there can be many instances. With `--cores`, each task on a core,
+/// Like [`serve`], for a service of which there can be many instances. With `--cores`, each task on a core,
 /// running or paused, has an instance of its own on that core's thread.
 ///
 /// # Errors

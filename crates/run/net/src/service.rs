@@ -116,28 +116,28 @@ impl<'a> Task<'a> {
         Self { bytes, task_type, id, reply_max, packet_max: reply_max, held, listener, pauser }
     }
 
-    /// The same task with this name.
+    /// This task, with the name `id`.
     #[must_use]
     pub const fn called(mut self, id: TaskId) -> Self {
         self.id = id;
         self
     }
 
-    /// The same task, where a packet holds `packet_max` bytes of answer.
+    /// This task, where a packet holds `packet_max` bytes of answer.
     #[must_use]
     pub const fn in_packets_of(mut self, packet_max: usize) -> Self {
         self.packet_max = packet_max;
         self
     }
 
-    /// The same task; `listener` gets the spans that the service passes to [`Task::left`].
+    /// This task, whose `listener` gets the spans that the service passes to [`Task::left`].
     #[must_use]
     pub const fn heard_by(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
         self.listener = Listener(Some(listener));
         self
     }
 
-    /// The same task; `pauser` runs at each [`Task::pause`].
+    /// This task, whose `pauser` runs at each [`Task::pause`].
     #[must_use]
     pub const fn paused_by(mut self, pauser: &'a dyn Fn()) -> Self {
         self.pauser = Pauser(Some(pauser));

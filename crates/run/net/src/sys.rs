@@ -86,7 +86,7 @@ pub(super) fn ring(event: BorrowedFd<'_>) {
     unsafe { libc::write(event.as_raw_fd(), (&raw const one).cast(), 8) };
 }
 
-/// What ended a wait.
+/// The event that ended a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Woken {
     /// Whether the socket has a pending error.

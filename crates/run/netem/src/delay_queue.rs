@@ -98,7 +98,7 @@ impl<T> DelayQueue<T> {
         self.due.len()
     }
 
-    /// Whether none is held.
+    /// Whether no packet is held.
     pub fn is_empty(&self) -> bool {
         self.due.is_empty()
     }

@@ -43,7 +43,7 @@ impl CallerRole {
     }
 }
 
-/// Who calls.
+/// The caller of a service.
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// A caller that need not show a certificate: no stranger can reach the service.
@@ -52,7 +52,7 @@ pub enum Caller {
     Known {
         /// The granted roles, with a name for each.
         roles: Vec<(CallerRole, String)>,
-        /// The address from which it calls.
+        /// The address from which the holder calls.
         from: Option<IpAddr>,
         certificate: Option<CertificateDer<'static>>,
     },

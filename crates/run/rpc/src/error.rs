@@ -32,7 +32,7 @@ pub enum RpcError {
     Call {
         what: &'static str,
         url: String,
-        /// What happened.
+        /// Why the call failed.
         why: String,
     },
     /// A thread or its runtime could not be started: follow the advice in the text.

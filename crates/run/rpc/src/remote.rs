@@ -61,13 +61,14 @@ impl Remote {
         Ok(Self { url, endpoint, caller })
     }
 
-    /// As a URL.
+    /// The service's address as a URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A default name for a host of this kind. It contains the process number, which tells operators whose
-    /// it is, and a random part, since processes of two machines or containers may share a number.
+    /// A default name for a host of this kind. The name contains the process number, so that operators find
+    /// the process, and a random part, since processes of two machines or containers may have the same
+    /// number.
     pub fn own_name(&self, kind: &str) -> String {
         let process = std::process::id();
         let chance = RandomState::new().hash_one(process) as u16;

@@ -10,7 +10,7 @@ pub enum AppError {
         /// The largest number of keys in one request.
         most: u32,
     },
-    /// An operation would be measured twice: leave one out.
+    /// The flags name an operation twice: leave one out.
     #[error("{flag} names {keys} twice: leave one out")]
     Twice {
         /// The flag that asked for it.

@@ -36,7 +36,7 @@ pub const fn request(time: Nanos) -> [u8; 8] {
     span::encode(time)
 }
 
-/// As [`request`], with a reply that is padded with zeros to `reply_bytes`. The service refuses more than
+/// Like [`request`], with a reply that is padded with zeros to `reply_bytes`. The service refuses more than
 /// 64 KiB.
 pub fn request_with_reply(time: Nanos, reply_bytes: u32) -> [u8; 12] {
     span::encode_with_reply(time, reply_bytes)

@@ -2,8 +2,8 @@
 //! which only forwards them. Between the two, the address of a packet's sender or receiver stands before
 //! the packet's bytes.
 //!
-//! Packets of the rack's switch are recognised by its address alone. The address in front is no more secret
-//! than the rest of a rack's packets.
+//! Packets of the rack's switch are recognised by its address alone. The address before a packet's bytes
+//! needs no protection of its own: the other packets of a rack show the same addresses.
 
 use sluice_wire::Endpoint;
 

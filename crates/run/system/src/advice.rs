@@ -6,7 +6,7 @@
 
 use std::io::{Error, ErrorKind};
 
-/// What was attempted.
+/// The operation that was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// To listen on an address.

@@ -32,18 +32,18 @@ const NO_TEXT: [(&[u8], &str); 8] = [
 /// Why a file cannot be read as text.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// The system does not give it.
+    /// The system cannot read the file.
     #[error("{why}; {}", advice(Attempt::Read, .why))]
     System {
         #[from]
         why: io::Error,
     },
-    /// It is no text from some line on.
+    /// The file is no text from this line on.
     #[error("line {line}: {why}")]
     Line {
         /// From 1.
         line: usize,
-        /// What stands there instead, and what helps.
+        /// What the line contains instead of text, and what to do.
         why: String,
     },
 }
@@ -53,14 +53,15 @@ pub fn read(path: &Path) -> Result<String, TextError> {
     read_from(File::open(path)?)
 }
 
-/// Reads to the end, which has to come.
+/// Reads the source to its end, and returns the bytes as text. The call returns only when the source ends,
+/// or has given more bytes than a text may have.
 pub fn read_from(from: impl Read) -> Result<String, TextError> {
     let mut bytes = Vec::new();
     from.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     of_bytes(&bytes)
 }
 
-/// The same of a file's bytes.
+/// Checks a file's bytes and returns them as text.
 pub fn of_bytes(bytes: &[u8]) -> Result<String, TextError> {
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         let (line, most) = (bytes.split(|byte| *byte == b'\n').count(), TEXT_BYTES_MAX >> 20);

@@ -1,5 +1,5 @@
-//! The adaptive agent's state machine: a task that a worker ended, and an interval's end. Reading them from
-//! the lines that workers write is apart.
+//! The adaptive agent's state machine: a task that a worker ended, and the end of an interval. Reading
+//! tasks from the workers' lines is not included.
 
 use std::hint::black_box;
 
@@ -8,12 +8,12 @@ use sluice_wire::{Nanos, SliceId, WorkerId};
 
 use crate::scale::on_the_scale;
 
-/// Tasks on the scale.
+/// How many tasks are counted.
 pub(super) const TASKS: u32 = INTERVALS * WORKERS as u32 * TASKS_EACH as u32;
-/// Interval ends on the scale.
+/// How many ends of intervals are counted.
 pub(super) const INTERVALS: u32 = 4;
 const WORKERS: u16 = 32;
-/// Tasks that each worker ends in an interval; each is one sample.
+/// How many tasks each worker ends in an interval; each is one sample.
 const TASKS_EACH: u64 = 1_000;
 
 pub(super) fn tasks(_: u32) {
@@ -42,7 +42,7 @@ impl Bench {
     fn new() -> Self {
         let mut agent = Agent::new(Nanos(0), AgentSettings::default()).expect("sound settings");
         (0..WORKERS).for_each(|worker| agent.serves(Nanos(0), WorkerId(worker), SliceId(0), 2));
-        // Any waits, as long as they are not in order.
+        // Unordered waits.
         let sample = |number: u64| {
             let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let (switch_wait, worker_wait) = (Nanos(mixed % 90_000), Nanos(mixed % 9_001));

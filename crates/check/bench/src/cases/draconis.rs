@@ -1,6 +1,6 @@
-//! Draconis' policies: a task and the poll that takes it where some always wait, so that a poll finds one.
-//! Tasks have the four classes by turns, every fourth needs what every second worker has, and a job has five:
-//! whoever asked for none of that takes them in their order.
+//! Draconis' policies: a task, and the poll that takes a task. Some tasks always wait, so each poll finds
+//! one. Tasks have the four classes in turn, every fourth needs a label that every second worker has, and a
+//! job has five tasks. A policy that uses none of these takes tasks in their order.
 
 use std::hint::black_box;
 
@@ -36,9 +36,9 @@ pub(super) fn as_published(times: u32) {
     Bench::new("draconis:as-published").tasks(times);
 }
 
-/// Tasks that wait all the time: so many that a worker finds one that suits it, and whole jobs.
+/// How many tasks always wait: enough that each worker finds a suitable one, and whole jobs.
 const STANDING: u32 = 30;
-/// What tells tasks apart.
+/// How many classes the tasks have.
 const CLASSES: u32 = 4;
 
 struct Bench {
@@ -88,7 +88,7 @@ impl Bench {
         assert!(matches!(sent, Verdict::Send { packet: Packet::Dispatch(_), .. }), "{sent:?}");
     }
 
-    /// The next task, or as many as a job has.
+    /// The packet of the next task; of the next job if jobs have several tasks.
     fn submission(&mut self) -> Arrival {
         let first = self.submitted;
         self.submitted += self.jobs;
@@ -99,7 +99,7 @@ impl Bench {
         Arrival::Wire { from: self.client, packet, room: true }
     }
 
-    /// All passes until a packet leaves, or nothing goes round any more.
+    /// Runs all passes until a packet leaves or none recirculates any more.
     fn settled(&mut self, mut arrival: Arrival, weighs: bool) -> Verdict {
         let now = Nanos(self.polled.into());
         loop {
@@ -122,7 +122,7 @@ fn kind_of(task: Submit, turn: u32) -> Submit {
     Submit { priority: (turn % CLASSES) as u8, constraints, ..task }
 }
 
-/// Tasks of a job are alike.
+/// A job of equal tasks.
 fn job(first: u32, tasks: u32) -> TaskJob {
     assert!(tasks as usize <= JOB_TASKS_MAX);
     let alike = kind_of(submit(0, first), first / tasks);

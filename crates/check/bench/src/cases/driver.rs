@@ -1,11 +1,11 @@
-//! The UDP switch, whole: sockets, parsing, the program, encoding. Two packets in and one out a task, in full
-//! batches. What the kernel does inside a system call is not counted.
+//! The whole UDP switch: sockets, parsing, the program, encoding. A task is two packets in and one out, in
+//! full batches. Work of the kernel inside system calls is not counted.
 
 use crate::error::BenchError;
 use crate::hosts::{Rig, WORKERS};
 use crate::scale::on_the_scale;
 
-/// Tasks on the scale.
+/// How many tasks are counted.
 pub(super) const TASKS: u32 = ROUNDS * WORKERS as u32;
 const ROUNDS: u32 = 20;
 

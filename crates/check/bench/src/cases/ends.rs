@@ -1,4 +1,4 @@
-//! The end hosts' state machines, a task each: sockets, services and callbacks apart.
+//! The end hosts' state machines, one task each, without sockets, services and callbacks.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use sluice_wire::{
 use crate::hosts::{EPOCH, GENERATION, KEY, dispatch, reply};
 use crate::scale::on_the_scale;
 
-/// A DISPATCH comes, the service runs, the answer and the next token leave.
+/// A DISPATCH comes, the service runs, the reply and the next token leave.
 pub(super) fn worker_task(tasks: u32) {
     let settings = WorkerSettings::default();
     let (mut worker, mut out) = (Worker::new(), Vec::with_capacity(64));

@@ -1,4 +1,4 @@
-//! What callgrind counts: each layer's work for one packet or one task, one way.
+//! The cases for callgrind: each layer's work for one packet or one task, in one direction.
 
 mod agent;
 mod draconis;
@@ -11,17 +11,17 @@ mod wire;
 
 use crate::error::BenchError;
 
-/// How often a case does its work: enough to spread what happens now and then, few enough for callgrind's
-/// pace.
+/// How often a case repeats its work: enough to average out occasional work, few enough for callgrind's
+/// speed.
 const REPEATS: u32 = 2_000;
 
-/// One thing that is counted.
+/// One counted case.
 pub(crate) struct Case {
-    /// The layer, and what it does.
+    /// The layer, and the operation.
     pub(crate) name: &'static str,
-    /// What one operation is.
+    /// The unit of operations.
     pub(crate) per: &'static str,
-    /// How often the work is done on the scale.
+    /// How many operations are counted.
     pub(crate) operations: u32,
     run: fn(u32),
 }
@@ -30,7 +30,7 @@ const fn case(name: &'static str, per: &'static str, operations: u32, run: fn(u3
     Case { name, per, operations, run }
 }
 
-/// All of them, from the wire upwards.
+/// All cases, from the wire format upwards.
 pub(crate) const ALL: &[Case] = &[
     case("wire parse SUBMIT", "packet", REPEATS, wire::parse_submit),
     case("wire parse TOKEN", "packet", REPEATS, wire::parse_token),
@@ -79,7 +79,7 @@ pub(crate) const ALL: &[Case] = &[
     case("client SUBMIT to outcome", "task", REPEATS, ends::client_task),
 ];
 
-/// Does a case's work; callgrind looks on.
+/// Runs a case under callgrind.
 pub(crate) fn count(name: &str) -> Result<(), BenchError> {
     let case = ALL.iter().find(|case| case.name == name);
     let case = case.ok_or_else(|| BenchError::Case(name.to_owned()))?;

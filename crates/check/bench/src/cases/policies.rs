@@ -1,5 +1,5 @@
-//! The other programs' passes for one task, when nothing goes wrong and a worker is free: its SUBMIT, the
-//! TOKEN that brings it or reports it done, and what goes round for it.
+//! The other programs' passes for one task in the best case, with a free worker: its SUBMIT, the TOKEN that
+//! brings the task or reports its end, and recirculations.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -44,11 +44,11 @@ pub(super) fn racksched_busy(times: u32) {
     Weighed::new("racksched:2").tasks_behind(times, EACH);
 }
 
-/// Where clients are, and workers.
+/// The address of all clients and workers.
 pub(super) const SENDERS: Endpoint = Endpoint { ip: [0; 16], port: 1 };
 pub(super) const RECEIVERS: Endpoint = Endpoint { ip: [0; 16], port: 2 };
 
-/// Tasks that a worker has on the average where all are busy.
+/// How many tasks a worker has on average in the cases where all are busy.
 pub(super) const EACH: usize = 4;
 
 /// Fills a program's tables.
@@ -58,14 +58,14 @@ pub(super) fn register(program: &mut dyn Program) {
     }
 }
 
-/// A program, and how tasks come to it.
+/// A program, and the form in which tasks come to it.
 pub(super) struct Weighed {
     program: Box<dyn Program>,
     feed: Feed,
     comes: fn(u32) -> Packet,
     issued: [u32; WORKERS as usize],
     polled: u32,
-    /// Whether passes are weighed.
+    /// Whether passes are counted now.
     weighs: bool,
 }
 
@@ -81,12 +81,12 @@ impl Weighed {
         bench
     }
 
-    /// One whose tables are filled already, with tasks that come so.
+    /// A program with filled tables; `comes` builds the packet of a task.
     pub(super) fn of(program: Box<dyn Program>, feed: Feed, comes: fn(u32) -> Packet) -> Self {
         Self { program, feed, comes, issued: [0; WORKERS as usize], polled: 0, weighs: true }
     }
 
-    /// A worker reports before anything is weighed.
+    /// Makes a worker report that it is idle, before counting begins.
     fn idle(&mut self, worker: u16) {
         if matches!(self.feed, Feed::Tokens { .. }) {
             let arrival = self.token(worker);
@@ -101,7 +101,7 @@ impl Weighed {
         }
     }
 
-    /// A task, until it leaves.
+    /// Passes a task through the program until it leaves.
     pub(super) fn task(&mut self, turn: u32) -> Dispatch {
         let task = Arrival::Wire { from: SENDERS, packet: (self.comes)(turn), room: true };
         match self.feed {
@@ -115,7 +115,8 @@ impl Weighed {
         }
     }
 
-    /// Each task finds so many a worker that came before it, and the oldest of all ends when it has come.
+    /// Passes tasks while each worker holds `each` earlier ones; after each task, the oldest one of all
+    /// ends.
     pub(super) fn tasks_behind(&mut self, times: u32, each: usize) {
         let mut outstanding = VecDeque::new();
         let mut held = [0; WORKERS as usize];
@@ -136,7 +137,7 @@ impl Weighed {
         }
     }
 
-    /// What the switch hears when the task is done.
+    /// Passes the packet that reports the end of a task.
     fn done(&mut self, turn: u32, dispatch: &Dispatch) {
         match self.feed {
             Feed::Tokens { .. } => {
@@ -148,14 +149,14 @@ impl Weighed {
         }
     }
 
-    /// A reply passes, of a worker that holds so many more.
+    /// Passes the reply of a worker that holds `load` more tasks.
     fn replied(&mut self, turn: u32, dispatch: &Dispatch, load: u32) {
         let packet = Packet::Reply(Reply { client: dispatch.client, load, ..reply(dispatch.worker.0, turn) });
         let passed = self.pass(turn, Arrival::Wire { from: RECEIVERS, packet, room: true });
         assert!(matches!(passed, Verdict::Send { .. }), "{passed:?}");
     }
 
-    /// All passes until a DISPATCH leaves.
+    /// Runs all passes until a DISPATCH leaves.
     fn settled(&mut self, turn: u32, arrival: Arrival) -> Dispatch {
         let mut verdict = self.pass(turn, arrival);
         while let Verdict::Again(circulating) = verdict {

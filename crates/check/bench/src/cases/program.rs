@@ -1,6 +1,5 @@
-//! Rain's passes, parsing and encoding apart: the four things that happen when nothing goes wrong, plain,
-//! with ranks or classes where they cost something, and with labels, where a token that parks goes round
-//! once.
+//! Rain's passes without parsing and encoding, in the four cases without errors: plain; with ranks or
+//! classes where they cost something; and with labels, where a token that parks recirculates once.
 
 use std::hint::black_box;
 
@@ -79,9 +78,9 @@ struct Bench<P> {
     worker: Endpoint,
 }
 
-/// Those of `rain:2,ranked`.
+/// The kinds of `rain:2,ranked`.
 const RANKED: Kinds = Kinds { ranks: 2, classes: 1 };
-/// Those of `rain:2,classes=4`.
+/// The kinds of `rain:2,classes=4`.
 const CLASSED: Kinds = Kinds { ranks: 1, classes: 4 };
 
 impl Bench<Rain> {
@@ -133,7 +132,7 @@ impl<P: Program> Bench<P> {
         }
     }
 
-    /// A packet's pass and all its recirculations: the last verdict.
+    /// Runs a packet's pass and all its recirculations; returns the last verdict.
     fn pass(&mut self, turn: u32, arrival: Arrival, counted: bool) -> Verdict {
         let mut arrival = arrival;
         loop {

@@ -1,4 +1,4 @@
-//! Passes of Horus' switches where there are two tiers: a spine above racks, and the switch of such a rack.
+//! Passes of Horus' switches in two tiers: a spine above racks, and the switch of such a rack.
 
 use sluice_switch::horus::{Average, FabricReading, Horus, RackSize, Spine, SpineLink};
 use sluice_switch::{Arrival, Config, Program as _, Verdict};
@@ -8,14 +8,14 @@ use sluice_wire::{MeanQueue, Nanos, Packet, RackNews, Serial, SliceId, Update, W
 use super::policies::{EACH, RECEIVERS, SENDERS, Weighed, register};
 use crate::hosts::{EPOCH, GENERATION, WORKERS, dispatch, submit};
 
-/// Workers of a rack below the spine.
+/// How many workers a rack below the spine has.
 const IN_A_RACK: u32 = 24;
 
 pub(super) fn spine_idle(times: u32) {
     spine(RackNews::Idle).tasks(times);
 }
 
-/// Each rack tells its mean after as many tasks as it has workers.
+/// Each rack reports its mean queue after as many tasks as it has workers.
 pub(super) fn spine_busy(times: u32) {
     let mut bench = spine(busy());
     let mut untold = [0; WORKERS as usize];
@@ -37,7 +37,7 @@ pub(super) fn leaf_busy(times: u32) {
     leaf().tasks_behind(times, EACH);
 }
 
-/// What a rack tells whose workers have [`EACH`] tasks each.
+/// The report of a rack whose workers have [`EACH`] tasks each.
 fn busy() -> RackNews {
     let mean = Average::of(IN_A_RACK * EACH as u32, Average::share(rack_size()));
     RackNews::Load(MeanQueue(mean.expect("it fits").bits()))
@@ -56,7 +56,7 @@ fn config() -> Config {
     Config { workers: WORKERS, ..Config::full(EPOCH) }
 }
 
-/// Above as many racks as a rack has workers in other cases, each of which told this.
+/// A spine above as many racks as there are workers in the other cases; each rack has made this report.
 fn spine(news: RackNews) -> Weighed {
     let mut spine = Box::new(Spine::new(FabricReading::default(), config()).expect("few leaves"));
     register(&mut *spine);

@@ -1,4 +1,4 @@
-//! Bytes to header fields and back; payloads of eight bytes, which ride in the header.
+//! Parsing and encoding of packets whose payload of eight bytes is in the header.
 
 use std::hint::black_box;
 

@@ -6,15 +6,16 @@ use std::net::{IpAddr, SocketAddr};
 use super::{Rack, SHAPE};
 use crate::vector::{Shape, Step, Vector};
 
-/// As [`SHAPE`], with room for servers.
+/// [`SHAPE`] with room for servers.
 pub const SERVERS_SHAPE: Shape = Shape { servers: 3, ..SHAPE };
 
-/// The first number of each queue pair: it wraps soon.
+/// The first number of each queue pair, shortly before the wrap.
 const PSN_START: u32 = 0xff_fff8;
-/// Lengths of slots. The first does not hold a large task; the next holds the smallest.
+/// Lengths of rings' slots. The first length is too small for any large task; the second one holds the
+/// smallest large task.
 const SLOT_BYTES: [u32; 6] = [20, 21, 128, 300, 720, 4_096];
 
-/// As [`explore`](super::explore), with servers, and more large tasks.
+/// Like [`explore`](super::explore), with servers and more large tasks.
 pub fn explore_servers(seed: u64, steps: usize) -> Vector {
     let mut rack = Rack::new(seed, SERVERS_SHAPE);
     rack.set_up();
@@ -27,7 +28,7 @@ pub fn explore_servers(seed: u64, steps: usize) -> Vector {
 }
 
 impl Rack {
-    /// The bytes of a task that waits if it must: many lengths, some of them at a slot's bounds.
+    /// The bytes of a large task: of many lengths, some of them at a slot's bounds.
     pub(super) fn large_body(&mut self) -> Vec<u8> {
         let len = match self.below(4) {
             0 => SLOT_BYTES[1 + self.below(4) as usize] - 12 + self.below(2),
@@ -48,7 +49,7 @@ impl Rack {
                 let copies = self.below(4) as u16;
                 self.take(Step::SetCopies { slice, copies });
             }
-            // What no switch has.
+            // Indices that no switch has.
             5 => self.set_server(SERVERS_SHAPE.servers),
             6 => self.take(Step::SetCopies { slice: SHAPE.slices, copies: 1 }),
             7 => self.set_ring(slice, SERVERS_SHAPE.servers, 720),

@@ -1,9 +1,9 @@
-//! Every interleaving, state by state.
+//! Explores every interleaving, state by state.
 //!
-//! A step is one access of one CPU. A pass is run anew for each step: what its accesses so far gave stands in
-//! a log, the next access is the step, and the one behind it ends the run. So a CPU's state is its log since
-//! its last look at the ring, and no pass has to be written as a machine. States that were seen are known by
-//! 128 bits of hash over all of it.
+//! A step is one access of one CPU. For each step, the pass is run again from its start: a log supplies the
+//! results of its earlier accesses, the next access is the step, and the access after it stops the run. So
+//! a CPU's state is its log since its last check of the ring, and passes need not be written as state
+//! machines. Visited states are stored as 128-bit hashes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,15 +15,15 @@ use crate::ledger::Ledger;
 use crate::mistakes::{Mistake, Planted};
 use crate::programs::{Op, Raw, Rules, Scene};
 
-/// What was seen, and in how many orders it can come about.
+/// How many states were visited, and in how many orders they can occur.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) states: usize,
-    /// As many as these interleavings have; saturating.
+    /// The number of interleavings; saturating.
     pub(crate) paths: u128,
 }
 
-/// Walks through all interleavings of a scene, or to the first that ends wrongly.
+/// Explores all interleavings of a scene, or stops at the first one with an error.
 pub(crate) fn explore(scene: &Scene, mistake: Option<Mistake>) -> Result<Seen, String> {
     let (one, mut state) = before(scene)?;
     state.cpus = vec![Cpu::default(); scene.cpus.len()];
@@ -32,7 +32,7 @@ pub(crate) fn explore(scene: &Scene, mistake: Option<Mistake>) -> Result<Seen, S
     Ok(Seen { states: all.seen.len(), paths })
 }
 
-/// Where everything is behind what one CPU does before the others.
+/// The places of all entries after the scene's first part, which one CPU performs before the others start.
 pub(crate) fn alone(scene: &Scene) -> Result<Ledger, String> {
     let (one, state) = before(scene)?;
     one.ends(&state)?;
@@ -57,7 +57,7 @@ struct Explorer {
     rules: Rules,
     programs: Vec<Vec<Op>>,
     mistake: Option<Mistake>,
-    /// How many ways lead on from each state.
+    /// How many paths lead on from each visited state.
     seen: HashMap<[u64; 2], u128>,
 }
 
@@ -68,15 +68,15 @@ struct State {
     ledger: Ledger,
 }
 
-/// Which op of its program a CPU is at, what its accesses gave, what it told, and its sweep as it was before
-/// them.
+/// A CPU's position in its program, the results of its accesses, its reports, and its sweep as it was
+/// before them.
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     at: usize,
     log: Vec<u64>,
     told: usize,
     sweep: Option<SweepPass>,
-    /// From where on its log matters for what comes.
+    /// The position in the log from which results matter.
     matters: usize,
 }
 
@@ -118,7 +118,7 @@ impl Explorer {
         Ok(paths)
     }
 
-    /// The state after a CPU's next access; `None` if it has done all that it had to.
+    /// The state after a CPU's next access; `None` if the CPU has finished.
     fn step(&self, state: &State, cpu: usize) -> Result<Option<State>, String> {
         let before = &state.cpus[cpu];
         let Some(op) = self.programs[cpu].get(before.at) else { return Ok(None) };
@@ -151,8 +151,8 @@ impl Explorer {
         Ok(Some(next))
     }
 
-    /// What waits at the end is what lies in the cells between the two counts of each ring, and all other
-    /// cells were given back; and the line has counted it.
+    /// Checks the end: the waiting entries are those in cells between the two counts of each ring, all
+    /// other cells were released, and the line counts the entries.
     fn ends(&self, state: &State) -> Result<(), String> {
         let (mut tokens, mut tasks) = (Vec::new(), Vec::new());
         for ring in 0..self.rules.count() {
@@ -228,7 +228,7 @@ fn mark(state: &State) -> [u64; 2] {
     })
 }
 
-/// One CPU's turn: what it did is told from its log, one access is done.
+/// One CPU's step: replays its log, then performs one access.
 struct Turn<'a> {
     shared: RefCell<&'a mut Shared>,
     log: &'a [u64],
@@ -237,7 +237,7 @@ struct Turn<'a> {
     notes: RefCell<Vec<Note>>,
 }
 
-/// The turn is over.
+/// The step is over.
 struct Over;
 
 impl Turn<'_> {
@@ -358,7 +358,8 @@ impl Raw for Turn<'_> {
         self.access(|shared| {
             shared.words[cell] = word;
             if word == 0 {
-                // Nobody may read them any more; and what is left over shall make no states of its own.
+                // No pass may read these parts any more; clearing them merges states that differ only in
+                // leftovers.
                 shared.data[cell] = [u32::MAX; 2];
             }
             0

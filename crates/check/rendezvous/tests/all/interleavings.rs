@@ -1,4 +1,4 @@
-//! What the checker has to say of the program, and of each mistake.
+//! The checker finds no error in the program, and finds each planted mistake.
 
 use crate::explorer::{Seen, explore};
 use crate::mistakes::Mistake;

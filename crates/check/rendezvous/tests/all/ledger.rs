@@ -1,8 +1,8 @@
-//! What must be true of tokens and tasks: each waits under one spot, and leaves once.
+//! Invariants of tokens and tasks: each waits in one spot, and leaves once.
 
 use sluice_rendezvous::{Note, Spot, Task, Token};
 
-/// Where every token and task is.
+/// The location of every token and task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ledger {
     tokens: Vec<Place>,
@@ -11,7 +11,7 @@ pub(crate) struct Ledger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    /// In a CPU's hands, or still to come.
+    /// A CPU holds the entry, or has not brought it yet.
     Held,
     Parked(Spot),
     Gone,
@@ -22,7 +22,7 @@ impl Ledger {
         Self { tokens: vec![Place::Held; tokens], tasks: vec![Place::Held; tasks] }
     }
 
-    /// Takes note, or says what cannot be.
+    /// Takes a report; an error if it is impossible.
     pub(crate) fn take(&mut self, note: Note) -> Result<(), String> {
         use Place::{Gone, Held, Parked};
         let right = match note {
@@ -42,7 +42,7 @@ impl Ledger {
         if right { Ok(()) } else { Err(format!("{note:?} cannot be: {self:?}")) }
     }
 
-    /// How it must end if what waits then are these, by their spots: nothing else is anywhere.
+    /// Checks the end: exactly these tokens and tasks wait, in these spots, and no others are left.
     pub(crate) fn ends(&self, tokens: &[(Spot, Token)], tasks: &[(Spot, Task)]) -> Result<(), String> {
         let mut rest = self.clone();
         for (spot, token) in tokens {
@@ -57,7 +57,7 @@ impl Ledger {
         if lost { Err(format!("lost: {rest:?}")) } else { Ok(()) }
     }
 
-    /// The tokens that are parked, by their index.
+    /// The indices of the parked tokens.
     pub(crate) fn parked(&self) -> Vec<usize> {
         let parks = |index: &usize| matches!(self.tokens[*index], Place::Parked(_));
         (0..self.tokens.len()).filter(parks).collect()

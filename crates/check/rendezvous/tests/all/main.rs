@@ -1,5 +1,6 @@
-//! Every interleaving of a few tokens, tasks and SWEEPs by a checker that remembers states, and the same code
-//! under loom, which also reorders what no order is asked for; and that each finds what is planted for it.
+//! Checks the rendezvous with a few tokens, tasks and SWEEPs. One checker explores every interleaving and
+//! remembers states. The same code also runs under loom, which also reorders accesses as far as their
+//! memory orders allow. Both must find planted mistakes.
 
 mod explorer;
 mod interleavings;

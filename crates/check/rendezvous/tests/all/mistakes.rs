@@ -1,4 +1,4 @@
-//! Mistakes that could be made in the program, planted between it and its memory.
+//! Possible mistakes in the program, planted between it and its memory.
 
 use std::cell::Cell;
 
@@ -6,36 +6,36 @@ use sluice_rendezvous::{CellState, Counter, LineWord, Memory, Note, Ring};
 
 use crate::programs::Raw;
 
-/// What is done wrongly.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// A token's number is read, then written.
+    /// A token's number is read and then written, instead of one atomic step.
     TwoTokensMayTakeOneNumber,
-    /// A task's number is read, then written.
+    /// A task's number is read and then written, instead of one atomic step.
     TwoTasksMayTakeOneNumber,
-    /// A cell's word is read, then written.
+    /// A cell's word is read and then written, instead of one exchange.
     TheExchangeIsTwoSteps,
-    /// A part's count is read, then written.
+    /// A part's count is read and then written, instead of one atomic step.
     CellsGivenBackAreMiscounted,
-    /// A cell that was used keeps its word.
+    /// A used cell keeps its word.
     ACellIsNotEmptied,
-    /// A cell is counted as given back, then emptied.
+    /// A cell is counted as released before it is emptied.
     ACellIsCountedBeforeItIsEmptied,
-    /// A cell is given back, then its task read.
+    /// A cell is released before its task is read.
     ACellIsGivenBackBeforeItIsRead,
-    /// Nobody looks whether the ring is free.
+    /// No pass checks whether the ring is free.
     NobodyLooksAhead,
-    /// Who goes round does not look again.
+    /// A pass that tries another number does not check again.
     WhoGoesRoundDoesNotLookAgain,
-    /// A task's word is there before its data.
+    /// A task's word is written before its data.
     ATaskIsThereBeforeItsData,
-    /// What a SWEEP leaves looks like a token.
+    /// The word that a SWEEP leaves looks like a token.
     AVoidLooksLikeAToken,
-    /// A SWEEP takes a number that another took.
+    /// A SWEEP takes a number that another CPU took.
     ASweepDoesNotCompare,
-    /// With ranks: the line is read, then written.
+    /// With ranks: the line is read and then written, instead of one atomic step.
     TheLineIsChangedInTwoSteps,
-    /// With ranks: who finds that another changed the line goes on as if it had.
+    /// With ranks: a pass continues although another CPU changed the line first.
     WhoLosesTheLineGoesOn,
 }
 
@@ -88,14 +88,14 @@ impl<'a, M> Planted<'a, M> {
         self.mistake == Some(mistake)
     }
 
-    /// Whether this look at the ring is left out.
+    /// Whether this check of the ring is skipped.
     fn looks_away(&self) -> bool {
         self.looks.set(self.looks.get() + 1);
         self.is(Mistake::NobodyLooksAhead)
             || self.is(Mistake::WhoGoesRoundDoesNotLookAgain) && self.looks.get() > 1
     }
 
-    /// Whether a count is taken in two steps.
+    /// Whether this counter is changed in two steps.
     fn in_two_steps(&self, of: Counter) -> bool {
         match of {
             Counter::Tokens(_) => self.is(Mistake::TwoTokensMayTakeOneNumber),

@@ -1,31 +1,31 @@
-//! What CPUs do, and the memory that checkers share between them.
+//! The programs of CPUs, and the memory that checkers use.
 
 use sluice_rendezvous::{Counter, LineWord, Memory, Passes, Ring, RingPlan, Side, SweepPass, Task, Token};
 
 use crate::ledger::Ledger;
 
-/// One pass, or one walk of the sweep.
+/// One pass, or one sweep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// The token of this index comes.
+    /// The token with this index arrives.
     Token(u16),
-    /// The same, with this rank.
+    /// The token with this index and this rank arrives.
     Ranked(u16, usize),
-    /// The same, of a registration that is over.
+    /// The token with this index, of an ended registration, arrives.
     StaleToken(u16),
-    /// The task of this index comes.
+    /// The task with this index arrives.
     Task(u32),
-    /// A SWEEP visits so many tokens of the least rank, looking around so often at most.
+    /// A SWEEP visits tokens of the lowest rank: the number of tokens, and the largest number of turns.
     SweepTokens(u32, u32),
     /// A SWEEP takes out a task.
     SweepTask,
 }
 
-/// How often a sweep for tasks looks around.
+/// How many turns a sweep for tasks may take.
 const TURNS_MAX: u32 = 2;
 
 impl Op {
-    /// All of it, or of a sweep one turn; says whether it is over.
+    /// Runs the whole pass, or one turn of a sweep. Returns whether it is over.
     pub(crate) fn run<M: Memory>(
         self,
         rules: Rules,
@@ -48,7 +48,7 @@ impl Op {
     }
 }
 
-/// What a memory offers beyond what passes may do, to plant mistakes with.
+/// Accesses beyond those of passes, for planting mistakes.
 pub(crate) trait Raw: Memory {
     fn set(&self, of: Counter, value: u32) -> Result<(), Self::Stop>;
     fn set_word(&self, cell: usize, word: u64) -> Result<(), Self::Stop>;
@@ -63,7 +63,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// How many rings there are: tasks have one class here.
+    /// The number of rings: tasks have one class here.
     pub(crate) const fn count(&self) -> usize {
         match self.rings {
             RingPlan::One => 1,
@@ -71,7 +71,7 @@ impl Rules {
         }
     }
 
-    /// How many tokens more than tasks the line counts in a ring, if there is a line.
+    /// How many more tokens than tasks the line counts in a ring, if there is a line.
     pub(crate) fn counted(&self, line: LineWord, ring: usize) -> Option<i32> {
         let RingPlan::Ranked { ranks, .. } = self.rings else { return None };
         let tasks = ring.checked_sub(ranks).map(|class| -(line.waits(Side::Tasks, class) as i32));
@@ -79,12 +79,12 @@ impl Rules {
     }
 }
 
-/// What many CPUs do at once, behind what one does before.
+/// The programs of several CPUs, and what one CPU does before them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) ring: Ring,
     pub(crate) rings: RingPlan,
-    /// The first number of either kind.
+    /// The first number of both kinds.
     pub(crate) start: u32,
     pub(crate) before: Vec<Op>,
     pub(crate) cpus: Vec<Vec<Op>>,
@@ -95,7 +95,7 @@ impl Scene {
         Rules { ring: self.ring, rings: self.rings }
     }
 
-    /// An account of its tokens and tasks.
+    /// A ledger of the scene's tokens and tasks.
     pub(crate) fn ledger(&self) -> Ledger {
         let count = |is: fn(&Op) -> bool| {
             self.before.iter().chain(self.cpus.iter().flatten()).filter(|op| is(op)).count()
@@ -105,9 +105,9 @@ impl Scene {
     }
 }
 
-/// A ring of 2, of which every cell is used once. No lap can come round on it: 4 passes at once would need a
-/// ring of 16. The look falls on the pass's own cell. The numbers, and the laps in the words, wrap between
-/// the two.
+/// A ring of 2 cells, each used once; no lap can wrap, for which 4 passes at once would need a ring of 16.
+/// The check falls on the pass's own cell. The numbers, and the laps in the words, wrap between the two
+/// cells.
 pub(crate) fn two_and_two() -> Scene {
     Scene {
         ring: Ring { cell_bits: 1, part_bits: 0, ahead: 0 },
@@ -118,7 +118,7 @@ pub(crate) fn two_and_two() -> Scene {
     }
 }
 
-/// The same, and a sweep of tokens between them, which makes them go round to further numbers.
+/// Two tokens and two tasks on a larger ring, with a sweep of tokens, which makes passes try further numbers.
 pub(crate) fn with_a_sweep() -> Scene {
     let mut scene = two_and_two();
     scene.ring = Ring { cell_bits: 4, part_bits: 3, ahead: 6 };
@@ -126,7 +126,7 @@ pub(crate) fn with_a_sweep() -> Scene {
     scene
 }
 
-/// The same with a sweep of tasks.
+/// The scene of [`with_a_sweep`], with a sweep of tasks instead.
 pub(crate) fn with_a_sweep_of_tasks() -> Scene {
     let mut scene = with_a_sweep();
     scene.cpus.pop();
@@ -134,7 +134,7 @@ pub(crate) fn with_a_sweep_of_tasks() -> Scene {
     scene
 }
 
-/// Two sweeps at once: tokens that are stale, and those that are live.
+/// Two sweeps at once, over stale and valid tokens.
 pub(crate) fn with_two_sweeps() -> Scene {
     let mut scene = with_a_sweep();
     scene.cpus = vec![
@@ -147,8 +147,8 @@ pub(crate) fn with_two_sweeps() -> Scene {
     scene
 }
 
-/// Two CPUs on the smallest ring for two: one goes on for more than a lap while the other reads a task's
-/// cell, over the wrap of the numbers.
+/// Two CPUs on the smallest ring for two: one continues for more than a lap while the other reads a task's
+/// cell, across the wrap of the numbers.
 pub(crate) fn two_over_a_lap() -> Scene {
     Scene {
         ring: Ring { cell_bits: 3, part_bits: 2, ahead: 3 },
@@ -159,7 +159,7 @@ pub(crate) fn two_over_a_lap() -> Scene {
     }
 }
 
-/// Three on the smallest ring for three: the third's token may take a number long after it looked.
+/// Three CPUs on the smallest ring for three: the third one's token may take a number long after its check.
 pub(crate) fn three_over_a_lap() -> Scene {
     Scene {
         ring: Ring { cell_bits: 3, part_bits: 2, ahead: 4 },
@@ -170,7 +170,8 @@ pub(crate) fn three_over_a_lap() -> Scene {
     }
 }
 
-/// While one reads a task's cell, a sweep voids what the token of another is to find, again and again.
+/// While one CPU reads a task's cell, a sweep repeatedly voids the cell that the token of another is to
+/// find.
 pub(crate) fn voided_over_a_lap() -> Scene {
     let mut scene = three_over_a_lap();
     scene.cpus[1] = [pairs(1, 3), vec![Op::Token(3)]].concat();
@@ -178,7 +179,7 @@ pub(crate) fn voided_over_a_lap() -> Scene {
     scene
 }
 
-/// Two ranks at once, on rings of which every cell is used once.
+/// Two ranks at once, on rings whose cells are used once.
 pub(crate) fn ranked(tries: u32) -> Scene {
     let mut scene = two_and_two();
     scene.rings = RingPlan::Ranked { ranks: 2, tries };
@@ -186,7 +187,8 @@ pub(crate) fn ranked(tries: u32) -> Scene {
     scene
 }
 
-/// The same, and a sweep of the least rank between, which makes that token go round.
+/// Two ranks on larger rings, with a sweep of tokens of the lowest rank, which makes a token of that rank
+/// try another number.
 pub(crate) fn ranked_with_a_sweep() -> Scene {
     let mut scene = ranked(4);
     scene.ring = Ring { cell_bits: 4, part_bits: 2, ahead: 8 };
@@ -195,7 +197,7 @@ pub(crate) fn ranked_with_a_sweep() -> Scene {
     scene
 }
 
-/// The same with a sweep of tasks.
+/// The rings of [`ranked_with_a_sweep`], with a sweep of tasks instead.
 pub(crate) fn ranked_with_a_sweep_of_tasks() -> Scene {
     let mut scene = ranked_with_a_sweep();
     scene.before = vec![Op::Task(1)];
@@ -204,8 +206,8 @@ pub(crate) fn ranked_with_a_sweep_of_tasks() -> Scene {
     scene
 }
 
-/// Two CPUs on the smallest rings for two: one goes on for more than a lap of the tasks' ring while the other
-/// reads a task's cell there.
+/// Two CPUs on the smallest rings for two: one continues for more than a lap of the tasks' ring while the
+/// other reads a task's cell in it.
 pub(crate) fn tasks_over_a_lap() -> Scene {
     let mut scene = two_over_a_lap();
     scene.ring.ahead = 4;
@@ -214,7 +216,8 @@ pub(crate) fn tasks_over_a_lap() -> Scene {
     scene
 }
 
-/// The same on the ring of a rank: one has counted its token, and has no number yet.
+/// Two CPUs as in [`tasks_over_a_lap`], but on the token ring of a rank: one CPU has counted its token in
+/// the line, and has no number yet.
 pub(crate) fn tokens_over_a_lap() -> Scene {
     let mut scene = tasks_over_a_lap();
     scene.before = vec![];
@@ -225,8 +228,8 @@ pub(crate) fn tokens_over_a_lap() -> Scene {
     scene
 }
 
-/// One brings two tokens of the least rank to rings of one cell, where others take them. A token of the next
-/// rank is parked, so that never two tasks wait in their own ring.
+/// One CPU brings two tokens of the lowest rank to rings of one cell, from which others take them. A token
+/// of the next rank is parked, so that two tasks never wait in their own ring.
 pub(crate) fn taken_in_one_cell() -> Scene {
     let mut scene = ranked(4);
     scene.ring.cell_bits = 0;
@@ -235,8 +238,8 @@ pub(crate) fn taken_in_one_cell() -> Scene {
     scene
 }
 
-/// Three on such a ring, which looks at the next cell only: the third's token may be counted long after it
-/// looked.
+/// Three CPUs on such a ring, which checks only the next cell: the third one's token may be counted in the
+/// line long after its check.
 pub(crate) fn three_ranked_over_a_lap() -> Scene {
     let mut scene = tokens_over_a_lap();
     scene.ring = Ring { cell_bits: 2, part_bits: 1, ahead: 0 };
@@ -246,7 +249,7 @@ pub(crate) fn three_ranked_over_a_lap() -> Scene {
     scene
 }
 
-/// A token and a task in turn.
+/// A token, a task, the next token, the next task, and so on.
 fn pairs(from: u16, to: u16) -> Vec<Op> {
     (from..to).flat_map(|pair| [Op::Token(pair), Op::Task(pair.into())]).collect()
 }

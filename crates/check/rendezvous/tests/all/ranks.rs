@@ -1,4 +1,4 @@
-//! Whom a task takes if passes come one after the other: of the tokens of the least rank the oldest.
+//! Which token a task takes if passes run one after the other: the oldest one of the lowest rank.
 
 use sluice_rendezvous::{Ring, RingPlan};
 
@@ -25,7 +25,8 @@ fn every_order_of_five_events_takes_the_oldest_of_the_least_rank() {
     }
 }
 
-/// Events as ops, a task beyond the ranks; and which tokens are parked then, by a list that is searched.
+/// Turns events into passes; an event beyond the ranks is a task. Also returns which tokens are parked
+/// then, computed with a plain list.
 fn told(events: impl Iterator<Item = usize>) -> (Vec<Op>, Vec<usize>) {
     let (mut ops, mut parked, mut waiting): (Vec<Op>, Vec<(usize, usize)>, usize) = <_>::default();
     let (mut tokens, mut tasks) = (0, 0);

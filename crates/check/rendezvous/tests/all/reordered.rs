@@ -1,5 +1,5 @@
-//! The same code under loom: every interleaving within a bound on preemptions, and besides every reordering
-//! that the asked orders allow. A cell's task is checked for races: written by one while another reads it.
+//! The same code under loom: every interleaving within a bound on preemptions, and every reordering that
+//! the memory orders allow. Loom also checks a cell's task for data races.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,10 +21,11 @@ use crate::programs::{
     two_over_a_lap, with_a_sweep, with_a_sweep_of_tasks, with_two_sweeps,
 };
 
-/// How often a thread may be interrupted by another while it could go on.
+/// How often a thread may be preempted.
 const PREEMPTIONS: usize = 2;
 
-/// Which orders are asked for: the program's operations with a value give more than these.
+/// The memory orders in use. The C program's operations that return a value give stronger orders than
+/// these.
 #[derive(Clone, Copy, Debug)]
 struct Orders {
     look: Ordering,
@@ -36,7 +37,7 @@ struct Orders {
 
 const RIGHT: Orders = Orders { look: Acquire, line: AcqRel, word: Acquire, exchange: AcqRel, count: AcqRel };
 
-/// Plays a scene in all ways, and says how many there were.
+/// Runs a scene in all ways, and returns how many there were.
 fn play(scene: &Scene, orders: Orders, mistake: Option<Mistake>) -> usize {
     let played = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let (scene, count) = (scene.clone(), played.clone());
@@ -70,7 +71,7 @@ struct Shared {
     line: AtomicU64,
     released: Vec<AtomicU32>,
     words: Vec<AtomicU64>,
-    /// Watched for races, with the values beside it: nothing here needs to be unsafe.
+    /// Cells that loom watches for races, with the values beside them, so that no unsafe code is needed.
     data: Vec<[(UnsafeCell<()>, Plain); 2]>,
     orders: Orders,
     ledger: Mutex<Ledger>,
@@ -106,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// What the line counts is what the rings hold.
+    /// Checks that the line counts what the rings hold.
     fn ends(&self, scene: &Scene) {
         let line = LineWord(self.line.load(Relaxed));
         for (ring, (tokens, tasks)) in self.tokens.iter().zip(&self.tasks).enumerate() {
@@ -196,13 +197,13 @@ impl Raw for Shared {
     }
 }
 
-/// Without one of the tasks.
+/// The scene without one of its tasks.
 fn one_task(mut scene: Scene) -> Scene {
     scene.cpus.pop();
     scene
 }
 
-/// Without one of the tokens, so that loom comes to an end.
+/// The scene without one of its tokens, so that loom terminates.
 fn small(mut scene: Scene) -> Scene {
     scene.cpus.remove(1);
     scene
@@ -232,7 +233,8 @@ fn every_order_that_is_asked_for_is_needed() {
         ("a word that was found", Orders { word: Relaxed, ..RIGHT }, two_and_two()),
         ("a word that is left", Orders { exchange: Relaxed, ..RIGHT }, two_and_two()),
         ("a count", Orders { count: Relaxed, ..RIGHT }, two_over_a_lap()),
-        // Who takes early has not looked: it comes after the look of the one that it takes by the line only.
+        // An early taker has made no check: only the line orders it after the check of the entry that it
+        // takes.
         ("the line", Orders { line: Relaxed, ..RIGHT }, taken_in_one_cell()),
     ];
     for (what, orders, scene) in weaker {
@@ -241,8 +243,8 @@ fn every_order_that_is_asked_for_is_needed() {
     }
 }
 
-/// Who goes round again and again while others go round the ring takes more preemptions than loom gets
-/// through: the other checker finds that.
+/// A pass that tries several numbers while others complete a lap needs more preemptions than loom can
+/// explore; the other checker finds that mistake.
 #[test]
 fn what_is_planted_is_found_under_loom_too() {
     let scenes = [one_task(ranked(4)), two_and_two(), two_over_a_lap(), small(with_a_sweep()), two_sweeps()];

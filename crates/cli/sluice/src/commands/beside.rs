@@ -1,5 +1,5 @@
-//! `sluice up PLAN --beside-pool`: the plan twice, on its servers of many cores and on plain pools of as many
-//! threads over one queue each, and what each type of task came to on both.
+//! `sluice up PLAN --beside-pool`: runs the plan twice, on its servers of many cores and on plain pools of
+//! as many threads with one queue each, and compares the results of each task type.
 
 use sluice_host::orchestrator::Assignment;
 use sluice_launcher::Up;
@@ -10,10 +10,10 @@ use sluice_support::plan::{CoresPlan, Plan};
 use sluice_support::print;
 use sluice_support::stop::Stop;
 
-/// Runs both, one after the other: the same seed, so the same tasks at the same times.
+/// Runs both, one after the other, with the same seed, so that the same tasks come at the same times.
 ///
 /// # Errors
-/// As for one run, and if the most important tasks did not have a lower p99 on the plan's servers.
+/// As for one run; also if the most important tasks did not have a lower p99 on the plan's servers.
 pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
     let urgent = most_important(plan).ok_or_else(|| {
         Failure::bad_input(
@@ -42,7 +42,7 @@ pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
     })
 }
 
-/// A plain pool of as many threads.
+/// Turns a server into a plain pool with as many threads.
 fn as_pool(of: &mut CoresPlan) {
     (of.pool, of.batch, of.assignment) = (true, false, Assignment::CompleteShare);
 }

@@ -1,5 +1,5 @@
-//! `sluice move` and `sluice map`: which slice a worker serves, and which slice takes a type. No task is
-//! lost: what waits stays where it is, and a slice that takes tasks keeps a worker.
+//! `sluice move` and `sluice map`: change which slice a worker serves, and which slice takes a type. No
+//! task is lost: waiting tasks stay where they are, and a slice that takes tasks keeps at least one worker.
 
 use sluice_rpc::v1::{MoveWorkerRequest, SetTypeRequest};
 use sluice_support::ask::{Asker, types_of};
@@ -8,7 +8,7 @@ use sluice_support::print;
 
 use crate::args::{Map, Move};
 
-/// Moves a worker; done once the switch feeds it from there.
+/// Moves a worker; returns once the switch gives it tasks of the new slice.
 pub(crate) fn moves(args: &Move) -> Outcome<()> {
     let asker = Asker::new(args.rack.remote()?)?;
     let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
@@ -16,7 +16,7 @@ pub(crate) fn moves(args: &Move) -> Outcome<()> {
     print::line(format_args!("worker {} serves slice {}", args.worker, args.slice))
 }
 
-/// Maps a type. A slice that has no workers takes it, too: they may come later.
+/// Maps a type. The slice may have no workers yet.
 pub(crate) fn map(args: &Map) -> Outcome<()> {
     let asker = Asker::new(args.rack.remote()?)?;
     let status = asker.status()?;

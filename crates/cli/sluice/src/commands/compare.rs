@@ -1,11 +1,11 @@
-//! `sluice compare`: two policies on the same tasks, and whether they really differ.
+//! `sluice compare`: simulates two policies on the same tasks, and tests whether they differ.
 
 use sluice_support::fail::{Failure, Outcome};
 
 use crate::study::Asked;
 use crate::study::args::Curves;
 
-/// Runs both and shows what came of it.
+/// Runs both and prints the result.
 pub(crate) fn run(args: &Curves) -> Outcome<()> {
     if args.setting.length.replications < 2 {
         return Err(Failure::bad_input("a comparison needs at least 2 replications: give --replications 5"));

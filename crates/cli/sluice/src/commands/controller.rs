@@ -1,5 +1,5 @@
-//! `sluice controller`: the controller in a process of its own, beside a switch that serves its tables, or
-//! above several spines that do.
+//! `sluice controller`: the controller in a process of its own, for a switch that serves its tables, or for
+//! several spines that do.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -22,7 +22,7 @@ use sluice_wire::Endpoint;
 use super::{LOOK_EVERY, control_plan, guard, reached_at};
 use crate::args::Controller;
 
-/// Runs until a signal comes.
+/// Runs until a signal.
 pub(crate) fn run(args: &Controller) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
     if stop.is_asked() { Ok(()) } else { Err(Failure::broken("the controller's thread ended; see above")) }
 }
 
-/// The plan, with what the flags say instead.
+/// The plan with the flags' changes.
 fn plan(args: &Controller) -> Outcome<Plan> {
     Plan::load(args.plan.as_deref())?.with(&Changes {
         policy: policies::at_most_one("controller", &args.policy)?,
@@ -50,7 +50,7 @@ fn plan(args: &Controller) -> Outcome<Plan> {
     })
 }
 
-/// The controller of the rack, or the one above its spines.
+/// Starts the controller of the rack, or the one above its spines.
 fn start(args: &Controller, plan: &Plan) -> Outcome<Vec<RpcServer>> {
     let switches = usize::from(plan.spines().max(1));
     check(args, plan, switches)?;
@@ -61,7 +61,7 @@ fn start(args: &Controller, plan: &Plan) -> Outcome<Vec<RpcServer>> {
     Ok(options.into_iter().map(start_controller).collect::<Result<_, _>>()?)
 }
 
-/// Each switch has its tables, and an address at most at which it is asked.
+/// Checks that each switch has the address of its tables, and at most one address for calls.
 fn check(args: &Controller, plan: &Plan, switches: usize) -> Outcome<()> {
     let (tables, controls) = (args.tables.len(), args.control.len());
     let (flag, given) = match () {
@@ -77,7 +77,7 @@ fn check(args: &Controller, plan: &Plan, switches: usize) -> Outcome<()> {
     )))
 }
 
-/// What the controller of one switch is told; the switch itself says where it is.
+/// The controller options for one switch; the switch itself reports its address.
 fn options(args: &Controller, plan: &Plan, switch: usize) -> Outcome<ControllerOptions> {
     let at = match (args.control.get(switch), switch) {
         (Some(at), _) => *at,
@@ -97,7 +97,7 @@ fn options(args: &Controller, plan: &Plan, switch: usize) -> Outcome<ControllerO
     })
 }
 
-/// Says where it is asked: of several spines, for each of them.
+/// Prints the address of the controller; with several spines, one for each.
 fn say(args: &Controller, servers: &[RpcServer]) -> Outcome<()> {
     let controls: Vec<_> = servers.iter().map(RpcServer::local).collect();
     if args.output.json {

@@ -1,4 +1,5 @@
-//! `sluice replay-fault` and `sluice fault-runs`: whole racks in virtual time, held to their promises.
+//! `sluice replay-fault` and `sluice fault-runs`: whole racks in virtual time, checked against their
+//! promises.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,7 @@ use sluice_system::{Attempt, advice};
 
 use crate::args::{FaultRuns, FaultRunsOf, ReplayFault};
 
-/// Seeds between two lines of progress.
+/// How many seeds are run between two lines of progress.
 const CHUNK: u64 = 1_000;
 
 impl FaultRunsOf {
@@ -26,7 +27,7 @@ impl FaultRunsOf {
         }
     }
 
-    /// The command that tells a run.
+    /// The command that replays a run.
     fn replay_line(&self, seed: u64) -> String {
         let Self { policy, cores } = self;
         let is_default = RackKind::of(*policy) == RackKind::default();
@@ -34,13 +35,13 @@ impl FaultRunsOf {
         format!("sluice replay-fault {seed}{policy}{}", if *cores { " --cores" } else { "" })
     }
 
-    /// As it is written on a command line.
+    /// The options as on a command line.
     fn written(&self) -> String {
         format!("{}{}", self.policy, if self.cores { " --cores" } else { "" })
     }
 }
 
-/// Tells one run.
+/// Replays one run and prints what happened.
 pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();
@@ -76,7 +77,7 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
         let many = sluice_faults::run_many(&kind, from..to, threads, |_| !stop.is_asked());
         course.runs += many.runs;
         course.report(&many)?;
-        // Seeds begin in their order, and each that began has ended.
+        // Seeds start in order, and each one that started has ended.
         if let Some(places) = &mut places {
             places.keep(&of, first + course.runs)?;
         }
@@ -88,7 +89,7 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
     }
 }
 
-/// How far the runs came.
+/// The progress of the runs.
 struct Course<'a> {
     args: &'a FaultRuns,
     first: u64,
@@ -97,7 +98,7 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// What is found as JSON: `schemas/fault-runs.v1.json`.
+    /// The results as JSON: `schemas/fault-runs.v1.json`.
     fn to_json(&self, broken: &Value) -> Value {
         let FaultRunsOf { policy, cores } = &self.args.runs;
         json!({
@@ -127,15 +128,15 @@ impl Course<'_> {
     }
 }
 
-/// The next seed of each kind of run, in a file that outlives the command: a line for each, `SEED POLICY`,
-/// and `--cores` where that was said.
+/// The next seed of each kind of run, in a file that outlives the command. Each line is `SEED POLICY`,
+/// followed by `--cores` if that was given.
 struct Places<'p> {
     path: &'p Path,
     next: BTreeMap<String, u64>,
 }
 
 impl<'p> Places<'p> {
-    /// A file that is not there names none.
+    /// Reads the file; a missing file has no entries.
     fn read(path: &'p Path) -> Outcome<Self> {
         let wrong = |why: &dyn fmt::Display| Failure::bad_input(format!("{}: {why}", path.display()));
         let text = match fs::read_to_string(path) {
@@ -156,7 +157,7 @@ impl<'p> Places<'p> {
         self.next.get(of).copied()
     }
 
-    /// Writes it beside the file first, so that a full disk loses no place.
+    /// Writes a new file and renames it, so that a full disk loses no entry.
     fn keep(&mut self, of: &str, next: u64) -> Outcome<()> {
         self.next.insert(of.to_owned(), next);
         let lines: Vec<_> = self.next.iter().map(|(of, next)| format!("{next} {of}\n")).collect();

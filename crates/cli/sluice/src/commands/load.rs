@@ -1,4 +1,4 @@
-//! `sluice load`: a load against a rack that runs already.
+//! `sluice load`: sends a load to a running rack.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -20,18 +20,18 @@ use sluice_wire::TaskType;
 
 use crate::args::{ArrivalsArg, Load};
 
-/// What is sent, and how the result is labelled.
+/// The load, and the label of its result.
 struct What {
     load: LoadPlan,
     label: Label,
-    /// What names of the mix mean, as far as that is known here.
+    /// The meaning of the mix's type names, as far as it is known here.
     types: Types,
     keys: u64,
     out: Option<PathBuf>,
 }
 
 impl What {
-    /// Knows each type of the mix by its name, and says their numbers.
+    /// Replaces numbers in the mix by names, and returns the types' numbers.
     fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
         self.load.mix =
             self.types.named_mix(self.load.mix.clone()).map_err(|why| format!("the mix: {why}"))?;
@@ -48,7 +48,7 @@ impl What {
 pub(crate) fn run(args: &Load) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     let mut what = what(args)?;
-    // A name that only the rack knows is asked for there.
+    // A name that is not known here is asked for at the rack.
     let named = what.name_types();
     let known =
         named.as_ref().ok().map(|types| what.source().map(|source| (types.clone(), source))).transpose()?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     results::tell(&run.result(&tally), &tally, what.out.as_deref(), args.output.json, ended)
 }
 
-/// The plan's load, or the defaults, with what the flags say instead.
+/// The plan's load, or the default one, with the flags' changes.
 fn what(args: &Load) -> Outcome<What> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
     let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
@@ -139,7 +139,7 @@ fn what(args: &Load) -> Outcome<What> {
     label.seed = args.seed.unwrap_or(label.seed);
     label.dilation = args.dilate.unwrap_or(label.dilation);
     label.faults = args.faults.clone().or(label.faults);
-    // Requests name keys up to this one.
+    // Requests name keys below this number.
     let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
     Ok(What { load, label, types, keys, out: args.out.clone() })
 }

@@ -1,4 +1,4 @@
-//! One module for each command but `up`.
+//! One module for each command.
 
 pub(crate) mod beside;
 pub(crate) mod change;
@@ -32,15 +32,15 @@ use sluice_switchd::rpc::{Guard, RpcServer};
 
 use crate::args::GuardArgs;
 
-/// How long a packet may be under way: what the controller adds to deadlines.
+/// The longest time that a packet may be under way; the controller adds it to deadlines.
 const PACKET_LIFETIME: Duration = Duration::from_secs(1);
-/// How far apart agents may report that have one interval; dilated, up to a limit.
+/// How far apart agents may report the same interval; dilated, up to a limit.
 const GATHER_AGENTS: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(2);
 const GATHER_AGENTS_MAX: sluice_wire::Nanos = sluice_wire::Nanos::from_millis(200);
-/// How often a command that runs until it is stopped looks whether it is.
+/// How often a running command checks whether it should stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The controller's side of a plan: slices, limits and times.
+/// The controller's part of a plan: slices, limits and times.
 fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) -> sluice_control::Plan {
     let slices = plan.slices.iter().map(|slice| sluice_control::SlicePlan {
         name: slice.name.clone(),
@@ -83,7 +83,7 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) ->
     control
 }
 
-/// Who may call what is served.
+/// Who may call the services of this process.
 fn guard(args: &GuardArgs) -> Outcome<Guard> {
     Ok(match args.certificate.as_deref() {
         Some([certificate, key]) => {
@@ -94,7 +94,7 @@ fn guard(args: &GuardArgs) -> Outcome<Guard> {
     })
 }
 
-/// Where a controller that this process runs is asked.
+/// The address at which a controller in this process is reached.
 fn reached_at(server: &RpcServer, args: &GuardArgs) -> String {
     let scheme = if args.certificate.is_some() { "https://" } else { "" };
     format!("{scheme}{}", server.local())

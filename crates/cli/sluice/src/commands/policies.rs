@@ -1,4 +1,4 @@
-//! `sluice policies`: every scheduler by its name, with what may stand behind it.
+//! `sluice policies`: lists every scheduler by name, with its arguments.
 
 use serde::Serialize;
 use serde_json::json;
@@ -18,13 +18,13 @@ struct Listed {
     about: &'static str,
     arguments: Vec<&'static str>,
     example: &'static str,
-    /// Whether real racks run it; the others exist in the simulator only.
+    /// Whether real racks can run the policy; others exist only in the simulator.
     live: bool,
-    /// Whether it spreads flows over a fabric, in the simulator.
+    /// Whether the policy spreads flows over a simulated fabric.
     flows: bool,
 }
 
-/// Prints all of them.
+/// Prints all policies.
 pub(crate) fn run(args: &Policies) -> Outcome<()> {
     let all: Vec<Listed> = Policy::all().map(|about| listed(&about)).collect();
     if args.json {

@@ -1,8 +1,8 @@
-//! `sluice profile`: how long RocksDB's operations really take on this machine, as a workload for the
+//! `sluice profile`: measures RocksDB's operations on this machine, and writes a workload for the
 //! simulator.
 //!
-//! The operations are those of the RocksDB service, with decoding and encoding, one after the other in one
-//! thread. Left out is what sockets and other workers of the machine add.
+//! The operations are those of the RocksDB service, including decoding and encoding, one after the other in
+//! one thread. Left out: the effects of sockets and of other workers on the machine.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -22,13 +22,13 @@ use sluice_workload::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
 use crate::args::Profile as Args;
 
-/// What can be measured.
+/// The services that can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];
-/// Above this share of samples in which the processor was taken away, the tail is the machine's, not
+/// If the kernel preempted the process in a larger share of the samples, the tail is the machine's, not
 /// RocksDB's.
 const PREEMPTED_MAX: f64 = 0.001;
 
-/// Measures, writes the profile's file, and shows it.
+/// Measures, writes the profile's file, and prints it.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     if !SERVICES.contains(&args.service.as_str()) {
         return Err(Failure::bad_input(sluice_units::unknown("service", &args.service, &SERVICES)));
@@ -73,7 +73,7 @@ fn processor() -> String {
     model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// The file to be: opened before anything is measured, and under its name only when it is whole.
+/// The file: created before the measurement, and renamed to its final name when it is complete.
 struct Target {
     file: File,
     draft: PathBuf,
@@ -108,7 +108,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// Leaves nothing half done behind; once renamed, there is nothing to remove.
+    /// Removes an incomplete file; after the renaming there is nothing to remove.
     fn drop(&mut self) {
         fs::remove_file(&self.draft).ok();
     }

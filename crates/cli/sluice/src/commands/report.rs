@@ -1,4 +1,4 @@
-//! `sluice report`: the page and the tables of a study that was run before.
+//! `sluice report`: writes the page and the tables of an earlier study again.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use sluice_support::view;
 
 use crate::args::Report;
 
-/// Writes page and CSV anew, with `--out` the JSON beside them, and prints the summary.
+/// Writes the page and the CSV (with `--out` also the JSON), and prints the summary.
 pub(crate) fn run(args: &Report) -> Outcome<()> {
     let study = studies::read(&args.study)?;
     match &args.out {

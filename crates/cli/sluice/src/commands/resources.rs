@@ -1,4 +1,4 @@
-//! `sluice resources`: what a scheduler's program takes of the switch, beside what its paper says.
+//! `sluice resources`: shows how much of the switch a scheduler's program uses, and its paper's numbers.
 
 use serde_json::json;
 use sluice_report::table::Table;
@@ -13,25 +13,25 @@ use sluice_wire::Epoch;
 
 use crate::args::Resources;
 
-/// SRAM blocks in all stages.
+/// SRAM blocks in all stages together.
 const BLOCKS: u32 = 960;
-/// Stateful units in all stages.
+/// Stateful units in all stages together.
 const UNITS: u32 = 48;
 
-/// A fabric's switches, which are no policies of a rack.
+/// The switches of a fabric, which are not policies of a single rack.
 const OF_FABRIC: [&str; 3] = ["horus-leaf", "rain-leaf", "horus-spine"];
-/// Spines above a leaf: those of a pod.
+/// How many spines a leaf knows: those of a pod.
 const SPINES: u16 = 24;
-/// Tokens of each worker of a rack of Rain.
+/// How many tokens each worker of a Rain rack has.
 const TOKENS: u8 = 2;
-/// Leaves below a spine, and pools: those of a pod that serves 1,024.
+/// How many leaves and pools a spine has: those of a pod that serves 1,024 workers.
 const LEAVES: u16 = 64;
 const POOLS: u16 = 1_024;
 
-/// Servers whose rings the RDMA engine's tables hold.
+/// How many servers' rings the RDMA engine's tables hold.
 const SERVERS: u16 = 64;
 
-/// Prints the accounting of one program, or a line for each.
+/// Prints the resources of one program, or a line for each program.
 pub(crate) fn run(args: &Resources) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
     let (program, paper) = if let Some(program) = of_fabric(asked)? {
@@ -62,7 +62,7 @@ fn full(choice: &Choice) -> Box<dyn Program> {
     })
 }
 
-/// One of a fabric's switches, if that is asked for.
+/// The program of a fabric's switch, if one was asked for.
 fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
     let (reading, full) = (FabricReading::default(), Config::full(Epoch(1)));
     Ok(match asked {
@@ -76,7 +76,7 @@ fn of_fabric(asked: &str) -> Outcome<Option<Box<dyn Program>>> {
     })
 }
 
-/// What there is to ask for.
+/// Lists the programs.
 fn list(json: bool) -> Outcome<()> {
     let known = Choice::all().map(|known| {
         let choice = Choice::parse(known.name).map_err(Failure::bad_input)?;

@@ -19,7 +19,7 @@ use sluice_support::print;
 
 use crate::args::Server as Args;
 
-/// Runs until a signal comes.
+/// Runs until a signal.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     parent::die_with(args.parent)?;
     log(args.output.quiet);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     Ok(())
 }
 
-/// The plan, or one that says nothing, with what the flags say instead.
+/// The plan, or an empty one, with the flags' changes.
 fn plan(args: &Args) -> Outcome<Plan> {
     let given = args.plan.as_deref().map_or_else(|| Ok(Plan::empty()), |path| Plan::load(Some(path)))?;
     let mut plan = given.with(&Changes {
@@ -81,7 +81,7 @@ fn options(args: &Args, plan: &Plan) -> Outcome<ServerOptions> {
     Ok(options)
 }
 
-/// The agent that finds the workers' depths, if the policy asks for one.
+/// The agent that finds the workers' depths, if the policy uses one.
 fn agent(plan: &Plan, server: &ServerOptions) -> Outcome<Option<RunningAgent>> {
     let Some(adaptive) = plan.program().traits().adaptive else { return Ok(None) };
     let way = if plan.switch.testbed_delays {

@@ -1,4 +1,4 @@
-//! `sluice sim`: one policy under one load, or under some.
+//! `sluice sim`: simulates one policy under one or several loads.
 
 use sluice_support::fail::Outcome;
 use sluice_support::plan::POLICY_DEFAULT;
@@ -6,7 +6,7 @@ use sluice_support::plan::POLICY_DEFAULT;
 use crate::study::Asked;
 use crate::study::args::Curves;
 
-/// Runs it and shows what came of it.
+/// Runs the simulation and prints the result.
 pub(crate) fn run(args: &Curves) -> Outcome<()> {
     let asked = Asked {
         command: "sim",

@@ -1,11 +1,11 @@
-//! `sluice sweep`: several policies under several loads, each on the same tasks.
+//! `sluice sweep`: simulates several policies under several loads, each on the same tasks.
 
 use sluice_support::fail::Outcome;
 
 use crate::study::Asked;
 use crate::study::args::Curves;
 
-/// Runs it and shows what came of it.
+/// Runs the simulations and prints the results.
 pub(crate) fn run(args: &Curves) -> Outcome<()> {
     let asked = Asked {
         command: "sweep",

@@ -1,11 +1,11 @@
-//! `sluice throughput`: the highest rate at which policies keep a limit.
+//! `sluice throughput`: searches for the highest rate at which policies keep a limit.
 
 use sluice_support::fail::Outcome;
 
 use crate::study::Asked;
 use crate::study::args::Throughput;
 
-/// Searches, and shows what was found.
+/// Searches, and prints the result.
 pub(crate) fn run(args: &Throughput) -> Outcome<()> {
     let asked = Asked {
         command: "throughput",

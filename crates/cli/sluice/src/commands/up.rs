@@ -1,4 +1,5 @@
-//! `sluice up`: a rack on this machine, or with `--sweep` several, one after the other, beside the simulator.
+//! `sluice up`: runs a rack on this machine; with `--sweep` several, one after the other, compared with the
+//! simulator.
 
 use sluice_live::args::Sweep;
 use sluice_support::fail::{Failure, Outcome};
@@ -35,7 +36,7 @@ fn sweep(args: &Up) -> Sweep<'_> {
     }
 }
 
-/// The plan, with what the flags say instead.
+/// The plan with the flags' changes.
 fn plan(args: &Up) -> Outcome<Plan> {
     let changes = Changes {
         policy: policies::at_most_one("up without --sweep", &args.live.policy)?,

@@ -1,4 +1,4 @@
-//! From flags to a plan with one case.
+//! Turns flags into a plan with one case.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -15,26 +15,26 @@ use sluice_workload::{Arrivals, Workload};
 use super::args::{How, LengthArgs, Offered, Setting};
 use super::drive::{self, Job};
 
-/// How much of the policies' names is in the name of a folder.
+/// How many characters of the policies' names a folder's name contains.
 const NAME_MAX: usize = 60;
 
-/// What flags ask for.
+/// The study that the flags describe.
 pub(crate) struct Asked<'a> {
     /// The command, such as `sweep`.
     pub(crate) command: &'static str,
     pub(crate) policies: Vec<String>,
-    /// At which rates, if at any that are known beforehand.
+    /// The offered rates, if they are known beforehand.
     pub(crate) offered: Option<&'a Offered>,
     /// Under which circumstances.
     pub(crate) setting: &'a Setting,
-    /// What must be kept, if that is searched for.
+    /// The limit, for a search.
     pub(crate) slo: Option<&'a Limit>,
-    /// Whether the first two are compared.
+    /// Whether the first two policies are compared.
     pub(crate) compared: bool,
 }
 
 impl Asked<'_> {
-    /// Runs it and shows what came of it.
+    /// Runs the study and prints the result.
     pub(crate) fn run(&self, how: &How) -> Outcome<()> {
         let bench = self.bench()?;
         let stop = Stop::on_signals_and_hangup()?;
@@ -46,7 +46,8 @@ impl Asked<'_> {
         drive::show(&ran, how, &job.out)
     }
 
-    /// A folder for what this command finds: one that people recognize, and that no other question gets.
+    /// The folder for this command's results: its name is recognizable, and different studies have
+    /// different folders.
     fn own_folder(&self, again: &str) -> PathBuf {
         let mut name = self.policies.join("_").replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-");
         name.truncate(NAME_MAX);
@@ -55,7 +56,7 @@ impl Asked<'_> {
         PathBuf::from("out").join(self.command).join(format!("{name}-{:08x}", hasher.finish() as u32))
     }
 
-    /// The plan, read and checked.
+    /// The checked plan.
     fn bench(&self) -> Outcome<Bench> {
         let setting = self.setting;
         if !(0.0..=1.0).contains(&setting.large) {
@@ -107,7 +108,7 @@ impl Asked<'_> {
         })
     }
 
-    /// The command that runs it again, with all that decides its result.
+    /// The command that runs the study again, with everything that decides its result.
     fn again(&self) -> String {
         let setting = self.setting;
         let length = &setting.length;
@@ -147,7 +148,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whole tasks per second.
+    /// Rates as whole tasks per second.
     fn rates(&self, offered: &Offered) -> Outcome<Vec<f64>> {
         let rates = match (&offered.rate, &offered.load) {
             (Some(text), _) => numbers::several(text, numbers::rate)?,
@@ -160,14 +161,14 @@ impl Asked<'_> {
         Ok(rates.into_iter().map(|rate| rate.round().max(1.0)).collect())
     }
 
-    /// What all workers can serve.
+    /// The rate that all workers together can serve.
     fn capacity(&self) -> Outcome<f64> {
         let testbed = bench::testbed(&self.setting.testbed, Path::new(""))?;
         let workers = self.setting.workers.unwrap_or(testbed.workers);
         Ok(f64::from(workers) * 1e9 / self.workload()?.mean_service_ns())
     }
 
-    /// A trace has a rate of its own.
+    /// A trace's own rate.
     fn trace_rate(&self) -> Outcome<f64> {
         match self.workload()?.arrivals {
             Arrivals::Trace(trace) => Ok(trace.rate_per_s()),
@@ -182,7 +183,7 @@ impl Asked<'_> {
     }
 }
 
-/// How long each replication is.
+/// The length of each replication.
 fn length_for(args: &LengthArgs) -> Length {
     Length::Tasks(args.tasks.div_ceil(args.replications.into()), args.warm_up)
 }

@@ -1,4 +1,4 @@
-//! What a study costs: a pilot of each policy is timed, and the rest is multiplication.
+//! Estimates the cost of a study: times a pilot of each policy, and multiplies.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -10,22 +10,22 @@ use sluice_study::bench::Bench;
 use sluice_study::plan::Run;
 use sluice_study::run::Job;
 
-/// Tasks of the first pilot, and the share of a run that it is at most.
+/// The number of tasks in the first pilot.
 const PILOT_TASKS: u64 = 1_000;
 const PILOT_SHARE: u64 = 16;
-/// How many times longer each pilot is than the one before, while it is at most such a part of the run.
+/// The factor between the lengths of two pilots; a pilot is at most one part in this many of the run.
 const LONGER: u64 = 4;
-/// A pilot that took as long is the last one.
+/// A pilot that took this long, in seconds, is the last one.
 const PILOT_S: f64 = 0.4;
 
-/// Seconds a task, by case and run.
+/// Seconds per task, by case and run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Costs {
     task_s: BTreeMap<(usize, Run), f64>,
 }
 
 impl Costs {
-    /// Times pilots of each run, at the middle of its rates.
+    /// Times pilots of each run, in the middle of its rates.
     pub(crate) fn measure(bench: &Bench, jobs: &[Job], stop: &AtomicBool) -> Self {
         let mut ids: BTreeMap<(usize, Run), Vec<&PointId>> = BTreeMap::new();
         for job in jobs.iter().filter(|job| job.replication == 0) {
@@ -36,7 +36,7 @@ impl Costs {
             let took = |tasks| {
                 let pilot = sluice_sim::point::Point { tasks, warmup: Warmup::Tasks(0), ..point.clone() };
                 let started = Instant::now();
-                // A pilot that fails costs nothing; the run itself says why.
+                // A pilot that fails counts as free; the run itself will report the error.
                 pilot.replicate(0, stop).ok();
                 started.elapsed().as_secs_f64()
             };
@@ -46,12 +46,12 @@ impl Costs {
         Self { task_s: timed.collect() }
     }
 
-    /// What some jobs cost one thread.
+    /// The cost of some jobs on a single thread, in seconds.
     pub(crate) fn of(&self, bench: &Bench, jobs: &[Job]) -> f64 {
         jobs.iter().map(|job| self.of_one(bench, job)).sum()
     }
 
-    /// What one job costs its thread; of a run without a pilot, as much as the dearest.
+    /// The cost of one job in seconds; without a pilot, the highest known cost per task is used.
     pub(crate) fn of_one(&self, bench: &Bench, job: &Job) -> f64 {
         let dearest = || self.task_s.values().copied().fold(0.0, f64::max);
         let task_s = self.task_s.get(&(job.id.case, job.id.run.clone())).copied().unwrap_or_else(dearest);
@@ -59,15 +59,15 @@ impl Costs {
     }
 }
 
-/// How many tasks a job is, with its warm-up.
+/// The number of tasks in a job, including its warm-up.
 pub(crate) fn tasks(bench: &Bench, job: &Job) -> f64 {
     let (tasks, warm_up) = bench.tasks(&job.id);
     (tasks + warm_up) as f64
 }
 
-/// What a task costs of a run of `all` tasks, by pilots that become longer: at the beginning queues are
-/// empty, and a fabric is, so that a short pilot alone says too little. What comes after the longest costs as
-/// much as what that one had more than the one before.
+/// The cost per task in a run of `all` tasks, from pilots of increasing length. At the beginning queues and
+/// fabrics are empty, so a short pilot alone would underestimate the cost. Tasks after the longest pilot
+/// are assumed to cost as much as those that this pilot had more than the one before.
 fn task_s(mut took: impl FnMut(u64) -> f64, all: u64) -> f64 {
     let mut tasks = PILOT_TASKS.min(all / PILOT_SHARE).max(1);
     let (mut before, mut before_s) = (0, 0.0);
@@ -81,7 +81,7 @@ fn task_s(mut took: impl FnMut(u64) -> f64, all: u64) -> f64 {
     (seconds + one_more_s * all.saturating_sub(tasks) as f64) / all.max(1) as f64
 }
 
-/// A span as people say it.
+/// A time span for people.
 pub(crate) fn told(seconds: f64) -> String {
     let span = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
     match span.as_secs() {
@@ -96,7 +96,7 @@ pub(crate) fn told(seconds: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What so many tasks take of which each costs more until queues are as long as they become.
+    /// The cost of `tasks` tasks whose individual cost rises until queues have reached their length.
     fn filling(tasks: u64, fills: f64, times: f64) -> f64 {
         let tasks = tasks as f64;
         let filling = tasks.min(fills);

@@ -1,5 +1,5 @@
-//! Running a study: the folder first, then the cost, then the rounds; the result to stdout and into the
-//! folder.
+//! Runs a study: checks the folder, estimates the cost, runs the rounds, and writes the result to stdout
+//! and into the folder.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -21,28 +21,28 @@ use super::args::How;
 use super::cost::{Costs, tasks, told};
 use super::progress::Progress;
 
-/// A study that is to be run.
+/// A study to be run.
 pub(crate) struct Job<'a> {
     pub(crate) bench: &'a Bench,
     pub(crate) how: &'a How,
     pub(crate) out: PathBuf,
-    /// Whether the folder is this question's own: what another build left there gives way.
+    /// Whether the folder belongs to this study alone: then results of another build in it are replaced.
     pub(crate) own: bool,
     /// The plan's file, if there is one.
     pub(crate) plan: Option<String>,
-    /// Other commands that run parts of it again.
+    /// Further commands that run parts of the study again.
     pub(crate) commands: Vec<String>,
 }
 
 /// A study that was run.
 pub(crate) struct Ran {
-    /// What came of it.
+    /// The result.
     pub(crate) outcome: StudyOutcome,
-    /// Whether it was stopped from outside.
+    /// Whether the run was stopped from outside.
     pub(crate) stopped: bool,
 }
 
-/// Runs it, or goes on with it; what is done when a signal comes is kept.
+/// Runs the study, or continues an earlier run; after a signal, finished replications are kept.
 pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     let bench = job.bench;
     let threads = threads(job.how);
@@ -77,7 +77,7 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     Ok(Ran { outcome, stopped })
 }
 
-/// Prints a study; one that was stopped fails, after it was shown.
+/// Prints a study. After a stopped one, returns a failure.
 pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     if how.output.json {
         print::line(report::json(&ran.outcome))?;
@@ -99,7 +99,7 @@ fn threads(how: &How) -> usize {
     how.threads.map_or_else(all, usize::from)
 }
 
-/// How much is to be done, and how long that takes.
+/// A line about the amount of work and its expected duration.
 fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
     let jobs = study.round();
     let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
@@ -124,12 +124,12 @@ fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> 
     )
 }
 
-/// So many tasks, in millions if there are as many.
+/// A number of tasks, in millions if it is large.
 fn amount(tasks: f64) -> String {
     if tasks < 1e6 { format!("{tasks:.0} tasks") } else { format!("{} million tasks", digits(tasks / 1e6)) }
 }
 
-/// What decides the results, by names that a message can use.
+/// The settings that decide the results, by names for messages.
 fn identity(bench: &Bench) -> Identity {
     let plan = bench.plan();
     let length = match bench.terms().length {
@@ -152,7 +152,7 @@ fn identity(bench: &Bench) -> Identity {
     .to_vec()
 }
 
-/// The program that runs: of one commit there may be several, while somebody works on it.
+/// Identifies this program: several builds may have the same commit during development.
 fn program() -> String {
     let file = std::env::current_exe().and_then(std::fs::metadata);
     let written = file.ok().and_then(|file| {

@@ -1,5 +1,5 @@
-//! What the commands that simulate have in common: from flags to a plan, the run with its cost and progress,
-//! and the result on screen and in files.
+//! The common part of commands that simulate: flags become a plan, the plan runs with an estimate and
+//! progress, and the result goes to the screen and to files.
 
 pub(crate) mod args;
 mod ask;

@@ -1,4 +1,4 @@
-//! Progress: a bar on a terminal, a line now and then elsewhere, nothing if it is to be quiet.
+//! Progress: a bar on a terminal, otherwise a line from time to time, or nothing with `--quiet`.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use super::cost::told;
 
 use sluice_support::print;
 
-/// How often a line is written where there is no terminal.
+/// How often a line is written without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// The bar's length: thousandths of the cost.
+/// The length of the bar, in thousandths of the cost.
 const BAR: u64 = 1_000;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     shown: Shown,
@@ -44,7 +44,7 @@ impl Progress {
         Self { shown, started: Instant::now(), done: 0.0, total: 0.0, jobs: 0, jobs_done: 0 }
     }
 
-    /// A message that stays.
+    /// Prints a message that stays.
     pub(crate) fn say(&self, what: &str) {
         match &self.shown {
             Shown::Nothing => {}
@@ -53,13 +53,13 @@ impl Progress {
         }
     }
 
-    /// So many jobs more, which cost so much.
+    /// Adds jobs with this cost.
     pub(crate) fn more(&mut self, jobs: usize, cost: f64) {
         self.jobs += jobs;
         self.total += cost;
     }
 
-    /// One of them is done.
+    /// Notes that a job is done.
     pub(crate) fn one_done(&mut self, cost: f64) {
         self.jobs_done += 1;
         self.done += cost;

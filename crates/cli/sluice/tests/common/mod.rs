@@ -1,4 +1,4 @@
-//! Running `sluice` and holding what it prints to the schemas.
+//! Runs `sluice`, and checks its output against the schemas.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A small rack that needs no database: two workers that hold, 300 tasks a second.
+/// A small rack without a database: two workers that hold, and 300 tasks a second.
 pub(crate) const SMALL: &str = r#"
 name = "small"
 [[slice]]
@@ -32,12 +32,12 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     build_rocksdb();
     let mut command = hearing_hup(env!("CARGO_BIN_EXE_sluice"));
     command.args(args).current_dir(folder).stdin(Stdio::null());
-    // Racks of other tests are not to be found.
+    // Hides the racks of other tests.
     command.env("XDG_RUNTIME_DIR", folder.join("runtime"));
     command
 }
 
-/// A program that SIGHUP ends, also where the tests run under `nohup`, whose children ignore it.
+/// A program that SIGHUP ends, even if the tests run under `nohup`, whose children ignore it.
 pub(crate) fn hearing_hup(program: &str) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal=HUP").arg(program);
@@ -55,7 +55,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
-/// A process that ends with the test.
+/// A process that is killed with the test.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -63,7 +63,7 @@ impl Running {
         self.0.try_wait().expect("it is ours").is_none()
     }
 
-    /// Asks it to end, which it does without a complaint.
+    /// Asks the process to end, and checks that it ends without an error.
     pub(crate) fn ends_well(mut self) {
         terminate(&self.0);
         assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
@@ -72,7 +72,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         self.0.kill().ok();
         self.0.wait().ok();
     }
@@ -97,7 +97,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// No process of this folder's rack is left: their plan's path is on their command lines.
+/// Checks that no process of this folder's rack is left: their command lines contain the plan's path.
 pub(crate) fn nothing_is_left_of(folder: &Path) {
     let mark = folder.to_string_lossy().into_owned();
     let runs = |pid: &str| {
@@ -120,7 +120,7 @@ pub(crate) fn nothing_is_left_of(folder: &Path) {
     }
 }
 
-/// Stdout is one JSON object that fits the schema which it names.
+/// Checks that stdout is one JSON object that fits the schema that it names.
 pub(crate) fn json(output: &Output) -> Value {
     let text = stdout(output);
     let value: Value =
@@ -129,7 +129,7 @@ pub(crate) fn json(output: &Output) -> Value {
     value
 }
 
-/// The value fits the schema which it names.
+/// Checks that the value fits the schema that it names.
 pub(crate) fn hold_to_schema(value: &Value) {
     let name = value["schema"].as_str().unwrap_or_else(|| panic!("no schema: {value}"));
     let file = name.strip_prefix("sluice.").expect("ours");
@@ -142,7 +142,7 @@ pub(crate) fn hold_to_schema(value: &Value) {
     assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
 }
 
-/// Makes sure that the program for RocksDB lies beside `sluice`. Where all crates are tested it does already.
+/// Builds the program for RocksDB beside `sluice`. If all crates are tested, it exists already.
 fn build_rocksdb() {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {

@@ -1,4 +1,4 @@
-//! Studies with curves as real ones have them, from closed forms.
+//! Studies with realistic curves, computed from formulas.
 
 use sluice_outcome::study::{
     Axis, Cause, Class, ClassTimes, Comparison, Counts, Estimate, Expectation, Gauges, HeatMap, Measure,
@@ -6,15 +6,15 @@ use sluice_outcome::study::{
     Spread, StudyOutcome, Sustained, Times, Unit, Verdict,
 };
 
-/// How a policy of the fixture behaves.
+/// The behaviour of a policy in the fixture.
 #[derive(Clone, Copy)]
 struct Kind {
     policy: &'static str,
-    /// The load at which it saturates.
+    /// The load at which the policy saturates.
     limit: f64,
-    /// Its p99 over the service time at no load.
+    /// The p99 at no load, divided by the service time.
     floor: f64,
-    /// How early it rises.
+    /// How early the latency rises.
     bend: f64,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn one_class() -> StudyOutcome {
     }
 }
 
-/// Two classes, slices, and slowdowns as the main picture.
+/// A study with two classes, slices, and slowdowns in the main picture.
 pub(crate) fn two_classes() -> StudyOutcome {
     let class = |name: &str, share, mean_service_ns| Class { name: name.to_owned(), share, mean_service_ns };
     let classes = vec![class("get", 0.9, 8_000.0), class("scan", 0.1, 107_000.0)];
@@ -80,7 +80,7 @@ pub(crate) fn two_classes() -> StudyOutcome {
     study("rain-7", "RocksDB requests in slices", vec![panel])
 }
 
-/// Predictions beside measurements, dilated, and stopped early.
+/// A dilated study with predictions and measurements that was stopped early.
 pub(crate) fn live() -> StudyOutcome {
     let service_ns = 1_000_000.0;
     let classes = vec![Class { name: "hold".to_owned(), share: 1.0, mean_service_ns: service_ns }];

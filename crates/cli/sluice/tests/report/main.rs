@@ -1,4 +1,4 @@
-//! Reports of studies: what the page, the CSV and the terminal show, and that nothing from a file becomes
+//! Reports of studies: the contents of page, CSV and terminal output, and that no text from a file becomes
 //! markup.
 
 #[path = "../common/mod.rs"]
@@ -18,7 +18,7 @@ struct Report {
     text: String,
 }
 
-/// The report of a study, in a folder that stays, so that it can be looked at.
+/// Writes the report of a study into a folder that stays, so that it can be looked at.
 fn report(study: &StudyOutcome, name: &str) -> Report {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
     fs::create_dir_all(&folder).expect("a folder");
@@ -31,7 +31,7 @@ fn report(study: &StudyOutcome, name: &str) -> Report {
     Report { page: read("report.html"), csv: read("study.csv"), text: stdout(&output) }
 }
 
-/// The elements of a page, opened less closed, with those that hold nothing left out.
+/// The elements of a page that are opened but not closed; elements without contents are ignored.
 fn left_open(page: &str) -> Vec<String> {
     let mut open = Vec::new();
     for part in page.split('<').skip(1).filter(|part| !part.starts_with('!')) {
@@ -107,7 +107,7 @@ fn nothing_from_a_file_becomes_markup() {
     assert!(csv.lines().nth(1).is_some_and(|line| line.starts_with(&quoted)), "{csv:.200}");
 }
 
-/// Puts this before every text but those that must be one of a few words.
+/// Puts `with` before every text, except texts with a fixed set of values.
 fn spoil(value: &mut serde_json::Value, with: &str) {
     match value {
         serde_json::Value::Object(fields) => fields
@@ -178,7 +178,7 @@ fn what_a_policy_costs_stands_beside_what_it_buys_at_the_highest_rate_that_two_k
     for says in [&page, &text] {
         assert!(says.contains("Nanoseconds and instructions a task are measured by make bench"), "{says}");
     }
-    // Draconis' polls are what it costs.
+    // Draconis pays with its polls.
     assert!(
         table.contains("draconis</th><td>5.00</td>") && table.contains("rain:2</th><td>3.00</td>"),
         "{table}"

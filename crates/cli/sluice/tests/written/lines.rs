@@ -1,24 +1,24 @@
-//! What people are told to type: the lines of code blocks in pages, the examples of help texts, and names in
-//! running text.
+//! Commands that users are told to type: the lines of code blocks in pages, the examples in help texts, and
+//! commands in running text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A line that somebody may type.
+/// A line that a user may type.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// The page, from the repository's root, or the command whose help it is.
     pub(crate) page: String,
-    /// Where it begins in it.
+    /// The line number in the page.
     pub(crate) number: usize,
-    /// Which code block of the page it is in: lines of one block belong together.
+    /// The index of the page's code block; lines of one block belong together.
     pub(crate) block: usize,
-    /// Its words, as a shell takes them; `sudo` and what leads into a namespace are left out.
+    /// The words, split as a shell splits them, without `sudo` and without commands that enter a namespace.
     pub(crate) words: Vec<String>,
 }
 
 impl Line {
-    /// As a failure names it.
+    /// The line's name in failures.
     pub(crate) fn told(&self) -> String {
         format!("{}:{}: {}", self.page, self.number, self.words.join(" "))
     }
@@ -28,7 +28,7 @@ impl Line {
         self.words.get(1).map_or("", String::as_str)
     }
 
-    /// Whether this word is one of it.
+    /// Whether the line contains this word.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.words.iter().any(|known| known == word)
     }
@@ -56,7 +56,7 @@ pub(crate) fn pages() -> Vec<(String, String)> {
     names.into_iter().map(read).map(|(text, name)| (name, text)).collect()
 }
 
-/// The lines of `program` in a page's code blocks.
+/// The lines in a page's code blocks that run `program`.
 pub(crate) fn in_blocks(page: &str, text: &str, program: &str) -> Vec<Line> {
     let mut found = Vec::new();
     let (mut block, mut inside) = (0, false);
@@ -89,7 +89,7 @@ pub(crate) fn in_help(page: &str, text: &str) -> Vec<Line> {
         .collect()
 }
 
-/// What stands in backticks in a page's running text and begins with `program`.
+/// Texts in backticks in a page's running text that begin with `program`.
 pub(crate) fn in_text(page: &str, text: &str, program: &str) -> Vec<Line> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -105,7 +105,7 @@ pub(crate) fn in_text(page: &str, text: &str, program: &str) -> Vec<Line> {
     found
 }
 
-/// The words of a command line, without its prompt, its remark and what may be left out.
+/// The words of a command line, without the prompt, the remark and optional parts.
 fn command(line: &str) -> Vec<String> {
     let mut words = shell_words(line);
     for prompt in ["$", "sudo"] {
@@ -121,7 +121,7 @@ fn command(line: &str) -> Vec<String> {
     words
 }
 
-/// Cuts a line as a shell does, up to a remark.
+/// Splits a line as a shell does, up to a remark.
 fn shell_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,6 +1,6 @@
-//! Every command that is written down runs: in code blocks of README, docs and CONTRIBUTING, and in help
-//! texts, made short by the rules in `ways.rs`. Commands in running text have subcommands and flags that
-//! exist, `make` has its targets.
+//! Runs every written command: in code blocks of README, docs and CONTRIBUTING, and in help texts,
+//! shortened by the rules in `ways.rs`. Commands in running text must have existing subcommands and flags,
+//! and `make` existing targets.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -69,11 +69,11 @@ fn every_command_that_takes_long_begins_and_is_stopped_with_ctrl_c() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("sluice starts");
-        // The head of a journal is written once signals are listened for.
+        // A journal's first line is written after the signal handlers are installed.
         let begun =
             wait_for(|| has_journal(folder.path()) || child.try_wait().is_ok_and(|end| end.is_some()));
         let code = signalled(&mut child, rustix::process::Signal::INT).code();
-        // One that was quicker than the signal may have missed a gate, or be undecided.
+        // A run that ended before the signal may have missed a gate, or be undecided.
         if !begun || !matches!(code, Some(0 | 3 | 4 | 5)) {
             let output = child.wait_with_output().expect("it ended");
             failed.push(format!("{}\n  exit code {code:?}: {}", line.told(), stderr(&output)));
@@ -109,7 +109,7 @@ fn commands_in_running_text_name_what_there_is() {
                 let output = sluice(Path::new("."), &[verb, "--help"]);
                 if output.status.success() { stdout(&output) } else { String::new() }
             });
-            // A flag whose value may be left out stands there as --spine[=<NUMBER>].
+            // The help shows a flag with an optional value as --spine[=<NUMBER>].
             let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | '=');
             let known: BTreeSet<&str> = help.split(ends).collect();
             let is_known = |flag: &str| flag.split('=').next().is_some_and(|flag| known.contains(flag));
@@ -148,10 +148,10 @@ fn exit_codes_are_one_table() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let broken = command(folder.path(), &["policies"]).stdout(full).status().expect("sluice starts");
     assert_eq!(broken.code(), Some(1));
-    // 3 and 4 take longer runs: tests/study_runs.rs misses a gate, and stops a run.
+    // Codes 3 and 4 need longer runs: tests/study_runs.rs misses a gate, and stops a run.
 }
 
-/// Every `sluice` line of pages and help texts, and those that start a service or a client of the examples.
+/// Every `sluice` line of pages and help texts, and lines that start the example service or client.
 fn all_lines() -> Vec<Line> {
     let examples = EXAMPLE_NAMES.map(|name| format!("{EXAMPLES}{name}"));
     let programs = || std::iter::once("sluice").chain(examples.iter().map(String::as_str));
@@ -210,7 +210,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs, made short, what leaves the files that a line names.
+/// Makes a shortened run of the command that leaves the files that a line names.
 fn run_what_is_named(folder: &Path, line: &Line) {
     for word in &line.words[1..] {
         let file = Path::new(word);
@@ -240,7 +240,7 @@ fn words(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
 }
 
-/// A whole rack's plan becomes the short one: the demo's, named or not.
+/// Replaces a whole rack's plan by the short one: the demo's, named or not.
 fn with_short_plan(line: &Line, mut args: Vec<String>) -> Vec<String> {
     if line.verb() != "up" || line.has("--sweep") {
         return args;
@@ -263,7 +263,7 @@ fn wait_for(mut done: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Whether a study has begun somewhere below.
+/// Whether a study has started somewhere below this folder.
 fn has_journal(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.flatten().any(|entry| match entry.file_type() {
@@ -280,8 +280,7 @@ fn signalled(child: &mut Child, signal: rustix::process::Signal) -> ExitStatus {
     child.wait().expect("it ends")
 }
 
-/// The lines of a block in their order, then the end of what they started. A block without a switch gets a
-/// rack.
+/// Runs the lines of a block in order, then stops what they started. A block without a switch gets a rack.
 fn run_together(lines: &[Line]) {
     let folder = folder();
     let mut rack = Rack { parts: Vec::new(), controller: String::new() };
@@ -315,7 +314,7 @@ fn run_together(lines: &[Line]) {
             _ => {
                 set(&mut args, "--controller", &rack.controller);
                 let output = sluice(folder.path(), &words(&args));
-                // A busy machine misses a load's gates.
+                // On a busy machine a load may miss its gates.
                 let is_well =
                     output.status.success() || line.verb() == "load" && output.status.code() == Some(3);
                 assert!(is_well, "{}: {}", line.told(), stderr(&output));
@@ -325,14 +324,14 @@ fn run_together(lines: &[Line]) {
     rack.end();
 }
 
-/// What a block has started.
+/// The processes that a block has started.
 struct Rack {
     parts: Vec<(String, Child)>,
     controller: String,
 }
 
 impl Rack {
-    /// Starts a switch with workers in both slices, as somebody has who reads on.
+    /// Starts a switch with workers in both slices, which a reader of the page would have running.
     fn start_all(&mut self, folder: &Path) {
         let line = |words: &str| Line {
             page: "the rack of a block without one".to_owned(),
@@ -352,13 +351,13 @@ impl Rack {
         }
     }
 
-    /// Starts a switch at free ports and hears where it is asked.
+    /// Starts a switch on free ports, and reads the address of its controller.
     fn start_switch(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
         set(&mut args, "--listen", "127.0.0.1:0");
         self.start_heard(folder, line, args);
     }
 
-    /// Starts what serves at an address, and hears that it does.
+    /// Starts a server process, and waits until it prints its address.
     fn start_heard(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         self.controller = port.expect("a free port").to_string();
@@ -371,13 +370,14 @@ impl Rack {
         assert!(said.contains("sluice.listening.v1"), "{}: {said}", line.told());
     }
 
-    /// Starts a controller beside a switch that has none: from now on it is the one that is asked.
+    /// Starts a controller for a switch without one; from now on it is asked.
     fn start_controller(&mut self, folder: &Path, line: &Line, mut args: Vec<String>) {
         set(&mut args, "--tables", &self.controller);
         self.start_heard(folder, line, args);
     }
 
-    /// Runs a client of the examples to its end, or starts a service (`&`), and waits until it is there.
+    /// Runs an example client to its end, or starts an example service (`&`) and waits until it is
+    /// registered.
     fn run_example(&mut self, folder: &Path, line: &Line) {
         let mut program = Command::new(folder.join(&line.words[0]));
         program.current_dir(folder).stdin(Stdio::null());
@@ -417,7 +417,7 @@ impl Rack {
         assert!(there, "{}: {}", line.told(), fs::read_to_string(log).unwrap_or_default());
     }
 
-    /// Ends all parts, the last first; each has ended well.
+    /// Stops all parts, the last one first, and checks that each ended well.
     fn end(&mut self) {
         while let Some((told, mut child)) = self.parts.pop() {
             let ended = signalled(&mut child, rustix::process::Signal::TERM);

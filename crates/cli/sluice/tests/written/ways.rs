@@ -1,21 +1,21 @@
-//! How each line is run: what makes it short, what it may end with, and why some are not run here.
+//! How each line is run: how it is shortened, which exit codes it may have, and why some are not run here.
 
 use super::lines::Line;
 
 /// How a line is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By itself, to its end, which has one of these exit codes.
+    /// The line runs alone to its end, and exits with one of these codes.
     Alone(&'static [i32]),
-    /// Until it has begun, then Ctrl-C.
+    /// The line runs until it has started; then Ctrl-C stops it.
     Begun,
-    /// With the other lines of its block: switch, workers and servers first.
+    /// The line runs with the other lines of its block: switch, workers and servers first.
     Together,
-    /// Not here, because.
+    /// The line does not run here, for this reason.
     Elsewhere(&'static str),
 }
 
-/// Lines that are not run here: the page, how they begin (nothing: all of them), and why.
+/// Lines that are not run here: the page, the beginning of the line (empty for all lines), and the reason.
 pub(crate) const ELSEWHERE: [(&str, &str, &str); 5] = [
     (
         "docs/manual/xdp.md",
@@ -32,18 +32,19 @@ pub(crate) const ELSEWHERE: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Where the examples of `sluice-net` are built: a service and a client of one's own.
+/// The folder in which the examples of `sluice-net` are built.
 pub(crate) const EXAMPLES: &str = "target/debug/examples/";
 
-/// Where pages say that a controller is.
+/// The address of controllers on pages.
 pub(crate) const CONTROLLER: &str = "127.0.0.1:7400";
 
-/// A busy machine misses gates, and so does a figure of a thousand tasks, which may decide nothing either.
+/// The exit codes of a run with gates. A run on a busy machine, or a figure of only a thousand tasks, may
+/// miss gates (3) or stay undecided (5).
 const GATES: &[i32] = &[0, 3, 5];
 const WELL: &[i32] = &[0];
 const BREAKS: &[i32] = &[3];
 
-/// The files that lines read from an earlier run, and a short run that leaves one in its folder.
+/// Files that lines read from an earlier run, and a short run that leaves one in its folder.
 pub(crate) const LEAVES: [(&str, &str); 4] = [
     ("study.json", "sim rain:2 --load 0.5 --tasks 1000 --replications 2"),
     ("sweep.toml", LIVE),
@@ -52,10 +53,11 @@ pub(crate) const LEAVES: [(&str, &str); 4] = [
 ];
 const LIVE: &str = "up --sweep 0.3 --policy rain:2 --length 20ms --replications 2";
 
-/// What words are put into a line's place, by their beginning: a policy of the reader's own is not built in.
+/// Words that replace others, by their beginning: the policy of the page about new policies is not built
+/// in.
 const STANDS_FOR: [(&str, &str); 2] = [("lwl:10us,100us", "r2p2:2,sample=2"), ("lwl", "r2p2")];
 
-/// What makes a command short: flags and their values, which replace the line's.
+/// Flags with values that shorten a command; they replace the line's own.
 fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
     match line.verb() {
         "reproduce" if line.has("--list") => &[],
@@ -76,7 +78,7 @@ fn shorter(line: &Line) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// How a line is run; `None` if nobody has said.
+/// How a line is run; `None` if there is no rule for it.
 pub(crate) fn way(line: &Line) -> Option<Way> {
     if let Some((.., why)) = ELSEWHERE.iter().find(|entry| is_of(line, entry)) {
         return Some(Way::Elsewhere(why));
@@ -85,7 +87,7 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
         return Some(Way::Together);
     }
     Some(match line.verb() {
-        // A promise breaks where nothing is healed, as the page says.
+        // Without the fixes a promise breaks, as the page says.
         "fault-runs" if line.words.iter().any(|word| word.ends_with(",as-published")) => Way::Alone(BREAKS),
         "sim" | "sweep" | "compare" | "throughput" | "versus" | "fault-runs" | "replay-fault" | "profile"
         | "write" | "resources" | "policies" | "doctor" | "report" => Way::Alone(WELL),
@@ -99,12 +101,12 @@ pub(crate) fn way(line: &Line) -> Option<Way> {
     })
 }
 
-/// Whether an entry of [`ELSEWHERE`] means this line.
+/// Whether an entry of [`ELSEWHERE`] applies to this line.
 pub(crate) fn is_of(line: &Line, (page, begins, _): &(&str, &str, &str)) -> bool {
     line.page == *page && line.words.join(" ").starts_with(begins)
 }
 
-/// The line's arguments, made short.
+/// The line's shortened arguments.
 pub(crate) fn arguments(line: &Line) -> Vec<String> {
     let mut words: Vec<String> = line.words[1..].to_vec();
     for word in &mut words {
@@ -118,7 +120,7 @@ pub(crate) fn arguments(line: &Line) -> Vec<String> {
     words
 }
 
-/// Gives a flag this value, whether the line has it or not.
+/// Sets a flag to this value, whether the line has it or not.
 pub(crate) fn set(words: &mut Vec<String>, flag: &str, value: &str) {
     match words.iter().position(|word| word == flag) {
         Some(at) => value.clone_into(&mut words[at + 1]),

@@ -1,8 +1,8 @@
-//! The load generator: open loop, so that a slow rack gets no less to do.
+//! The load generator. It is open loop, so a slow rack gets no less load.
 //!
-//! Every task has an intended send time, and its latency runs from there: also while the sender was late, and
-//! while the client library pushed it back because the rack was full. A task whose deadline passes before the
-//! library took it counts as refused.
+//! Every task has an intended send time, from which its latency counts. So the latency includes the
+//! sender's lateness, and the time for which the client library pushed the task back because the rack was
+//! full. A task whose deadline passes before the library accepts it counts as refused.
 
 mod source;
 mod tally;
@@ -30,25 +30,25 @@ use crate::stop::Stop;
 use tally::UNKNOWN_TYPE;
 use window::Window;
 
-/// How often the board is told.
+/// How often the board is updated.
 const SHOW_EVERY: Nanos = Nanos::from_millis(500);
-/// How long past the last deadline an outcome may still come.
+/// How long after the last deadline outcomes may still come.
 const DRAIN: Nanos = Nanos::from_millis(2_000);
-/// How long to sleep at most, so that signals are heard.
+/// The longest sleep, so that signals are noticed.
 const SLEEP_MAX: Nanos = Nanos::from_millis(50);
 
-/// What came of a load, and what ended it before its time, if something did but a signal.
+/// The measurements of a load, and the error that ended it early, if any; a signal is not an error.
 #[derive(Debug)]
 pub struct LoadRun {
     pub tally: Tally,
-    /// Why it ended.
+    /// `Ok` if the load ran to its end or a signal ended it.
     pub ended: Outcome<()>,
 }
 
-/// Sends all tasks of `source` to `target`, waits for their outcomes, and says what came of them.
+/// Sends all tasks of `source` to `target`, waits for their outcomes, and returns the measurements.
 ///
-/// The board shows how it goes. Once `stop` is asked, nothing new is sent. A type that the rack never took
-/// ends it: the rest of its tasks would be refused too.
+/// The board shows the progress. After `stop` no new task is sent. A type that the rack never accepted ends
+/// the load, since its other tasks would be refused too.
 pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, stop: &Stop) -> LoadRun {
     let mut load = Load::new(plan, source);
     let mut ended = Ok(());
@@ -72,11 +72,11 @@ pub fn run(plan: &LoadPlan, source: Source, target: &mut Target, board: &Board, 
 
 struct Load<'p> {
     plan: &'p LoadPlan,
-    /// Notices when the wall clock is set.
+    /// Notices changes of the wall clock.
     clock: Clock,
     schedule: Schedule<usize, Vec<u8>, Source>,
     tally: Tally,
-    /// Whether any task of a type was answered.
+    /// Whether any task of each type was answered.
     taken: Vec<bool>,
     window: Window,
     shown: Nanos,
@@ -106,7 +106,7 @@ impl<'p> Load<'p> {
         }
     }
 
-    /// Nothing is due any more; what was pushed back is given up.
+    /// Ends the load early: no further tasks are due, and those pushed back are given up.
     fn cut(&mut self, now: Nanos) {
         self.tally.cut(now);
         for given_up in self.schedule.cut() {
@@ -183,7 +183,7 @@ fn never_sent(task: &Task, now: Nanos) -> Ended {
     }
 }
 
-/// A span in the unit of the drivers.
+/// Converts a duration to nanoseconds.
 pub fn nanos(span: Duration) -> Nanos {
     Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }

@@ -1,6 +1,6 @@
 //! The tasks of an open-loop load: when each is due, its type, and its bytes. One seed gives one load.
 //!
-//! Arrivals and types are drawn as the simulator draws them: with one seed, both have the same.
+//! Arrivals and types are drawn as in the simulator: with the same seed, both are the same.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use sluice_workload::{Class, LARGE_BYTES, Requests, Service, Trace, Workload};
 use crate::fail::{Failure, Outcome};
 use crate::plan::{Arrivals, LoadPlan, Request, Spread};
 
-/// One task that is to be sent; its kind is its place in the mix.
+/// A task to be sent; its kind is its index in the mix.
 pub type Task = Planned<usize, Vec<u8>>;
 
-/// As many types as a mix may have.
+/// The largest number of types in a mix.
 const TYPES_MAX: usize = 256;
 
 /// All tasks of a load, in the order in which they are due.
 #[derive(Debug)]
 pub struct Source {
     requests: Requests,
-    /// Whether they are a trace's, of which there are so many.
+    /// Whether the tasks come from a trace, and how many it has.
     is_traced: bool,
-    /// What tasks carry, type by type.
+    /// The requests that tasks carry, by type.
     carried: Vec<Request>,
     dice: Dice,
     keys: u64,
@@ -37,7 +37,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The tasks of `plan`, on a database of `keys` keys.
+    /// The tasks of `plan`, for a database of `keys` keys.
     pub fn new(plan: &LoadPlan, seed: u64, keys: u64) -> Outcome<Self> {
         if plan.mix.len() > TYPES_MAX {
             let why = format!("a mix of {} types: it may have {TYPES_MAX} at most", plan.mix.len());
@@ -56,7 +56,7 @@ impl Source {
 }
 
 impl Source {
-    /// How many tasks of a trace come after the load's end. Where tasks are drawn there is no end of them.
+    /// How many tasks of a trace come after the load's end; zero for drawn tasks, which never end.
     pub fn cut_off(&self) -> u64 {
         let late = |requests: &Requests| requests.clone().filter(|request| request.at >= self.end).count();
         if self.is_traced { late(&self.requests) as u64 } else { 0 }
@@ -74,7 +74,7 @@ impl Iterator for Source {
     }
 }
 
-/// When tasks come, and of which types. How long they take is up to the rack.
+/// The arrival process and the mix of types. Service times depend on the rack.
 fn workload(plan: &LoadPlan) -> Outcome<Workload> {
     let arrivals = match &plan.arrivals {
         Arrivals::Poisson(_) => sluice_workload::Arrivals::Poisson,
@@ -94,7 +94,7 @@ fn workload(plan: &LoadPlan) -> Outcome<Workload> {
     Ok(Workload { classes: classes.collect(), arrivals })
 }
 
-/// A trace whose lines say no more than a load follows.
+/// Reads a trace, and refuses one with fields that a load ignores.
 fn trace(path: &Path, plan: &LoadPlan) -> Outcome<Trace> {
     let names: Vec<String> = plan.mix.iter().map(|(name, _)| name.clone()).collect();
     let trace = Trace::read(path, Some(&names)).map_err(Failure::bad_input)?;
@@ -108,7 +108,7 @@ fn trace(path: &Path, plan: &LoadPlan) -> Outcome<Trace> {
     Ok(trace)
 }
 
-/// What a type's tasks carry when the plan does not say.
+/// The default request of a type.
 fn request_of(plan: &LoadPlan, name: &str) -> Request {
     if let Some((_, request)) = plan.requests.iter().find(|(known, _)| known == name) {
         return request.clone();
@@ -121,7 +121,7 @@ fn request_of(plan: &LoadPlan, name: &str) -> Request {
     }
 }
 
-/// What a task carries, and what is said of its size.
+/// Draws a task's bytes, and what the client states about its size.
 fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
     let (mut bytes, mut urgency) = (Vec::new(), Urgency::Unstated);
     match request {
@@ -150,7 +150,7 @@ fn draw(request: &Request, keys: u64, dice: &mut Dice) -> (Vec<u8>, Urgency) {
     (bytes, urgency)
 }
 
-/// So many keys or rows as work, if it is known what one takes.
+/// The expected work for `count` keys or rows, if the time for one is known.
 fn sized_as(count: u32, each: Option<Duration>) -> Urgency {
     each.map_or(Urgency::Unstated, |each| Urgency::Work(Nanos(each.as_nanos() as u64).times(count.into())))
 }

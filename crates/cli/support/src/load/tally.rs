@@ -1,7 +1,9 @@
-//! What came of the tasks: outcomes counted, times in HDR histograms, one set per type.
+//! The results of the tasks: outcomes are counted, and times are recorded in HDR histograms, a set for each
+//! type.
 //!
-//! Latency runs from the *intended* send time. Slowdown is latency over the task's own service time; `server`
-//! slowdown is what the rack's queues alone made of it: waits + service over service.
+//! Latency counts from the *intended* send time. Slowdown is latency divided by the task's own service
+//! time. The `server` slowdown is the part caused by the rack's queues alone: waits plus service, divided
+//! by service.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,9 +14,9 @@ use sluice_wire::Nanos;
 
 use super::timeline::Timeline;
 
-/// Slowdowns are kept in thousandths.
+/// The factor of slowdowns in histograms: thousandths.
 pub const SLOWDOWN_SCALE: f64 = 1_000.0;
-/// Why a task is refused whose type no slice takes.
+/// The reason of a refusal because no slice takes the type.
 pub(super) const UNKNOWN_TYPE: &str = "unknown_type";
 /// Significant digits of every histogram.
 const DIGITS: u8 = 3;
@@ -23,7 +25,7 @@ const DIGITS: u8 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Reply {
-        /// Whether its service failed.
+        /// Whether the service failed.
         failed: bool,
         /// Time in the switch's queue.
         switch_wait: Nanos,
@@ -32,27 +34,27 @@ pub enum Ending {
         /// Service time.
         service: Nanos,
     },
-    /// No attempt can have run; the reason.
+    /// No attempt can have run; with the reason.
     Refused(&'static str),
-    /// It may have run; the reason.
+    /// An attempt may have run; with the reason.
     Unknown(&'static str),
 }
 
-/// A task that ended.
+/// A task that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its place in the mix.
+    /// The index of the task's type in the load's mix.
     pub kind: usize,
     /// When it was due, from the start of the load.
     pub due: Nanos,
-    /// When it ended, from the start of the load.
+    /// When the task ended, from the start of the load.
     pub at: Nanos,
-    /// How many times it was sent.
+    /// How many times the task was sent.
     pub attempts: u16,
     pub worker: Option<u16>,
-    /// What came of it.
+    /// The task's outcome.
     pub ending: Ending,
-    /// What the service said, if it failed.
+    /// The service's error text, if it failed.
     pub complaint: Option<String>,
 }
 
@@ -61,17 +63,17 @@ pub struct Ended {
 pub struct Counts {
     /// Tasks that were due.
     pub sent: u64,
-    /// Tasks that were answered, those included whose service failed.
+    /// Tasks that were answered, including failed ones.
     pub replied: u64,
-    /// Those of them whose service failed.
+    /// Answered tasks whose service failed.
     pub failed: u64,
-    /// What the service said of the first of those.
+    /// The error text of the first failed task.
     pub first_failure: Option<String>,
-    /// Tasks that cannot have run, by reason.
+    /// Refused tasks by reason; they cannot have run.
     pub refused: BTreeMap<&'static str, u64>,
-    /// Tasks that may have run, by reason.
+    /// Unknown tasks by reason; they may have run.
     pub unknown: BTreeMap<&'static str, u64>,
-    /// Times that any of them was sent.
+    /// Attempts of all tasks.
     pub attempts: u64,
 }
 
@@ -86,7 +88,7 @@ impl Counts {
         self.unknown.values().sum()
     }
 
-    /// Tasks of which nothing was heard: must be zero once all were waited for.
+    /// Tasks without any outcome: must be zero after all were waited for.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.replied + self.refused() + self.unknown())
     }
@@ -106,7 +108,7 @@ impl Counts {
         }
     }
 
-    /// These and `other` together.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.replied += other.replied;
@@ -127,22 +129,22 @@ impl Counts {
 pub struct Times {
     /// From the intended send time to the reply, ns.
     pub latency: Histogram<u64>,
-    /// Latency less service, ns: a client does not know how long a reply was on its way home.
+    /// Latency minus service time, in ns. It includes the reply's way back, which a client cannot know.
     pub scheduling_delay: Histogram<u64>,
-    /// Latency over the task's own service time, thousandths.
+    /// Latency divided by the task's own service time, in thousandths.
     pub slowdown: Histogram<u64>,
-    /// Waits + service over service, thousandths.
+    /// Waits plus service, divided by service, in thousandths.
     pub slowdown_server: Histogram<u64>,
-    /// In the switch's queue, ns.
+    /// Time in the switch's queue, in ns.
     pub switch_wait: Histogram<u64>,
-    /// At the worker before service, ns.
+    /// Time at the worker before service, in ns.
     pub worker_wait: Histogram<u64>,
     /// In service, ns.
     pub service: Histogram<u64>,
 }
 
 impl Times {
-    /// None yet.
+    /// Empty histograms.
     pub fn new() -> Self {
         let [latency, scheduling_delay, slowdown, slowdown_server, switch_wait, worker_wait, service] =
             [(); 7].map(|()| histogram());
@@ -162,14 +164,14 @@ impl Times {
     }
 }
 
-/// A histogram that grows as it must.
+/// A histogram that resizes itself.
 pub(crate) fn histogram() -> Histogram<u64> {
     let mut histogram = Histogram::new(DIGITS).expect("3 digits are legal");
     histogram.auto(true);
     histogram
 }
 
-/// Records a value in a histogram that grows as it must.
+/// Records a value in a histogram that resizes itself.
 pub(crate) fn record(histogram: &mut Histogram<u64>, value: u64) {
     histogram.record(value).expect("a histogram that grows takes any value");
 }
@@ -180,34 +182,34 @@ pub struct KindTally {
     pub name: String,
     /// Tasks by outcome.
     pub counts: Counts,
-    /// Replies within the measured time, whichever tasks they answer.
+    /// Replies within the measured time, including replies to earlier tasks.
     pub replied_in_time: u64,
-    /// Times of its good replies.
+    /// Times of the type's successful replies.
     pub times: Times,
 }
 
-/// Everything that a load found out.
+/// All measurements of a load.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Measured tasks, type by type.
+    /// Measured tasks by type.
     pub kinds: Vec<KindTally>,
     /// Tasks of the warm-up.
     pub warm_up: Counts,
-    /// How late the sender was, ns.
+    /// The sender's lateness, in ns.
     pub behind: Histogram<u64>,
-    /// How long tasks had to wait until the client library took them, ns.
+    /// How long tasks waited until the client library accepted them, in ns.
     pub pushed_back: Histogram<u64>,
-    /// Replies over time, the warm-up's included.
+    /// Replies over time, including the warm-up.
     pub timeline: Timeline,
-    /// Tasks that come after the load's end, and are not sent.
+    /// Tasks that come after the load's end and are not sent.
     pub cut_off: u64,
-    /// Steps of the wall clock.
+    /// Changes of the wall clock.
     pub clock_steps: Vec<ClockStep>,
     measured: Range<Nanos>,
 }
 
 impl Tally {
-    /// Nothing yet: tasks due within `measured` will be measured, where what is due ends with it.
+    /// An empty tally. Tasks due within `measured` are measured; the load ends with that range.
     pub fn new(names: impl IntoIterator<Item = String>, rate: Option<f64>, measured: Range<Nanos>) -> Self {
         let kind =
             |name| KindTally { name, counts: Counts::default(), replied_in_time: 0, times: Times::new() };
@@ -223,17 +225,17 @@ impl Tally {
         }
     }
 
-    /// The load is ended at `now`, before its time.
+    /// Notes that the load was ended early, at `now`.
     pub fn cut(&mut self, now: Nanos) {
         self.measured.end = self.measured.end.min(now.max(self.measured.start));
     }
 
-    /// The time for which the load was measured.
+    /// The measured part of the load.
     pub const fn measured_time(&self) -> &Range<Nanos> {
         &self.measured
     }
 
-    /// A task was due and seen `behind` later.
+    /// Notes that a task was due, and that the sender noticed it `behind` later.
     pub fn due(&mut self, kind: usize, due: Nanos, behind: Nanos) {
         self.timeline.due(due);
         if due < self.measured.start {
@@ -244,7 +246,7 @@ impl Tally {
         }
     }
 
-    /// A task that was due long ago was taken by the client library only now.
+    /// Notes that the client library accepted a task after it had waited for `waited`.
     pub fn taken(&mut self, waited: Nanos) {
         record(&mut self.pushed_back, waited.0);
     }

@@ -1,4 +1,4 @@
-//! A live rack, or racks below spines, as a load's target, through the client library.
+//! A live rack, or racks below spines, as the target of a load, through the client library.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use sluice_wire::{Nanos, RejectReason, TaskType};
 use super::source::Task;
 use super::tally::{Ended, Ending, UNKNOWN_TYPE};
 
-/// A registered client, of one switch or of several spines, and the tasks that it has in flight.
+/// A registered client of one switch or of several spines, and its outstanding tasks.
 pub struct Target {
     client: SpineClients,
     types: Vec<TaskType>,
@@ -23,7 +23,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Sends through `client`; `types` are those of the mix, in its order. The load begins now.
+    /// A target that sends through `client`; `types` are the types of the mix, in order. The load begins
+    /// now.
     pub fn new(client: impl Into<SpineClients>, types: Vec<TaskType>) -> Self {
         let clock = Clock::start();
         Self { client: client.into(), types, start: clock.now(), clock, ended: Arc::default() }
@@ -34,17 +35,17 @@ impl Target {
         self.start
     }
 
-    /// The client, once the load is over.
+    /// Returns the client after the load.
     pub fn into_client(self) -> SpineClients {
         self.client
     }
 
-    /// Time since the load began.
+    /// The time since the load began.
     pub fn now(&self) -> Nanos {
         self.clock.now().since(self.start)
     }
 
-    /// Hands over a task that must end within `deadline`; false when there is no room for it now.
+    /// Submits a task that must end within `deadline`. Returns false if there is no room for it now.
     pub(super) fn offer(&self, task: &Task, deadline: Nanos) -> bool {
         let (start, kind, due) = (self.start, task.kind, task.due);
         let sink = Arc::clone(&self.ended);

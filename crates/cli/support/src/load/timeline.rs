@@ -1,11 +1,11 @@
-//! Replies over time, and how long a fault was felt.
+//! Replies over time, and how long a fault had effects.
 //!
-//! A bin *feels* something when it has clearly fewer replies than the bins before the fault (more than four
-//! standard deviations of a Poisson count under their mean), when its slowest reply took more than twice
-//! as long as the slowest of them, or when clearly more of the tasks that were due in it had to be sent again
-//! than in them, as those for a dead switch until hosts turn to another one. A fault is felt from the moment
-//! that it strikes until the end of the last such bin before one whole second of calm: a lease is a second,
-//! and what has not shown by its end does not come.
+//! A bin is affected by a fault if one of three things holds. It has clearly fewer replies than the bins
+//! before the fault (more than four standard deviations of a Poisson count below their mean). Its slowest
+//! reply took more than twice as long as the slowest one before the fault. Or clearly more of its tasks had
+//! to be retried, as tasks for a dead switch are until hosts turn to another one. The effects last from the
+//! fault until the end of the last affected bin before one whole second without any. A lease is a second,
+//! so an effect that has not appeared by then will not come.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use std::time::Duration;
 use sluice_outcome::run::{Bin, Felt};
 use sluice_wire::Nanos;
 
-/// Replies that a bin should hold on average, so that their number means something.
+/// How many replies a bin should have on average, so that their number is significant.
 const REPLIES_PER_BIN: f64 = 20.0;
 /// The shortest bin.
 const BIN_MIN: Nanos = Nanos::from_millis(100);
-/// How long before a fault the undisturbed run is looked at.
+/// How long before a fault the undisturbed run is examined.
 const BEFORE: Nanos = Nanos::from_millis(2_000);
-/// How long it must be calm for the fault to be over.
+/// How long no bin may be affected until the fault's effects count as over.
 const CALM: Nanos = Nanos::from_millis(1_000);
 
-/// Everything that happened, bin by bin.
+/// All events, bin by bin.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     bin: Nanos,
@@ -30,7 +30,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// An empty one for about `rate` replies a second.
+    /// An empty timeline for about `rate` replies a second.
     pub fn new(rate: Option<f64>) -> Self {
         let needed_ns = REPLIES_PER_BIN * 1e9 / rate.unwrap_or(f64::INFINITY);
         Self { bin: BIN_MIN.max(Nanos(needed_ns as u64)), bins: Vec::new() }
@@ -41,30 +41,30 @@ impl Timeline {
         self.bin
     }
 
-    /// The bins from the start of the load on.
+    /// The bins, from the start of the load.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// A task was due at `at`.
+    /// Notes that a task was due at `at`.
     pub fn due(&mut self, at: Nanos) {
         self.bin_at(at).due += 1;
     }
 
-    /// A task that was due at `at` had to be sent again.
+    /// Notes that a task that was due at `at` had to be retried.
     pub fn sent_again(&mut self, at: Nanos) {
         self.bin_at(at).sent_again += 1;
     }
 
-    /// A reply came at `at`.
+    /// Notes a reply at `at`.
     pub fn replied(&mut self, at: Nanos, latency_ns: u64) {
         let bin = self.bin_at(at);
         bin.replied += 1;
         bin.slowest_ns = bin.slowest_ns.max(latency_ns);
     }
 
-    /// How long the fault at `fault` was felt by a load that ended at `end`; `None` if nothing was seen
-    /// before it.
+    /// The effects of the fault at `fault` on a load that ended at `end`; `None` if there is no earlier bin
+    /// to compare with.
     pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<Felt> {
         let first = (fault.0 / self.bin.0) as usize;
         let last = self.bins.len().min((end.0 / self.bin.0) as usize);
@@ -93,7 +93,7 @@ impl Timeline {
         })
     }
 
-    /// The bins from the one before `first` on with tasks that were sent again, until for long none was.
+    /// The bins with retried tasks, from the one before `first` until a long time without any.
     fn sent_again_from(&self, first: usize, last: usize) -> Range<usize> {
         let begin = first.saturating_sub(1).min(last);
         let mut end = begin;
@@ -120,7 +120,7 @@ impl Timeline {
     }
 }
 
-/// What bins look like when nothing is wrong.
+/// The properties of undisturbed bins.
 struct Baseline {
     replied_min: f64,
     slowest_max_ns: u64,

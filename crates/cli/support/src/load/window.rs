@@ -11,7 +11,7 @@ use crate::board::{KindNow, LoadNow};
 /// The percentiles that are shown.
 const SHOWN: [f64; 3] = [0.5, 0.99, 0.999];
 
-/// Two halves: the one that fills, and the one before it.
+/// Two halves of a window: the one that fills, and the one before it.
 pub(super) struct Window {
     names: Vec<String>,
     filling: Half,
@@ -21,7 +21,7 @@ pub(super) struct Window {
 struct Half {
     span: Nanos,
     kinds: Vec<KindHalf>,
-    /// Time that each worker's tasks spent there, ns.
+    /// The time that tasks spent at each worker, in ns.
     spent: BTreeMap<u16, u64>,
 }
 
@@ -60,7 +60,7 @@ impl Window {
         }
     }
 
-    /// Both halves together; the filling one took `span`, and the next begins.
+    /// Returns both halves together, and starts the next half. The filling half took `span`.
     pub(super) fn turn(&mut self, span: Nanos) -> LoadNow {
         self.filling.span = span;
         let seconds = (self.filling.span + self.before.span).0.max(1) as f64 / 1e9;
@@ -77,7 +77,7 @@ impl Window {
         let (filling, before) = (&self.filling.kinds[kind], &self.before.kinds[kind]);
         let both = |one: &Histogram<u64>, other: &Histogram<u64>| {
             let mut both = one.clone();
-            // Both grow as they must, so that one always takes in the other.
+            // Both histograms resize themselves, so one can always be added to the other.
             both.add(other).ok();
             SHOWN.map(|share| both.value_at_quantile(share))
         };
@@ -90,7 +90,8 @@ impl Window {
         }
     }
 
-    /// Little's law: tasks at a worker are the time that they spend there, per unit of time.
+    /// By Little's law, the mean number of tasks at a worker is the time that they spend there, divided by
+    /// the elapsed time.
     fn depths(&self, seconds: f64) -> Vec<f64> {
         let halves = [&self.filling.spent, &self.before.spent];
         let last = halves.iter().filter_map(|half| half.keys().last()).max();

@@ -1,4 +1,4 @@
-//! What flags say instead of a plan: the plan with all of it is what a rack runs by.
+//! Flags that override a plan: the rack runs by the changed plan.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,40 +13,40 @@ use super::runs_live::{FABRIC_POLICY, live_program};
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
 
-/// What is different from a plan; nothing where nothing is said.
+/// Changes to a plan; nothing for flags that are not given.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub policy: Option<String>,
     /// The factor by which all times are multiplied.
     pub dilation: Option<u32>,
-    /// What every socket or link does to packets.
+    /// The faults of every socket or link.
     pub faults: Option<String>,
     /// Where packets are switched.
     pub io: Option<Io>,
-    /// Where packets come in.
+    /// The address of the switch.
     pub listen: Option<SocketAddr>,
-    /// Where the controller is asked.
+    /// The address of the controller.
     pub control: Option<SocketAddr>,
-    /// Whether the controller is a process of its own; it also is if the plan says so.
+    /// Whether the controller runs in a process of its own, in addition to what the plan says.
     pub controller_apart: bool,
     pub out: Option<PathBuf>,
-    /// Where the switch keeps what must outlive it.
+    /// The folder of the switch's persistent state.
     pub state: Option<PathBuf>,
-    /// Where captures of servers' memory go.
+    /// The folder of captures of servers' WRITEs.
     pub pcap: Option<PathBuf>,
     /// Tasks per second, if there is a load.
     pub rate: Option<f64>,
-    /// How long the load is measured, if there is one.
+    /// The measured time of the load, if there is one.
     pub length: Option<Duration>,
-    /// How many racks there are below a spine.
+    /// The number of racks below a spine.
     pub racks: Option<u16>,
     pub spines: Option<u16>,
 }
 
 impl Plan {
-    /// The plan with these changes. What was left to a default that hangs on another value goes along with
-    /// that: the deadline with the dilation, the state with the results' folder. Events that cannot happen
-    /// any more are left out.
+    /// The plan with these changes. Defaults that depend on a changed value change too: the deadline
+    /// depends on the dilation, the state folder on the results' folder. Events that can no longer happen
+    /// are dropped.
     pub fn with(mut self, changes: &Changes) -> Outcome<Self> {
         let Changes { policy, dilation, faults, io, listen, control, controller_apart, .. } = changes;
         if let Some(factor) = dilation {
@@ -75,7 +75,8 @@ impl Plan {
         Ok(self)
     }
 
-    /// Under a scheduler that writes nothing ahead there is no server to kill, and without racks no leaf.
+    /// Drops events about parts that no longer exist: servers under a scheduler that writes nothing ahead,
+    /// and leaves without racks.
     fn leave_out_events(&mut self) {
         let (servers, racks) = (self.servers(), self.racks.map_or(0, |racks| racks.count));
         let spines = self.racks.map_or(0, |racks| racks.spines);
@@ -87,7 +88,7 @@ impl Plan {
         });
     }
 
-    /// Racks below a spine run their own policy, unless one is asked for.
+    /// Racks below a spine run their own default policy, unless the flags name one.
     fn change_racks(&mut self, Changes { racks, spines, policy, .. }: &Changes) -> Outcome<()> {
         let count = racks.or(self.racks.map(|known| known.count));
         let Some(count) = count else {
@@ -141,7 +142,7 @@ impl Plan {
             }
             load.length = length;
             let end = load.warm_up + length;
-            // They would never come.
+            // Events after the load's end would never happen.
             self.events.retain(|event| event.at < end);
         }
         Ok(())

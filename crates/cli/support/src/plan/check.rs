@@ -1,22 +1,24 @@
-//! What must hold between the parts of a plan.
+//! Conditions between the parts of a plan.
 
 use sluice_control::check_name;
 
 use super::parts::{Plan, SlicePlan, Target, WorkerPlan};
 
-/// The most slices that the switch is built for.
+/// The largest number of slices in the switch.
 const SLICES_MAX: usize = 64;
-/// Entries in the task rings of all slices together, and in the token rings: what the chip is sure to hold.
+/// The largest number of entries in the task rings, and in the token rings, of all slices together: what
+/// the chip can surely hold.
 const RINGS: [(&str, u32); 2] = [("tasks_per_slice", 128 * 1024), ("tokens_per_slice", 64 * 1024)];
 
-/// Why nothing live goes past the kernel.
+/// Why a live rack cannot bypass the kernel.
 pub const SIMULATED_ONLY: &str = "goes past the kernel in simulations only; leave `bypass` out";
 
-/// Checks a plan whose parts are legal one by one.
+/// Checks a plan whose parts are valid one by one.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     slices(plan)?;
     workers(plan)?;
-    // What asks for the scheduler comes behind: only racks below a spine have one of several switches.
+    // Checks that depend on the scheduler come later: only after these is it known to be one for racks
+    // below a spine or for one switch.
     super::racks::check(plan)?;
     super::cores::check(plan)?;
     quotas(plan)?;
@@ -29,7 +31,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     events(plan)
 }
 
-/// Depths are found by an agent in each server.
+/// Adaptive depths need an agent in each server.
 pub(super) fn adaptive(plan: &Plan) -> Result<(), String> {
     if plan.program().traits().adaptive.is_none() || !plan.servers().is_empty() {
         return Ok(());
@@ -78,8 +80,8 @@ fn workers(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Sizes tell no more classes apart than the policy does. A policy without classes leaves them aside, so
-/// that one plan runs with any.
+/// Sizes must not distinguish more classes than the policy has. A policy without classes ignores sizes, so
+/// that a plan works with any policy.
 fn classes(plan: &Plan) -> Result<(), String> {
     let classes = plan.program().traits().classes;
     let too_many = |slice: &&SlicePlan| classes > 1 && slice.sizes.ends().len() >= usize::from(classes);
@@ -93,7 +95,7 @@ fn classes(plan: &Plan) -> Result<(), String> {
     ))
 }
 
-/// A switch believes no count of tokens that runs further ahead than its policy asks for.
+/// A worker's quota must not exceed the policy's: the switch refuses token counts that are further ahead.
 fn quotas(plan: &Plan) -> Result<(), String> {
     let most = plan.program().quota_max();
     let too_many = |worker: &&WorkerPlan| plan.quota(worker) > most;
@@ -106,7 +108,7 @@ fn quotas(plan: &Plan) -> Result<(), String> {
     ))
 }
 
-/// A server has the kernel's sockets only.
+/// A software scheduler uses the kernel's sockets only.
 fn software(plan: &Plan) -> Result<(), String> {
     let bypasses = plan.program().traits().software.is_some_and(|software| software.bypasses);
     if bypasses { Err(format!("`{}` {SIMULATED_ONLY}", plan.policy)) } else { Ok(()) }
@@ -126,7 +128,7 @@ fn rings(plan: &Plan) -> Result<(), String> {
     }
     for slice in &plan.slices {
         let workers: usize = plan.workers.iter().map(|worker| worker.lanes(&slice.name)).sum();
-        // A worker's tokens are counted at the largest quota, whatever its own is.
+        // A worker's tokens are counted at the policy's largest quota, whatever its own quota is.
         let (needed, room) =
             (workers * usize::from(plan.program().quota_max()), plan.switch.tokens_per_slice as usize);
         if needed > room {
@@ -155,7 +157,7 @@ fn load(plan: &Plan) -> Result<(), String> {
             return Err(format!("the load sends `{name}`, which no slice serves; add it to a slice's types"));
         }
     }
-    // A plan without workers is for such as are started by hand.
+    // A plan without workers is for workers that are started by hand.
     let is_empty = |slice: &&SlicePlan| plan.workers.iter().all(|worker| worker.lanes(&slice.name) == 0);
     for slice in plan.slices.iter().filter(is_empty).filter(|_| !plan.workers.is_empty()) {
         let sent = load.mix.iter().find(|(name, share)| *share > 0.0 && slice.types.contains(name));

@@ -1,4 +1,5 @@
-//! A worker of a plan that is a server of many cores: which slices it serves, and what it has no use for.
+//! A plan's worker that is a server of many cores: the slices that it serves, and the settings that it does
+//! not support.
 
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::served::{
@@ -10,12 +11,12 @@ use super::section::Section;
 use crate::fail::Outcome;
 
 impl WorkerPlan {
-    /// Whether it serves a slice.
+    /// Whether the worker serves a slice.
     pub fn is_of(&self, slice: &str) -> bool {
         self.lanes(slice) > 0
     }
 
-    /// How many workers of a slice it is to the switch: one, or a server's lanes.
+    /// The number of workers of this slice that the switch sees: one, or a server's lanes.
     pub fn lanes(&self, slice: &str) -> usize {
         match &self.cores {
             None => usize::from(self.slice == slice),
@@ -24,7 +25,7 @@ impl WorkerPlan {
         }
     }
 
-    /// How many workers it is to the switch in all slices together.
+    /// The number of workers that the switch sees, in all slices together.
     pub fn all_lanes(&self) -> usize {
         self.cores.as_ref().map_or(1, |of| of.serves.len() * of.lanes_of_slice())
     }
@@ -36,7 +37,7 @@ impl CoresPlan {
     }
 }
 
-/// The slice that a worker joins, and the cores that it has if it is a server of many.
+/// Reads the slice that a worker joins, and its cores if it is a server of many.
 pub(super) fn read(section: &Section<'_>) -> Outcome<(String, Option<CoresPlan>)> {
     let slice = section.text("slice")?;
     let cores = section.whole("cores", 1..LANE_CORES_MAX as u64 + 1)?;
@@ -112,7 +113,7 @@ fn usual_lambda() -> Lambda {
     Lambda::new(numerator, denominator).expect("the paper's")
 }
 
-/// What servers of many cores have no use for.
+/// Refuses settings that servers of many cores do not support.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let Some(worker) = plan.workers.iter().find(|worker| worker.cores.is_some()) else { return Ok(()) };
     if let Some(what) = plan.program().unfit_for_cores() {

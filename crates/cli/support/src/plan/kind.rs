@@ -5,16 +5,16 @@
 pub enum Kind {
     /// Switch, slices, workers, load.
     Rack,
-    /// Cases and the statements that are held against them.
+    /// Cases, and statements about them.
     Study,
 }
 
-/// Sections that only racks have, and only studies.
+/// Sections that only racks have.
 const OF_RACKS: [&str; 8] = ["slice", "worker", "racks", "switch", "rdma", "rocksdb", "load", "event"];
 const OF_STUDIES: [&str; 5] = ["case", "claim", "cause", "measure", "tolerance"];
 
 impl Kind {
-    /// What `text` describes, as far as its sections tell.
+    /// The kind of plan in `text`, as far as its sections tell.
     pub fn of(text: &str) -> Option<Self> {
         let plan: toml::Table = toml::from_str(text).ok()?;
         let has = |sections: &[&str]| sections.iter().any(|section| plan.contains_key(*section));
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// Why the plan called `name`, which is of this kind, is not one of the other, and what to do with it.
+    /// Why the plan called `name`, which is of this kind, is not of the other kind, and how to use it.
     pub fn is_no_other(self, name: &str) -> String {
         match self {
             Self::Rack => format!(

@@ -1,4 +1,4 @@
-//! What tasks need and workers have: labels, and who serves whom by them.
+//! Labels of tasks and workers, and which workers can serve which tasks.
 
 use sluice_control::{LabelNames, SliceLabels, check_told_apart, write_labels};
 use sluice_wire::serving::{Labels, Serving};
@@ -6,7 +6,7 @@ use sluice_wire::serving::{Labels, Serving};
 use super::parts::{Plan, SlicePlan};
 
 impl Plan {
-    /// All labels that it names.
+    /// All labels that the plan names.
     pub fn label_names(&self) -> LabelNames {
         let needed = self.slices.iter().flat_map(|slice| &slice.needs).flat_map(|(_, labels)| labels);
         let kinds = self.slices.iter().flat_map(|slice| &slice.kinds).flatten();
@@ -14,10 +14,10 @@ impl Plan {
         LabelNames::of(needed.chain(kinds).chain(had).cloned())
     }
 
-    /// Who serves whom in a slice.
+    /// Which workers can serve which tasks in a slice.
     ///
     /// # Errors
-    /// What nobody serves, or more than can be told apart.
+    /// A task that no worker can serve, or more kinds than the switch can distinguish.
     pub fn serving(&self, slice: &SlicePlan) -> Result<Serving, String> {
         if slice.needs.is_empty() {
             return Ok(Serving::default());
@@ -38,12 +38,12 @@ impl Plan {
     }
 }
 
-/// What complaints call a slice.
+/// A slice's name in error messages.
 fn called(slice: &SlicePlan) -> String {
     format!("slice `{}`", slice.name)
 }
 
-/// Labels fit the switch, name what is there, and are asked for where a policy looks at them.
+/// Checks that the labels fit the switch, exist, and are used only with a policy that supports them.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let names = plan.label_names();
     names.check()?;

@@ -1,9 +1,8 @@
-//! Plans: what a rack consists of, what load it gets and what goes wrong, in one TOML file.
+//! Plans: a rack, its load and its faults in one TOML file.
 //!
-//! Reading a plan (`read`) gives values that are legal one by one and together (`check`); nothing later has
-//! to doubt them. Flags change a plan (`changes`) before anything is done with it, and what came of it is
-//! written (`write`) so that reading gives the same plan again. Left out as yet: ranges where a number
-//! stands.
+//! Reading a plan (`read`) gives values that are valid one by one and together (`check`), so later code
+//! need not check them. Flags change a plan (`changes`) before it is used. The changed plan is written
+//! (`write`) so that reading it gives the same plan. Left out: ranges in place of numbers.
 
 mod changes;
 pub mod check;
@@ -38,7 +37,7 @@ use sluice_system::text;
 use crate::fail::{Failure, Outcome};
 use crate::figures::is_figure;
 
-/// The plan that `sluice up` runs when it is given none.
+/// The default plan of `sluice up`.
 const DEMO: &str = include_str!("../../../../../experiments/demo.toml");
 
 impl Plan {
@@ -58,7 +57,7 @@ impl Plan {
         Self::from_text(&path.display().to_string(), &text)
     }
 
-    /// The plan that `text` describes; `name` is for complaints.
+    /// The plan in `text`; `name` is for error messages.
     pub fn from_text(name: &str, text: &str) -> Outcome<Self> {
         if Kind::of(text) == Some(Kind::Study) {
             return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
@@ -68,8 +67,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// A plan that says nothing: all is as keys give it that are left out. No rack runs by it, for it has no
-    /// slice.
+    /// An empty plan: every key has its default. It cannot run, since it has no slice.
     pub fn empty() -> Self {
         read::read(section::Source { name: "", text: "" }).expect("no key is needed at the top")
     }
@@ -77,7 +75,7 @@ impl Plan {
     /// The text that reads as this plan.
     ///
     /// # Errors
-    /// A path that is no text, which a flag may have brought.
+    /// A path that is not valid UTF-8, which a flag may contain.
     pub fn to_toml(&self) -> Outcome<String> {
         write::write(self).map_err(Failure::bad_input)
     }

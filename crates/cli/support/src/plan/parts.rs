@@ -1,4 +1,4 @@
-//! What a plan consists of, and what follows from it.
+//! The parts of a plan, and values that follow from them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,34 +17,34 @@ use super::runs_live::live_program;
 use super::types::Types;
 use crate::flags::Io;
 
-/// The policy of whoever names none: of all settings of Rain it is within a few per cent of the best on most
-/// workloads (docs/manual/ranks.md).
+/// The default policy: on most workloads it is within a few per cent of Rain's best settings
+/// (docs/manual/ranks.md).
 pub const POLICY_DEFAULT: &str = "rain:2,patient,early";
-/// The policy of a plan with servers of many cores that names none: their cores' room takes the place of
-/// depth, patience and early tokens.
+/// The default policy of a plan with servers of many cores: their cores' room replaces depth, patience and
+/// early tokens.
 pub const POLICY_OF_CORES: &str = "rain:1";
 
 /// A rack, its load and its faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What results call it.
+    /// The rack's name in results.
     pub name: String,
-    /// The scheduler, as it is written.
+    /// The scheduler, in its written form.
     pub policy: String,
-    /// Seeds load and injected faults.
+    /// The seed of load and injected faults.
     pub seed: u64,
-    /// How many times slower everything runs.
+    /// The factor by which all times are stretched.
     pub dilation: u32,
-    /// Where the switch keeps what must outlive it.
+    /// The folder of the switch's persistent state.
     pub state: PathBuf,
     pub out: PathBuf,
-    /// What every socket does to its packets, as [`sluice_netem::Rates`] reads it.
+    /// The faults of every socket, in the form that [`sluice_netem::Rates`] reads.
     pub faults: Option<String>,
     /// The racks, if they are below a spine.
     pub racks: Option<RacksPlan>,
     /// The switch and its controller.
     pub switch: SwitchPlan,
-    /// Where large tasks wait.
+    /// The servers for large waiting tasks.
     pub rdma: RdmaPlan,
     /// The names of task types.
     pub types: Types,
@@ -53,19 +53,19 @@ pub struct Plan {
     pub workers: Vec<WorkerPlan>,
     /// The database behind `rocksdb` workers.
     pub rocksdb: RocksArgs,
-    /// The load; without one the rack just runs.
+    /// The load; without one the rack only runs.
     pub load: Option<LoadPlan>,
-    /// What happens to the rack under that load.
+    /// Faults of the rack during the load.
     pub events: Vec<Event>,
 }
 
 /// Racks below a spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RacksPlan {
-    /// How many, each with a leaf.
+    /// How many racks there are, each with a leaf.
     pub count: u16,
     pub spines: u16,
-    /// Whether each leaf runs on a server of its rack, whose switch only forwards then.
+    /// Whether each leaf runs on a server of its rack; the rack's switch then only forwards.
     pub on_servers: bool,
 }
 
@@ -74,29 +74,30 @@ pub struct RacksPlan {
 pub struct SwitchPlan {
     /// Where packets are switched.
     pub io: Io,
-    /// Where packets come in; port 0 lets the kernel choose.
+    /// The address of the switch; port 0 lets the kernel choose.
     pub listen: Option<SocketAddr>,
-    /// Where the controller is asked.
+    /// The address of the controller.
     pub control: Option<SocketAddr>,
-    /// Whether the controller runs as a process of its own.
+    /// Whether the controller runs in a process of its own.
     pub controller_apart: bool,
-    /// Tasks that can wait in each slice's ring; a power of two.
+    /// How many tasks can wait in each slice's ring; a power of two.
     pub tasks_per_slice: u32,
-    /// Tokens that can park in each slice's ring; a power of two.
+    /// How many tokens can park in each slice's ring; a power of two.
     pub tokens_per_slice: u32,
-    /// Tasks that each client may have outstanding; a power of two.
+    /// How many tasks each client may have outstanding; a power of two.
     pub replay_cells: u32,
-    /// Memory for long payloads that wait, or that go round while servers hold what waits, in bytes.
+    /// Memory in bytes for long payloads that wait in the switch, or that recirculate if servers hold
+    /// waiting tasks.
     pub payload_bytes: Option<usize>,
-    /// How it waits for packets: `adaptive`, `spin` or `block`.
+    /// How the switch waits for packets: `adaptive`, `spin` or `block`.
     pub waiting: String,
-    /// Whether packets are held for the delays of the paper's testbed.
+    /// Whether packets are delayed as in the paper's testbed.
     pub testbed_delays: bool,
-    /// The core that it stays on.
+    /// The core to which the switch is pinned.
     pub pin: Option<usize>,
 }
 
-/// One slice: a queue in the switch and the types that go there.
+/// A slice: a queue in the switch and its task types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicePlan {
     pub name: String,
@@ -104,34 +105,34 @@ pub struct SlicePlan {
     pub types: Vec<String>,
     /// How many tasks may wait.
     pub limit: Option<u32>,
-    /// Where classes of tasks end that go by size, if the policy has classes.
+    /// The upper bounds of size classes, if the policy has classes.
     pub sizes: Sizes,
     /// The labels that tasks of some types need.
     pub needs: Vec<(String, Vec<String>)>,
-    /// The sets of labels that its workers may have; those of the plan's workers if there are none.
+    /// The sets of labels that its workers may have; empty for those of the plan's workers.
     pub kinds: Vec<Vec<String>>,
-    /// Whether tasks only wish for their labels.
+    /// Whether labels are wishes (after a wait, a task may run without them) instead of needs.
     pub wished: bool,
 }
 
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerPlan {
-    /// Its name, unlike all others.
+    /// The worker's name; unique.
     pub name: String,
     pub slice: String,
-    /// Its rack, from 1 on, if the plan says; there are racks below a spine then.
+    /// The worker's rack, from 1, if the plan says; only for racks below a spine.
     pub rack: Option<u16>,
-    /// The labels that it has.
+    /// The worker's labels.
     pub labels: Vec<String>,
     pub service: ServicePlan,
-    /// How many tasks it may have granted or held, if the plan says.
+    /// How many tasks the worker may have granted or held, if the plan says.
     pub quota: Option<u8>,
-    /// Its cores, if it is a server of many.
+    /// The cores, if the worker is a server of many.
     pub cores: Option<CoresPlan>,
-    /// The core that it stays on.
+    /// The core to which the worker is pinned.
     pub pin: Option<usize>,
-    /// What its socket does to its packets, instead of the plan's `faults`.
+    /// The faults of its socket, instead of the plan's `faults`.
     pub faults: Option<String>,
 }
 
@@ -139,29 +140,29 @@ pub struct WorkerPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoresPlan {
     pub cores: u16,
-    /// The slices that it serves, and how important each is.
+    /// The slices that it serves, with their priorities.
     pub serves: Vec<ServedSlice>,
-    /// Tasks of a priority that each core has room for.
+    /// How many tasks of a priority each core has room for.
     pub depth: u32,
-    /// What a task of a lower priority counts when a core is chosen.
+    /// λ: how much a task of a lower priority counts when a core is chosen.
     pub lambda: Lambda,
     /// Which slices run on which cores.
     pub assignment: Assignment,
-    /// Whether it is a plain pool of threads over one queue instead, to compare.
+    /// Whether it is a plain pool of threads with one queue instead, for comparison.
     pub pool: bool,
-    /// Whether cores without tasks do the service's batch work.
+    /// Whether idle cores do the service's batch work.
     pub batch: bool,
 }
 
-/// What a worker serves.
+/// The service of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServicePlan {
-    /// One of ours, by name.
+    /// A built-in service, by name.
     Ours(String),
-    /// A program of yours, with its own arguments.
+    /// A program of the user, with its own arguments.
     Program {
         exec: PathBuf,
-        /// What it is told before the common flags.
+        /// Arguments before the common flags.
         args: Vec<String>,
     },
 }
@@ -169,42 +170,42 @@ pub enum ServicePlan {
 /// The load of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPlan {
-    /// When tasks are sent.
+    /// The arrival process.
     pub arrivals: Arrivals,
-    /// Which types, each with its share; the shares add up to 1.
+    /// The types, each with its share; the shares add up to 1.
     pub mix: Vec<(String, f64)>,
     /// What a task of each type carries.
     pub requests: Vec<(String, Request)>,
-    /// How long it runs before anything is measured.
+    /// How long the load runs before the measurement.
     pub warm_up: Duration,
-    /// How long it is measured.
+    /// How long the load is measured.
     pub length: Duration,
-    /// After this a task's outcome is Unknown; counted from its intended send time.
+    /// The time after the intended send time at which a task's outcome becomes Unknown.
     pub deadline: Duration,
-    /// Whether a task may be tried again.
+    /// Whether tasks may be retried.
     pub retry: bool,
-    /// How far the sender may be behind at its 99th percentile.
+    /// The largest allowed 99th percentile of the sender's lateness.
     pub behind_max: Duration,
-    /// The share of the replies whose service may have failed.
+    /// The largest allowed share of replies whose service failed.
     pub failed_max: f64,
 }
 
-/// When tasks are sent.
+/// The arrival process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// At random moments, this many a second.
     Poisson(f64),
-    /// At even distances, this many a second.
+    /// At a constant rate, this many a second.
     Constant(f64),
-    /// At the moments that a file names.
+    /// At the times in a trace file.
     Trace(PathBuf),
 }
 
-/// The share of failed services that passes if nobody says.
+/// The default of the allowed share of failed services.
 pub const FAILED_MAX: f64 = 0.01;
 
 impl Arrivals {
-    /// Tasks per second; unknown for a trace.
+    /// Tasks per second; `None` for a trace.
     pub const fn rate(&self) -> Option<f64> {
         match self {
             Self::Poisson(rate) | Self::Constant(rate) => Some(*rate),
@@ -223,35 +224,35 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// What a task carries.
+/// The request in a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Keys to read.
     Get {
-        /// How many; the mean if they are spread.
+        /// How many keys; the mean if the number varies.
         keys: u32,
-        /// How the number varies.
+        /// The distribution of the number.
         spread: Spread,
-        /// What a key is expected to take: of that clients make a task's size.
+        /// The expected time for a key, from which clients compute a task's size.
         each: Option<Duration>,
     },
     /// Rows to scan from a random key on.
     Scan {
-        /// How many; the mean if they are spread.
+        /// How many rows; the mean if the number varies.
         rows: u32,
-        /// How the number varies.
+        /// The distribution of the number.
         spread: Spread,
-        /// What a row is expected to take.
+        /// The expected time for a row.
         each: Option<Duration>,
     },
     /// A span for `spin` or `hold`.
     Busy {
-        /// How long; the mean if it is spread.
+        /// The span; the mean if it varies.
         span: Duration,
-        /// How the span varies.
+        /// The distribution of the span.
         spread: Spread,
     },
-    /// This text, for programs of your own.
+    /// This text, for programs of the user.
     Text(String),
 }
 
@@ -264,31 +265,31 @@ pub enum Spread {
     Exponential,
 }
 
-/// What happens to the rack under load.
+/// A fault during the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, from the start of the load.
+    /// The time of the fault, from the start of the load.
     pub at: Duration,
-    /// Who is killed (with -9).
+    /// The part that is killed (with SIGKILL).
     pub kill: Target,
-    /// When it is started again, from then on; never if missing.
+    /// The time from the fault to the part's restart; `None` for no restart.
     pub return_after: Option<Duration>,
 }
 
-/// Who can be killed.
+/// The parts that can be killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The switch's process; the first spine's, if there are racks below spines.
+    /// The switch's process; with racks below spines, that of the first spine.
     Switch,
-    /// The spine of this number, from 1 on.
+    /// The spine with this number, from 1.
     Spine(u16),
     /// The controller's own process.
     Controller,
-    /// The worker of this name.
+    /// The worker with this name.
     Worker(String),
-    /// The server of this name.
+    /// The server with this name.
     Server(String),
-    /// The leaf of this rack, from 1 on.
+    /// The leaf of this rack, from 1.
     Leaf(u16),
 }
 
@@ -306,42 +307,42 @@ impl fmt::Display for Target {
 }
 
 impl Plan {
-    /// The scheduler that workers work for: below a spine, their leaf's.
+    /// The scheduler of the workers' switch; below a spine, their leaf's.
     pub fn program(&self) -> Choice {
         live_program(&self.policy).expect("it was read once")
     }
 
-    /// How many tasks a worker may have granted or held: as the plan says, or as the scheduler has it.
+    /// How many tasks a worker may have granted or held: from the plan, otherwise from the scheduler.
     pub fn quota(&self, worker: &WorkerPlan) -> u8 {
         worker.quota.unwrap_or_else(|| self.program().traits().quota.max(1))
     }
 
-    /// What sockets do to their packets; nothing around a switch in the kernel, where links do it.
+    /// The faults of sockets; `None` with a switch in the kernel, where links inject the faults.
     pub fn socket_faults(&self) -> Option<&String> {
         self.faults.as_ref().filter(|_| self.switch.io == Io::Udp)
     }
 
-    /// The names of its servers: none under a scheduler that writes nothing ahead, and none below spines.
+    /// The names of the servers; none under a scheduler that writes nothing ahead, and none below spines.
     pub fn servers(&self) -> Vec<String> {
         let writes_ahead = self.racks.is_none() && self.program().traits().writes_ahead;
         let count = if writes_ahead { self.rdma.servers } else { 0 };
         (1..=count).map(|number| format!("server-{number}")).collect()
     }
 
-    /// The server whose memory a worker shares: they are dealt out in turn.
+    /// The server whose memory a worker shares: workers are distributed over servers in turn.
     pub fn server_of(&self, worker: &WorkerPlan) -> Option<String> {
         let place = self.workers.iter().position(|known| known.name == worker.name)?;
         let servers = self.servers();
         (!servers.is_empty()).then(|| servers[place % servers.len()].clone())
     }
 
-    /// What the first packet of a task may bring.
+    /// How many bytes the first packet of a task may bring.
     pub fn first_packet(&self) -> FirstPacket {
         FirstPacket::fitting(self.rdma.link_mtu, (!self.servers().is_empty()).then_some(self.rdma.mtu))
     }
 }
 
-/// Where the switch keeps what must outlive it, if nobody says: beside the results.
+/// The default folder of the switch's state: beside the results.
 pub(super) fn state_in(out: &Path) -> PathBuf {
     out.join("state")
 }

@@ -1,5 +1,5 @@
-//! Racks below a spine: what a plan says of them, which worker is in which, and what a plan with some cannot
-//! have.
+//! Racks below a spine: their settings in a plan, which worker is in which rack, and what such a plan
+//! cannot contain.
 
 use sluice_control::Tier;
 use sluice_switch::horus::FabricReading;
@@ -11,26 +11,26 @@ use super::section::Section;
 use crate::fail::Outcome;
 use crate::flags::Io;
 
-/// Where leaves may be, in the words of plans.
+/// The word for leaves that run in their racks' switches.
 const LEAF_IN_SWITCH: &str = "switch";
 pub(super) const LEAF_ON_SERVER: &str = "server";
-/// The most racks below live spines: if all others are gone, one has them all.
+/// The largest number of racks below live spines: if all other spines are gone, one has all racks.
 const RACKS_MAX: u16 = 64;
 /// The most live spines.
 const SPINES_MAX: u16 = 8;
 
-/// Which of a plan's switches one is.
+/// A switch's role among those of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchRole {
     Alone,
-    /// The spine of this number, from 1 on.
+    /// The spine with this number, from 1.
     Spine(u16),
-    /// The leaf of this rack, from 1 on.
+    /// The leaf of this rack, from 1.
     Leaf(u16),
 }
 
 impl SwitchRole {
-    /// Where such a switch stands for its controller.
+    /// The role of such a switch for its controller.
     pub const fn tier(self) -> Tier {
         match self {
             Self::Alone => Tier::Rack,
@@ -41,20 +41,20 @@ impl SwitchRole {
 }
 
 impl Plan {
-    /// How its spine and leaves read Horus, if it has some; its times are dilated.
+    /// How its spine and leaves read Horus, if it has any; times are dilated.
     pub fn reading(&self) -> Option<FabricReading> {
         self.racks.and_then(|_| below_spines(&self.policy).ok().flatten())?.0.dilated(self.dilation)
     }
 
-    /// The rack of a worker, from 1 on: as the plan says, else they are dealt out in turn. `None` without
-    /// racks.
+    /// The rack of a worker, from 1: from the plan, otherwise workers are distributed in turn. `None`
+    /// without racks.
     pub fn rack_of(&self, worker: &WorkerPlan) -> Option<u16> {
         let count = self.racks?.count;
         let place = self.workers.iter().position(|known| known.name == worker.name)?;
         Some(worker.rack.unwrap_or((place % usize::from(count)) as u16 + 1))
     }
 
-    /// How many spines it has; none without racks.
+    /// The number of spines; 0 without racks.
     pub fn spines(&self) -> u16 {
         self.racks.map_or(0, |racks| racks.spines)
     }
@@ -64,29 +64,29 @@ impl Plan {
         self.racks.is_some_and(|racks| racks.on_servers)
     }
 
-    /// The spines of a rack, both from 1 on, as a leaf is told of them: the one that it belongs to, and
-    /// behind it those that stand in. Spines have blocks of racks, as simulated ones do.
+    /// The spines of a rack (both numbered from 1) as the leaf gets them: first its own, then those that
+    /// stand in. Spines have blocks of consecutive racks, as in simulations.
     pub fn spines_of(&self, rack: u16) -> Vec<u16> {
         let Some(racks) = self.racks else { return Vec::new() };
         let home = racks.spine_of(rack);
         (0..racks.spines).map(|turn| (home - 1 + turn) % racks.spines + 1).collect()
     }
 
-    /// The racks of each spine, by what their leaves are called above.
+    /// The racks of each spine, by their leaves' names at the controller above.
     pub fn pods(&self) -> Vec<Vec<String>> {
         let Some(racks) = self.racks else { return Vec::new() };
         let of = |spine| (1..=racks.count).filter(move |rack| racks.spine_of(*rack) == spine);
         (1..=racks.spines).map(|spine| of(spine).map(Self::leaf_name).collect()).collect()
     }
 
-    /// What a leaf is called above its rack.
+    /// The name of a rack's leaf at the controller above.
     pub fn leaf_name(rack: u16) -> String {
         format!("rack-{rack}")
     }
 }
 
 impl RacksPlan {
-    /// The spine that a rack belongs to, both from 1 on.
+    /// The spine that a rack belongs to; both are numbered from 1.
     fn spine_of(self, rack: u16) -> u16 {
         (rack - 1) / self.count.div_ceil(self.spines) + 1
     }
@@ -150,7 +150,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     pools(plan, count)
 }
 
-/// A leaf that parks tokens reckons its rack's load with as many as its policy says.
+/// A leaf that parks tokens computes its rack's load with the policy's number of tokens, so all workers
+/// must have it.
 fn depths(plan: &Plan, leaf: &Choice) -> Result<(), String> {
     let differs = |worker: &&WorkerPlan| worker.quota.is_some_and(|quota| quota != leaf.traits().quota);
     match plan.workers.iter().find(differs).filter(|_| leaf.traits().quota > 0) {
@@ -192,7 +193,7 @@ fn sizes(count: u16, spines: u16) -> Result<(), String> {
     }
 }
 
-/// Each pool has workers, and each rack.
+/// Checks that each pool and each rack has workers.
 fn pools(plan: &Plan, count: u16) -> Result<(), String> {
     if let Some(worker) =
         plan.workers.iter().find(|worker| worker.rack.is_some_and(|rack| !(1..=count).contains(&rack)))
@@ -220,7 +221,7 @@ fn pools(plan: &Plan, count: u16) -> Result<(), String> {
     }
 }
 
-/// Whether an event may kill this leaf or spine.
+/// Checks that an event may kill this leaf or spine.
 pub(super) fn check_killed(plan: &Plan, target: &Target) -> Result<(), String> {
     let count = plan.racks.map_or(0, |racks| racks.count);
     match target {

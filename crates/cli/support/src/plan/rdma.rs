@@ -1,4 +1,4 @@
-//! Where large tasks wait: `[rdma]`.
+//! The section `[rdma]`: servers for large waiting tasks.
 
 use std::path::PathBuf;
 
@@ -10,30 +10,30 @@ use crate::fail::Outcome;
 
 /// The most servers.
 pub const SERVERS_MAX: u16 = 16;
-/// The longest link MTU: what jumbo frames have.
+/// The largest link MTU: that of jumbo frames.
 const LINK_MTU_MAX: u16 = 9_000;
 
 /// The servers, and what is written into their memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RdmaPlan {
-    /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what
-    /// waits.
+    /// The number of servers, over which workers are distributed; if zero, the switch stores the bytes of
+    /// waiting tasks.
     pub servers: u16,
     /// The MTU of all links.
     pub link_mtu: u16,
-    /// The RDMA MTU: the most bytes of one WRITE.
+    /// The RDMA MTU: the largest number of bytes in one WRITE.
     pub mtu: Mtu,
     /// Whether queue pairs are reliable.
     pub reliable: bool,
-    /// Whether WRITEs carry an iCRC that must hold.
+    /// Whether WRITEs carry an iCRC, which must be right.
     pub icrc: bool,
-    /// Each task is written to so many servers of its slice at most; zero: to all.
+    /// The largest number of servers to which each task is written; zero for all servers of its slice.
     pub copies: u16,
-    /// Tasks of a slice that may pass while one of its workers is stopped.
+    /// How many tasks of a slice may pass while one of its workers is stopped.
     pub stall_tasks: u32,
-    /// Slots of each ring, against the rule. For tests.
+    /// The number of slots in each ring, even below the required one. For tests.
     pub tiny_slots: Option<u32>,
-    /// The folder of captures of what is written into servers' memory.
+    /// The folder of captures of servers' WRITEs.
     pub pcap: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ fn transport(text: &str) -> Result<bool, String> {
     }
 }
 
-/// How a plan calls queue pairs of this kind.
+/// The word for queue pairs of this kind in plans.
 pub(super) const fn transport_name(reliable: bool) -> &'static str {
     if reliable { "rc" } else { "uc" }
 }

@@ -1,4 +1,4 @@
-//! From TOML to a [`Plan`]: every key that a plan may have is asked for here, and only here.
+//! Reads a [`Plan`] from TOML. Every key of a plan is read here and nowhere else.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn racks(section: Section<'_>) -> Outcome<RacksPlan> {
     Ok(plan)
 }
 
-/// One that suits the plan's racks and workers, if it names none.
+/// A suitable default for the plan's racks and workers, if it names no policy.
 fn policy(top: &Section<'_>, has_racks: bool, workers: &[WorkerPlan]) -> Outcome<String> {
     let read = |text: &str| live_program(text).map(|_| text.to_owned());
     let has_cores = workers.iter().any(|worker| worker.cores.is_some());

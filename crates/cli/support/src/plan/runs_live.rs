@@ -1,20 +1,20 @@
-//! Which policies real racks can carry out.
+//! Which policies real racks can run.
 
 use sluice_sim::policy::Policy;
 use sluice_sim::system::System;
 use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 
-/// The policy of racks below a spine, if nobody names one.
+/// The default policy of racks below a spine.
 pub(super) const FABRIC_POLICY: &str = "dc-horus";
 
-/// The program that a policy's switches run, if real racks can carry it out: below a spine a leaf's.
+/// The program of a policy's switches, if real racks can run it; below a spine, the leaf's program.
 pub fn live_program(policy: &str) -> Result<Choice, String> {
     if let Some((_, leaf)) = below_spines(policy)? {
         return Ok(leaf);
     }
     match Policy::parse(policy) {
-        // Who names none at all is told the programs only.
+        // For an unknown name, the error lists the programs only.
         Ok(Policy::Program(_)) | Err(_) => live(Choice::parse(policy).map_err(|why| why.to_string())?),
         Ok(_) => Err(format!(
             "`{policy}` runs in simulations only, as it is no program of a switch: ask for one that is \
@@ -23,8 +23,8 @@ pub fn live_program(policy: &str) -> Result<Choice, String> {
     }
 }
 
-/// How a policy of racks below a spine reads Horus, and what their leaves run; `None` for a policy of one
-/// switch.
+/// How a policy of racks below a spine reads Horus, and the program of their leaves; `None` for a policy of
+/// one switch.
 pub(super) fn below_spines(policy: &str) -> Result<Option<(FabricReading, Choice)>, String> {
     let Some(system) = System::parse(policy).transpose()? else {
         return named_almost_so(policy).map(|()| None);
@@ -37,7 +37,7 @@ pub(super) fn below_spines(policy: &str) -> Result<Option<(FabricReading, Choice
     })
 }
 
-/// Refuses what was to be a policy of racks below a spine: only here are their names known.
+/// Refuses a misspelt policy of racks below a spine: only this function knows their names.
 fn named_almost_so(policy: &str) -> Result<(), String> {
     let name = policy.split(':').next().unwrap_or(policy);
     let near = sluice_units::nearest(name, Policy::all().map(|about| about.name));
@@ -47,7 +47,7 @@ fn named_almost_so(policy: &str) -> Result<(), String> {
     Policy::parse(policy).map(drop).map_err(|why| why.to_string())
 }
 
-/// A choice that real racks can carry out.
+/// Refuses a choice that real racks cannot run.
 fn live(choice: Choice) -> Result<Choice, String> {
     if choice.traits().early.is_some_and(|early| !early.is_perfect()) {
         return Err(format!(

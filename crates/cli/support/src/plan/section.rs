@@ -1,8 +1,7 @@
 //! One table of a plan, read key by key.
 //!
-//! Whoever reads a plan asks for its keys by name; what stands in the file and was never asked for is
-//! unknown. So the keys are written down once, where they are used, and every complaint names file, line and
-//! section.
+//! The reader asks for keys by name; a key in the file that was never asked for is unknown. So each key is
+//! written down once, where it is used, and every error names file, line and section.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -15,19 +14,19 @@ use toml::de::{DeTable, DeValue};
 use crate::fail::{Failure, Outcome};
 use crate::units;
 
-/// The most workers that one section may stand for.
+/// The largest number of workers that one section may describe.
 pub(crate) const COUNT_MAX: usize = 1024;
 
-/// Where a plan came from, for complaints.
+/// The origin of a plan, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'p> {
     pub(crate) name: &'p str,
-    /// All of its text.
+    /// The whole text.
     pub(crate) text: &'p str,
 }
 
 impl Source<'_> {
-    /// A complaint about the place at byte `at`.
+    /// An error about the byte at `at`.
     pub(crate) fn complain(&self, at: usize, why: impl Display) -> Failure {
         let line = self.text[..at.min(self.text.len())].matches('\n').count() + 1;
         Failure::bad_input(format!("plan {} line {line}: {why}", self.name))
@@ -56,12 +55,12 @@ impl<'p> Section<'p> {
         Self { source, name, at, table, asked: RefCell::default() }
     }
 
-    /// A complaint about this section as a whole.
+    /// An error about this section as a whole.
     pub(crate) fn complain(&self, why: impl Display) -> Failure {
         self.source.complain(self.at, format!("{}: {why}", self.name))
     }
 
-    /// A complaint about the value of `key`.
+    /// An error about the value of `key`.
     pub(crate) fn complain_of(&self, key: &str, why: impl Display) -> Failure {
         let at = self.table.get(key).map_or(self.at, |value| value.span().start);
         self.source.complain(at, format!("{key} in {}: {why}", self.name))
@@ -72,12 +71,12 @@ impl<'p> Section<'p> {
         self.read(key, "a string", DeValue::as_str)
     }
 
-    /// A string that must be there.
+    /// A required string.
     pub(crate) fn needed_text(&self, key: &'static str) -> Outcome<&'p str> {
         self.text(key)?.ok_or_else(|| self.complain(format!("`{key}` is missing; add it")))
     }
 
-    /// A string that `parse` understands.
+    /// A string that `parse` accepts.
     pub(crate) fn parsed<T>(
         &self,
         key: &'static str,
@@ -92,7 +91,7 @@ impl<'p> Section<'p> {
         self.parsed(key, units::span)
     }
 
-    /// A whole number within `range`.
+    /// An integer within `range`.
     pub(crate) fn whole(&self, key: &'static str, range: Range<u64>) -> Outcome<Option<u64>> {
         let Some(number) = self.read(key, "a whole number", integer)? else { return Ok(None) };
         match u64::try_from(number) {
@@ -104,7 +103,7 @@ impl<'p> Section<'p> {
         }
     }
 
-    /// A power of two, at most as many as any ring has entries.
+    /// A power of two, up to the largest number of entries in a ring.
     pub(crate) fn ring(&self, key: &'static str) -> Outcome<Option<u32>> {
         let Some(entries) = self.whole(key, 1..(1 << 20) + 1)? else { return Ok(None) };
         if entries.is_power_of_two() {
@@ -114,7 +113,7 @@ impl<'p> Section<'p> {
         Err(self.complain_of(key, why))
     }
 
-    /// A number that `check` accepts; in quotes it may have its thousands, such as `"2000k"`.
+    /// A number that `check` accepts; as a string it may have a suffix, such as `"2000k"`.
     pub(crate) fn number(
         &self,
         key: &'static str,
@@ -129,7 +128,7 @@ impl<'p> Section<'p> {
         self.read(key, "true or false", DeValue::as_bool)
     }
 
-    /// A list of strings; empty when missing.
+    /// A list of strings; empty if missing.
     pub(crate) fn texts(&self, key: &'static str) -> Outcome<Vec<&'p str>> {
         let list = self.read(key, "a list of strings", |value| {
             value.as_array()?.iter().map(|item| item.get_ref().as_str()).collect::<Option<Vec<_>>>()
@@ -144,7 +143,7 @@ impl<'p> Section<'p> {
         self.under(name, key, value).map(Some)
     }
 
-    /// All sections of a repeated name; none when missing.
+    /// All sections of a repeated name; none if missing.
     pub(crate) fn sections(&self, key: &'static str) -> Outcome<Vec<Self>> {
         let Some(value) = self.ask(key) else { return Ok(Vec::new()) };
         let wrong = || self.complain_of(key, format!("is not a list of sections; write [[{key}]]"));
@@ -152,7 +151,7 @@ impl<'p> Section<'p> {
         items.iter().map(|item| self.under(format!("[[{key}]]"), key, item)).collect()
     }
 
-    /// All keys of a section whose keys the plan chooses itself, each with its section.
+    /// All entries of a section with user-chosen keys, each with its section.
     pub(crate) fn named_sections(&self) -> Outcome<Vec<(&'p str, Self)>> {
         let each = self.table.iter().map(|(key, value)| {
             let key = key.get_ref().as_ref();
@@ -161,7 +160,7 @@ impl<'p> Section<'p> {
         each.collect()
     }
 
-    /// All keys of a section whose keys the plan chooses itself, each with its whole number within `range`.
+    /// All entries of a section with user-chosen keys, each with its integer within `range`.
     pub(crate) fn named_numbers(&self, range: Range<u64>) -> Outcome<Vec<(&'p str, u64)>> {
         let each = self.table.iter().map(|(key, value)| {
             let key = key.get_ref().as_ref();
@@ -175,7 +174,7 @@ impl<'p> Section<'p> {
         each.collect()
     }
 
-    /// Refuses the keys that nobody asked for.
+    /// Refuses keys that were never asked for.
     pub(crate) fn finish(self) -> Outcome<()> {
         let asked = self.asked.into_inner();
         for key in self.table.keys() {

@@ -1,31 +1,31 @@
-//! Names of task types: ours, and those that a plan adds in `[types]`. Wherever a type is named, its number
-//! will do.
+//! Names of task types: the built-in ones, and those that a plan adds in `[types]`. A type's number can be
+//! used in place of its name everywhere.
 
 use sluice_control::NAME_BYTES_MAX;
 
-/// The types that every plan knows, by their numbers.
+/// The built-in types and their numbers.
 const OURS: [(&str, u16); 4] = [("get", 1), ("scan", 2), ("spin", 3), ("hold", 4)];
 
-/// The types that have names, by their numbers.
+/// Names and numbers of types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Types(Vec<(String, u16)>);
 
 impl Types {
-    /// Those that every plan knows.
+    /// The built-in types.
     pub fn ours() -> Self {
         Self(OURS.map(|(name, number)| (name.to_owned(), number)).to_vec())
     }
 
-    /// Those that a plan adds.
+    /// The types that a plan adds.
     pub fn added(&self) -> impl Iterator<Item = &(String, u16)> {
         self.0.iter().filter(|(name, number)| !OURS.contains(&(name.as_str(), *number)))
     }
 
-    /// Those that every plan knows, and those that a rack was started with.
+    /// The built-in types, and those with which a rack was started.
     pub fn of_rack(names: impl IntoIterator<Item = (u16, String)>) -> Self {
         let mut types = Self::ours();
         for (number, name) in names {
-            // A name that is taken here is ours.
+            // A name that is taken is a built-in one.
             types.name(&name, number).ok();
         }
         types
@@ -49,7 +49,7 @@ impl Types {
         Ok(())
     }
 
-    /// The name of the type that `text` says, by name or by number; a number without a name is its own.
+    /// The name of the type that `text` names, by name or number; a number without a name is its own name.
     pub fn called(&mut self, text: &str) -> Result<String, String> {
         if self.number(text).is_some() {
             return Ok(text.to_owned());
@@ -65,8 +65,7 @@ impl Types {
         Ok(number.to_string())
     }
 
-    /// In its place, so that it does not matter in which order types are heard of.
-    /// A mix by the names of its types, which may have been given by their numbers.
+    /// The mix with the types' names in place of numbers.
     pub fn named_mix(&mut self, mix: Vec<(String, f64)>) -> Result<Vec<(String, f64)>, String> {
         let mut named: Vec<(String, f64)> = Vec::new();
         for (said, share) in mix {
@@ -81,17 +80,18 @@ impl Types {
         Ok(named)
     }
 
+    /// Inserts in order, so that the order in which types are added does not matter.
     fn add(&mut self, name: String, number: u16) {
         let place = self.0.partition_point(|(_, used)| *used < number);
         self.0.insert(place, (name, number));
     }
 
-    /// The number of the type called `name`.
+    /// The number of the type with this name.
     pub fn number(&self, name: &str) -> Option<u16> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
     }
 
-    /// A type as people are shown it: its name and its number, or the number alone.
+    /// A type for display: its name and number, or the number alone.
     pub fn shown(&self, number: u32) -> String {
         let name = self.0.iter().find(|(_, used)| u32::from(*used) == number).map(|(name, _)| name);
         name.map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
@@ -103,7 +103,7 @@ impl Types {
     }
 }
 
-/// Refuses a name that results could not show: it stands in tables, lines and files.
+/// Refuses a name that results could not show: names stand in tables, lines and file names.
 pub(super) fn check_shown(name: &str) -> Result<(), String> {
     let hides = |letter: &char| !matches!(letter, '"' | '\'' | '\\') && letter.escape_debug().len() > 1;
     if name.trim().is_empty() {

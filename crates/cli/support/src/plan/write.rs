@@ -1,6 +1,6 @@
-//! From a [`Plan`] to TOML: every key that [`read`](super::read) asks for, with the value that gives the
-//! same plan again. What is not there is left out; what has a default is written all the same, so that a plan
-//! means the same when a default changes.
+//! Writes a [`Plan`] as TOML: every key that [`read`](super::read) knows, with the value that gives the
+//! same plan. Missing values are left out. Values that equal a default are written too, so that a plan
+//! keeps its meaning when a default changes.
 
 use std::fmt::{Display, Write as _};
 use std::path::Path;
@@ -158,8 +158,7 @@ fn write_worker(
     Ok(())
 }
 
-/// The workers, those together that one section stands for: NAME-1, NAME-2 and so on, alike in all but the
-/// name.
+/// Groups workers that one section can describe: NAME-1, NAME-2 and so on, equal in all but the name.
 fn alike(workers: &[WorkerPlan]) -> Vec<(&str, Option<usize>, &WorkerPlan)> {
     let mut sections = Vec::new();
     let mut left = workers;
@@ -217,12 +216,12 @@ fn write_load(toml: &mut Toml, load: &LoadPlan, types: &Types) -> Result<(), Str
     Ok(())
 }
 
-/// A type's name; its number where a mix could not be cut again around the name.
+/// A type's name; its number if the name would be ambiguous in a mix.
 fn in_mix(name: &str, types: &Types) -> String {
     let number = types.number(name).filter(|_| name.contains([',', '=']) || name.trim() != name);
     let Some(number) = number else { return name.to_owned() };
     let mut text = number.to_string();
-    // Another type may be called like this number; with a zero before it, it is the same number.
+    // Another type may have this number as its name; a leading zero makes it a number again.
     while types.number(&text).is_some_and(|other| other != number) {
         text.insert(0, '0');
     }
@@ -264,7 +263,7 @@ fn write_event(toml: &mut Toml, Event { at, kill, return_after }: &Event) {
     }
 }
 
-/// TOML, line by line.
+/// Builds TOML, line by line.
 #[derive(Default)]
 struct Toml(String);
 
@@ -275,7 +274,7 @@ impl Toml {
         self.0 += "\n";
     }
 
-    /// A number, `true` or `false`.
+    /// Writes a number, `true` or `false`.
     fn plain(&mut self, key: &str, value: impl Display) {
         writeln!(self.0, "{key} = {value}").expect("a string takes it");
     }
@@ -286,7 +285,7 @@ impl Toml {
         }
     }
 
-    /// Whole where it is, so that people read it as they wrote it.
+    /// Writes a whole number without decimals, as people write it.
     fn float(&mut self, key: &str, value: f64) {
         let is_whole = value.fract() == 0.0 && value.abs() < 1e15;
         if is_whole { self.plain(key, value as i64) } else { self.plain(key, format!("{value:?}")) }
@@ -325,13 +324,13 @@ impl Toml {
     }
 }
 
-/// A key, in quotes where it must be.
+/// A key, in quotes if necessary.
 fn key(name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
 }
 
-/// A string of TOML's, on one line.
+/// A TOML string on one line.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

@@ -1,6 +1,6 @@
-//! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), and an
-//! `.hgrm` per type and time, as HDR histogram plotters read them; `depths.html` where depths were found at
-//! run time.
+//! A result's files: `result.json`, `result.csv` (a row per type), `timeline.csv` (a row per bin), an
+//! `.hgrm` file per type and time for HDR histogram plotters, and `depths.html` if depths were found at run
+//! time.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,12 +19,13 @@ const JSON: &str = "result.json";
 const CSV: &str = "result.csv";
 const TIMELINE: &str = "timeline.csv";
 const DEPTHS: &str = "depths.html";
-/// What stands behind a type's name in the name of each of its `.hgrm` files.
+/// The suffixes of a type's `.hgrm` files.
 const HGRMS: [&str; 5] = ["latency-us", "scheduling-delay-us", "service-us", "slowdown", "slowdown-server"];
-/// Steps per halving of the distance to 100 %, as the format's other writers use.
+/// Steps per halving of the distance to 100 %, as other writers of the format use.
 const TICKS_PER_HALF: u32 = 5;
 
-/// Writes everything into `folder`, which is made if need be: all of it or, where there is no room, nothing.
+/// Writes all files into `folder`, which is created if necessary: either all of them, or, if there is no
+/// room, none.
 pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
     make(folder)?;
     let mut files = vec![
@@ -54,20 +55,20 @@ pub fn write(folder: &Path, result: &RunResult, tally: &Tally) -> Outcome<()> {
     save_all(folder, &files)
 }
 
-/// Removes what an earlier run wrote into this folder, if it is there: it must not be taken for this one's.
+/// Removes the files of an earlier run from this folder, which could be taken for this one's.
 pub fn clear(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_hgrm = HGRMS.iter().any(|what| name.ends_with(&format!("-{what}.hgrm")));
         if is_hgrm || [JSON, CSV, TIMELINE, DEPTHS].contains(&name.as_str()) {
-            // What cannot be removed is written over.
+            // A file that cannot be removed is overwritten.
             fs::remove_file(entry.path()).ok();
         }
     }
 }
 
-/// Makes a folder for results.
+/// Creates a folder for results.
 pub fn make(folder: &Path) -> Outcome<()> {
     fs::create_dir_all(folder).map_err(|why| {
         let (folder, helps) = (folder.display(), advice(Attempt::Write, &why));
@@ -75,13 +76,13 @@ pub fn make(folder: &Path) -> Outcome<()> {
     })
 }
 
-/// Writes a file into a folder that is there, at once: whoever reads it meanwhile finds all of the old text
-/// or all of the new, and where there is no room the old one stays.
+/// Writes a file into an existing folder in one step: a concurrent reader sees the old text or the new one,
+/// and if there is no room the old file stays.
 pub fn save(folder: &Path, name: &str, text: &str) -> Outcome<()> {
     save_all(folder, &[(name.to_owned(), text)])
 }
 
-/// Writes files into a folder that is there: all of them, or none.
+/// Writes files into an existing folder: all of them, or none.
 fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
     let half = |name: &str| folder.join(format!("{name}.half"));
     let failed = |name: &str, why: io::Error| unwritten(&folder.join(name), &why);
@@ -93,7 +94,7 @@ fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
         |(name, _): &(String, _)| fs::rename(half(name), folder.join(name)).map_err(|why| failed(name, why));
     let saved = files.iter().try_for_each(write).and_then(|()| files.iter().try_for_each(put));
     if saved.is_err() {
-        // Those that are not there, or are in their place.
+        // Removes the temporary files that were not renamed.
         for (name, _) in files {
             fs::remove_file(half(name)).ok();
         }
@@ -101,7 +102,7 @@ fn save_all(folder: &Path, files: &[(String, impl AsRef<str>)]) -> Outcome<()> {
     saved
 }
 
-/// Why a file is not there, and what helps.
+/// Why a file could not be written, and what helps.
 pub fn unwritten(path: &Path, why: &io::Error) -> Failure {
     let (path, helps) = (path.display(), advice(Attempt::Write, why));
     Failure::broken(format!("{path} cannot be written: {why}; {helps}"))

@@ -1,4 +1,4 @@
-//! The plan beside its results: what ran, flags and all, so that it runs again from that file alone.
+//! The plan beside its results: what ran, including flags, so that this file alone can run it again.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use super::files;
 use crate::fail::{Failure, Outcome};
 use crate::plan::Plan;
 
-/// The file, in the folder of results.
+/// The file's name in the folder of results.
 pub const PLAN: &str = "plan.toml";
 
-/// A folder of results, held by one rack as long as it runs: its processes read the plan there, and write
+/// A folder of results, locked by one rack as long as it runs: its processes read the plan there and write
 /// their logs.
 #[derive(Debug)]
 pub struct HeldFolder {
-    /// Locked; the kernel lets go of it with the process. Nothing, where folders cannot be locked.
+    /// The lock; the kernel releases it when the process ends. `None` if folders cannot be locked.
     _folder: Option<File>,
 }
 
 impl HeldFolder {
-    /// Holds a folder that is there.
+    /// Locks an existing folder.
     ///
     /// # Errors
-    /// If another rack that runs holds it.
+    /// Another running rack has locked it.
     pub fn take(folder: &Path) -> Outcome<Self> {
         let Ok(file) = File::open(folder) else { return Ok(Self { _folder: None }) };
         match file.try_lock() {
@@ -36,18 +36,18 @@ impl HeldFolder {
     }
 }
 
-/// Who keeps a plan, and where it is from.
+/// Stores a plan; knows the command and the plan's origin.
 #[derive(Clone, Debug)]
 pub struct Keeper {
-    /// The command, as it was typed.
+    /// The command line.
     pub command: String,
-    /// The plan's file, or what stands for one.
+    /// The plan's file, or a description of its origin.
     pub from: String,
 }
 
 impl Keeper {
-    /// Writes the plan into its folder of results and says where it is. What reads it finds all of it, also
-    /// where the file is the one that the plan was read from.
+    /// Writes the plan into its folder of results, and returns its path. The file is replaced in one step,
+    /// since it may be the one from which the plan was read.
     pub fn keep(&self, plan: &Plan) -> Outcome<PathBuf> {
         let text = format!("{}\n{}", self.first_line(), plan.to_toml()?);
         let path = plan.out.join(PLAN);
@@ -59,7 +59,7 @@ impl Keeper {
         Ok(path)
     }
 
-    /// Nothing in it ends the line.
+    /// A comment line that contains no line break.
     fn first_line(&self) -> String {
         let (command, from) = (self.command.escape_debug(), self.from.escape_debug());
         format!("# Kept by `{command}`: the plan from {from}, with what flags said.")

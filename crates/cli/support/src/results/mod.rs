@@ -1,4 +1,4 @@
-//! What a load found out, made from its tally; and its files.
+//! The result of a load, computed from its tally; and its files.
 
 pub mod files;
 pub mod kept;
@@ -21,27 +21,27 @@ use crate::load::{Counts, KindTally, SLOWDOWN_SCALE, Tally};
 use crate::plan::{LoadPlan, Plan};
 use crate::{print, utc};
 
-/// Refused tasks that a run may have, as a share of all.
+/// The largest allowed share of refused tasks.
 const REFUSED_MAX: f64 = 0.01;
-/// A host that is gone is noticed so long after, in seconds.
+/// How long it takes to notice that a host is gone, in seconds.
 const LEASE_S: f64 = 1.0;
-/// Parts of the measured time by which it is told whether a load was kept up.
+/// Into how many parts the measured time is divided to decide whether the rack kept up with the load.
 const PARTS: usize = 8;
 
-/// What every number of a result must be read with.
+/// The settings behind all numbers of a result.
 #[derive(Clone, Debug)]
 pub struct Label {
-    /// What the run is called.
+    /// The name of the run.
     pub name: String,
     pub policy: String,
     /// The seed of load and faults.
     pub seed: u64,
-    /// How many times slower everything ran.
+    /// The factor by which all times were stretched.
     pub dilation: u32,
-    /// Where packets were switched; unknown if somebody else started the switch.
+    /// Where packets were switched; unknown if this command did not start the switch.
     pub io: Option<Io>,
     pub faults: Option<String>,
-    /// Workers at the start; unknown if somebody else started them.
+    /// Workers at the start; unknown if this command did not start them.
     pub workers: Option<usize>,
 }
 
@@ -60,21 +60,21 @@ impl Label {
     }
 }
 
-/// What a result is made of, beside the tally.
+/// The inputs of a result, beside the tally.
 pub struct Run<'r> {
-    /// The rack and how it was run.
+    /// The settings of the run.
     pub label: Label,
     pub load: &'r LoadPlan,
     /// Whether it was stopped early.
     pub aborted: bool,
-    /// Why it was stopped early; none if a signal stopped it.
+    /// Why the run was stopped early; `None` after a signal.
     pub abort_reason: Option<String>,
-    /// What happened to the rack.
+    /// The faults of the rack.
     pub events: Vec<EventResult>,
     pub started: SystemTime,
     /// The slices' names, in the order of their indices.
     pub slices: Vec<String>,
-    /// What packets' way to leaves on servers of their racks and back came to.
+    /// The times that packets took to leaves on servers and back.
     pub leaf_trips: Vec<LeafTrip>,
     /// Depths over time, if they were found at run time.
     pub depths: Vec<Depths>,
@@ -82,7 +82,7 @@ pub struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// What it came to.
+    /// The result.
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);
         let sender = sender(load, tally);
@@ -132,8 +132,9 @@ impl Run<'_> {
     }
 }
 
-/// Prints a result, then keeps it in `folder`, and says whether it holds; `ended` is what ended the run
-/// before its time, if something did but a signal. The table first: what cannot be kept was seen at least.
+/// Prints a result, stores it in `folder`, and returns whether it holds. `ended` is the error that ended
+/// the run early, if any. The table is printed first, so that it is visible even if the result cannot be
+/// stored.
 pub fn tell(
     result: &RunResult,
     tally: &Tally,
@@ -149,8 +150,7 @@ pub fn tell(
     found.map_or(Ok(()), |failure| Err(failure.with_result_shown()))
 }
 
-/// Success only if every gate passed and the run came to its end. One that was stopped is not complete,
-/// whatever its gates say.
+/// Success only if every gate passed and the run was complete; a stopped run is not.
 fn verdict(of: &RunResult) -> Outcome<()> {
     let failed: Vec<&str> =
         of.gates.iter().filter(|gate| !gate.passed).map(|gate| gate.says.as_str()).collect();
@@ -197,7 +197,7 @@ fn type_result(kind: &KindTally, seconds: f64) -> TypeResult {
     }
 }
 
-/// Where what was measured lies, in a unit of so many of what it was measured in; `None` if nothing was.
+/// Quantiles of a histogram, divided by `scale`; `None` if it is empty.
 pub fn quantiles(histogram: &Histogram<u64>, scale: f64) -> Option<Quantiles> {
     let at = |share: f64| histogram.value_at_quantile(share) as f64 / scale;
     (!histogram.is_empty()).then(|| Quantiles {
@@ -224,7 +224,7 @@ fn over(of: Quantiles, unit: f64) -> Option<Quantiles> {
     })
 }
 
-/// The 99th percentile and the largest, if there is anything.
+/// The 99th percentile and the maximum; `None` if the histogram is empty.
 fn worst(of: &Histogram<u64>) -> Option<(u64, u64)> {
     (!of.is_empty()).then(|| (of.value_at_quantile(0.99), of.max()))
 }
@@ -242,8 +242,8 @@ fn sender(load: &LoadPlan, tally: &Tally) -> Sender {
     }
 }
 
-/// Whether the load was kept up, by the simulator's rule: bins of the measured time stand together in parts.
-/// Those in which a fault may show are left out, for a fault is no overload.
+/// Whether the rack kept up with the load, by the simulator's rule: the bins of the measured time are
+/// grouped into parts. Parts in which a fault may show are left out, since a fault is not an overload.
 fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
     let untold = |why: &str| Sustained { holds: true, why: why.to_owned() };
     if tally.measured().sent == 0 {
@@ -266,13 +266,13 @@ fn sustained(tally: &Tally, events: &[EventResult]) -> Sustained {
         .unwrap_or_else(|| untold("the run, without its faults, is too short to tell"))
 }
 
-/// When a fault shows no more: a lease after its part is back, and when it is not felt any more.
+/// When a fault can no longer show: a lease after its part is back, and after its last effect.
 fn over_at_s(event: &EventResult) -> f64 {
     let felt_until_s = event.felt.map_or(0.0, |felt| event.at_s + felt.lasted_s);
     felt_until_s.max(event.returned_at_s.unwrap_or(event.at_s) + LEASE_S)
 }
 
-/// What must hold of every run, its warm-up included.
+/// The conditions that every run must meet, including its warm-up.
 fn gates(load: &LoadPlan, tally: &Tally, sender: &Sender, sustained: &Sustained) -> Vec<Gate> {
     let (all, measured) = (tally.everything(), tally.measured());
     let refused = all.refused() as f64 / all.sent.max(1) as f64;

@@ -1,4 +1,4 @@
-//! A study's files: written, read, and made anew from its JSON.
+//! A study's files: written, read, and written again from its JSON.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ const JSON: &str = "study.json";
 const CSV: &str = "study.csv";
 const PAGE: &str = "report.html";
 
-/// Writes `study.json`, `study.csv` and `report.html` into `folder`, which is made if need be.
+/// Writes `study.json`, `study.csv` and `report.html` into `folder`, which is created if necessary.
 pub fn write(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
     files::make(folder)?;
     files::save(folder, JSON, &(report::json(study) + "\n"))?;
     show_again(folder, study)
 }
 
-/// Writes what can be made from the JSON.
+/// Writes the files that follow from the JSON.
 pub fn show_again(folder: &Path, study: &StudyOutcome) -> Outcome<()> {
     files::make(folder)?;
     files::save(folder, CSV, &report::csv(study))?;

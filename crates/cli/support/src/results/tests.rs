@@ -1,4 +1,4 @@
-//! What a run's gates say of tallies that are made by hand.
+//! The gates of a run, tested with tallies made by hand.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::load::{Ended, Ending};
 use crate::plan::{Arrivals, FAILED_MAX};
 
-/// Ten seconds are measured, from the first one on.
+/// The measured seconds: ten, from the first on.
 const MEASURED: (u64, u64) = (1, 11);
 
 fn load() -> LoadPlan {
@@ -26,7 +26,7 @@ fn load() -> LoadPlan {
     }
 }
 
-/// A hundred tasks a second, which end as `end` says of each one's number.
+/// A tally of a hundred tasks a second; `end` gives the end of each by its number.
 fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
     let measured = Nanos::from_millis(MEASURED.0 * 1_000)..Nanos::from_millis(MEASURED.1 * 1_000);
     let mut tally = Tally::new(["hold".to_owned()], Some(100.0), measured);
@@ -129,7 +129,7 @@ fn what_a_fault_holds_up_is_no_overload_and_what_it_leaves_too_small_is() {
         returned_at_s,
         felt: None,
     };
-    // From 3 s on half of what is due is answered in time: until 9 s, or to the end.
+    // From 3 s on, half of the tasks are answered in time: until 9 s, or to the end.
     for (until, returned_at_s, kept_up) in [(900, Some(8.0), true), (1_100, None, false)] {
         let held = |number: u64| (300..until).contains(&number) && number.is_multiple_of(2);
         let at = |number: u64| if held(number) { Nanos::from_millis(20_000) } else { in_time(number) };

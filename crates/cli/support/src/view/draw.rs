@@ -1,4 +1,4 @@
-//! The live view's picture: types, slices, workers, replies over time, events. Made for 80 × 24 and more.
+//! Draws the live view: types, slices, workers, replies over time, events. Designed for 80 × 24 and more.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use crate::peers;
 const HEAD_ROWS: u16 = 4;
 /// The widths of the columns of types.
 const TYPE_WIDTHS: [u16; 9] = [8, 7, 9, 8, 8, 8, 12, 6, 6];
-/// The width of one worker's place.
+/// The width of a worker's cell.
 const WORKER_WIDTH: u16 = 40;
-/// The widest name of a slice or a worker that is shown whole.
+/// The longest name of a slice or a worker that is shown in full.
 const NAME_WIDTH: usize = 10;
-/// What stands before a worker that differs from its peers.
+/// The mark before a worker that differs from its peers.
 const APART_MARK: &str = "!";
-/// The least rows of the replies over time: a heading, two of the chart, the axis.
+/// The smallest height of the replies over time: a heading, two rows of the chart, the axis.
 const REPLIES_ROWS_MIN: u16 = 4;
-/// The least rows of the workers.
+/// The smallest height of the workers.
 const WORKERS_ROWS_MIN: u16 = 2;
-/// The least rows of the events, and the share of what is left that they may take.
+/// The smallest height of the events.
 const EVENTS_ROWS_MIN: u16 = 3;
 const EVENTS_SHARE: u16 = 2;
 /// The width of the numbers beside the chart.
 const SCALE_WIDTH: u16 = 9;
-/// The columns that the picture is made for: with fewer something is left out.
+/// The width for which the picture is designed; on a narrower terminal something is left out.
 const WIDTH_MIN: u16 = 80;
-/// What stands where a fault happened, below the chart.
+/// The mark of a fault below the chart.
 const FAULT_MARK: &str = "×";
 
 const DIM: Style = Style::new().fg(Color::DarkGray);
@@ -43,7 +43,7 @@ const GOOD: Style = Style::new().fg(Color::Green);
 const WARN: Style = Style::new().fg(Color::Yellow);
 const BAD: Style = Style::new().fg(Color::Red);
 
-/// Draws everything that is known.
+/// Draws the whole state.
 pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();
@@ -56,7 +56,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
         notes: u16::try_from(known.notes.len()).unwrap_or(u16::MAX - 1),
     };
     let [types, slices, workers, replies, events] = rows(area.height, &wanted);
-    // However low the terminal is, the heading is whole.
+    // The heading is complete, however low the terminal is.
     let lengths = [HEAD_ROWS, types, slices, workers, replies, events].map(Constraint::Length);
     let [head, types, slices, workers, replies, events] = Layout::vertical(lengths).areas(area);
     let others = wanted.least() - 1;
@@ -76,7 +76,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
     draw_events(frame, events, known);
 }
 
-/// What there is to show, in rows without titles.
+/// How many rows each part wants, without titles.
 struct Wanted {
     kinds: u16,
     slices: u16,
@@ -85,14 +85,14 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The fewest rows that show something of everything, with the heading.
+    /// The smallest height that shows something of everything, including the heading.
     fn least(&self) -> u16 {
         HEAD_ROWS + 2 + self.kinds + 2 + self.slices + WORKERS_ROWS_MIN + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN
     }
 }
 
-/// The rows of the types, the slices, the workers, the replies over time and the events, titles included. On
-/// a low terminal the chart goes first, then workers, slices and events; the latencies stay.
+/// The heights of types, slices, workers, replies over time and events, including titles. On a low terminal
+/// the chart is dropped first, then workers, slices and events; the latencies stay.
 fn rows(height: u16, wanted: &Wanted) -> [u16; 5] {
     let mut left = height.saturating_sub(HEAD_ROWS);
     let mut take = |most: u16, least: u16| {
@@ -106,7 +106,7 @@ fn rows(height: u16, wanted: &Wanted) -> [u16; 5] {
     let mut workers = take(WORKERS_ROWS_MIN, WORKERS_ROWS_MIN);
     let mut replies = if slices > 0 && workers > 0 { take(REPLIES_ROWS_MIN, REPLIES_ROWS_MIN) } else { 0 };
     if workers > 0 {
-        // Of many some stand for all.
+        // If there are many workers, some of them are shown.
         workers += take(wanted.workers - 1, 0);
     }
     if replies == 0 {
@@ -132,7 +132,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, [what, second]: [&str; 2], load:
     frame.render_widget(Line::from(outcomes(load)), totals);
 }
 
-/// How the switch stands, or the spines.
+/// The state of the switch, or of the spines.
 fn switches(all: &[SwitchNow]) -> Span<'static> {
     match all {
         [SwitchNow { up: true, epoch }] => Span::styled(format!("switch up, epoch {epoch}"), GOOD),
@@ -150,8 +150,8 @@ fn switches(all: &[SwitchNow]) -> Span<'static> {
     }
 }
 
-/// One text to the left and one to the right, which is seen whole: what there is no room for is cut off the
-/// left one.
+/// Draws one text at the left and one at the right. The right one is complete; the left one is cut if there
+/// is not enough room.
 fn beside(frame: &mut Frame<'_>, area: Rect, left: Span<'_>, right: Span<'_>) {
     let width = right.width() as u16 + 2;
     let [first, second] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(area);
@@ -159,7 +159,7 @@ fn beside(frame: &mut Frame<'_>, area: Rect, left: Span<'_>, right: Span<'_>) {
     frame.render_widget(Line::from(vec![Span::raw(" "), right, Span::raw(" ")]), second);
 }
 
-/// What goes on and for how long still, and a bar that says the same.
+/// Draws the current phase, the remaining time, and a progress bar.
 fn draw_progress(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let (elapsed, length) = (load.elapsed.as_secs_f64(), load.length.as_secs_f64());
     if load.length.is_zero() {
@@ -200,7 +200,7 @@ fn outcomes(load: &LoadNow) -> Vec<Span<'static>> {
 
 fn draw_types(frame: &mut Frame<'_>, area: Rect, load: &LoadNow) {
     let heads = ["", "due/s", "replies/s", "p50", "p99", "p99.9", "slowdown p50", "p99", "p99.9"];
-    // A column that would be cut is left out: half a number is a wrong one.
+    // A column that would be cut is left out: half a number would be a wrong one.
     let fitting = TYPE_WIDTHS.iter().scan(0, |used, width| {
         *used += width + 1;
         Some(*used - 1)
@@ -240,8 +240,8 @@ fn draw_slices(frame: &mut Frame<'_>, area: Rect, rack: &RackNow) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-/// One slice's balance as a bar that goes both ways, on a logarithmic scale: one waiting task must be seen,
-/// and so must a full ring.
+/// A slice's balance as a bar in two directions, on a logarithmic scale: a single waiting task must be
+/// visible, and so must a full ring.
 fn slice_line(slice: &SliceNow, half: usize) -> Line<'static> {
     let waiting = u32::try_from(-i64::from(slice.balance)).unwrap_or(0);
     let parked = u32::try_from(slice.balance).unwrap_or(0);
@@ -288,13 +288,13 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, rack: &RackNow, load: &LoadNo
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
-/// A worker's place: its name, what it holds, and what it did over the last seconds. What is unlike its peers
-/// stands out.
+/// A worker's cell: its name, its held tasks, and its work over the last seconds. Differences from its
+/// peers are highlighted.
 fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> Vec<Span<'static>> {
     let apart = worker.apart.unwrap_or_default();
     let mark = if worker.apart.is_some() { APART_MARK } else { " " };
     let depth = load.depths.get(usize::from(worker.index)).copied().unwrap_or(0.0);
-    // Tasks are counted by their workers' numbers, which are not the leaves'.
+    // The depths are indexed by workers; a leaf's index is not a worker's.
     let holds = if worker.stands_for > 0 { worker.stands_for.to_string() } else { format!("{depth:.2}") };
     let name = [
         Span::styled(format!("{mark}{:NAME_WIDTH$}", shorten(&worker.name)), BOLD),
@@ -315,7 +315,7 @@ fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> Vec<Span<'static>> {
     name.into_iter().chain(did).collect()
 }
 
-/// Replies over the whole run, with a scale beside them and the time below.
+/// Draws replies over the whole run, with a scale at the side and the time below.
 fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &Known) {
     let now = load.history.iter().rev().nth(1).copied().unwrap_or(0);
     let faults = faults(known, load.length);
@@ -338,14 +338,15 @@ fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &Known
     draw_time_axis(frame, axis, load, &faults);
 }
 
-/// When something was killed, as shares of the run.
+/// The times of kills, as shares of the run.
 fn faults(known: &Known, length: Duration) -> Vec<f64> {
     let killed = known.notes.iter().filter(|note| note.kind == NoteKind::Kill);
     let at = killed.filter_map(|note| note.at).map(|at| at.as_secs_f64() / length.as_secs_f64().max(1e-9));
     at.filter(|share| (0.0..=1.0).contains(share)).collect()
 }
 
-/// What stands beside a row of the chart: its top at the first row, half of it in the middle, 0 at the last.
+/// The scale's text in a row of the chart: the maximum in the first row, half of it in the middle, 0 in the
+/// last.
 fn step(most: u64, row: u16, rows: u16) -> String {
     match row {
         0 => format!("{most} ┤"),
@@ -355,8 +356,7 @@ fn step(most: u64, row: u16, rows: u16) -> String {
     }
 }
 
-/// The run's time, from its beginning to its end, with a mark for each fault. What stands in the middle gives
-/// way to marks.
+/// Draws the run's time axis, with a mark for each fault. Marks replace the text in the middle.
 fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, faults: &[f64]) {
     let at = |share: f64| format!("{:.1} s", load.length.as_secs_f64() * share);
     let last = area.width.saturating_sub(1);
@@ -377,14 +377,14 @@ fn draw_time_axis(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, faults: &[f
     frame.render_widget(Line::styled(at(1.0), DIM).right_aligned(), area);
 }
 
-/// Replies per second, a number for each column of the whole run, as far as it has come.
+/// Replies per second, a number for each column of the whole run so far.
 fn columns(load: &LoadNow, width: usize) -> Vec<u64> {
     let every = load.history_every.as_secs_f64();
     if width == 0 || every <= 0.0 {
         return Vec::new();
     }
     let all = (load.length.as_secs_f64() / every).ceil().max(1.0) as usize;
-    // The last stretch is not over yet.
+    // The last stretch is not complete yet.
     let known = &load.history[..load.history.len().saturating_sub(1).min(all)];
     let stretches = (0..width).map(|column| {
         let from = column * all / width;
@@ -394,8 +394,8 @@ fn columns(load: &LoadNow, width: usize) -> Vec<u64> {
     stretches.map_while(|stretch| known.get(stretch)).map(mean).collect()
 }
 
-/// The next number that has one digit with only zeros behind, or 12, 15 or 25 with zeros: its half is short
-/// as well, and the highest column takes most of the height.
+/// The next number that consists of one digit and zeros, or of 12, 15 or 25 and zeros. Half of it is short
+/// too, and the highest column takes most of the height.
 fn round_up(number: u64) -> u64 {
     let mut power = 1_u64;
     loop {

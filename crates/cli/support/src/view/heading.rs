@@ -1,14 +1,14 @@
-//! What a view shows of any run, and how often.
+//! The heading of the view of a run, and how often the view is drawn.
 
 use std::time::Duration;
 
-/// How often the live view is drawn anew.
+/// How often the live view is redrawn.
 pub(super) const DRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// What stands above everything.
+/// The heading.
 #[derive(Clone, Debug)]
 pub struct Heading {
     pub what: String,
-    /// Where the rack is found.
+    /// The address of the rack.
     pub place: String,
 }

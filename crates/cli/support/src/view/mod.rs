@@ -1,4 +1,4 @@
-//! What is seen of a run while it lasts: a live view on a terminal, a line a second elsewhere, or nothing.
+//! The display of a running rack: a live view on a terminal, otherwise a line a second, or nothing.
 
 mod draw;
 mod heading;
@@ -17,7 +17,7 @@ use crate::board::Board;
 use crate::stop::Stop;
 use heading::DRAW_EVERY;
 
-/// What to show.
+/// What a view shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Nothing at all.
@@ -28,7 +28,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The screen if there is one and it is not to stay quiet; stdout stays free for the result.
+    /// The screen if there is one and `quiet` is not set; stdout stays free for the result.
     pub fn fitting(quiet: bool) -> Self {
         let stderr = std::io::stderr();
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -40,14 +40,14 @@ impl Shown {
     }
 }
 
-/// A view that is shown until it is dropped.
+/// A view, shown until it is dropped.
 pub struct View {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl View {
-    /// Shows `board` from now on. Where there is a keyboard, `q` asks `stop` for the end.
+    /// Starts to show `board`. If there is a keyboard, the key `q` sets `stop`.
     pub fn start(shown: Shown, heading: Heading, board: Board, stop: Stop) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
@@ -64,13 +64,13 @@ impl Drop for View {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A view that panicked has nothing more to show; the run's result matters.
+            // A panic of the view is ignored: the run's result matters.
             thread.join().ok();
         }
     }
 }
 
-/// The live view; lines if the terminal will not have it.
+/// Shows the live view; lines if the terminal does not support it.
 fn screen(heading: &Heading, board: &Board, over: &AtomicBool, stop: &Stop) {
     let Ok(mut terminal) = terminal::Screen::open() else { return plain::show(heading, board, over) };
     while !over.load(Ordering::Relaxed) {

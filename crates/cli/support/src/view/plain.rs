@@ -1,4 +1,4 @@
-//! Progress where there is no terminal: a line a second, and one for each event.
+//! Progress without a terminal: a line a second, and a line for each event.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::print;
 /// How often a line is written.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Writes lines to stderr until it is over.
+/// Writes lines to stderr until the run is over.
 pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
     print::aside(format_args!("{}; {}", heading.what, heading.place));
     let mut noted = 0;

@@ -1,4 +1,4 @@
-//! The terminal as a screen: taken on opening, given back on dropping, also after a panic.
+//! The terminal as a screen: set up on opening, restored on dropping, even after a panic.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -14,26 +14,25 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, s
 use ratatui::{Frame, Terminal};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// How long a read waits for a key, in the tenths of a second that terminals count in.
+/// How long a read waits for a key, in tenths of a second, the terminal's unit.
 const READ_TENTHS: u8 = 1;
 
-/// How many columns the terminal behind stdout has, if it is one.
+/// The number of columns of the terminal at stdout, if there is one.
 pub fn columns() -> Option<usize> {
     let (width, _) = stdout().is_terminal().then(size)?.ok()?;
     Some(width.into()).filter(|width| *width > 0)
 }
 
-/// A screen of its own on the terminal behind stderr. Ctrl-C keeps its meaning.
+/// A separate screen on the terminal at stderr. Ctrl-C keeps its meaning.
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stderr>>,
     keyboard: Keyboard,
 }
 
-/// A keyboard whose keys are read one by one and do not write into what is shown, until it is dropped. Ctrl-C
-/// keeps its meaning.
+/// A keyboard whose keys are read one by one and not echoed, until it is dropped. Ctrl-C keeps its meaning.
 pub struct Keyboard {
     before: Option<(OwnedFd, Termios)>,
-    /// Where keys are read, as long as there is a terminal.
+    /// The input for keys, as long as there is a terminal.
     keys: Cell<Option<File>>,
 }
 
@@ -63,20 +62,19 @@ impl Drop for Screen {
 }
 
 impl Keyboard {
-    /// The keyboard of the terminal behind `screen`; where there is none, no key is ever pressed.
+    /// The keyboard of the terminal of `screen`; without one, no key is ever pressed.
     pub fn quiet(screen: impl AsFd) -> Self {
         let before = quiet_keyboard(screen.as_fd());
         let keys = before.as_ref().and_then(|_| keys());
         Self { before, keys: Cell::new(keys) }
     }
 
-    /// The key that is pressed within `patience`, if one is. A terminal that is gone is left alone from then
-    /// on.
+    /// The key that is pressed within `patience`, if one is. A terminal that is gone is not read again.
     pub fn key(&self, patience: Duration) -> Option<char> {
         let began = Instant::now();
         while let Some(left) = patience.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
             let Some(keys) = self.keys.take() else {
-                // There is a screen and no keyboard.
+                // The process has a screen but no keyboard.
                 thread::sleep(left);
                 return None;
             };
@@ -92,7 +90,7 @@ impl Keyboard {
     }
 }
 
-/// Where keys are read: stdin if that is a terminal, else the terminal of this process.
+/// The input for keys: stdin if it is a terminal, otherwise the terminal of this process.
 fn keys() -> Option<File> {
     let stdin = stdin();
     if stdin.is_terminal() {
@@ -101,10 +99,11 @@ fn keys() -> Option<File> {
     File::open("/dev/tty").ok()
 }
 
-/// The first key of those that were pressed, or none within [`READ_TENTHS`]; keys that are more than a letter
-/// are passed over.
+/// The first of the pressed keys; `None` if none is pressed within [`READ_TENTHS`]. Keys that send more
+/// than a letter are skipped.
 ///
-/// Not crossterm's: it asks a terminal that is gone again and again, and never returns.
+/// crossterm's own function cannot be used: it asks a terminal that is gone again and again, and never
+/// returns.
 fn pressed(mut keys: &File) -> io::Result<Option<char>> {
     let mut read = [0; 64];
     let pressed = match keys.read(&mut read) {
@@ -112,7 +111,7 @@ fn pressed(mut keys: &File) -> io::Result<Option<char>> {
         read => read?,
     };
     if pressed == 0 {
-        // None, or there is no terminal any more, which has no settings either.
+        // No key, or the terminal is gone; then reading its settings fails.
         tcgetattr(keys)?;
         return Ok(None);
     }
@@ -128,7 +127,7 @@ impl Drop for Keyboard {
     }
 }
 
-/// Keys that are pressed must not write into the picture; signals from the keyboard stay.
+/// Turns echo off, so that keys do not write into the picture; signals from the keyboard stay.
 fn quiet_keyboard(screen: BorrowedFd<'_>) -> Option<(OwnedFd, Termios)> {
     let before = tcgetattr(screen).ok()?;
     let mut quiet = before.clone();

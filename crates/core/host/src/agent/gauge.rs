@@ -20,7 +20,7 @@ pub struct Sample {
     pub occupancy: u32,
     /// How long the task waited at the worker (t_w).
     pub worker_wait: Nanos,
-    /// How long its service took (t_p).
+    /// How long the task's service took (t_p).
     pub service: Nanos,
 }
 
@@ -34,7 +34,7 @@ impl Sample {
     }
 }
 
-/// What an interval's samples come to.
+/// The statistics of an interval's samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Numbers {
     /// How many samples there are.
@@ -61,7 +61,7 @@ const NOTED: usize = 32;
 /// unless a sample saw it. Noted tasks enter the sums in batches.
 #[derive(Debug)]
 pub(super) struct WorkerGauge {
-    /// Tasks that samples saw; the task that ended last stands behind them.
+    /// Tasks that samples saw, and behind them the task that ended last.
     noted: [Shown; NOTED],
     seen: usize,
     /// Whether any task has ended.
@@ -223,7 +223,7 @@ struct Tail {
     /// Pairs of a value and how often it was seen, in any order, and spare room.
     values: Vec<(u32, u32)>,
     len: usize,
-    /// As many suffice.
+    /// The number of largest samples that the p99 depends on.
     kept: usize,
     /// The bar: smaller values cannot change the p99.
     bar: u32,

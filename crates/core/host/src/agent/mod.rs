@@ -144,7 +144,7 @@ impl Agent {
         self.interval_ends
     }
 
-    /// Ends the interval and judges every worker. In [`Mode::On`](settings::Mode::On) the depths in the
+    /// Ends the interval and judges every worker. In [`Mode::On`] the depths in the
     /// decisions hold from now on, and the driver hands them to the workers.
     pub fn tick(&mut self, now: Nanos, decisions: &mut Vec<Decision>, tallies: &mut Vec<SliceTally>) {
         if now < self.interval_ends {

@@ -50,7 +50,7 @@ const RUNS_MIN: f64 = 2.0;
 const RUNS: f64 = 16.0;
 const INTERVALS_A_RUN: u64 = 16;
 
-/// Slowdowns are reckoned in thousandths.
+/// The unit of slowdowns is a thousandth.
 const MILLI: f64 = 1_000.0;
 
 /// The costs that lie between a worker's tasks.

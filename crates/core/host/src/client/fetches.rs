@@ -18,7 +18,7 @@ pub(super) struct Fetches {
 #[derive(Debug)]
 pub(super) struct LongReply {
     pub(super) id: u32,
-    /// Its first packet.
+    /// The reply's first packet.
     pub(super) reply: Reply,
     pub(super) parts: Parts,
     /// The offset at which the newest NEED ends. When the part before this offset arrives, the client asks

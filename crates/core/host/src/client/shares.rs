@@ -24,8 +24,8 @@ struct Share {
     used: u32,
     /// Attempts that may wait in the switch beside another attempt of the same task.
     repeats: u32,
-    /// One entry for each attempt of an ended task that may still wait in the switch: the time until which
-    /// it may.
+    /// The attempts of ended tasks that may still wait in the switch: for each one, the latest time of its
+    /// wait.
     left_behind: BinaryHeap<Reverse<Nanos>>,
     sizes: Sizes,
     /// Charged tasks that wait for room before they are sent again, oldest first.

@@ -164,7 +164,7 @@ pub enum RefusedWhy {
     NeverSent,
     /// The task has more bytes than [`TASK_BYTES_MAX`] allows.
     TooLong,
-    /// It needs a label that the rack does not know.
+    /// The task needs a label that the rack does not know.
     UnknownLabel,
     /// The task's priority is not one of the rack's classes.
     NoClass {

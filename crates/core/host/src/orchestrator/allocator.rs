@@ -27,11 +27,11 @@ use super::monitor::{Hint, LoadHint};
 /// How cores are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignment {
-    /// All services on all cores.
+    /// Every core runs all services.
     CompleteShare,
-    /// One service on each core.
+    /// Every core runs one service.
     Dedicated,
-    /// Cores of one service each, and at least this many shared cores.
+    /// Some cores run one service each; at least this many run all services.
     Hybrid(usize),
 }
 
@@ -77,7 +77,7 @@ pub struct AssignedService {
 pub struct AllocatorSettings {
     /// How cores are assigned.
     pub assignment: Assignment,
-    /// Cores there are.
+    /// The number of cores.
     pub cores: usize,
     pub services: Vec<AssignedService>,
     /// With dedicated cores: the service that gets the cores that no other wants.
@@ -112,9 +112,9 @@ pub struct CoreAllocator {
 /// The use of a core: one service's own, shared, or free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreUse {
-    /// Nobody.
+    /// The core belongs to no service.
     Spare,
-    /// One service alone.
+    /// The core belongs to this service alone.
     Own(ServiceId),
     Shared,
 }

@@ -130,7 +130,7 @@ impl CoreScheduler {
         (now.since(running.since) > long).then_some(running.request.service)
     }
 
-    /// What runs.
+    /// The running request.
     pub fn running(&self) -> Option<ScheduledRequest> {
         self.running.map(|running| running.request)
     }
@@ -140,7 +140,7 @@ impl CoreScheduler {
         self.held
     }
 
-    /// Whether nothing runs.
+    /// Whether no request runs.
     pub fn is_idle(&self) -> bool {
         self.running.is_none()
     }

@@ -23,7 +23,7 @@ impl ServiceId {
         if number < SERVICES_MAX { Some(Self(number as u8)) } else { None }
     }
 
-    /// Its number.
+    /// The service's number.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -45,7 +45,7 @@ impl fmt::Display for ServiceId {
 pub struct CoreId(pub u16);
 
 impl CoreId {
-    /// Its number.
+    /// The core's number.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -74,7 +74,7 @@ impl Priority {
         if (number as usize) < PRIORITIES { Ok(Self(number)) } else { Err(PriorityOutOfRange(number)) }
     }
 
-    /// Its number.
+    /// The priority's number.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

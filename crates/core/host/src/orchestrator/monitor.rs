@@ -64,9 +64,9 @@ impl Trigger {
 /// Whether a service needs more cores or fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// One more.
+    /// The service needs one more core.
     ScaleUp,
-    /// One fewer.
+    /// The service can give one core back.
     ScaleDown,
 }
 

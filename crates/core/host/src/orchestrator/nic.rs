@@ -17,7 +17,7 @@ use super::ranking::{FirstEligibleOut, Ranked, Ranking};
 /// How a NIC is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NicSettings {
-    /// Cores behind it.
+    /// The number of cores behind the NIC.
     pub cores: usize,
     /// How many requests of one priority a core has room for.
     pub depth: u32,
@@ -58,7 +58,7 @@ pub enum SchedulingOrder {
     PushInFirstOut,
 }
 
-/// A request as a core gets it.
+/// A request that the NIC assigns to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRequest {
     /// The driver's name for the request.
@@ -71,7 +71,7 @@ pub struct ScheduledRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     pub core: CoreId,
-    /// None in a descriptor that only brings a hint.
+    /// `None` in a descriptor that only brings a hint.
     pub request: Option<ScheduledRequest>,
     /// The seventh call of table 1.
     pub hint: Option<LoadHint>,
@@ -160,7 +160,7 @@ impl Nic {
         self.counts.refused.count(received)
     }
 
-    /// As [`Self::receive`], for a request whose service is known without its address.
+    /// Like [`Self::receive`], for a request whose service is known without its address.
     pub fn receive_of(
         &mut self,
         service: ServiceId,
@@ -225,7 +225,7 @@ impl Nic {
         &self.balancer
     }
 
-    /// What happened so far.
+    /// The NIC's counters.
     pub fn counts(&self) -> &NicCounts {
         &self.counts
     }

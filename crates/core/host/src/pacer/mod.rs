@@ -28,7 +28,7 @@ use training::Training;
 pub struct Pacer {
     settings: PacerSettings,
     training: Training,
-    /// T, once it is known.
+    /// T; `None` until the host has learnt it.
     tail: Option<Nanos>,
     counts: PacerCounts,
 }
@@ -67,7 +67,7 @@ pub struct PacerCounts {
 }
 
 impl PacerCounts {
-    /// Both together.
+    /// The sum of both hosts' counters.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -128,12 +128,12 @@ impl Pacer {
         }
     }
 
-    /// T, once the host has learnt it.
+    /// T, the learnt percentile of the host's gaps; `None` during the training.
     pub const fn tail(&self) -> Option<Nanos> {
         self.tail
     }
 
-    /// What it did so far.
+    /// The pacer's counters.
     pub const fn counts(&self) -> PacerCounts {
         self.counts
     }

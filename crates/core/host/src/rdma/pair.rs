@@ -64,7 +64,7 @@ pub struct PairSpec {
 /// The state of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairState {
-    /// It takes packets.
+    /// The pair accepts packets.
     Ready,
     /// The pair accepts nothing until it is connected anew.
     Error,

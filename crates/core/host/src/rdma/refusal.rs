@@ -110,7 +110,7 @@ impl fmt::Display for RoceRefusal {
 pub struct RdmaCounts {
     /// Packets that were accepted, with a place for their bytes.
     pub placed: u64,
-    /// Their bytes.
+    /// Payload bytes of the accepted packets.
     pub bytes: u64,
     /// Unreliable connections: accepted packets whose number was not the next.
     pub resynchronised: u64,

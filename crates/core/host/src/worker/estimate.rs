@@ -79,7 +79,7 @@ impl EndEstimate {
 /// The lead: the measured time from a token to its task.
 #[derive(Debug, Default)]
 pub(super) struct Lead {
-    /// Zero until one was measured.
+    /// The measured time; zero until a task was timed.
     gap: Nanos,
     /// The token that is being timed, and when it left.
     timed: Option<(Serial, Nanos)>,

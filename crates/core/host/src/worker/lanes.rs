@@ -33,12 +33,12 @@ impl Lanes {
         Self { lanes: (0..lanes).map(|_| Worker::new()).collect() }
     }
 
-    /// How many there are.
+    /// The number of lanes.
     pub fn len(&self) -> usize {
         self.lanes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no lane.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }
@@ -115,7 +115,7 @@ impl Lanes {
         self.lanes[lane].answer_repeat(received, settings, dispatch, out);
     }
 
-    /// As [`Worker::finished`], except that no token leaves before the next [`Self::share_room`].
+    /// Like [`Worker::finished`], except that no token leaves before the next [`Self::share_room`].
     pub fn finished(
         &mut self,
         lane: usize,

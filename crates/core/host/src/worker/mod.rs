@@ -177,7 +177,7 @@ impl Worker {
         self.ask_for_lead(now, settings, out);
     }
 
-    /// As [`Worker::grant`], for a lane of a server: no token leaves before the room is shared out
+    /// Like [`Worker::grant`], for a lane of a server: no token leaves before the room is shared out
     /// ([`Lanes::share_room`]), and never more than the grant allows.
     pub fn grant_lane(
         &mut self,
@@ -350,7 +350,7 @@ impl Worker {
         (self.phase != Phase::New).then_some(self.at.slice)
     }
 
-    /// How it stands.
+    /// The worker's state and counters.
     pub fn stats(&self) -> WorkerStats {
         let counts = self.work.as_ref().map_or_else(Default::default, |work| work.counts);
         let finished = self.work.as_ref().map(|work| work.finished());

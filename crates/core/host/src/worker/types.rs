@@ -116,7 +116,7 @@ pub enum Action {
         task: TaskId,
         /// The task's type.
         task_type: TaskType,
-        /// Its bytes.
+        /// The task's bytes.
         payload: Payload,
     },
     /// Ask a client for bytes of a task. The driver fills in the address to which the client sends them.
@@ -138,7 +138,7 @@ pub enum Action {
     /// Compare a task's bytes with its descriptor, and call [`Worker::checked`](super::Worker::checked).
     Check {
         task: TaskId,
-        /// Its bytes.
+        /// The task's bytes.
         payload: Payload,
     },
     /// A task's bytes are no longer needed. Comes exactly once for each handle in a packet.

@@ -11,11 +11,11 @@ const WIDTH: u32 = u64::BITS;
 /// What a DISPATCH's `sent` number shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It comes for the first time: it spends a token.
+    /// The task comes for the first time, and spends a token.
     Fresh,
-    /// It comes for the first time but was written off: its token is spent already.
+    /// The task comes for the first time, but was written off: its token is spent already.
     Late,
-    /// It came before, or is so old that this cannot be told.
+    /// The task came before, or its number is too old to know.
     Duplicate,
 }
 

@@ -24,7 +24,7 @@ impl Server {
         Self::keeping(assignment, batch, [2, 1])
     }
 
-    /// Such a server with other floors.
+    /// A server whose services keep `floors` cores.
     fn keeping(assignment: Assignment, batch: Option<ServiceId>, floors: [usize; 2]) -> Self {
         let mut nic = nic(&settings(CORES, 4, jbsrq()), &[0, 1]);
         let service = |number: usize, floor| AssignedService {

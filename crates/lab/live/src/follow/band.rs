@@ -1,20 +1,20 @@
-//! What the simulator says of depths over time: the sequences of many seeds, and the band that holds 95 % of
-//! them whole.
+//! The simulator's prediction of depths over time: the sequences of many seeds, and the band that contains
+//! 95 % of the whole sequences.
 
 use serde::Serialize;
 use sluice_outcome::study::Depths;
 
-/// An interval of the agents, in the rack that is stood for.
+/// An interval of the agents in the emulated rack, in nanoseconds.
 pub(super) const INTERVAL_NS: u64 = 10_000_000;
 
 /// The share of sequences that lie inside the band in every interval.
 const HELD: f64 = 0.95;
-/// The slice that is looked at.
+/// The slice that is compared.
 const SLICE: u32 = 0;
-/// Numbers of a step.
+/// The numbers per step: depth and moved workers.
 const COLUMNS: usize = 2;
 
-/// A slice's mean depth and the workers that were moved until then, interval by interval.
+/// For each interval: a slice's mean depth, and how many workers had been moved by then.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sequence(pub(crate) Vec<Step>);
 
@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 impl Sequence {
-    /// Of the intervals 1 to `intervals`; one that is missing is as the one before.
+    /// The sequence of intervals 1 to `intervals`; a missing interval repeats the one before.
     pub(crate) fn of(depths: &[Depths], interval_ns: u64, intervals: usize) -> Self {
         let step = |of: &Depths| Step { depth_mean: of.depth_mean, borrowed: of.moves };
         Self(in_intervals(depths, interval_ns, intervals, Step { depth_mean: 0.0, borrowed: 0 }, step))
@@ -36,7 +36,7 @@ impl Sequence {
         self.0.iter().flat_map(|step| [step.depth_mean, step.borrowed.into()]).collect()
     }
 
-    /// The sequence in words, depths rounded: equal ones are one line.
+    /// The sequence as text with rounded depths; runs of equal steps are joined.
     pub(crate) fn words(&self) -> String {
         let runs = |of: fn(&Step) -> u32| {
             let mut runs: Vec<(u32, usize)> = Vec::new();
@@ -59,7 +59,7 @@ impl Sequence {
     }
 }
 
-/// What the slice was in each of the intervals 1 to `intervals`; one that is missing is as the one before.
+/// A slice's value in each of the intervals 1 to `intervals`; a missing interval repeats the one before.
 pub(super) fn in_intervals<T: Copy>(
     depths: &[Depths],
     interval_ns: u64,
@@ -78,14 +78,15 @@ pub(super) fn in_intervals<T: Copy>(
     found
 }
 
-/// The least and the most of each interval.
+/// The lower and upper bound in each interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Band {
     pub(crate) least: Vec<Step>,
     pub(crate) most: Vec<Step>,
     /// How many of the sequences lie inside in every interval.
     pub(crate) inside: usize,
-    /// How many lie inside the band that the others give: as many as of sequences that it was not made of.
+    /// How many sequences lie inside the band of all others. This predicts the share of unseen sequences
+    /// that lie inside.
     pub(crate) unseen_inside: usize,
     pub(crate) of: usize,
 }
@@ -102,7 +103,7 @@ impl Band {
         Self { least: steps(&least), most: steps(&most), inside, unseen_inside, of: sequences.len() }
     }
 
-    /// The first interval, from 1, in which a sequence lies outside.
+    /// The first interval, from 1, in which a sequence lies outside the band.
     pub(crate) fn outside(&self, sequence: &Sequence) -> Option<usize> {
         let row = |steps: &[Step]| Sequence(steps.to_vec()).row();
         let Self { inside, unseen_inside, .. } = *self;
@@ -110,7 +111,7 @@ impl Band {
         range.outside(&sequence.row()).map(|column| column / COLUMNS + 1)
     }
 
-    /// Whether a sequence lies inside, and if not, where it leaves the band and by how much.
+    /// Says whether a sequence lies inside the band, and if not, where it leaves the band and by how much.
     pub(super) fn verdict(&self, sequence: &Sequence) -> String {
         let Some(at) = self.outside(sequence) else { return "inside".to_owned() };
         let [step, least, most] = [&sequence.0, &self.least, &self.most].map(|steps| steps[at - 1]);
@@ -121,20 +122,20 @@ impl Band {
     }
 }
 
-/// The least and the most of each column of many rows.
+/// The lower and upper bound of each column of many rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
     pub(super) least: Vec<f64>,
     pub(super) most: Vec<f64>,
     /// How many of the rows lie inside in every column.
     pub(super) inside: usize,
-    /// How many do in the range of the others.
+    /// How many rows lie inside the range of all others.
     pub(super) unseen_inside: usize,
 }
 
 impl Range {
-    /// As narrow as it can be with 95 % of the rows whole inside: the same number is left out above and below
-    /// in each column.
+    /// The narrowest range that contains 95 % of the whole rows: the same number of values is left out at
+    /// each end of each column.
     pub(super) fn of(rows: &[Vec<f64>]) -> Self {
         let columns = rows.first().map_or(0, Vec::len);
         let column = |place: usize| {
@@ -163,9 +164,9 @@ impl Range {
         range
     }
 
-    /// The first column in which a row lies outside.
+    /// The first column in which a row lies outside the range.
     pub(super) fn outside(&self, row: &[f64]) -> Option<usize> {
-        // Means of a few values, rounded otherwise.
+        // Tolerates rounding: the rows are means, and their sums may be added in another order.
         let rounding = 1e-9;
         let bounds = self.least.iter().zip(&self.most);
         let is_outside = |((least, most), value): ((&f64, &f64), &f64)| {
@@ -175,8 +176,7 @@ impl Range {
     }
 }
 
-/// Whether a row, which is one of those that the sorted columns were made of, lies inside what they are
-/// without it.
+/// Whether a row lies inside the range of the other rows. `columns` are sorted, and include the row.
 fn is_in_range_of_others(row: &[f64], columns: &[Vec<f64>], left_out: usize) -> bool {
     row.iter().zip(columns).all(|(value, values)| {
         let last = values.len() - 1;
@@ -191,7 +191,7 @@ fn is_in_range_of_others(row: &[f64], columns: &[Vec<f64>], left_out: usize) -> 
     })
 }
 
-/// Which sequences occur, and how often; the most frequent first.
+/// The sequences that occur, and how often; the most frequent first.
 pub(crate) fn shares(sequences: &[Sequence]) -> Vec<(String, usize)> {
     let mut shares: Vec<(String, usize)> = Vec::new();
     for words in sequences.iter().map(Sequence::words) {
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn sequences_that_a_band_was_not_made_of_lie_inside_less_often() {
-        // Each is the least, or the most, in an interval of its own.
+        // Each sequence has the smallest or largest value of some interval.
         let of = |at: usize| (0..10).map(move |i| if i == at / 2 { 2.0 + (at % 2) as f64 } else { 2.5 });
         let few: Vec<Sequence> = (0..20).map(|at| sequence(&of(at).collect::<Vec<_>>(), &[0; 10])).collect();
         let band = Band::of(&few);

@@ -1,4 +1,4 @@
-//! What came of following a plan.
+//! The result of following a plan.
 
 use serde::Serialize;
 use sluice_outcome::study::{Depths, Verdict};
@@ -6,19 +6,19 @@ use sluice_outcome::study::{Depths, Verdict};
 use super::band::{Band, Sequence};
 use super::responses::Responses;
 
-/// How many of five live runs have to lie inside.
+/// The share of live runs that must lie inside the band: four of five.
 const INSIDE: f64 = 0.8;
 
-/// What came of one case under one policy.
+/// The result of one case under one policy.
 #[derive(Debug, Serialize)]
 pub(super) struct Followed {
     pub(super) case: String,
     pub(super) title: String,
     pub(super) policy: String,
     pub(super) band: Band,
-    /// The simulator's sequences and how often each occurred.
+    /// The simulator's sequences, and how often each occurred.
     pub(super) sequences: Vec<(String, usize)>,
-    /// Where workers are slow for a while.
+    /// The response times, for cases in which workers are slow for a while.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) responses: Option<Responses>,
     pub(super) live: Vec<LiveRun>,
@@ -35,7 +35,7 @@ pub(super) struct LiveRun {
     /// The first interval outside the band, from 1; null if there is none.
     pub(super) outside: Option<usize>,
     pub(super) depths: Vec<Depths>,
-    /// How late the sender was at its 99th percentile, in the rack that is stood for, ns.
+    /// The 99th percentile of the sender's lateness, in nanoseconds of the emulated rack.
     pub(super) behind_p99_ns: u64,
     pub(super) unknown: usize,
 }

@@ -1,10 +1,10 @@
-//! `sluice reproduce PLAN --live`: a plan whose load or workers change, its policies run live and dilated,
-//! held against the simulator's interval by interval.
+//! `sluice reproduce PLAN --live`: runs the policies of a plan whose load or workers change live and
+//! dilated, and compares them with the simulator interval by interval.
 //!
-//! The simulator runs each case with many seeds and gives a band; each live run draws tasks of a seed of its
-//! own, in a rack of its own, whose agent's first interval begins with the first task. What is compared is
-//! the first slice's mean depth and the workers that were borrowed; where some workers are slow for a while,
-//! the p99 response too.
+//! The simulator runs each case with many seeds, which gives a band. Each live run draws tasks from a seed
+//! of its own, in a rack of its own, whose agent's first interval begins with the first task. The
+//! comparison covers the first slice's mean depth and the borrowed workers; if some workers are slow for a
+//! while, also the p99 response.
 
 mod band;
 mod followed;
@@ -36,7 +36,7 @@ use responses::Responses;
 struct Answer<'f> {
     schema: &'static str,
     plan: &'f str,
-    /// Whether all was run that was asked for.
+    /// Whether everything that was asked for has run.
     complete: bool,
     dilation: u32,
     seeds: u32,
@@ -44,10 +44,10 @@ struct Answer<'f> {
     followed: &'f [Followed],
 }
 
-/// Runs what is picked of the plan.
+/// Runs the selected cases and policies of the plan.
 ///
 /// # Errors
-/// What cannot be run, or live runs that are not where the simulator's are.
+/// What cannot be run, or live runs that differ from the simulator's.
 pub fn run(
     args: &FollowArgs,
     plan: &Plan,
@@ -99,7 +99,8 @@ fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
     )
 }
 
-/// One case under one policy; after a signal with the live runs that were done, if there were any.
+/// Runs one case under one policy. After a signal, returns the result of the live runs so far, if there are
+/// any.
 fn follow(
     args: &FollowArgs,
     pick: &Pick,
@@ -180,7 +181,7 @@ fn finish(
     verdict(followed)
 }
 
-/// Whether the live runs lie where the simulator's do.
+/// An error unless the live runs agree with the simulator's.
 fn verdict(followed: &[Followed]) -> Outcome<()> {
     let missed = |holds: fn(&Followed) -> bool, why: &str| {
         let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();

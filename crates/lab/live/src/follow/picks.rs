@@ -1,4 +1,4 @@
-//! Which cases and policies of a plan are run live, and for how long.
+//! Which cases and policies of a plan run live, and for how long.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use sluice_wire::Nanos;
 use crate::args::FollowArgs;
 use crate::ask::Who;
 
-/// How long a run is of which nothing is said.
+/// The default length of a run.
 pub(super) const SPAN: Duration = Duration::from_millis(200);
 
 /// One case under one policy.
@@ -25,20 +25,20 @@ pub(super) struct Pick {
     pub(super) title: String,
     pub(super) who: Who,
     pub(super) point: Point,
-    /// In the rack that is stood for.
+    /// The length of the run in the emulated rack.
     pub(super) span: Nanos,
 }
 
 impl Pick {
-    /// From when to when some workers are slow.
+    /// The start and end of the time in which some workers are slow.
     pub(super) fn slow(&self) -> Option<(Nanos, Nanos)> {
         let slow = &self.point.testbed.slow;
         slow.is_any().then(|| (slow.from, slow.from + slow.length))
     }
 }
 
-/// What is run, in the plan's order. Policies that only tell what they would do stay as they are: they are
-/// run where workers are slow, to see what a fixed depth makes of it, or if they are named.
+/// The runs in the plan's order. Policies whose agents only advise keep a fixed depth: they run only in
+/// cases with slow workers, as a comparison, or if the user names them.
 pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
     let plan = bench.plan();
     let cases: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
@@ -79,7 +79,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
     Ok(picks)
 }
 
-/// A policy that has an agent, which says what becomes of depths.
+/// The policy, if its agent reports depths.
 fn follows(run: &Run) -> Option<Choice> {
     Choice::parse(&run.policy).ok().filter(|choice| choice.traits().adaptive.is_some())
 }
@@ -107,7 +107,7 @@ fn pick(
     })
 }
 
-/// What a live rack cannot stand for.
+/// Checks that a live rack can emulate this testbed.
 fn check(case: &str, testbed: &Testbed) -> Outcome<()> {
     if testbed.has_faults() || testbed.stalls.per_s > 0.0 {
         let why = format!("case {case}: faults and stalls are the simulator's only: leave --live out");

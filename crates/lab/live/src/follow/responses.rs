@@ -1,9 +1,9 @@
-//! p99 responses over time where some workers are slow for a while: their means before, during and
-//! afterwards.
+//! p99 responses over time in cases where some workers are slow for a while: their means before, during and
+//! after that time.
 //!
-//! The number is the one that plans call `response_p99`: for each interval the 99th percentile of waits in
-//! switch and worker and service, of the tasks that workers ended in it; for a window the mean of its
-//! intervals. What is left out of it is the ways to and from the rack.
+//! The number is the one that plans call `response_p99`. For each interval it is the 99th percentile of
+//! waits in switch and worker plus service, over the tasks that workers ended in the interval; for a window
+//! it is the mean of its intervals. The ways to and from the rack are not included.
 
 use serde::Serialize;
 use sluice_outcome::study::{Depths, Estimate, Verdict};
@@ -12,41 +12,42 @@ use sluice_wire::Nanos;
 
 use super::band::{INTERVAL_NS, Range, in_intervals};
 
-/// How far the live runs' mean may be from the simulated one: what a live sweep allows too.
+/// How far the live runs' mean may differ from the simulated one, as a share; the same as in a live sweep.
 const ALLOWED: f64 = 0.10;
 
 /// A case's p99 responses, simulated and live.
 #[derive(Debug, Serialize)]
 pub(super) struct Responses {
-    /// The simulator's band, interval by interval: 95 % of its runs lie inside in all of them.
+    /// The lower end of the simulator's band in each interval; 95 % of its runs lie inside in all
+    /// intervals.
     pub(super) least_ns: Vec<f64>,
     pub(super) most_ns: Vec<f64>,
     pub(super) windows: Vec<Window>,
-    /// From when to when some workers are slow.
+    /// The start and end of the slow time.
     #[serde(skip)]
     pub(super) slow: (Nanos, Nanos),
-    /// Each live run, interval by interval.
+    /// The p99 in each interval of each live run.
     #[serde(skip)]
     pub(super) live_ns: Vec<Vec<f64>>,
 }
 
-/// The mean over some intervals.
+/// The mean over the intervals of a window.
 #[derive(Debug, Serialize)]
 pub(super) struct Window {
-    /// Whether this is `before`, `during` or `after` the slow time.
+    /// The window relative to the slow time: `before`, `during` or `after`.
     pub(super) name: &'static str,
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
     /// The mean of all simulated runs.
     pub(super) simulated_ns: f64,
-    /// 95 % of them lie in between, in every window.
+    /// The lower end of the range in which 95 % of the simulated runs lie, in all windows.
     pub(super) least_ns: f64,
     pub(super) most_ns: f64,
     /// Each live run.
     pub(super) live_ns: Vec<f64>,
-    /// The mean of the live runs over the simulated one, less 1, with the interval that both give it.
+    /// The live mean divided by the simulated one, minus 1, with its interval.
     pub(super) off: Estimate,
-    /// Whether all of that is within what is allowed, or none of it.
+    /// Whether the whole interval lies within the allowed difference, none of it, or a part.
     pub(super) verdict: Verdict,
 }
 
@@ -56,7 +57,7 @@ pub(super) fn of_run(depths: &[Depths], intervals: usize) -> Vec<f64> {
 }
 
 impl Responses {
-    /// Holds live runs against simulated ones; a row has a number for each interval.
+    /// Compares live runs with simulated ones; a row has a number for each interval.
     pub(super) fn of(slow: (Nanos, Nanos), simulated: &[Vec<f64>], live_ns: Vec<Vec<f64>>) -> Self {
         let Range { least: least_ns, most: most_ns, .. } = Range::of(simulated);
         let windows = windows(slow, least_ns.len());
@@ -92,14 +93,14 @@ impl Responses {
 }
 
 impl Window {
-    /// How many live runs lie where 95 % of the simulated ones do.
+    /// How many live runs lie in the range of 95 % of the simulated ones.
     pub(super) fn inside(&self) -> usize {
         self.live_ns.iter().filter(|ns| (self.least_ns..=self.most_ns).contains(ns)).count()
     }
 }
 
-/// The mean of the live runs over the simulated one, less 1; without an interval if there is only one of
-/// either.
+/// The live mean divided by the simulated one, minus 1; without an interval if there is only one run of
+/// either kind.
 fn off(simulated_ns: &[f64], live_ns: &[f64]) -> Estimate {
     let (simulated, live) = (mean_of_either_sign(simulated_ns), mean_of_either_sign(live_ns));
     let half = |of: &Estimate| (of.high - of.low) / 2.0;
@@ -112,7 +113,7 @@ fn off(simulated_ns: &[f64], live_ns: &[f64]) -> Estimate {
     Estimate::between(value, value - half, value + half, live.method)
 }
 
-/// The windows that have intervals: name, first interval, the one behind the last.
+/// The windows that contain intervals: name, first interval, and the one after the last.
 fn windows((from, until): (Nanos, Nanos), intervals: usize) -> Vec<(&'static str, usize, usize)> {
     let place = |at: Nanos| ((at.0 / INTERVAL_NS) as usize).min(intervals);
     let (from, until) = (place(from), place(until));

@@ -1,4 +1,4 @@
-//! One case under one policy: in the simulator with many seeds, and once in a live rack.
+//! Runs one case under one policy: in the simulator with many seeds, and once in a live rack.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,31 +31,31 @@ use crate::rack::LiveRack;
 use crate::record::Behind;
 use crate::trace::written;
 
-/// Replications of the live runs: others than the simulator's.
+/// The first replication number of live runs, so that their tasks differ from the simulator's.
 const LIVE_FROM: u32 = 1_000_000;
-/// How long a live run has to look at its tasks before it begins.
+/// The time between the start of a live run and its first task, for looking at all tasks.
 const BEGINS_AFTER: Duration = Duration::from_millis(500);
-/// What a live run takes beside its span.
+/// The time that a live run needs in addition to its length.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// What a live run said.
+/// The result of a live run.
 pub(super) struct Said {
     pub(super) depths: Vec<Depths>,
-    /// How late the sender was at its 99th percentile, in the rack that is stood for, ns.
+    /// The 99th percentile of the sender's lateness, in nanoseconds of the emulated rack.
     pub(super) behind_p99_ns: u64,
     pub(super) unknown: usize,
 }
 
-/// How long all live runs take.
+/// The real time of all live runs.
 pub(super) fn takes(args: &FollowArgs, picks: &[Pick]) -> Duration {
     let one = |pick: &Pick| Duration::from_nanos(pick.span.times(args.dilate.into()).0) + AROUND;
     picks.iter().map(one).sum::<Duration>() * args.runs
 }
 
-/// What each seed's simulation says of depths, unless it is stopped.
+/// The depths in each seed's simulation; an error if it is stopped.
 pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<Vec<Vec<Depths>>> {
     let seeds: Vec<u32> = (0..args.seeds).collect();
-    // The last interval has to end while tasks still come.
+    // Enough tasks that the last interval ends while tasks still come.
     let until = pick.span + Nanos(INTERVAL_NS);
     let run = |seed: &u32| {
         let tasks = pick.point.requests(*seed).take_while(|request| request.at < until).count() as u64;
@@ -77,7 +77,7 @@ pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<V
     }
 }
 
-/// One live run: a rack of its own, whose agent begins with the first task.
+/// Makes one live run: a rack of its own, whose agent begins with the first task.
 pub(super) fn live(
     args: &FollowArgs,
     pick: &Pick,
@@ -95,7 +95,7 @@ pub(super) fn live(
     let wall = SystemTime::now() + BEGINS_AFTER;
     let played = rack.adapt(Some(begins)).and_then(|()| rack.play_from(begins, &trace, args.dilate, stop));
     drop(reporter);
-    // Its threads spin: they must not outlive it, however it went.
+    // The rack's threads spin, so they must end before an error is returned.
     rack.end()?;
     drop(priority_boost);
     let played = played?.played;
@@ -107,8 +107,8 @@ pub(super) fn live(
     Ok(Said { depths, behind_p99_ns, unknown })
 }
 
-/// Fills in the p99 of the responses in each interval, which agents do not report: waits in switch and worker
-/// and the service, as the replies tell them, of the tasks that their workers ended in it.
+/// Fills in the p99 response of each interval, which agents do not report: waits in switch and worker plus
+/// service, as stated in the replies, of the tasks that workers ended in the interval.
 fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
     let factor = u64::from(ask.dilation);
     let costs = ask.costs(0, ScheduleStart::default());
@@ -124,19 +124,20 @@ fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
         interval.take(waits, undilated(reply.service_ns));
     }
     for depths in depths {
-        // An agent's intervals end when they should, but for what its thread is late.
+        // An agent's interval ends on time, except for its thread's lateness; rounding gives the interval's
+        // number.
         let number = (depths.at_ns + INTERVAL_NS / 2) / INTERVAL_NS;
         depths.response_p99_ns = ended.get_mut(&(depths.slice, number)).map_or(0.0, Ended::response_p99_ns);
     }
 }
 
-/// The slice that a class's tasks wait in.
+/// The slice in which a class's tasks wait.
 fn slice_of(ask: &Ask, class: &str) -> u32 {
     let serves = |(names, _): &(String, u32)| names.split('+').any(|name| name == class);
     ask.slices.iter().position(serves).unwrap_or(0) as u32
 }
 
-/// The rack of a live run.
+/// The settings of a live run's rack.
 fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
     let point = &pick.point;
     Ask {

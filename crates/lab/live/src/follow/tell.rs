@@ -1,4 +1,4 @@
-//! What came of following a plan, for people: as text, and as a page.
+//! Prints the result of following a plan, as text and as a page.
 
 use sluice_report::table::Table;
 use sluice_report::{self as report, Beside, Compared, Section, Strip};
@@ -10,10 +10,10 @@ use super::band::{INTERVAL_NS, Step};
 use super::followed::Followed;
 use super::responses::{Responses, Window, mean};
 
-/// Sequences that are told one by one.
+/// How many sequences are printed one by one.
 const TOLD_MAX: usize = 5;
 
-/// One case under one policy, as text.
+/// Prints one case under one policy.
 pub(super) fn print(one: &Followed) -> Outcome<()> {
     let Followed { case, policy, band, .. } = one;
     print::line(format_args!(
@@ -22,7 +22,7 @@ pub(super) fn print(one: &Followed) -> Outcome<()> {
         one.live.len()
     ))?;
     match &one.responses {
-        // A line for each of sixty intervals says less than the picture.
+        // With sixty intervals, a line for each would say less than the picture.
         Some(responses) => print_responses(one, responses)?,
         None => print_intervals(one)?,
     }
@@ -96,7 +96,7 @@ fn print_responses(one: &Followed, responses: &Responses) -> Outcome<()> {
     Ok(())
 }
 
-/// The windows' numbers as they are shown.
+/// The windows' numbers as text.
 fn compared(responses: &Responses) -> Vec<Compared> {
     let us = |ns: f64| format!("{:.1}", ns / 1e3);
     let of = |window: &Window| Compared {

@@ -1,4 +1,4 @@
-//! What became of depths and slices where they are found at run time.
+//! Depths and slices over time, if they are found at run time.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub struct Depths {
     /// When the interval ended.
     pub at_ns: u64,
     pub slice: u32,
-    /// Workers that serve it from then on.
+    /// Workers that serve the slice after the interval.
     pub workers: u32,
     /// The mean of their depths.
     pub depth_mean: f64,
@@ -25,13 +25,13 @@ pub struct Depths {
     pub overloaded: u32,
     /// Tasks that ended in the interval.
     pub tasks: u64,
-    /// The p99 of their slowdowns in switch and worker; 0 if there were none.
+    /// The p99 of the slowdowns of these tasks in switch and worker; 0 if there were none.
     pub slowdown_p99: f64,
-    /// The p99 of their responses there, in nanoseconds.
+    /// The p99 of the response times of these tasks in switch and worker, in nanoseconds.
     #[serde(default)]
     pub response_p99_ns: f64,
-    /// How many workers stood idle, of those without complaint.
+    /// How many workers were idle, among those without a verdict of overload.
     pub idle_workers: f64,
-    /// Workers that changed their slice since the run began, in the whole rack.
+    /// How many workers of the whole rack have changed their slice since the start of the run.
     pub moves: u32,
 }

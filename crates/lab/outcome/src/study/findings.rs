@@ -6,92 +6,93 @@ use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Metric, Unit};
 
-/// A statement of the paper and what came out here.
+/// A statement of the paper, and our result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// Unique in the study, such as `p99-rain`.
+    /// The statement's id, unique in the study, such as `p99-rain`.
     pub id: String,
-    /// What the paper says, in our words, or what we say.
+    /// The paper's statement in our words, or our own.
     pub claim: String,
-    /// Where it says so, or what of it is ours.
+    /// The place in the paper, or which part of the statement is ours.
     pub place: String,
-    /// Whether no paper has the number or the bound, and it is ours. Studies of before this was told read as
-    /// the papers'.
+    /// Whether the number or bound is ours and in no paper. Older studies without this field read as the
+    /// papers'.
     #[serde(default)]
     pub ours: bool,
-    /// The id of the panel it is about, if it is about one.
+    /// The id of the panel, if the statement is about one.
     pub panel: Option<String>,
     /// The unit of both numbers.
     pub unit: Unit,
-    /// The number that is stated; none if it is a shape.
+    /// The stated number; `None` for a statement about a shape.
     pub paper: Option<f64>,
-    /// Ours; none if there is nothing to measure or it was not reached.
+    /// Our number; `None` if there is nothing to measure, or the load cannot be reached.
     pub measured: Option<Estimate>,
-    /// How the two stand to each other.
+    /// How the two numbers compare.
     pub verdict: Verdict,
-    /// What the verdict rests on.
+    /// The reason for the verdict.
     pub why: String,
-    /// Where a difference comes from; every [`Verdict::Differs`] has one once it was looked for.
+    /// The cause of a difference; every [`Verdict::Differs`] has one once it was looked for.
     pub cause: Option<Cause>,
 }
 
-/// How the paper's statement and ours stand to each other.
+/// How the paper's statement and our result compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The number comes out: its whole interval is within the tolerance, or on the side that is stated.
+    /// The number agrees: its whole interval lies within the tolerance, or on the stated side.
     Agrees,
-    /// The order or the shape comes out, whatever the interval leaves open; the number does not, or may not.
+    /// The order or the shape agrees, throughout the interval; the number does not, or may not.
     AgreesInShape,
-    /// It does not come out.
+    /// The number differs.
     Differs,
-    /// What was measured holds values that it is so for, and values that it is not.
+    /// The interval contains values that agree and values that do not.
     Undecided,
-    /// The paper does not say enough of the set-up to tell.
+    /// The paper does not describe the set-up well enough to decide.
     SetUpNotKnown,
-    /// The points it needs are not in this run.
+    /// This run lacks the points that the statement needs.
     NotMeasured,
 }
 
-/// Where a difference comes from, and what shows it.
+/// The cause of a difference, and the evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cause {
     pub says: String,
-    /// The command that shows it.
+    /// The command that shows the cause.
     pub command: String,
-    /// What the command was seen to give.
+    /// What the command showed.
     pub shows: String,
 }
 
-/// Two series on the same tasks at one rate.
+/// A comparison of two series on the same tasks at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     pub panel: String,
-    /// The label of the one's series.
+    /// The label of the first series.
     pub a: String,
     pub b: String,
     /// Tasks offered per second.
     pub offered_per_s: f64,
-    /// What is compared; none for the throughput.
+    /// What is compared; `None` for the throughput.
     pub metric: Option<Metric>,
-    /// The class it is of; all tasks if there is none.
+    /// The class; `None` for all tasks.
     pub class: Option<String>,
     pub of_a: Estimate,
     pub of_b: Estimate,
     /// B less A.
     pub difference: Estimate,
-    /// The whole interval of the difference leaves out zero, or, where something is allowed, all of that.
+    /// Whether the difference is real: its whole interval excludes zero, or the allowed range if there is
+    /// one.
     pub real: bool,
-    /// How far apart they may be, as a share of A's value; none if they need not agree.
+    /// The allowed difference as a share of A's value; `None` if the two need not agree.
     pub allowed: Option<f64>,
-    /// Whether they agree, differ, or cannot be told; none if they need not agree. Studies of before this was
-    /// told read as if they need not.
+    /// Whether they agree, differ, or cannot be told apart; `None` if they need not agree. Older studies
+    /// without this field read so too.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// Where the difference comes from, if that was looked for.
+    /// The cause of the difference, if it was looked for.
     pub cause: Option<Cause>,
 }
 
@@ -103,18 +104,18 @@ pub struct Search {
     /// The label of a series, or a policy.
     pub policy: String,
     pub metric: Metric,
-    /// The class it is of; all tasks if there is none.
+    /// The class; `None` for all tasks.
     pub class: Option<String>,
     /// The limit, in the metric's unit.
     pub limit: f64,
-    /// The rate; none if no rate in the range keeps the limit.
+    /// The rate; `None` if no rate in the range keeps the limit.
     pub rate_per_s: Option<Estimate>,
-    /// What else to know, such as `keeps it up to the highest rate tried`; empty if nothing.
+    /// A remark, such as `keeps it up to the highest rate tried`; may be empty.
     pub note: String,
 }
 
 impl Verdict {
-    /// All of them, in the order in which they are counted.
+    /// All verdicts, in the order in which they are counted.
     pub const ALL: [Self; 6] = [
         Self::Agrees,
         Self::AgreesInShape,
@@ -124,7 +125,7 @@ impl Verdict {
         Self::NotMeasured,
     ];
 
-    /// As JSON and CSV name it.
+    /// The verdict's name in JSON and CSV.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -138,8 +139,9 @@ impl Verdict {
 }
 
 impl Estimate {
-    /// The verdict on a difference that may be at most so much, to either side: the two agree if its whole
-    /// interval is within that, and differ if none of it is. Without an interval nothing is decided.
+    /// The verdict on a difference that may be at most `most` in either direction. The two agree if the
+    /// whole interval lies within the bound, and differ if none of it does. Without an interval the verdict
+    /// is undecided.
     pub fn verdict_within(&self, most: f64) -> Verdict {
         if !self.has_interval() {
             Verdict::Undecided

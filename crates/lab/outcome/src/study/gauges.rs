@@ -1,59 +1,60 @@
-//! What stands behind a point's times: its gauges and counts, each stated once.
+//! The numbers beside a point's times: its gauges and counts, each defined once.
 //!
-//! JSON, CSV, pages and what many replications come to together follow these two tables, in their order. A
-//! field that is left out of the JSON while it has nothing to say is marked so for serde.
+//! JSON, CSV, pages and the summaries of many replications follow these two tables, in order. A field that
+//! the JSON omits if it is empty has a serde attribute that says so.
 
 use serde::{Deserialize, Serialize};
 
 use super::numbers::Unit;
 
-/// What is to be known of a gauge beside its value.
+/// The properties of a gauge beside its value.
 #[derive(Clone, Copy, Debug)]
 pub struct GaugeDescriptor {
-    /// Its name in files.
+    /// The gauge's name in files.
     pub name: &'static str,
-    /// The unit of its numbers.
+    /// The unit of the gauge's numbers.
     pub unit: Unit,
-    /// What stands above its picture; none if it has no picture.
+    /// The title of its picture; `None` if it has no picture.
     pub picture: Option<&'static str>,
-    /// What stands above its column on a page; none if it has none.
+    /// The heading of its column on a page; `None` if it has no column.
     pub heading: Option<&'static str>,
-    /// What a point's number is made of.
+    /// How a point's value follows from its replications.
     pub over: Aggregate,
     pub get: fn(&Gauges) -> Option<f64>,
-    /// Where its value is written.
+    /// The field of the gauge's value.
     pub get_mut: fn(&mut Gauges) -> &mut Option<f64>,
 }
 
-/// What a point's gauge is made of.
+/// How a point's gauge follows from its replications.
 #[derive(Clone, Copy, Debug)]
 pub enum Aggregate {
-    /// The mean of all replications' gauges; none unless each has it.
+    /// The mean of all replications; none unless each has a value.
     Mean,
-    /// The most of those that have it.
+    /// The largest value.
     Most,
-    /// Events a task; none unless `told_by` counted anything: what a reference never does is no zero.
+    /// Events per task; none unless `told_by` is above zero, since a reference that never has such events
+    /// must not show a zero.
     Tasks {
         events: fn(&Counts) -> u64,
-        /// What is not zero where such events are looked for.
+        /// A count that is above zero in runs where such events occur.
         told_by: fn(&Counts) -> u64,
     },
 }
 
-/// What is to be known of a count beside its value.
+/// The properties of a count beside its value.
 #[derive(Clone, Copy, Debug)]
 pub struct CountDescriptor {
-    /// Its name in files.
+    /// The count's name in files.
     pub name: &'static str,
-    /// What stands above its column on a page; none if it has none.
+    /// The heading of its column on a page; `None` if it has no column.
     pub heading: Option<&'static str>,
     pub get: fn(&Counts) -> u64,
 }
 
-/// Makes the gauges and their table of the same lines.
+/// Defines the gauges and their table from the same lines.
 macro_rules! gauges {
     ($($(#[$about:meta])* $name:ident: { $($key:ident: $value:expr),* $(,)? })*) => {
-        /// Means over time and over the measured tasks, of all replications; none where it was not measured.
+        /// Means over time and over the measured tasks of all replications; `None` if not measured.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Gauges {
@@ -69,7 +70,7 @@ macro_rules! gauges {
                 $($key: $value,)*
             },)*];
 
-            /// These, and the other's where these have none.
+            /// A copy of these gauges, in which each missing gauge is taken from `other`.
             #[must_use]
             pub fn or(&self, other: &Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }
@@ -79,35 +80,35 @@ macro_rules! gauges {
 }
 
 gauges! {
-    /// Tasks that wait in the switch.
+    /// Tasks waiting in the switch.
     switch_queue_mean: {
         unit: Unit::Count,
         picture: Some("tasks waiting in the switch, mean"),
         heading: Some("waiting in the switch"),
         over: Aggregate::Mean,
     }
-    /// The most of them at once.
+    /// The largest number of tasks waiting in the switch.
     switch_queue_max: {
         unit: Unit::Count,
         picture: None,
         heading: Some("at most"),
         over: Aggregate::Most,
     }
-    /// Tasks that wait at a worker, without the one in service.
+    /// Tasks waiting at a worker, without the one in service.
     worker_queue_mean: {
         unit: Unit::Count,
         picture: Some("tasks waiting at a worker, mean"),
         heading: Some("waiting at a worker"),
         over: Aggregate::Mean,
     }
-    /// Share of a worker's time without a task.
+    /// The share of a worker's time without a task.
     idle_share: {
         unit: Unit::Share,
         picture: Some("workers' idle share"),
         heading: Some("idle"),
         over: Aggregate::Mean,
     }
-    /// Share of the cores' time that went into a batch service's work.
+    /// The share of the cores' time spent on a batch service's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch_share: {
         unit: Unit::Share,
@@ -122,28 +123,28 @@ gauges! {
         heading: Some("recirculations a task"),
         over: Aggregate::Tasks { events: |counts| counts.recirculations, told_by: |counts| counts.passes },
     }
-    /// Share of the recirculation bandwidth in use.
+    /// The share of the recirculation bandwidth in use.
     recirculation_utilization: {
         unit: Unit::Share,
         picture: Some("recirculation bandwidth in use"),
         heading: Some("of their bandwidth"),
         over: Aggregate::Mean,
     }
-    /// Packets a task, of all kinds and on all links.
+    /// Packets per task, of all kinds and on all links.
     packets_per_task: {
         unit: Unit::Count,
         picture: Some("packets a task"),
         heading: Some("packets a task"),
         over: Aggregate::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
     }
-    /// Polls that came back empty, a task.
+    /// Polls per task that found nothing.
     empty_polls_per_task: {
         unit: Unit::Count,
         picture: Some("empty polls a task"),
         heading: Some("empty polls a task"),
         over: Aggregate::Tasks { events: |counts| counts.empty_polls, told_by: |counts| counts.polls },
     }
-    /// Workers' depths, where they are found at run time.
+    /// Workers' depths, if they are found at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     depth_mean: {
         unit: Unit::Count,
@@ -151,7 +152,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// What the rings of one server take, where tasks are written ahead.
+    /// The memory of one server's rings in bytes, if tasks are written ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ring_bytes: {
         unit: Unit::Count,
@@ -159,7 +160,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of the tasks that need or wish for labels, the share that went to workers that have them.
+    /// The share of tasks with labels, needed or wished for, that went to workers with these labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     labels_met: {
         unit: Unit::Share,
@@ -167,7 +168,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
+    /// Flowlets that switches of a fabric saw: first frames of flows, and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlets: {
         unit: Unit::Count,
@@ -175,7 +176,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of them, flows' first frames.
+    /// Flowlets that were first frames of flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlet_firsts: {
         unit: Unit::Count,
@@ -183,7 +184,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of them, pauses as long as the threshold.
+    /// Flowlets after pauses that reached the threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlet_expiries: {
         unit: Unit::Count,
@@ -191,7 +192,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames that found their entry of a flowlet table with another flow.
+    /// Frames that found another flow in their entry of a flowlet table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlet_collisions: {
         unit: Unit::Count,
@@ -199,7 +200,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames that hosts held to make a flowlet (HF²T).
+    /// Frames that hosts held to create a flowlet (HF²T).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     holds: {
         unit: Unit::Count,
@@ -215,7 +216,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames that came before an earlier one of their flow.
+    /// Frames that arrived before an earlier one of their flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     early_frames: {
         unit: Unit::Count,
@@ -223,7 +224,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames that had come before.
+    /// Frames that had arrived before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frames_again: {
         unit: Unit::Count,
@@ -231,7 +232,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames that were lost for want of room.
+    /// Frames lost for lack of buffer space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frames_lost: {
         unit: Unit::Count,
@@ -239,7 +240,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Answers that told of congestion (CNP).
+    /// Congestion notifications (CNP).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     congestion_notices: {
         unit: Unit::Count,
@@ -247,7 +248,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Frames of data that hosts sent.
+    /// Data frames that hosts sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frames: {
         unit: Unit::Count,
@@ -255,7 +256,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Times between frames of one flow at its host, the hold included.
+    /// Gaps between frames of one flow at its host, holds included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gaps: {
         unit: Unit::Count,
@@ -263,7 +264,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of them, the share of a round trip or longer.
+    /// The share of these gaps of a round trip or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gaps_from_1_rtt: {
         unit: Unit::Share,
@@ -271,7 +272,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of them, the share of two round trips or longer.
+    /// The share of these gaps of two round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gaps_from_2_rtt: {
         unit: Unit::Share,
@@ -279,7 +280,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of them, the share of three round trips or longer.
+    /// The share of these gaps of three round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gaps_from_3_rtt: {
         unit: Unit::Share,
@@ -287,7 +288,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// Of the tasks that came with their bytes written ahead over a fabric, those that came before them.
+    /// The share of tasks written ahead over a fabric whose DISPATCH arrived before their bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     writes_late: {
         unit: Unit::Share,
@@ -295,7 +296,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// WRITEs that a fabric lost for want of room.
+    /// WRITEs that a fabric lost for lack of buffer space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     writes_lost: {
         unit: Unit::Count,
@@ -303,7 +304,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
+    /// The longest queue of a pool's workers divided by the mean queue: the median over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imbalance_p50: {
         unit: Unit::Ratio,
@@ -311,7 +312,7 @@ gauges! {
         heading: None,
         over: Aggregate::Mean,
     }
-    /// The same, 99 in a hundred of the times.
+    /// The longest queue of a pool's workers divided by the mean queue: the 99th percentile over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imbalance_p99: {
         unit: Unit::Ratio,
@@ -321,7 +322,7 @@ gauges! {
     }
 }
 
-/// Makes the counts and their table of the same lines.
+/// Defines the counts and their table from the same lines.
 macro_rules! counts {
     ($($(#[$about:meta])* $name:ident: $heading:expr,)*) => {
         /// Events in the measured span.
@@ -339,13 +340,13 @@ macro_rules! counts {
                 get: |of| of.$name,
             },)*];
 
-            /// Those of both together.
+            /// The sum of both counts.
             #[must_use]
             pub const fn and(&self, other: &Self) -> Self {
                 Self { $($name: self.$name + other.$name,)* }
             }
 
-            /// Those that came after `then`.
+            /// The counts since an earlier state.
             #[must_use]
             pub const fn since(&self, then: &Self) -> Self {
                 Self { $($name: self.$name - then.$name,)* }
@@ -359,7 +360,7 @@ counts! {
     sent: Some("sent"),
     /// Tasks that were answered.
     replied: Some("replied"),
-    /// Tasks of which no attempt can have run.
+    /// Tasks that did not run: no attempt can have run.
     refused: Some("refused"),
     /// Tasks that may have run.
     unknown: Some("unknown"),
@@ -371,7 +372,7 @@ counts! {
     lost_packets: Some("packets lost"),
     /// Passes through the switch's pipeline.
     passes: Some("passes"),
-    /// Those of the passes that were recirculations.
+    /// Passes that were recirculations.
     recirculations: None,
     /// Packets on all links.
     packets: None,
@@ -379,22 +380,22 @@ counts! {
     polls: None,
     /// Polls that found nothing.
     empty_polls: None,
-    /// Replies of tasks that had waited in the switch.
+    /// Replies to tasks that had waited in the switch.
     #[serde(default, skip_serializing_if = "is_zero")]
     queued: None,
     /// Copies of waiting tasks that were written to servers.
     #[serde(default, skip_serializing_if = "is_zero")]
     writes: None,
-    /// Tasks that a spine sent round before it chose a rack.
+    /// Recirculations of tasks in a spine before it chose a rack.
     #[serde(default, skip_serializing_if = "is_zero")]
     spine_rounds: None,
-    /// Tasks that a leaf sent round before it chose a worker.
+    /// Recirculations of tasks in a leaf before it chose a worker.
     #[serde(default, skip_serializing_if = "is_zero")]
     leaf_rounds: None,
-    /// Leaves' words to spines on their racks' mean queues.
+    /// Updates from leaves to spines about their racks' mean queues.
     #[serde(default, skip_serializing_if = "is_zero")]
     load_updates: None,
-    /// Leaves' words that there are idle workers, or none any more.
+    /// Updates from leaves to spines that there are idle workers, or none any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     idle_updates: None,
 }

@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Unit};
 
-/// A number at each combination of two settings: a table whose cells are coloured.
+/// A number for each combination of two settings: a table with coloured cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeatMap {
-    /// Unique in the study.
+    /// The map's id, unique in the study.
     pub id: String,
-    /// What stands above it.
+    /// The title.
     pub title: String,
     /// The unit of all numbers.
     pub unit: Unit,
-    /// The setting whose values stand beside each other.
+    /// The setting of the columns.
     pub across: Axis,
-    /// The setting whose values stand below each other.
+    /// The setting of the rows.
     pub down: Axis,
-    /// A row for each value of `down`, in it a number for each value of `across`.
+    /// For each value of `down` a row, with a number for each value of `across`.
     pub cells: Vec<Vec<Estimate>>,
 }
 
@@ -26,13 +26,13 @@ pub struct HeatMap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What is set, such as `keys`.
+    /// The name of the setting, such as `keys`.
     pub name: String,
     pub values: Vec<u64>,
 }
 
 impl HeatMap {
-    /// All cells with the values that they belong to: `across`, `down`, the number.
+    /// All cells: the value of `across`, the value of `down`, and the number.
     pub fn numbers(&self) -> impl Iterator<Item = (u64, u64, &Estimate)> {
         let rows = self.down.values.iter().zip(&self.cells);
         rows.flat_map(|(down, row)| {

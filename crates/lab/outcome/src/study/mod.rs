@@ -1,10 +1,10 @@
-//! What a study found out, as one value: `schemas/study.v1.json` describes its JSON.
+//! The result of a study as one value. `schemas/study.v1.json` describes its JSON.
 //!
-//! A study has panels (a workload each), a panel has series (a policy each), a series has points (an offered
-//! rate each). Beside them stand the paper's numbers with a verdict each, paired comparisons, and searches
-//! for the most that a limit allows. Times are nanoseconds, rates tasks per second, slowdowns plain ratios.
-//! Nothing here depends on the machine or the clock: one seed and one commit give the same bytes. Every
-//! number is finite.
+//! A study has panels (one for each workload), a panel has series (one for each policy), a series has
+//! points (one for each offered rate). There are also the paper's numbers with a verdict each, paired
+//! comparisons, and searches for the highest rate within a limit. Times are nanoseconds, rates are tasks
+//! per second, slowdowns are plain ratios. Nothing depends on the machine or the clock: one seed and one
+//! commit give the same bytes. Every number is finite.
 
 mod depths;
 mod findings;
@@ -24,70 +24,70 @@ pub use numbers::{Estimate, Measure, Method, Metric, Part, Spread, Times, Unit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyOutcome {
-    /// Which schema this follows.
+    /// The schema that this value follows.
     pub schema: Schema,
-    /// What the study is called, as in `sluice reproduce NAME`.
+    /// The name of the study, as in `sluice reproduce NAME`.
     pub name: String,
-    /// A line that says what it is about.
+    /// The title, one line.
     pub title: String,
-    /// The version that ran it.
+    /// The version of Sluice that ran it.
     pub sluice: String,
     /// The commit that ran it.
     pub commit: String,
-    /// What it was run with.
+    /// The settings that all points share.
     pub settings: Settings,
-    /// Commands that run it again, the first one the whole.
+    /// Commands that run the study again; the first one runs all of it.
     pub commands: Vec<String>,
-    /// Whether all points that were asked for are here; not so after a signal.
+    /// Whether all points that were asked for are present; false after a signal.
     pub complete: bool,
-    /// One for each workload.
+    /// The panels, one for each workload.
     pub panels: Vec<Panel>,
-    /// Numbers over two settings, where there are any.
+    /// Numbers over two settings, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heats: Vec<HeatMap>,
-    /// What the paper says, and what came out.
+    /// The paper's statements and our results.
     pub expectations: Vec<Expectation>,
     /// Pairs that were compared on the same tasks.
     pub comparisons: Vec<Comparison>,
-    /// The most that was found to keep a limit.
+    /// The highest rates found within a limit.
     pub searches: Vec<Search>,
 }
 
 /// The schema of [`StudyOutcome`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Schema {
-    /// The only one so far.
+    /// The only schema so far.
     #[default]
     #[serde(rename = "sluice.study.v1")]
     V1,
 }
 
-/// What all points of a study share.
+/// The settings that all points share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The plan's file, if there was one.
     pub plan: Option<String>,
     pub testbed: String,
-    /// The testbed in full, as TOML.
+    /// The whole testbed, as TOML.
     pub testbed_toml: String,
     /// Workers in the rack.
     pub workers: u32,
     /// The seed of all streams.
     pub seed: u64,
-    /// Independent runs a point.
+    /// Independent runs of each point.
     pub replications: u32,
-    /// Measured tasks, each replication, of the point with the fewest; 0 if it is a time instead, which the
-    /// warm-up's words say.
+    /// Measured tasks per replication, at the point with the fewest. 0 if the length is a time, which
+    /// `warm_up` then states.
     pub tasks: u64,
-    /// Those of the point with the most; 0 in studies of before this was told.
+    /// Measured tasks per replication, at the point with the most; 0 in older studies without this field.
     #[serde(default)]
     pub tasks_most: u64,
     /// The warm-up in words, such as `100000 tasks` or `1 s`.
     pub warm_up: String,
-    /// How many times slower than the rack that is stood for; none in virtual time.
+    /// The factor between measured times and those of the emulated rack; `None` in virtual time.
     pub dilation: Option<u32>,
-    /// Anything else that a reader must know, one line each.
+    /// Further remarks for the reader, one line each.
     pub notes: Vec<String>,
 }
 
@@ -95,19 +95,19 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// Unique in the study, such as `exp`.
+    /// The panel's id, unique in the study, such as `exp`.
     pub id: String,
-    /// What stands above the picture.
+    /// The title of the picture.
     pub title: String,
-    /// The workload as it is written.
+    /// The workload in its written form.
     pub workload: String,
     /// The classes of tasks, in the workload's order.
     pub classes: Vec<Class>,
     /// The rate at which every worker would be busy all the time.
     pub capacity_per_s: f64,
-    /// One for each policy and source.
+    /// The series, one for each policy and source.
     pub series: Vec<Series>,
-    /// Numbers of the paper that belong into the picture.
+    /// The paper's numbers that belong in the picture.
     pub paper: Vec<PaperCurve>,
 }
 
@@ -115,25 +115,25 @@ pub struct Panel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Its name in the workload.
+    /// The class's name in the workload.
     pub name: String,
-    /// Its share of all tasks.
+    /// The class's share of all tasks, 0 to 1.
     pub share: f64,
     /// The mean service time.
     pub mean_service_ns: f64,
 }
 
-/// One policy's points, in the order of their offered rates.
+/// The points of one policy, in order of their offered rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// The policy as it is written, such as `rain:2`.
+    /// The policy in its written form, such as `rain:2`.
     pub policy: String,
-    /// What the legend says; the policy, unless that does not tell it from another series.
+    /// The label in the legend: the policy, unless another series has the same.
     pub label: String,
-    /// How types were shared out over workers, such as `14 + 18`; none if all share all.
+    /// How the workers are divided among types, such as `14 + 18`; `None` if all types share all workers.
     pub slices: Option<String>,
-    /// Where the numbers come from.
+    /// Whether the numbers are simulated or measured.
     pub source: Source,
     pub points: Vec<Point>,
 }
@@ -154,34 +154,34 @@ pub enum Source {
 pub struct Point {
     /// Tasks offered per second.
     pub offered_per_s: f64,
-    /// The same over the panel's capacity.
+    /// The offered rate divided by the panel's capacity.
     pub load: f64,
     /// Tasks replied to per second.
     pub throughput_per_s: Estimate,
     /// Whether the backlog stayed bounded.
     pub sustained: Sustained,
-    /// What to know of its intervals, such as that the runs are too short; empty if nothing.
+    /// A warning about the point's intervals, such as that the runs are too short; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub caveat: String,
     pub overall: Times,
     /// The classes that had tasks, in the panel's order.
     pub classes: Vec<ClassTimes>,
-    /// What stands behind the times.
+    /// Numbers beside the times.
     pub gauges: Gauges,
-    /// Events, of all replications together.
+    /// Events in all replications together.
     pub counts: Counts,
-    /// The first replication's depths over time, where they are found at run time.
+    /// The first replication's depths over time, if they are found at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depths: Vec<Depths>,
 }
 
-/// Whether a point's load can be kept up.
+/// Whether a point's load is sustainable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
-    /// It can.
+    /// Whether the load is sustainable.
     pub holds: bool,
-    /// What tells, such as `backlog grows by 1,200 tasks/s`; empty if there is nothing to say.
+    /// The evidence, such as `backlog grows by 1,200 tasks/s`; may be empty.
     pub why: String,
 }
 
@@ -190,29 +190,29 @@ pub struct Sustained {
 #[serde(deny_unknown_fields)]
 pub struct ClassTimes {
     pub name: String,
-    /// Its tasks, of all replications together.
+    /// The number of its tasks in all replications together.
     pub tasks: u64,
     pub times: Times,
 }
 
-/// Numbers of the paper, or of ours to hold against, that can stand in a panel's picture.
+/// Numbers of the paper, or our own for comparison, that can stand in a panel's picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperCurve {
-    /// The paper's name for it, such as `R2P2-SW`.
+    /// The paper's name for the curve, such as `R2P2-SW`.
     pub label: String,
-    /// The [`Series::label`] that it stands beside; it takes that one's colour.
+    /// The [`Series::label`] of the corresponding series, whose colour the curve takes.
     pub series: Option<String>,
-    /// What its numbers are.
+    /// The metric of the curve's numbers.
     pub metric: Metric,
-    /// The class they are of; all tasks if there is none.
+    /// The class; `None` for all tasks.
     pub class: Option<String>,
-    /// Where the paper says so, such as `Rain §5.2, Figure 6(a), text`.
+    /// The place in the paper, such as `Rain §5.2, Figure 6(a), text`.
     pub place: String,
-    /// Whether no paper has them, and they are ours. Studies of before this was told read as the papers'.
+    /// Whether the numbers are ours and in no paper. Older studies without this field read as the papers'.
     #[serde(default)]
     pub ours: bool,
-    /// Offered rate and value.
+    /// Pairs of an offered rate and a value.
     pub points: Vec<PaperPoint>,
 }
 
@@ -227,19 +227,19 @@ pub struct PaperPoint {
 }
 
 impl Sustained {
-    /// The load can be kept up.
+    /// A sustainable load.
     pub const fn yes() -> Self {
         Self { holds: true, why: String::new() }
     }
 
-    /// The load cannot be kept up.
+    /// A load that is not sustainable, and why.
     pub fn no(why: impl Into<String>) -> Self {
         Self { holds: false, why: why.into() }
     }
 }
 
 impl Point {
-    /// The times of a class, or of all tasks; none if the class had no task.
+    /// The times of a class, or of all tasks; `None` if the class had no task.
     pub fn times(&self, class: Option<&str>) -> Option<&Times> {
         match class {
             None => Some(&self.overall),

@@ -1,4 +1,4 @@
-//! Numbers of a study: times, estimates with their intervals, and how a metric names one.
+//! Numbers of a study: times, estimates with their intervals, and metrics, which name a number.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,27 +10,27 @@ pub struct Times {
     pub latency_ns: Spread,
     /// From the intended send time to the start of service.
     pub scheduling_delay_ns: Spread,
-    /// Latency over the task's own service time.
+    /// Latency divided by the task's own service time.
     pub slowdown: Spread,
-    /// Latency over the mean service time of the task's class.
+    /// Latency divided by the mean service time of the task's class.
     pub slowdown_type_mean: Spread,
-    /// Waits in switch and worker + service, over service.
+    /// Waits in switch and worker plus service, divided by service.
     pub slowdown_server: Spread,
 }
 
-/// Where a distribution lies.
+/// Parts of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     pub mean: Estimate,
     pub p50: Estimate,
-    /// Nine tenths are below.
+    /// 90 % of the values are below.
     pub p90: Estimate,
-    /// 95 % are below.
+    /// 95 % of the values are below.
     pub p95: Estimate,
-    /// 99 % are below.
+    /// 99 % of the values are below.
     pub p99: Estimate,
-    /// 99.9 % are below.
+    /// 99.9 % of the values are below.
     pub p999: Estimate,
 }
 
@@ -45,7 +45,8 @@ pub struct Estimate {
     pub high: f64,
     /// How the interval was found.
     pub method: Method,
-    /// The data do not bound it above: `high` is the most that was seen, and it may be any more.
+    /// Whether the data give no upper bound: then `high` is the largest value seen, and the truth may be
+    /// higher.
     #[serde(default, skip_serializing_if = "is_false")]
     pub open_above: bool,
 }
@@ -56,24 +57,24 @@ pub struct Estimate {
 pub enum Method {
     /// From whole replications, which are independent.
     Replications,
-    /// From two policies' differences on the same tasks, part by part of the runs.
+    /// From two policies' differences on the same tasks, batch by batch.
     Paired,
-    /// From consecutive parts of all replications.
+    /// From batches: consecutive parts of all replications.
     Batches,
     /// Order statistics of one run.
     OrderStatistics,
     /// The rates between which a search ended.
     Bracket,
-    /// There is none: one run, replications of one trace, or a number that is known.
+    /// No interval: a single run, replications of one trace, or a known number.
     None,
 }
 
-/// A number that a time's distribution gives.
+/// Names a number of a point's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
     pub measure: Measure,
-    /// Which part of its distribution.
+    /// The part of the distribution.
     pub part: Part,
 }
 
@@ -111,7 +112,7 @@ pub enum Part {
     P999,
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -123,7 +124,7 @@ pub enum Unit {
     Ratio,
     /// A share of one, shown in per cent.
     Share,
-    /// Things, such as tasks or workers.
+    /// A number of things, such as tasks or workers.
     Count,
 }
 
@@ -133,7 +134,7 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl Estimate {
-    /// The same number less a constant, which is known; never below zero.
+    /// The number minus a known constant; never below zero.
     #[must_use]
     pub fn less(self, constant: f64) -> Self {
         let less = |value: f64| (value - constant).max(0.0);
@@ -145,17 +146,17 @@ impl Estimate {
         Self::between(value, value, value, Method::None)
     }
 
-    /// A value with both ends of its interval.
+    /// A value with the ends of its interval.
     pub const fn between(value: f64, low: f64, high: f64, method: Method) -> Self {
         Self { value, low, high, method, open_above: false }
     }
 
-    /// The interval's upper end as comparisons need it: infinite where the data do not bound it.
+    /// The interval's upper end for comparisons: infinite if the data give no upper bound.
     pub const fn most(&self) -> f64 {
         if self.open_above { f64::INFINITY } else { self.high }
     }
 
-    /// Whether there is an interval to show.
+    /// Whether the value has an interval.
     pub fn has_interval(&self) -> bool {
         self.method != Method::None
     }
@@ -194,10 +195,10 @@ impl Spread {
 }
 
 impl Metric {
-    /// The 99th percentile of the latency, which most of the papers' pictures show.
+    /// The 99th percentile of the latency, which most of the papers' figures show.
     pub const P99: Self = Self { measure: Measure::LatencyNs, part: Part::P99 };
 
-    /// The unit of its numbers.
+    /// The unit of the metric's numbers.
     pub const fn unit(self) -> Unit {
         self.measure.unit()
     }
@@ -224,7 +225,7 @@ impl Measure {
         }
     }
 
-    /// The unit of its numbers.
+    /// The unit of the measure's numbers.
     pub const fn unit(self) -> Unit {
         match self {
             Self::LatencyNs | Self::SchedulingDelayNs => Unit::Ns,

@@ -1,4 +1,4 @@
-//! Axes: where a value lies in a picture, and where the ticks stand.
+//! Axes: the position of a value in a picture, and the ticks.
 
 /// An axis from one pixel to another.
 #[derive(Clone, Copy, Debug)]
@@ -10,14 +10,14 @@ pub(crate) struct Axis {
     to_px: f64,
 }
 
-/// How an axis counts.
+/// Whether an axis is linear or logarithmic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Steps {
     Linear,
     Logarithmic,
 }
 
-/// A tick: where it stands, and the value that it marks.
+/// A tick: its position and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) px: f64,
@@ -25,7 +25,7 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// An axis that shows `low..=high` at least.
+    /// An axis that covers at least `low..=high`.
     pub(crate) fn new(steps: Steps, low: f64, high: f64, from_px: f64, to_px: f64) -> Self {
         let (low, high) = match steps {
             Steps::Linear if high > low => (low, high),
@@ -38,8 +38,8 @@ impl Axis {
         Self { steps, low, high, from_px, to_px }
     }
 
-    /// Where a value lies; a little outside at most, so that lines leave the picture in about the right
-    /// direction.
+    /// The position of a value. Values outside are limited to just outside the picture, so that lines leave
+    /// it in about the right direction.
     pub(crate) fn px(&self, value: f64) -> f64 {
         let share = match self.steps {
             Steps::Linear => (value - self.low) / (self.high - self.low),
@@ -50,12 +50,12 @@ impl Axis {
         self.from_px + share.clamp(-2.0, 3.0) * (self.to_px - self.from_px)
     }
 
-    /// Whether a value is above what the axis shows.
+    /// Whether a value is above the axis.
     pub(crate) fn ends_below(&self, value: f64) -> bool {
         value > self.high
     }
 
-    /// Round values, at most about `most` of them, in units of `one`.
+    /// Round tick values in units of `one`, at most about `most`.
     pub(crate) fn ticks(&self, one: f64, most: usize) -> Vec<Tick> {
         let (low, high) = (self.low / one, self.high / one);
         let values = match self.steps {
@@ -77,7 +77,7 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<f64> {
     (first..=last).map(|multiple| multiple as f64 * step).collect()
 }
 
-/// 1, 2, 5 of each decade; fewer if that is too many.
+/// 1, 2 and 5 in each decade; fewer if that gives too many.
 fn logarithmic(low: f64, high: f64, most: usize) -> Vec<f64> {
     let first = libm::floor(libm::log10(low)) as i32;
     let last = libm::ceil(libm::log10(high)) as i32;

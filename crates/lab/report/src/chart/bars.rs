@@ -1,5 +1,5 @@
-//! A picture of one rate: a bar for each series, with its name and its number, and the interval across its
-//! end. A curve of one point would be a heap of markers in the middle of an empty frame.
+//! A picture of a single rate: one bar for each series, with its name, its number, and the interval at its
+//! end. As a curve, a single point per series would be a heap of markers in an empty frame.
 
 use sluice_outcome::study::Estimate;
 
@@ -8,20 +8,20 @@ use super::{Chart, Curve, Dot, PaperMarks, Size, text};
 use crate::html::{Html, tag};
 use crate::show;
 
-/// A stated number at a rate this near to the measured one stands beside it.
+/// A stated number appears beside a measured one if their rates differ by at most this share.
 const SAME_RATE: f64 = 0.005;
-/// Free at both sides.
+/// The margin on both sides.
 const EDGE: f64 = 2.0;
 
 impl Chart {
-    /// The rate, if all that is drawn was measured at one.
+    /// The rate of all points in the picture; `None` if their rates differ.
     pub(crate) fn one_rate(&self) -> Option<f64> {
         let mut rates = self.dots().map(|dot| dot.rate_per_s);
         let first = rates.next()?;
         rates.all(|rate| rate.total_cmp(&first).is_eq()).then_some(first)
     }
 
-    /// Draws it as bars.
+    /// Draws the picture as bars.
     pub(super) fn draw_bars(&self, html: &mut Html, rate_per_s: f64) {
         let rows: Vec<Row<'_>> = self.rows(rate_per_s);
         let lines = Lines::of(self.size);
@@ -49,7 +49,7 @@ impl Chart {
         html.line();
     }
 
-    /// A row for each series, and one for each stated number that stands beside none of them.
+    /// A row for each series, and one for each stated number without a series.
     fn rows(&self, rate_per_s: f64) -> Vec<Row<'_>> {
         let is_here = |rate: f64| (rate / rate_per_s - 1.0).abs() < SAME_RATE;
         let stated = |paper: &PaperMarks| {
@@ -68,11 +68,11 @@ impl Chart {
     }
 }
 
-/// What a row shows.
+/// The contents of a row.
 enum Row<'c> {
-    /// A series, and what is stated of it.
+    /// A series, and the numbers stated about it.
     Series { curve: &'c Curve, dot: &'c Dot, stated: Vec<f64> },
-    /// What is stated of nobody here.
+    /// Stated numbers without a series.
     Stated { paper: &'c PaperMarks, values: Vec<f64> },
 }
 
@@ -85,12 +85,12 @@ impl Row<'_> {
     }
 }
 
-/// Where things stand in a row, from its top.
+/// The positions of the parts of a row, from its top.
 struct Lines {
-    /// What is free above the first row.
+    /// The space above the first row.
     top: f64,
     row: f64,
-    /// The foot of the text.
+    /// The baseline of the text.
     text: f64,
     bar: f64,
     bar_high: f64,
@@ -105,7 +105,7 @@ impl Lines {
     }
 }
 
-/// The largest number that has to be seen: of loads that are kept up, if any is.
+/// The largest number that must be visible: that of sustainable loads, if there are any.
 fn most(rows: &[Row<'_>]) -> f64 {
     let of = |wants_kept: bool| {
         let values = rows.iter().flat_map(|row| {
@@ -121,7 +121,7 @@ fn most(rows: &[Row<'_>]) -> f64 {
     if kept > 0.0 { kept } else { of(false).max(f64::MIN_POSITIVE) }
 }
 
-/// Where a number's interval ends, as far as it is bounded.
+/// The upper end of a number's interval, if it is bounded.
 const fn end(of: &Estimate) -> f64 {
     if of.open_above { of.value } else { of.high }
 }
@@ -134,7 +134,7 @@ struct Bars<'c> {
 }
 
 impl Bars<'_> {
-    /// Where a value lies; what is larger than all that has to be seen ends with the picture.
+    /// The position of a value; larger values end at the picture's edge.
     fn x(&self, value: f64) -> f64 {
         EDGE + (self.width - 2.0 * EDGE) * (value / self.most).clamp(0.0, 1.0)
     }
@@ -173,7 +173,7 @@ impl Bars<'_> {
         }
     }
 
-    /// The interval: a line with caps, open where nothing bounds it.
+    /// The interval as a line with caps; open at an unbounded end.
     fn whisker(&self, of: &Estimate, y: f64, high: f64) -> String {
         let (from, middle) = (self.x(of.low), y + high / 2.0);
         let to = if of.open_above { self.width - EDGE } else { self.x(of.high) };

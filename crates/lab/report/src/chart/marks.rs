@@ -1,11 +1,11 @@
-//! Markers, and numbers as SVG writes them.
+//! Markers, and numbers in SVG.
 
 use std::fmt;
 
 use crate::html::{Html, tag};
 use crate::look::{Look, Marker};
 
-/// A coordinate with a tenth of a unit, which is finer than any screen shows.
+/// A coordinate with one decimal, which is finer than any screen shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Px(pub(crate) f64);
 
@@ -50,7 +50,7 @@ pub(super) fn outline(marker: Marker, x: f64, y: f64, r: f64) -> String {
     }
 }
 
-/// The paper's marker: six rays, which no series has.
+/// The paper's marker: six rays, a shape that no series has.
 pub(super) fn rays(x: f64, y: f64, r: f64) -> String {
     let rays = [(0.0, 1.0), (0.87, 0.5), (0.87, -0.5)].map(|(dx, dy)| {
         let (dx, dy) = (dx * r, dy * r);
@@ -75,7 +75,7 @@ pub(crate) enum Swatch {
     HollowBar,
 }
 
-/// Draws a legend's entry. It says nothing that the text beside it does not.
+/// Draws a legend's entry. It is hidden from screen readers, since the text beside it says the same.
 pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
     const MIDDLE: (f64, f64) = (19.0, 8.0);
     let svg = tag("svg").with("class", format_args!("swatch {}", look.class())).with("viewBox", "0 0 38 16");

@@ -1,8 +1,7 @@
-//! One picture: curves over the offered rate, each with its band of 95 %, with the paper's numbers beside
-//! them.
+//! One picture: curves over the offered rate, each with its 95 % band, and the paper's numbers beside them.
 //!
-//! Colours and text sizes come from the page's style sheet, so that one picture serves light and dark, phone
-//! and print.
+//! Colours and text sizes come from the page's style sheet, so one picture serves light and dark mode,
+//! phone and print.
 
 mod axis;
 mod bars;
@@ -23,25 +22,25 @@ pub(crate) use marks::{Px, Swatch, swatch};
 /// A picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// What the vertical axis shows, in words.
+    /// The label of the vertical axis.
     pub(crate) title: String,
-    /// The unit of its values.
+    /// The unit of the chart's values.
     pub(crate) unit: Unit,
     pub(crate) curves: Vec<Curve>,
-    /// The paper's numbers, or ours to hold against.
+    /// The paper's numbers, or our own for comparison.
     pub(crate) paper: Vec<PaperMarks>,
-    /// The rate at which all workers are always busy.
+    /// The rate at which all workers would be busy all the time.
     pub(crate) capacity_per_s: f64,
-    /// Its place on the page.
+    /// The picture's size on the page.
     pub(crate) size: Size,
 }
 
 /// How large a picture is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// As wide as the page, with a second axis and a text for each point.
+    /// A picture as wide as the page, with a second axis and a text for each point.
     Main,
-    /// One of several beside each other.
+    /// A small picture, one of several side by side.
     Small,
 }
 
@@ -49,11 +48,11 @@ pub(crate) enum Size {
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) label: String,
-    /// Its colour, dash and marker.
+    /// The curve's colour, dash and marker.
     pub(crate) look: Look,
-    /// How it is drawn.
+    /// The way in which the curve is drawn.
     pub(crate) style: Style,
-    /// Its points, by rising rate.
+    /// The points, by rising rate.
     pub(crate) dots: Vec<Dot>,
 }
 
@@ -62,9 +61,9 @@ pub(crate) struct Curve {
 pub(crate) enum Style {
     /// A line with a band and markers.
     Line,
-    /// A line with a band: what is predicted beside what is measured.
+    /// A line with a band: a prediction beside measurements.
     LineOnly,
-    /// Markers with intervals: what is measured beside what is predicted.
+    /// Markers with intervals: measurements beside a prediction.
     Marks,
 }
 
@@ -74,26 +73,26 @@ pub(crate) struct Dot {
     /// Tasks offered per second.
     pub(crate) rate_per_s: f64,
     pub(crate) of: Estimate,
-    /// Whether the load can be kept up.
+    /// Whether the load is sustainable.
     pub(crate) holds: bool,
 }
 
-/// Numbers that are stated, in a picture.
+/// Stated numbers in a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct PaperMarks {
-    /// What they are called, and whose they are.
+    /// The name and the source of the numbers.
     pub(crate) label: String,
-    /// The look of the series that they stand beside.
+    /// The look of the corresponding series.
     pub(crate) look: Look,
     /// Rates and values.
     pub(crate) dots: Vec<(f64, f64)>,
 }
 
-/// A linear axis ends at this many times the smallest value: one policy that has collapsed must not flatten
-/// the rest.
+/// A linear axis ends at this many times the smallest value, so that one collapsed policy does not flatten
+/// the others.
 const LINEAR_TIMES_MAX: f64 = 8.0;
 
-/// A picture on its way to the page.
+/// A picture while it is being drawn.
 struct Drawing<'c> {
     chart: &'c Chart,
     frame: Frame,
@@ -114,7 +113,7 @@ struct Frame {
 }
 
 impl Chart {
-    /// What stands above it: what it shows and in which unit.
+    /// The caption: what the picture shows, and the unit.
     pub(crate) fn caption(&self) -> String {
         match self.shown().name {
             "" => self.title.clone(),
@@ -122,13 +121,13 @@ impl Chart {
         }
     }
 
-    /// Whether there is anything to see: a value other than zero.
+    /// Whether there is a value other than zero to show.
     pub(crate) fn shows_anything(&self) -> bool {
         self.dots().any(|dot| dot.of.value != 0.0)
     }
 
-    /// Draws it: as bars if it is of one rate; else as curves, times and slowdowns in both scales, of which
-    /// the style sheet shows one.
+    /// Draws the picture: as bars if it has a single rate, otherwise as curves. Times and slowdowns are
+    /// drawn in both scales, of which the style sheet shows one.
     pub(crate) fn draw(&self, html: &mut Html) {
         if let Some(rate_per_s) = self.one_rate() {
             self.draw_bars(html, rate_per_s);
@@ -185,7 +184,7 @@ impl Chart {
         (x, Axis::new(steps, low, high, frame.bottom, frame.top))
     }
 
-    /// What a reader who sees no picture should know of it.
+    /// A description for readers who cannot see the picture.
     fn in_words(&self) -> String {
         let curves = self.curves.iter().filter_map(|curve| {
             let (first, last) = (curve.dots.first()?, curve.dots.iter().rfind(|dot| dot.holds));
@@ -241,7 +240,7 @@ impl Drawing<'_> {
         self.grid(html);
         let Frame { left, right, top, bottom, .. } = self.frame;
         let (width, height) = (Px(right - left), Px(bottom - top));
-        // A nested picture cuts off what leaves the frame.
+        // A nested SVG clips what leaves the frame.
         let inner =
             tag("svg").with("x", Px(left)).with("y", Px(top)).with("width", width).with("height", height);
         let view = format!("{} {} {width} {height}", Px(left), Px(top));
@@ -286,7 +285,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The second horizontal axis: the load, in per cent of the capacity.
+    /// The second horizontal axis: the load in per cent of the capacity.
     fn loads(&self, html: &mut Html) {
         let Frame { top, bottom, .. } = self.frame;
         for tick in self.x.ticks(self.chart.capacity_per_s / 100.0, 6) {
@@ -317,17 +316,17 @@ impl Drawing<'_> {
         html.lone(tag("path").with("class", class).with("d", format_args!("M{}z", outline.join("L"))));
     }
 
-    /// Where a dot's interval ends above: with the picture, if nothing bounds it.
+    /// The upper end of a dot's interval; the picture's edge if it is unbounded.
     fn top_of(&self, dot: &Dot) -> f64 {
         if dot.of.open_above { self.frame.top } else { self.y.px(dot.of.high).max(self.frame.top) }
     }
 
-    /// Where it ends below: with the picture, if that does not show so little.
+    /// The lower end of a dot's interval; the picture's edge if it is below the axis.
     fn bottom_of(&self, dot: &Dot) -> f64 {
         self.y.px(dot.of.low).min(self.frame.bottom)
     }
 
-    /// A dot's interval as a bar, whose ends have caps where they are in the picture.
+    /// A dot's interval as a bar, with caps at ends that are inside the picture.
     fn bar(&self, x: f64, dot: &Dot) -> String {
         let (low, high) = (self.bottom_of(dot), self.top_of(dot));
         let mut bar = format!("M{} {}V{}", Px(x), Px(low), Px(high));
@@ -339,7 +338,7 @@ impl Drawing<'_> {
         bar
     }
 
-    /// The line, faint from the last load that is kept up to those that are not.
+    /// The line; faint after the last sustainable load.
     fn line(&self, html: &mut Html, curve: &Curve) {
         if curve.style == Style::Marks {
             return;
@@ -373,7 +372,8 @@ impl Drawing<'_> {
         for dot in &curve.dots {
             let (x, y) = self.place(dot);
             let above = self.y.ends_below(dot.of.value);
-            // One arrow says where the curve leaves the picture; more would hide those of others.
+            // A single arrow shows where the curve leaves the picture; more would hide those of other
+            // curves.
             let repeats = above && left_above;
             left_above = above;
             if repeats || (curve.style == Style::LineOnly && !above) {
@@ -418,7 +418,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The paper's marks; one that would hide another stands beside it.
+    /// Draws the paper's marks; a mark that would hide another one is shifted.
     fn paper_marks(&self, html: &mut Html, paper: &PaperMarks, taken: &mut Vec<(f64, f64)>) {
         let size = self.frame.mark * 1.7;
         for (rate, value) in paper.dots.iter().filter(|(_, value)| !self.y.ends_below(*value)) {
@@ -448,7 +448,7 @@ fn text(html: &mut Html, anchor: &str, x: f64, y: f64, text: impl std::fmt::Disp
     html.leaf(tag("text").with("text-anchor", anchor).with("x", Px(x)).with("y", Px(y)), text);
 }
 
-/// A tick's value, without digits that say nothing.
+/// A tick's value without superfluous digits.
 fn label(value: f64) -> String {
     if libm::fabs(value - libm::round(value)) < 1e-9 {
         return show::whole(libm::round(value) as u64);

@@ -1,9 +1,9 @@
-//! Plans: what is run, what the paper says of it, and what would explain a difference.
+//! Plans: what to run, what the paper says about it, and what could explain a difference.
 //!
-//! A plan is a TOML file of `experiments/`; `docs/manual/studies.md` describes its keys. Policies, workloads
-//! and testbeds are kept here as they are written; [`super::bench`] makes points of them. Left out: anything
-//! that holds for one point alone. Tolerances are stated once a plan and kind of statement, so nothing can be
-//! tuned point by point.
+//! A plan is a TOML file in `experiments/`; `docs/manual/studies.md` describes its keys. Policies,
+//! workloads and testbeds are stored in their written form; [`super::bench`] turns them into points. Left
+//! out: settings for a single point. Tolerances are stated once for each kind of statement, so no point can
+//! be tuned.
 
 mod read;
 
@@ -17,100 +17,100 @@ use super::limit::{Limit, Wanted};
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// As in `sluice reproduce NAME`.
+    /// The plan's name, as in `sluice reproduce NAME`.
     pub name: String,
-    /// A line that says what it is about.
+    /// The title, one line.
     pub title: String,
-    /// The paper and the place in it.
+    /// The paper, and the place in it.
     pub source: String,
-    /// What the paper leaves open, and what is done about it.
+    /// What the paper leaves open, and what we do about it.
     pub notes: Vec<String>,
     /// The testbed: a name or a file.
     pub testbed: String,
-    /// Workers, if not the testbed's.
+    /// The number of workers, if it is not the testbed's.
     pub workers: Option<u32>,
     /// The seed of all streams.
     pub seed: u64,
-    /// Measured tasks a point, all replications together.
+    /// Measured tasks of a point, in all replications together.
     pub tasks: u64,
-    /// Independent runs a point.
+    /// Independent runs of each point.
     pub replications: u32,
     /// The workloads, each under its policies and rates.
     pub cases: Vec<Case>,
-    /// What the paper says.
+    /// The paper's statements.
     pub claims: Vec<Claim>,
-    /// What may explain a difference.
+    /// Possible causes of differences.
     pub causes: Vec<CauseTest>,
-    /// Highest rates to look for, beside those of the claims.
+    /// Highest rates to search for, in addition to those of the claims.
     pub searches: Vec<SearchFor>,
     /// Pairs to compare on the same tasks, at all rates of their case.
     pub comparisons: Vec<Compare>,
-    /// How far a number may be off, by kind of statement.
+    /// Tolerances by kind of statement.
     pub tolerance: Tolerance,
 }
 
 /// One workload: one picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Unique in the plan.
+    /// The case's id, unique in the plan.
     pub id: String,
-    /// What stands above the picture.
+    /// The title of the picture.
     pub title: String,
-    /// The workload as it is written.
+    /// The workload in its written form.
     pub workload: String,
-    /// Share of tasks over 8 bytes, in each class.
+    /// The share of tasks over 8 bytes, in each class.
     pub large: f64,
-    /// How long each replication is, from its beginning; as many tasks as all cases have, if nothing is said.
+    /// The length of each replication from its beginning; `None` for the plan's number of tasks.
     pub lasts_ns: Option<u64>,
-    /// Keys of the testbed that are different here.
+    /// Keys of the testbed that differ in this case.
     pub testbed: toml::Table,
     /// Offered rates, ascending.
     pub rates: Vec<f64>,
     pub runs: Vec<Run>,
 }
 
-/// A policy, and how it shares out the workers.
+/// A policy, and how it divides the workers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// The policy as it is written.
+    /// The policy in its written form.
     pub policy: String,
-    /// Classes with their workers; empty if all share all.
+    /// Classes with their workers; empty if all classes share all workers.
     pub slices: Vec<(String, u32)>,
 }
 
-/// Somebody a statement is about: one policy, or the best of several at each rate.
+/// The subject of a statement: one policy, or the best of several at each rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// What it is called.
+    /// The subject's name.
     pub label: String,
-    /// Whose best it is; one if it is a policy.
+    /// The policies of which the best counts; a single one if it is a policy.
     pub of: Vec<Run>,
 }
 
 /// A statement of the paper about one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Unique in the plan together with the case.
+    /// The claim's id, unique together with the case.
     pub id: String,
-    /// What the paper says, in our words.
+    /// The paper's statement, in our words.
     pub says: String,
-    /// Where it says so.
+    /// The place in the paper.
     pub place: String,
-    /// Whether no paper has its number or bound, and it is ours.
+    /// Whether the number or bound is ours and in no paper.
     pub ours: bool,
-    /// The case's place in the plan.
+    /// The index of the case in the plan.
     pub case: usize,
     pub quantity: Quantity,
-    /// What the paper says of it.
+    /// The stated relation.
     pub relation: Relation,
-    /// Statements of values with the same group are one picture: their order is its shape.
+    /// Statements of values in the same group belong to one figure: the order of their values is its shape.
     pub group: Option<String>,
     /// Why the set-up is not known, if it is not.
     pub unknown_set_up: Option<String>,
 }
 
-/// What is measured of each policy that a statement names.
+/// What is measured of each policy in a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// A metric at offered rates.
@@ -119,123 +119,125 @@ pub enum Quantity {
     Keeps(Limit),
     /// The highest rate whose backlog stays bounded.
     Saturation,
-    /// What is counted or averaged beside the tasks' times, at offered rates.
+    /// A gauge at offered rates.
     Gauge { gauge: Gauge, rates: Vec<f64> },
-    /// What became of depths and slices over time, at one offered rate.
+    /// A number of depths and slices over time, at one offered rate.
     Course { course: Course, rate: f64 },
 }
 
 /// At which rates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
-    /// These.
+    /// The given rates.
     Rates(Vec<f64>),
-    /// The highest at which somebody keeps a limit.
+    /// The highest rate at which a subject keeps a limit.
     LimitOf(Who, Limit),
 }
 
-/// What the paper says of the quantity.
+/// The relation that the paper states about the quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
-    /// It is so much.
+    /// The quantity has this value.
     Value {
         who: Who,
-        /// In the quantity's unit.
+        /// The value, in the quantity's unit.
         paper: f64,
     },
-    /// One's is so many times the other's.
+    /// The first subject's value is this many times the second's.
     Ratio {
         who: Who,
         over: Who,
-        /// The other's case, if it is another.
+        /// The second subject's case, if it differs.
         over_case: usize,
         paper: f64,
     },
-    /// One's is so much above the other's, as a share of the other's.
+    /// The first subject's value is this much above the second's, as a share of the second's.
     Change {
         who: Who,
         /// From whose.
         over: Who,
-        /// The other's case, if it is another.
+        /// The second subject's case, if it differs.
         over_case: usize,
         /// The paper's share; negative if lower.
         paper: f64,
     },
-    /// One's slowdowns are so much above the other's, as a share of the other's, averaged over the classes.
+    /// The first subject's slowdowns are this much above the second's, as a share of the second's, averaged
+    /// over the classes.
     MeanChange {
         who: Who,
         /// From whose.
         over: Who,
-        /// The other's case, if it is another.
+        /// The second subject's case, if it differs.
         over_case: usize,
         /// The paper's share; negative if lower.
         paper: f64,
     },
-    /// It is no more than so much, at each rate.
+    /// The quantity is at most this, at each rate.
     AtMost {
         who: Who,
-        /// Over whose, and in which case; if there is nobody, the number itself.
+        /// The subject by whose value the quantity is divided, and its case; `None` for the quantity
+        /// itself.
         over: Option<(Who, usize)>,
         /// The most.
         most: f64,
     },
-    /// It is no less than so much, at each rate.
+    /// The quantity is at least this, at each rate.
     AtLeast {
         who: Who,
         /// The least.
         least: f64,
     },
-    /// They ascend in this order; those of one place may stand either way.
+    /// The subjects' values ascend in this order; subjects in one place may be in any order.
     Order(Vec<Vec<Who>>),
-    /// The two are closer to each other in another case than in this one.
+    /// The two subjects are closer to each other in another case than in this one.
     Closer {
         who: Who,
         over: Who,
-        /// The case where they are closer.
+        /// The case in which the two subjects are closer.
         case: usize,
     },
 }
 
-/// The highest rate that keeps a limit, wanted.
+/// A search for the highest rate that keeps a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchFor {
-    /// The case's place in the plan.
+    /// The index of the case in the plan.
     pub case: usize,
-    /// Who is to keep it.
+    /// The policy.
     pub run: Run,
-    /// What is to be kept.
+    /// The limit.
     pub limit: Limit,
 }
 
 /// Two policies on the same tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The case's place in the plan.
+    /// The index of the case in the plan.
     pub case: usize,
     pub a: Run,
     pub b: Run,
 }
 
-/// One changed setting that may explain a difference.
+/// A changed setting that may explain a difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CauseTest {
-    /// Unique in the plan, as in `sluice reproduce NAME --cause ID`.
+    /// The cause's id, unique in the plan, as in `sluice reproduce NAME --cause ID`.
     pub id: String,
-    /// The claims it may explain.
+    /// The claims that it may explain.
     pub of: Vec<String>,
     pub says: String,
-    /// What is changed: one setting, or several where each alone is not enough.
+    /// The changes: one setting, or several if each alone is not enough.
     pub changes: Vec<Change>,
 }
 
 /// One setting and its other value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A policy takes another's place.
+    /// One policy is replaced by another.
     Policy {
-        /// The one as the plan runs it.
+        /// The policy that the plan runs.
         from: String,
-        /// The one that stands in for it.
+        /// The policy that runs in its place.
         to: String,
     },
     /// Keys of the testbed.
@@ -243,37 +245,37 @@ pub enum Change {
     Workload(String),
     /// The share of large tasks.
     Large(f64),
-    /// What a slowdown is over: every slowdown that the statement names is measured so.
+    /// The divisor of slowdowns: every slowdown in the statement uses it.
     Slowdown(Measure),
-    /// Types share all workers, or are split.
+    /// Types share all workers, or have workers of their own.
     Slices(Vec<(String, u32)>),
     /// Workers in the rack.
     Workers(u32),
 }
 
-/// How far a number may be off and still agree.
+/// How far a number may differ and still agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Of a value, as a share.
+    /// For a value, as a share.
     pub value: f64,
-    /// Of a ratio, as a share.
+    /// For a ratio, as a share.
     pub ratio: f64,
-    /// Of a change, in points of one.
+    /// For a change, in absolute terms (0.1 is ten percentage points).
     pub change: f64,
-    /// Of a highest rate, as a share.
+    /// For a highest rate, as a share.
     pub rate: f64,
-    /// The share of pairs that may stand in the wrong order for the shape to hold.
+    /// The share of pairs that may be in the wrong order for the shape to agree.
     pub order: f64,
 }
 
 impl Plan {
-    /// Only the claims that one cause may explain, without a grid of points.
+    /// Keeps only the claims that one cause may explain, and drops the grid of points.
     pub fn only_cause(mut self, id: &str) -> Result<Self, super::StudyError> {
         let known = self.causes.iter().map(|cause| cause.id.as_str());
         let Some(cause) = self.causes.iter().find(|cause| cause.id == id).cloned() else {
             return Err(super::StudyError::Point(super::hint::unknown("cause", id, known)));
         };
-        // Statements of one group are each other's shape.
+        // The claims of one group form each other's shape, so they stay together.
         let groups: Vec<_> = self.claims.iter().filter(|claim| cause.of.contains(&claim.id)).collect();
         let groups: Vec<_> = groups.into_iter().filter_map(|claim| claim.group.clone()).collect();
         let is_near = |claim: &Claim| {
@@ -287,12 +289,12 @@ impl Plan {
 }
 
 impl Tolerance {
-    /// What plans use that state no claims.
+    /// The tolerances of plans without claims.
     pub const UNUSED: Self = Self { value: 0.0, ratio: 0.0, change: 0.0, rate: 0.0, order: 0.0 };
 }
 
 impl Who {
-    /// One policy.
+    /// A subject of one policy.
     pub fn one(run: &Run) -> Self {
         Self { label: run.label(), of: vec![run.clone()] }
     }

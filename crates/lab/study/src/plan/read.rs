@@ -1,4 +1,4 @@
-//! Reading a plan: TOML first, then what the keys mean together.
+//! Reads a plan: first the TOML, then the meaning of its keys together.
 
 use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
@@ -13,7 +13,7 @@ use crate::hint;
 use crate::limit::{Limit, Wanted, value_of};
 use crate::numbers;
 
-/// Replications that a plan may ask for.
+/// The largest number of replications in a plan.
 const REPLICATIONS_MAX: u32 = 1_000;
 
 #[derive(Deserialize)]
@@ -88,20 +88,20 @@ struct RawClaim {
     place: String,
     ours: Option<bool>,
     case: Option<String>,
-    // What is measured: one of
+    // What is measured: one of these keys.
     metric: Option<String>,
     keeps: Option<String>,
     saturation: Option<bool>,
     gauge: Option<String>,
     course: Option<RawCourse>,
-    // where a metric is measured: one of
+    // Where a metric is measured: one of these keys.
     at: Option<String>,
     at_limit_of: Option<String>,
     // whose it is
     policy: Option<String>,
     over: Option<String>,
     over_case: Option<String>,
-    // and what the paper says: one of
+    // What the paper says: one of these keys.
     value: Option<String>,
     ratio: Option<f64>,
     change: Option<f64>,
@@ -145,7 +145,7 @@ struct RawSwap {
 }
 
 impl Plan {
-    /// Reads a plan; `name` is what complaints call it.
+    /// Reads a plan; error messages call it `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, StudyError> {
         let raw: RawPlan = toml::from_str(text).map_err(|why| {
             let (line, why) = toml_complaint(text, &why);
@@ -201,7 +201,7 @@ fn tolerance(raw: &RawTolerance) -> Result<Tolerance, String> {
 
 /// The cases and names that claims and causes refer to.
 struct Book {
-    /// What holds for statements that do not say whose their number is.
+    /// The default of `ours` for statements without that key.
     ours: Option<bool>,
     cases: Vec<Case>,
     runs: Vec<Run>,
@@ -263,7 +263,7 @@ impl Book {
         found.ok_or_else(|| hint::unknown("policy", name, self.runs.iter().map(|run| run.policy.as_str())))
     }
 
-    /// A policy's or a family's place in a case; a family there is those of its members that the case runs.
+    /// The subject of this name in a case; a family consists of those members that the case runs.
     fn who(&self, name: &str, case: &Case) -> Result<Who, String> {
         let who = match self.best.iter().find(|best| best.label == name) {
             Some(best) => best.clone(),
@@ -282,7 +282,7 @@ impl Book {
         found.ok_or_else(|| hint::unknown("case", id, self.cases.iter().map(|case| case.id.as_str())))
     }
 
-    /// The claim in its case, or in each case that runs all it names.
+    /// The claim for its case, or for each case that runs everything it names.
     fn claims(&self, raw: &RawClaim) -> Result<Vec<Claim>, String> {
         let complain = |why: String| format!("[[claim]] {}: {why}", raw.id);
         if let Some(case) = &raw.case {
@@ -428,7 +428,7 @@ impl RawClaim {
     }
 }
 
-/// What is no time of a task: a gauge at rates, or a course at one.
+/// A quantity that is not a task's time: a gauge at rates, or a course at one rate.
 fn other(raw: &RawClaim) -> Option<Result<Quantity, String>> {
     let rates = || {
         let rates = raw.at.as_deref().ok_or("needs `at`, a rate")?;
@@ -485,13 +485,13 @@ fn slowdown(name: &str) -> Result<Measure, String> {
 }
 
 impl Quantity {
-    /// Whether it is a slowdown over tasks' own services, of all classes, at one rate.
+    /// Whether the quantity is a slowdown by tasks' own services, over all classes, at one rate.
     fn is_one_slowdown(&self) -> bool {
         let Self::At { wanted, at: At::Rates(rates) } = self else { return false };
         rates.len() == 1 && wanted.class.is_none() && wanted.metric.measure == Measure::Slowdown
     }
 
-    /// At how many rates it is measured.
+    /// At how many rates the quantity is measured.
     fn rates(&self) -> usize {
         match self {
             Self::At { at: At::Rates(rates), .. } | Self::Gauge { rates, .. } => rates.len(),
@@ -499,7 +499,7 @@ impl Quantity {
         }
     }
 
-    /// The unit of its numbers.
+    /// The unit of the quantity's numbers.
     pub const fn unit(&self) -> Unit {
         match self {
             Self::At { wanted, .. } => wanted.metric.unit(),

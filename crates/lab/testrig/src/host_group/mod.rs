@@ -1,9 +1,9 @@
 //! Many hosts on one thread: workers that only hold their tasks, and a client that sends a schedule.
 //!
-//! For measuring a rack on a machine with fewer cores than hosts. Each host keeps its own socket,
-//! registration and state machine; what they share is who runs them. A host is run when its socket has
-//! something or its time has come, so that one spinning core serves dozens of them within microseconds. Not
-//! for services that compute: one would hold up all.
+//! For measuring a rack on a machine with fewer cores than hosts. Each host has its own socket,
+//! registration and state machine; they share only the thread. The thread runs a host when its socket is
+//! ready or its deadline has come, so one spinning core serves dozens of hosts within microseconds. Not for
+//! services that compute, since one would delay all others.
 
 mod replay;
 
@@ -25,7 +25,7 @@ use crate::start::ScheduleStart;
 
 pub use replay::Player;
 
-/// How often other threads see how the group stands.
+/// How often the group's state is published to other threads.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(20);
 
 /// Hosts that will share a thread.
@@ -38,7 +38,7 @@ pub struct HostGroup {
     beginning: ScheduleStart,
 }
 
-/// How a group stands, for other threads.
+/// A group's state, for other threads.
 #[derive(Debug, Default)]
 struct Standing {
     late: PublishedLateness,
@@ -56,20 +56,20 @@ enum Kind {
     Replay(Box<Replay>),
 }
 
-/// What a group did.
+/// A group's results.
 #[derive(Clone, Debug)]
 pub struct HostGroupReport {
-    /// Its workers, in the order in which they joined.
+    /// The reports of its workers, in the order in which they were added.
     pub workers: Vec<WorkerReport>,
-    /// How late packets left that were held until their time.
+    /// How late delayed packets left.
     pub late: Lateness,
 }
 
 impl HostGroup {
-    /// Nobody yet. They will wait for packets like this, on this core if one is given.
+    /// An empty group. Its thread will wait as `waiting` says, pinned to a core if one is given.
     ///
     /// # Errors
-    /// [`NetError::Socket`] when the kernel has no more descriptors.
+    /// [`NetError::Socket`] if the kernel has no file descriptors left.
     pub fn new(waiting: Waiting, pin: Option<usize>) -> Result<Self, NetError> {
         let ready = ReadySet::new(waiting)?;
         let stopper = Stopper::new(ready.waker());
@@ -83,12 +83,12 @@ impl HostGroup {
         })
     }
 
-    /// When the schedules of its client begin.
+    /// The start time of the client's schedules.
     pub fn beginning(&self) -> ScheduleStart {
         self.beginning.clone()
     }
 
-    /// Adds a worker, which begins to register. With `costs` its processor is a testbed's.
+    /// Adds a worker, which starts to register. With `costs` it has a testbed's processor.
     ///
     /// # Errors
     /// As for [`SharedWorker::new`].
@@ -104,20 +104,20 @@ impl HostGroup {
         self.join(Kind::Worker(Box::new(worker)))
     }
 
-    /// Adds a client that sends schedules; it begins to register.
+    /// Adds a client that sends schedules; it starts to register.
     ///
     /// # Errors
-    /// What the socket says, and [`NetError::Unreachable`] for an address that nobody could send to.
+    /// The socket's errors, and [`NetError::Unreachable`] for an address to which no one could send.
     pub fn player(&mut self, options: &ClientOptions) -> Result<Player, NetError> {
         let (replay, player) = Replay::new(options, self.ready.waker(), self.beginning())?;
         self.join(Kind::Replay(Box::new(replay)))?;
         Ok(player)
     }
 
-    /// Runs them on a new thread until they are stopped.
+    /// Runs the hosts on a new thread until they are stopped.
     ///
     /// # Errors
-    /// [`NetError::Thread`] when the system has no thread left.
+    /// [`NetError::Thread`] if the system has no thread left.
     pub fn spawn(self) -> Result<RunningHostGroup, NetError> {
         let (stopper, standing) = (self.stopper.clone(), Arc::clone(&self.standing));
         let builder = thread::Builder::new().name("hosts".to_owned());
@@ -158,7 +158,7 @@ impl HostGroup {
         Ok(self.report())
     }
 
-    /// As long as one of its workers does; if it has none, until it is stopped.
+    /// Whether one of the workers still runs; without workers, whether the group was not stopped.
     fn goes_on(&self) -> bool {
         let mut workers = self.hosts.iter().filter(|host| matches!(host.kind, Kind::Worker(_))).peekable();
         if workers.peek().is_none() { !self.stopper.is_asked() } else { workers.any(|host| !host.over) }
@@ -216,7 +216,7 @@ impl Kind {
     }
 }
 
-/// A group at work.
+/// A running group.
 pub struct RunningHostGroup {
     stopper: Stopper,
     standing: Arc<Standing>,
@@ -224,26 +224,26 @@ pub struct RunningHostGroup {
 }
 
 impl RunningHostGroup {
-    /// Lets its workers finish what they hold and leave, and waits for that.
+    /// Lets the workers finish the tasks that they hold and leave, and waits for them.
     ///
     /// # Errors
-    /// What ended it early.
+    /// The error that ended the group early.
     pub fn end(self) -> Result<HostGroupReport, NetError> {
         self.stopper.stop();
         self.thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
     }
 
-    /// How many of its workers are registered.
+    /// How many of the workers are registered.
     pub fn serving(&self) -> usize {
         self.standing.serving.load(Ordering::Relaxed)
     }
 
-    /// How late packets left that were held until their time, as of a moment ago.
+    /// How late delayed packets left, as last published.
     pub fn late(&self) -> Lateness {
         self.standing.late.load()
     }
 
-    /// Whether its thread has ended.
+    /// Whether the group's thread has ended.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }

@@ -1,7 +1,8 @@
-//! A client that sends a schedule: each task at its own time, however the others fare (open loop).
+//! A client that sends a schedule: each task at its own time, regardless of the others (open loop).
 //!
-//! It keeps what became of every task, and how late each one left: a schedule whose sender fell behind
-//! measures the sender. Tasks carry eight bytes. Left out: longer tasks, and answers beyond their times.
+//! The client records the outcome of every task and how late each one left: a schedule whose sender fell
+//! behind measures the sender. Tasks carry eight bytes. Left out: longer tasks, and the contents of answers
+//! beyond their times.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -19,10 +20,10 @@ use sluice_wire::{encode, parse};
 use crate::schedule::{Planned, PlayCommand, Playback, Playing};
 use crate::start::ScheduleStart;
 
-/// How long past its deadline the client has to end a task.
+/// How long after a task's deadline the client has to end it.
 const DRAIN: Nanos = Nanos::from_millis(2_000);
 
-/// Another thread's way to a client that sends schedules.
+/// Another thread's handle of a client that sends schedules.
 pub struct Player {
     commands: Sender<PlayCommand>,
     joined: Receiver<Joining>,
@@ -34,28 +35,28 @@ impl Player {
     /// Waits until the controller has registered the client.
     ///
     /// # Errors
-    /// [`NetError::NotRegistered`] when that takes longer than `patience`, [`NetError::Refused`].
+    /// [`NetError::NotRegistered`] if this takes longer than `patience`; [`NetError::Refused`].
     pub fn wait_until_ready(&self, patience: Duration) -> Result<(), NetError> {
         wait_until_joined(&self.joined, &self.url, patience)
     }
 
-    /// Sends `tasks`, which are in the order of their times; each ends `deadline` after its time at the
-    /// latest.
+    /// Sends `tasks`, which must be in order of time. Each ends at most `deadline` after its scheduled
+    /// time.
     pub fn play(&self, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         self.play_from(Nanos(0), tasks, deadline)
     }
 
-    /// The same, beginning at this time of the machine's clock, or as soon as all of it was looked at.
+    /// Sends `tasks` from `start` of the machine's clock on, or as soon as all of them were looked at.
     pub fn play_from(&self, start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         let (command, playing) = PlayCommand::new(start, tasks, deadline);
-        // A group that has ended drops the command, which ends the wait for its answer.
+        // A group that has ended drops the command, which also ends the wait for its answer.
         self.commands.send(command).ok();
         self.waker.wake();
         playing
     }
 }
 
-/// The client, as its thread holds it.
+/// The client on its thread.
 pub(super) struct Replay {
     socket: Socket,
     client: Client,
@@ -101,7 +102,8 @@ impl Replay {
         &mut self.socket
     }
 
-    /// Takes what came and sends what is due; says when there is something to do next.
+    /// Handles the arrived packets and commands, and sends the due tasks. Returns the time of the next
+    /// action.
     pub(super) fn turn(&mut self) -> Result<Turn, NetError> {
         self.socket.receive(Wait::Poll)?;
         self.take_packets();
@@ -146,7 +148,7 @@ impl Replay {
                 RegistrarEvent::Refused { why } => Joining::Refused(why),
                 RegistrarEvent::Left { .. } => continue,
             };
-            // Whoever waited for the first registration may no longer listen.
+            // The thread that waited for the first registration may be gone.
             self.joining.send(joining).ok();
         }
     }
@@ -189,7 +191,7 @@ impl Replay {
         }
     }
 
-    /// Hands over what became of the tasks, once all have ended.
+    /// Returns the outcomes of the tasks once all have ended.
     fn end_playback(&mut self) {
         let now = self.clock.now();
         if let Some(playback) = self.playback.take_if(|playback| playback.is_over(now)) {
@@ -198,7 +200,7 @@ impl Replay {
     }
 }
 
-/// Does what the state machine wants; says whether the controller is to be asked.
+/// Carries out the state machine's actions. Returns whether to call the controller.
 fn perform(
     actions: &mut Vec<Action>,
     switch: Option<Endpoint>,
@@ -218,7 +220,7 @@ fn perform(
                     playback.ended(tag, at, attempts, outcome);
                 }
             }
-            // All that was replayed fits one packet.
+            // All replayed tasks and answers fit into one packet.
             Action::Parts { .. }
             | Action::Gone { .. }
             | Action::Need { .. }

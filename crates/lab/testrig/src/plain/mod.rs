@@ -1,11 +1,11 @@
-//! Hosts without a scheduler of ours: workers that answer datagrams one after the other, and a client with
-//! many ports.
+//! Hosts without our schedulers: workers that answer datagrams one after the other, and a client with many
+//! ports.
 //!
-//! For holding what spreads datagrams over workers today (a proxy, the kernel itself) against a rack, on the
-//! same tasks. As in a [group](crate::host_group) all of them share a thread, a worker only holds its tasks,
-//! and its times are the kernel's stamp of an arrival or the end of the task before. A datagram is the
-//! task's number and how long it takes, 8 bytes each in network order; the answer repeats it. Left out:
-//! repetition of what was lost, which is told as unknown.
+//! They measure today's ways to spread datagrams over workers (a proxy, the kernel itself) with the same
+//! tasks as a rack. As in a [group](crate::host_group) all hosts share a thread and a worker only holds its
+//! tasks; a task starts at the kernel's timestamp of its arrival or at the end of the task before. A
+//! datagram contains the task's number and its duration, 8 bytes each in network order; the answer repeats
+//! it. Left out: retries; a lost task's outcome is unknown.
 
 mod worker;
 
@@ -25,22 +25,22 @@ use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
 use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
 
-/// Who takes part.
+/// The size of the group, and how its thread waits.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainOptions {
-    /// How many workers there are.
+    /// The number of workers.
     pub workers: usize,
-    /// Whether all share one address, so that the kernel chooses among them (`SO_REUSEPORT`); else each has
-    /// its own.
+    /// Whether all workers share one address, so that the kernel chooses among them (`SO_REUSEPORT`); if
+    /// not, each has its own.
     pub shared: bool,
-    /// From how many ports the client sends, one after the other.
+    /// How many ports the client uses in turn.
     pub ports: usize,
-    /// How their thread waits.
+    /// How the thread waits.
     pub waiting: Waiting,
     pub core: Option<usize>,
 }
 
-/// Workers and client at work.
+/// Running workers and a client.
 pub struct PlainRack {
     workers: Vec<SocketAddr>,
     commands: Sender<(Endpoint, PlayCommand)>,
@@ -50,10 +50,10 @@ pub struct PlainRack {
 }
 
 impl PlainRack {
-    /// Starts all of them, on free ports of the loopback.
+    /// Starts the hosts on free ports of the loopback.
     ///
     /// # Errors
-    /// [`NetError::Bind`] and [`NetError::Socket`] when the kernel has no more of either,
+    /// [`NetError::Bind`] and [`NetError::Socket`] if the kernel has no ports or descriptors left;
     /// [`NetError::Thread`].
     pub fn start(options: &PlainOptions) -> Result<Self, NetError> {
         let ready = ReadySet::new(options.waiting)?;
@@ -82,24 +82,25 @@ impl PlainRack {
         Ok(Self { workers: at, commands, stop, waker, thread })
     }
 
-    /// Where the workers listen; the same address for all if they share it.
+    /// The addresses of the workers; all the same if they share one.
     pub fn workers(&self) -> &[SocketAddr] {
         &self.workers
     }
 
-    /// Sends `tasks` to `target`, each at its time; what has no answer `deadline` after its time is unknown.
+    /// Sends `tasks` to `target`, each at its scheduled time. A task without an answer `deadline` after
+    /// that time is unknown.
     pub fn play(&self, target: SocketAddr, tasks: Vec<Planned>, deadline: Nanos) -> Playing {
         let (command, playing) = PlayCommand::new(Nanos(0), tasks, deadline);
-        // A thread that has ended drops the command, which ends the wait for its answer.
+        // A thread that has ended drops the command, which also ends the wait for its answer.
         self.commands.send((target.into(), command)).ok();
         self.waker.wake();
         playing
     }
 
-    /// Ends the thread, and says how many tasks each worker took.
+    /// Stops the thread. Returns how many tasks each worker took.
     ///
     /// # Errors
-    /// What ended it early.
+    /// The error that ended the thread early.
     pub fn end(self) -> Result<Vec<u64>, NetError> {
         self.stop.store(true, Ordering::Relaxed);
         self.waker.wake();
@@ -107,7 +108,7 @@ impl PlainRack {
     }
 }
 
-/// All of them, as their thread holds them.
+/// The hosts on their thread.
 struct Hosts {
     workers: Vec<PlainWorker>,
     ports: Vec<Socket>,
@@ -182,7 +183,7 @@ fn send(port: &mut Socket, to: Endpoint, task: &Numbered) {
     port.flush();
 }
 
-/// Takes what came to one of the client's ports.
+/// Receives from one of the client's ports.
 fn take(port: &mut Socket, error: bool, mut playback: Option<&mut Playback>) -> Result<(), NetError> {
     if error {
         port.take_errors();
@@ -201,7 +202,7 @@ fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-/// What the sockets of these hosts are like: no peer is told of another's refusal, since none is expected.
+/// The sockets' options. Refusals are not reported, since none is expected.
 fn options() -> SocketOptions {
     SocketOptions { datagram_max: DATAGRAM_BYTES, refusals: false, ..SocketOptions::default() }
 }
@@ -224,7 +225,7 @@ fn bind_workers(options: &PlainOptions) -> Result<Vec<Socket>, NetError> {
     Ok(sockets)
 }
 
-/// A socket whose address others may have too; the kernel spreads datagrams over them by a hash of addresses
+/// A socket whose address others may share; the kernel spreads datagrams over them by a hash of addresses
 /// and ports.
 fn shared(at: SocketAddr) -> Result<UdpSocket, NetError> {
     use socket2::{Domain, Type};

@@ -1,13 +1,13 @@
-//! A worker: one task after the other, each held for its span.
+//! A worker: it holds each task for its duration, one after the other.
 
 use sluice_net::NetError;
 use sluice_net::udp::{Socket, Wait};
 use sluice_wire::Nanos;
 
-/// A task's number and its span.
+/// The size of a task: its number and its duration.
 pub(super) const DATAGRAM_BYTES: usize = 16;
 
-/// A worker's socket, and until when it is taken.
+/// A worker's socket, and until when it is busy.
 pub(super) struct PlainWorker {
     socket: Socket,
     taken_until: Nanos,
@@ -19,7 +19,7 @@ impl PlainWorker {
         Self { socket, taken_until: Nanos(0), tasks: 0 }
     }
 
-    /// How many it took.
+    /// How many tasks the worker took.
     pub(super) const fn tasks(&self) -> u64 {
         self.tasks
     }
@@ -28,7 +28,7 @@ impl PlainWorker {
         self.socket.next_due()
     }
 
-    /// Takes what came; its answers leave when their tasks end.
+    /// Receives tasks; their answers leave when the tasks end.
     pub(super) fn take(&mut self, error: bool) -> Result<(), NetError> {
         if error {
             self.socket.take_errors();
@@ -55,7 +55,7 @@ impl PlainWorker {
     }
 }
 
-/// A task's number and its span.
+/// A task's number and its duration.
 pub(super) fn words(task: [u8; DATAGRAM_BYTES]) -> [u64; 2] {
     let (words, _) = task.as_chunks::<8>();
     [u64::from_be_bytes(words[0]), u64::from_be_bytes(words[1])]

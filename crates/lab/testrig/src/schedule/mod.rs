@@ -1,9 +1,10 @@
-//! An open-loop sender without I/O: each task at its own time, however the others fare.
+//! An open-loop sender without I/O: each task is sent at its own time, regardless of the others.
 //!
-//! A task that finds no room is offered again, and holds up its own kind only; one that found none within its
-//! deadline was never sent. Its driver asks what is due, hands that over, gives back what found no room, and
-//! says of each end. All times are from the schedule's start. Left out: what became of the tasks, which its
-//! driver keeps in its own way.
+//! A task that finds no room is offered again, and delays only tasks of its own kind. A task that found no
+//! room within its deadline counts as never sent. The driver asks for the next due task and hands the task
+//! to a client. If the client has no room, the driver gives the task back to the schedule. The driver also
+//! reports the end of each task. All times count from the schedule's start. Left out: the outcomes of tasks,
+//! which each driver records in its own way.
 
 mod playback;
 
@@ -15,43 +16,43 @@ use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 pub(crate) use playback::{PlayCommand, Playback};
 pub use playback::{Played, Playing};
 
-/// How long a task that was pushed back waits until it is offered again, if nothing ends before.
+/// How long a task that found no room waits until it is offered again, unless another task ends before.
 const OFFER_AGAIN: Nanos = Nanos::from_micros(100);
 
-/// One task of a schedule.
+/// A task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
-    /// When it is sent, from the start of the schedule.
+    /// The scheduled time, from the start of the schedule.
     pub due: Nanos,
-    /// What kind of work it is.
+    /// The type of the task.
     pub kind: K,
-    /// How soon it should run, where the rack has classes of tasks.
+    /// The task's urgency, for racks with priority classes.
     pub urgency: Urgency,
     pub bytes: B,
 }
 
-/// A task whose time has come, with its place in the schedule.
+/// A task whose time has come, with its index in the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbered<K = TaskType, B = [u8; INLINE_BYTES]> {
-    /// Its place, from 0.
+    /// The index, from 0.
     pub number: u64,
     pub task: Planned<K, B>,
 }
 
-/// What is to be done about a task.
+/// What the driver has to do about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<K = TaskType, B = [u8; INLINE_BYTES]> {
-    /// It is to be handed over: it counts as sent unless it is [pushed back](Schedule::push_back).
+    /// Hand the task over. It counts as sent unless it is [pushed back](Schedule::push_back).
     Send(Numbered<K, B>),
-    /// Its deadline passed before it found room: it ended.
+    /// The task's deadline passed before a client had room: the task has ended.
     NeverSent(Numbered<K, B>),
 }
 
-/// Tasks that are sent one by one; they come from `S` in the order of their times.
+/// A schedule; `S` yields tasks in order of time.
 #[derive(Debug)]
 pub struct Schedule<K, B, S> {
     tasks: S,
-    /// The first whose time has not come.
+    /// The first task whose time has not come.
     next: Option<Planned<K, B>>,
     deadline: Nanos,
     drain: Nanos,
@@ -61,17 +62,17 @@ pub struct Schedule<K, B, S> {
     outstanding: u64,
 }
 
-/// Tasks of one kind whose time has come, and which are not sent.
+/// Tasks of one kind whose time has come and that are not sent yet.
 #[derive(Debug)]
 struct OfKind<K, B> {
     kind: K,
     tasks: VecDeque<Numbered<K, B>>,
-    /// Not before then is the first of them offered again.
+    /// The earliest time at which the first of them is offered again.
     again_at: Nanos,
 }
 
 impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S> {
-    /// Each task ends `deadline` after its time; of what was sent nothing is waited for that has not ended
+    /// A schedule whose tasks end `deadline` after their time. Sent tasks without an outcome are given up
     /// `drain` later.
     pub fn new(mut tasks: S, deadline: Nanos, drain: Nanos) -> Self {
         let next = tasks.next();
@@ -79,7 +80,8 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         Self { tasks, next, deadline, drain, kinds: Vec::new(), seen, last_due, outstanding }
     }
 
-    /// The next task whose time has come, once: how late that is says how late the sender is.
+    /// The next task whose time has come; each task is returned once. Its lateness now is the sender's
+    /// lateness.
     pub fn see(&mut self, now: Nanos) -> Option<&Numbered<K, B>> {
         let task = self.next.take_if(|task| task.due <= now)?;
         self.next = self.tasks.next();
@@ -91,7 +93,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         tasks.back()
     }
 
-    /// What is to be done now about the earliest task that was seen.
+    /// What to do now about the earliest task that [`Self::see`] returned.
     pub fn next(&mut self, now: Nanos) -> Option<Next<K, B>> {
         let offered = self.kinds.iter_mut().filter(|of| of.again_at <= now && !of.tasks.is_empty());
         let first = offered.min_by_key(|of| of.tasks.front().map(|first| first.number))?;
@@ -103,7 +105,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         Some(Next::Send(first))
     }
 
-    /// A task that was to be sent found no room.
+    /// Takes a task back that found no room.
     pub fn push_back(&mut self, now: Nanos, task: Numbered<K, B>) {
         self.outstanding -= 1;
         let of_kind = self.of_kind(task.task.kind);
@@ -111,19 +113,19 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         of_kind.again_at = now + OFFER_AGAIN;
     }
 
-    /// A task ended that was sent; others may find its room.
+    /// Notes that a sent task ended, which may have made room for others.
     pub fn ended(&mut self) {
         self.outstanding = self.outstanding.saturating_sub(1);
         self.kinds.iter_mut().for_each(|of| of.again_at = Nanos(0));
     }
 
-    /// Ends it early: no task's time comes any more, and those that were pushed back are given up.
+    /// Ends the schedule early: no further tasks come, and tasks that were pushed back are given up.
     pub fn cut(&mut self) -> impl Iterator<Item = Numbered<K, B>> {
         self.next = None;
         self.kinds.iter_mut().flat_map(|of| std::mem::take(&mut of.tasks))
     }
 
-    /// When a task must have ended.
+    /// The time by which a task must have ended.
     pub fn until(&self, task: &Planned<K, B>) -> Nanos {
         task.due + self.deadline
     }
@@ -133,13 +135,13 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         self.kinds.iter().map(|of| of.tasks.len()).sum()
     }
 
-    /// Whether all have ended, or were waited for long enough.
+    /// Whether all tasks have ended or were given up.
     pub fn is_over(&self, now: Nanos) -> bool {
         let drained = self.outstanding == 0 || now >= self.drained_at();
         self.next.is_none() && self.waiting() == 0 && drained
     }
 
-    /// When there is something to do next, if nothing ends before.
+    /// When the driver has something to do next, if no task ends before.
     pub fn next_due(&self) -> Nanos {
         let next = self.next.as_ref().map(|task| task.due);
         let offers = self.kinds.iter().filter(|of| !of.tasks.is_empty()).map(|of| of.again_at);
@@ -165,7 +167,8 @@ mod tests {
 
     const MS: Nanos = Nanos::from_millis(1);
 
-    /// When a task of this number was seen, and when it ended; `None` if it was never sent.
+    /// A task's number, the time at which it was seen, and the time of its end; `None` if it was never
+    /// sent.
     type Told = (u64, Nanos, Option<Nanos>);
 
     /// A rack in virtual time that holds `room` tasks, serves one after the other, and loses every
@@ -182,7 +185,7 @@ mod tests {
             Self { room, service, loses: u64::MAX, held: VecDeque::new() }
         }
 
-        /// What became of `tasks`, each with a deadline of a second, and when all was over.
+        /// The results of `tasks`, each with a deadline of a second, and the time at which all was over.
         fn take(&mut self, tasks: impl IntoIterator<Item = (Nanos, u8)>) -> (Vec<Told>, Nanos) {
             let planned = tasks.into_iter().map(|(due, kind)| Planned {
                 due,

@@ -1,4 +1,5 @@
-//! A schedule that another thread asked for: it hears what became of each task, once all have ended.
+//! A schedule that another thread asked for: the thread gets the outcomes of all tasks once they have
+//! ended.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -10,18 +11,18 @@ use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 use super::{Next, Numbered, Planned, Schedule};
 use crate::TestrigError;
 
-/// How long after it was taken a schedule begins: time enough to look at all of it.
+/// How long after its receipt a schedule begins, so that all of it can be looked at first.
 const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
 
-/// What became of one task of a schedule.
+/// The outcome of one task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// When the sender got round to it, from the start of the schedule: how late that is says how late the
-    /// sender was.
+    /// When the sender noticed that the task was due, from the start of the schedule; the difference is the
+    /// sender's lateness.
     pub seen: Nanos,
-    /// When it left; later than that if it was pushed back.
+    /// When the task left; later if it was pushed back before.
     pub sent: Nanos,
-    /// When it ended; a reply's arrival as the kernel stamped it.
+    /// When the task ended. For a reply, the kernel's timestamp of its arrival.
     pub ended: Nanos,
     /// How many attempts were sent.
     pub attempts: u16,
@@ -32,10 +33,10 @@ pub struct Played {
 pub struct Playing(Receiver<Vec<Played>>);
 
 impl Playing {
-    /// What became of the tasks, in their order; `None` while some have not ended.
+    /// The outcomes of the tasks, in order; `None` if some have not ended within `longest`.
     ///
     /// # Errors
-    /// [`TestrigError::HostsStopped`] when nobody is left to send them.
+    /// [`TestrigError::HostsStopped`] if the sender is gone.
     pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, TestrigError> {
         match self.0.recv_timeout(longest) {
             Ok(played) => Ok(Some(played)),
@@ -45,7 +46,7 @@ impl Playing {
     }
 }
 
-/// A schedule, and who wants to know what came of it.
+/// A schedule, and the channel for its outcomes.
 pub(crate) struct PlayCommand {
     start: Nanos,
     tasks: Vec<Planned>,
@@ -53,7 +54,7 @@ pub(crate) struct PlayCommand {
     answer: Sender<Vec<Played>>,
 }
 
-/// It, while it is being sent.
+/// A schedule that is being sent.
 pub(crate) struct Playback {
     start: Nanos,
     schedule: Schedule<TaskType, [u8; INLINE_BYTES], vec::IntoIter<Planned>>,
@@ -62,13 +63,14 @@ pub(crate) struct Playback {
 }
 
 impl PlayCommand {
-    /// To begin at this time of the machine's clock, or as soon as all of it was looked at.
+    /// A schedule that begins at `start` of the machine's clock, or as soon as all of it was looked at.
     pub(crate) fn new(start: Nanos, tasks: Vec<Planned>, deadline: Nanos) -> (Self, Playing) {
         let (answer, played) = channel();
         (Self { start, tasks, deadline, answer }, Playing(played))
     }
 
-    /// Begins it. What has not ended `drain` after its deadline ended then, its outcome unknown.
+    /// Starts the schedule. A task that has not ended `drain` after its deadline ends then, with an unknown
+    /// outcome.
     pub(crate) fn begin(self, now: Nanos, drain: Nanos) -> Playback {
         let Self { start, tasks, deadline, answer } = self;
         let unanswered = |task: &Planned| Played {
@@ -85,12 +87,12 @@ impl PlayCommand {
 }
 
 impl Playback {
-    /// When it begins.
+    /// The time at which the playback begins.
     pub(crate) const fn start(&self) -> Nanos {
         self.start
     }
 
-    /// The next task to send, and when it must have ended.
+    /// The next task to send, and the time by which it must have ended.
     pub(crate) fn next(&mut self, now: Nanos) -> Option<(Numbered, Nanos)> {
         if now < self.start {
             return None;
@@ -115,12 +117,12 @@ impl Playback {
         }
     }
 
-    /// That task found no room.
+    /// Takes a task back that found no room.
     pub(crate) fn push_back(&mut self, now: Nanos, task: Numbered) {
         self.schedule.push_back(now.since(self.start), task);
     }
 
-    /// A task that was sent ended; only its first end counts.
+    /// Notes the end of a sent task; only its first end counts.
     pub(crate) fn ended(&mut self, number: u64, at: Nanos, attempts: u16, outcome: Outcome) {
         let played = usize::try_from(number).ok().and_then(|number| self.played.get_mut(number));
         let is_out =
@@ -131,19 +133,19 @@ impl Playback {
         }
     }
 
-    /// When there is something to do next, if nothing ends before.
+    /// The time of the driver's next action if no task ends before it.
     pub(crate) fn next_due(&self) -> Nanos {
         self.start + self.schedule.next_due()
     }
 
-    /// Whether all have ended, or were waited for until their deadlines.
+    /// Whether all tasks have ended or were given up.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
         self.schedule.is_over(now.since(self.start))
     }
 
-    /// Tells who asked what became of the tasks.
+    /// Sends the outcomes to the thread that asked for them.
     pub(crate) fn hand_over(self) {
-        // Whoever asked may have gone.
+        // The thread that asked may be gone.
         self.answer.send(self.played).ok();
     }
 }

@@ -317,7 +317,7 @@ impl Side {
     }
 }
 
-/// What stands where.
+/// The placement of the switch, the hosts and the sinks.
 impl Side {
     fn set_up(&mut self) -> Result<(), Box<dyn Error>> {
         let links: Vec<String> = self.rack.links().map(str::to_owned).collect();

@@ -178,7 +178,7 @@ pub(super) struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// Where they start.
+    /// The counters of a worker whose sequence numbers start at `at`.
     pub(super) const fn starting(at: u32) -> Self {
         Self { seen: at, seen_out: at, sent: at, unused: 0 }
     }

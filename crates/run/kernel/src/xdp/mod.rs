@@ -96,7 +96,7 @@ pub enum Fate {
     Passed,
     /// This frame leaves by the link that the original came from.
     Sent(Vec<u8>),
-    /// This frame leaves by another link.
+    /// This frame leaves by another link than the original's.
     Redirected(Vec<u8>),
     /// The program failed.
     Aborted,

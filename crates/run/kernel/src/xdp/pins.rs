@@ -69,7 +69,7 @@ impl Pins {
         self.kept = true;
     }
 
-    /// Where it is.
+    /// The path of the folder of pinned maps.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

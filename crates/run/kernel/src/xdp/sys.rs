@@ -51,7 +51,7 @@ fn open(pin: &Path) -> io::Result<OwnedFd> {
 /// # Safety
 /// The argument must be what the command expects, and its pointers must be valid.
 unsafe fn bpf<T>(command: libc::c_int, asked: &mut T) -> io::Result<i32> {
-    // SAFETY: as the caller promises; the kernel reads no more bytes than the size says.
+    // SAFETY: the caller promises a valid argument; the kernel reads no more bytes than the given size.
     let answer = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *asked, size_of::<T>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as i32) }
 }

@@ -6,7 +6,7 @@ use sluice_wire::{Age, Dispatch, Nanos};
 use crate::crowd::{Pair, SHAPE, set_up};
 use crate::plane::Xdp;
 
-/// When the task of these tests came.
+/// The time at which the tests' task arrived.
 const CAME: Nanos = Nanos::from_millis(1_000);
 
 /// The DISPATCH of a waiting task if the pass of the token that takes it read this time.

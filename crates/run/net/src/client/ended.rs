@@ -23,7 +23,7 @@ pub struct Ended {
     /// When the task ended, on the clock of [`crate::clock::Clock`]. For a reply, the kernel's timestamp of
     /// its arrival.
     pub at: Nanos,
-    /// What came of it.
+    /// The task's outcome.
     pub outcome: Outcome,
 }
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::NetError;
 
-/// A change of that progress.
+/// A change in the progress of a client's registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joining {
-    /// It is registered.
+    /// The client is registered.
     Joined,
-    /// Not registered yet, and why.
+    /// The client is not registered yet, for this reason.
     Waiting(String),
-    /// Refused, and why.
+    /// The registration was refused, for this reason.
     Refused(String),
 }
 

@@ -85,7 +85,7 @@ impl ClientOptions {
         Ok(Self::of(Remote::new(controller, None)?))
     }
 
-    /// As [`Self::new`], for a controller that may need TLS.
+    /// Like [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote) -> Self {
         Self {
             name: controller.own_name("client"),
@@ -212,7 +212,7 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), Completion::pending)
     }
 
-    /// As [`Client::submit`], for async code: waits for room without blocking a thread.
+    /// Like [`Client::submit`], for async code: waits for room without blocking a thread.
     pub async fn submit_async(
         &self,
         spec: impl Into<TaskSpec>,
@@ -225,7 +225,7 @@ impl Client {
         self.offer(spec, bytes, deadline, |_| Ok(()), Completion::pending)
     }
 
-    /// As [`Client::submit`], but returns [`SubmitError::Busy`] instead of waiting.
+    /// Like [`Client::submit`], but returns [`SubmitError::Busy`] instead of waiting.
     pub fn try_submit(
         &self,
         spec: impl Into<TaskSpec>,
@@ -249,7 +249,7 @@ impl Client {
         self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
     }
 
-    /// As [`Client::submit_with`], but returns [`SubmitError::Busy`] instead of waiting. The callback is
+    /// Like [`Client::submit_with`], but returns [`SubmitError::Busy`] instead of waiting. The callback is
     /// then dropped.
     pub fn try_submit_with(
         &self,

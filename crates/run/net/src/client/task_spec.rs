@@ -31,7 +31,7 @@ impl TaskSpec {
         Self { urgency: Urgency::Priority(class), ..of.into() }
     }
 
-    /// The same task for workers with these labels only.
+    /// This task, for workers with these labels only.
     #[must_use]
     pub fn needing(self, needs: &Needs) -> Self {
         Self { needs: needs.clone(), ..self }

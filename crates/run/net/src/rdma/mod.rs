@@ -63,7 +63,7 @@ impl Receiver {
         })
     }
 
-    /// Where it listens.
+    /// The address on which the socket listens.
     pub fn local(&self) -> SocketAddr {
         self.socket.local()
     }

@@ -45,7 +45,7 @@ fn the_loopback_has_the_headers_that_the_checksum_was_made_for() {
 
 #[test]
 fn a_veth_has_the_headers_that_the_checksum_was_made_for() {
-    // On threads of their own, since each thread leaves this machine's network for good.
+    // Each case has a thread of its own, since the thread leaves this machine's network for good.
     let veth = thread::spawn(|| {
         let Ok((switch, server)) = two_networks() else {
             eprintln!("not run: making networks takes a privilege, and `ip`");

@@ -79,7 +79,7 @@ impl ServerOptions {
         Ok(Self::of(Remote::new(controller, None)?, memory))
     }
 
-    /// As [`Self::new`], for a controller that may need TLS.
+    /// Like [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote, memory: PathBuf) -> Self {
         Self {
             name: controller.own_name("server"),
@@ -349,11 +349,11 @@ pub struct ServerReport {
     pub ran_s: f64,
     /// How many rings the server had in the end.
     pub rings: usize,
-    /// Their memory, bytes.
+    /// The memory of these rings, in bytes.
     pub memory_bytes: u64,
     /// WRITEs whose bytes were stored.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes that these WRITEs stored.
     pub written_bytes: u64,
     /// WRITEs that were accepted although they were not the next ones: others were lost or overtaken.
     pub resynchronised: u64,

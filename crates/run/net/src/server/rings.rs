@@ -44,7 +44,7 @@ impl Rings {
         self.kept.iter().map(|(offer, _)| *offer).collect()
     }
 
-    /// Their memory together.
+    /// The memory of all rings, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.kept.iter().map(|(RingOffer { row, .. }, _)| bytes_of(row)).sum()
     }

@@ -21,7 +21,7 @@ impl Lateness {
         self.total.0 as f64 / self.datagrams.max(1) as f64
     }
 
-    /// These and those.
+    /// The lateness of the datagrams of both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -57,7 +57,7 @@ pub struct PublishedLateness {
 }
 
 impl PublishedLateness {
-    /// Puts it there.
+    /// Publishes the lateness.
     pub fn store(&self, late: Lateness) {
         self.datagrams.store(late.datagrams, Ordering::Relaxed);
         self.total_ns.store(late.total.0, Ordering::Relaxed);

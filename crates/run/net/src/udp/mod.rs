@@ -167,7 +167,7 @@ impl Socket {
         })
     }
 
-    /// Where it listens.
+    /// The address on which the socket listens.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
@@ -221,7 +221,7 @@ impl Socket {
         &self.inbox
     }
 
-    /// Both halves at once, to send while reading the last batch.
+    /// The receiving and the sending half at once, to send while reading the last batch.
     pub fn split(&mut self) -> (&Inbox, &mut Outbox) {
         (&self.inbox, &mut self.outbox)
     }

@@ -80,7 +80,7 @@ impl Outbox {
         });
     }
 
-    /// As [`Outbox::send_with`], but the datagram leaves at `due`, for testbed delays: it goes with the
+    /// Like [`Outbox::send_with`], but the datagram leaves at `due`, for testbed delays: it goes with the
     /// first flush or receive after that time.
     pub fn send_at(&mut self, due: Nanos, to: Endpoint, write: impl FnOnce(&mut [u8]) -> usize) {
         if self.ring.is_full() {

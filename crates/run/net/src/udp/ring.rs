@@ -107,7 +107,7 @@ impl ReceiveRing {
         &self.bytes[start..start + (self.headers[index].msg_len as usize).min(self.stride)]
     }
 
-    /// Who sent it.
+    /// The sender's address of the datagram at `index`.
     #[inline]
     pub(super) fn from(&self, index: usize) -> Endpoint {
         self.names[index].get()

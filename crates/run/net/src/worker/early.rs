@@ -56,7 +56,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The first statement, if there was one.
+    /// The time of the service's first statement, if the service made any.
     pub(super) fn first(self) -> Option<Nanos> {
         self.inner.into_inner().first
     }

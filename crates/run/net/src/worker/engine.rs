@@ -148,12 +148,12 @@ impl<S: Service> Engine<S> {
         &mut self.socket
     }
 
-    /// Whether it is registered.
+    /// Whether the worker is registered.
     pub(super) fn is_serving(&self) -> bool {
         self.machine.stats().serving
     }
 
-    /// What it did.
+    /// The worker's report over its whole life.
     pub(super) fn into_report(self) -> WorkerReport {
         let name = (self.hello.name.as_str(), self.dilation);
         let ran = self.clock.now().since(self.began);

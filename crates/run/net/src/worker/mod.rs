@@ -112,7 +112,7 @@ impl<S: Service> SharedWorker<S> {
         self.0.is_serving()
     }
 
-    /// What it did.
+    /// The worker's report over its whole life.
     pub fn into_report(self) -> WorkerReport {
         self.0.into_report()
     }

@@ -58,7 +58,7 @@ impl WorkerOptions {
         Ok(Self::of(Remote::new(controller, None)?))
     }
 
-    /// As [`Self::new`], for a controller that may need TLS.
+    /// Like [`Self::new`], for a controller that may need TLS.
     pub fn of(controller: Remote) -> Self {
         Self {
             name: controller.own_name("worker"),

@@ -19,7 +19,7 @@ pub trait Calls: Send + Sync + 'static {
     type Hello: Clone + Send + 'static;
     /// The registration that the host is granted.
     type Grant: Clone + Send + 'static;
-    /// What the host shows of its last grant.
+    /// The part of its last grant that the host sends with its next call.
     type Held: Copy + Send;
 
     /// The name of the host's thread, which is also its name in the log.
@@ -31,9 +31,9 @@ pub trait Calls: Send + Sync + 'static {
 
     /// The host's name, and bits that no other host shares.
     fn identity(hello: &Self::Hello) -> (&str, u64);
-    /// What the host shows of this grant at the next call.
+    /// The part of this grant that the host sends with its next call.
     fn held(grant: &Self::Grant) -> Self::Held;
-    /// When to renew.
+    /// The time between two renewals.
     fn renew_every(grant: &Self::Grant) -> Nanos;
     /// How long the registration lasts.
     fn lease(grant: &Self::Grant) -> Nanos;

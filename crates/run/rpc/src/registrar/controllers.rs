@@ -39,7 +39,7 @@ impl Controllers {
         self.at > 0
     }
 
-    /// Whether there are others beside the home.
+    /// Whether the host has other controllers beside its home.
     pub(super) const fn are_several(&self) -> bool {
         self.all.len() > 1
     }

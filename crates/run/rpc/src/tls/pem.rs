@@ -59,7 +59,7 @@ impl Pem {
         &self.text
     }
 
-    /// At least one.
+    /// The file's certificates, at least one.
     pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, RpcError> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.text).collect();
         let certificates = read.map_err(|why| self.wrong(why.to_string()))?;

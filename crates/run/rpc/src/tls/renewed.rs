@@ -45,7 +45,7 @@ pub(crate) struct Renewed<F: OfFiles>(Mutex<State<F>>);
 struct State<F: OfFiles> {
     of: F,
     made: F::Made,
-    /// How often the value was made again.
+    /// How many times the value was made again.
     version: u64,
     /// The files' stamps when the value was made, and at the last check.
     stamps: Vec<Stamp>,

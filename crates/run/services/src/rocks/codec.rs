@@ -81,7 +81,7 @@ pub fn encode_scan(number: u64, rows: u32, request: &mut Vec<u8>) {
     request.extend(scan_start(number));
 }
 
-/// As [`encode_scan`], for a reply that holds the rows.
+/// Like [`encode_scan`], for a reply that holds the rows.
 pub fn encode_scan_for_rows(number: u64, rows: u32, request: &mut Vec<u8>) {
     encode_scan(number, rows | SEND_ROWS, request);
 }
@@ -269,7 +269,7 @@ pub fn decode_scan_reply(reply: &[u8]) -> Option<ScanReply> {
 pub struct Digest(u64);
 
 impl Digest {
-    /// Folds one string in.
+    /// Adds one string to the digest.
     pub fn add(&mut self, bytes: &[u8]) {
         self.fold(bytes.len() as u64);
         let (words, rest) = bytes.as_chunks::<8>();

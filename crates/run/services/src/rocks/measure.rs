@@ -39,7 +39,8 @@ impl MeasureArgs {
     /// The operations to measure, in order.
     ///
     /// # Errors
-    /// [`AppError::Keys`] and [`AppError::Twice`] say what makes no sense.
+    /// [`AppError::Keys`] for a number of keys that an operation cannot have; [`AppError::Twice`] for an
+    /// operation that the flags name twice.
     pub fn operations(&self) -> Result<Vec<Operation>, AppError> {
         let gets = self.get.iter().map(|keys| (Verb::Get, *keys));
         let scans = self.scan.iter().map(|keys| (Verb::Scan, *keys));

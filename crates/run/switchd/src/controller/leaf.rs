@@ -146,7 +146,7 @@ impl Line {
         if let Some(registrar) = self.registrars.get(&pool) {
             return registrar.leave();
         }
-        // This action was not attempted yet.
+        // No registration of this pool was attempted yet, so its waiting actions are removed.
         let of = |action: &LeafAction| match action {
             LeafAction::Say { pool, .. } => Some(*pool),
             LeafAction::Leave(_) | LeafAction::Link(..) => None,

@@ -82,7 +82,7 @@ pub(super) enum What {
     Found(String, Arc<AgentInterval>),
 }
 
-/// Where notes go.
+/// The channel to all subscribers of notes.
 #[derive(Clone)]
 pub(super) struct NoteSink(broadcast::Sender<TimedNote>);
 
@@ -111,7 +111,7 @@ impl NoteSink {
     fn tell(&self, what: What) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        // There may be no subscriber.
+        // Sending fails if there is no subscriber, which is no error.
         let _ = self.0.send(TimedNote { at_unix_ns, what });
     }
 }
@@ -154,7 +154,7 @@ pub(super) enum LeafWake {
     Stop,
 }
 
-/// Who is told about a controller's state.
+/// The observer of a controller's state.
 pub(super) enum ControllerObserver {
     Nobody,
     /// A leaf's registration thread: it is told the sizes of the rack's pools.

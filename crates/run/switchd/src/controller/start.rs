@@ -77,7 +77,7 @@ pub(super) fn start(
     serve(options, desk(), None, told_to)
 }
 
-/// Both ends of the command queue.
+/// The sender and the receiver of the command queue.
 fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
     let (commands, asked) = mpsc::channel(COMMANDS_MAX);
     (RunnerHandle::new(commands), asked)

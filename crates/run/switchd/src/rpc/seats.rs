@@ -28,13 +28,13 @@ const UNKNOWN_FROM_ONE_MIN: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) in_all: usize,
-    /// The largest number from one machine.
+    /// The largest number of connections from one machine.
     pub(crate) from_one: usize,
     /// The limits for connections that have shown no certificate, if callers must show one.
     pub(crate) unknown: Option<UnknownLimits>,
 }
 
-/// The largest numbers of connections at once that have not shown a certificate (yet).
+/// The largest numbers of open connections without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownLimits {
     pub(crate) in_all: usize,

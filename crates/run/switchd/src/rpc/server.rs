@@ -94,7 +94,7 @@ impl RpcServer {
         Ok(Self { local, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn local(&self) -> SocketAddr {
         self.local
     }

@@ -49,7 +49,7 @@ impl TablePort {
         self.post(None, ops, answer)
     }
 
-    /// As [`Self::send`], in the name of a controller, which the switch may not obey.
+    /// Like [`Self::send`], in the name of a controller, which the switch may not obey.
     ///
     /// # Errors
     /// [`SwitchdError::SwitchStopped`] if the switch's thread has ended.

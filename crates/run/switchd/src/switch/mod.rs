@@ -93,7 +93,7 @@ impl SwitchDriver {
         Ok(Self { socket, plane, mailbox, handle, core: config.core, drops_asked: Nanos(0) })
     }
 
-    /// Where it listens.
+    /// The address on which the switch listens.
     pub fn local(&self) -> SocketAddr {
         self.socket.local()
     }
@@ -206,12 +206,12 @@ impl SwitchHandle {
         &self.counters
     }
 
-    /// Where it listens.
+    /// The address on which the switch listens.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// Whether the thread was told to end.
+    /// Whether the switch's thread was told to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

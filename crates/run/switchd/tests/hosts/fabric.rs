@@ -39,7 +39,7 @@ fn reading() -> FabricReading {
     FabricReading { idle_rack: IdleRack::Random, ..FabricReading::default() }
 }
 
-/// What leaves run.
+/// The program of the leaves' switches.
 const HORUS: &str = "horus";
 const RAIN: &str = "rain:2,ranked";
 
@@ -134,13 +134,13 @@ struct Place {
     above: Option<Above>,
     switch_at: SocketAddr,
     beside_at: SocketAddr,
-    /// Where hosts register.
+    /// The address at which hosts register.
     controller_at: SocketAddr,
 }
 
 pub(crate) struct Fabric {
     faults: Rates,
-    /// What leaves run.
+    /// The program of the leaves' switches.
     program: &'static str,
     /// The controller above all spines, if there is one, as a server for each spine; it may be dead.
     apart: Option<Vec<RpcServer>>,

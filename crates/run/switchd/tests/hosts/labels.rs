@@ -11,7 +11,7 @@ use sluice_wire::RejectReason;
 use crate::DEADLINE;
 use crate::rack::{ECHO, OTHER, Rack, Running, until};
 
-/// Where workers differ.
+/// Policies under which workers have labels.
 const POLICIES: [&str; 2] = ["rain:1,labels", "draconis:poll=500us,labels"];
 
 /// A service that answers with its own name and serves all types.

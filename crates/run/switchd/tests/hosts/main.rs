@@ -25,8 +25,8 @@ use sluice_wire::Nanos;
 
 use rack::{ECHO, Echo, OTHER, Rack, until};
 
-/// So long that no test waits for it. Under faults, each attempt of a task takes twice as long as the one
-/// before.
+/// A task's deadline, so long that no test waits for it. Under faults, each attempt of a task takes twice as
+/// long as the one before.
 const DEADLINE: Duration = Duration::from_mins(5);
 /// Clients retry until their tasks' deadline, as in a real rack.
 const RETRY_FOR: Nanos = Nanos::from_millis(DEADLINE.as_millis() as u64);

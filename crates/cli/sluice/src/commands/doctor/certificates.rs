@@ -1,4 +1,4 @@
-//! When the certificates end that the flags name.
+//! Checks when the certificates in the flags end.
 
 use sluice_rpc::{ClientTls, ENDS_SOON, Ends, RpcError, ServerTls, told_of_end};
 
@@ -7,7 +7,7 @@ use crate::args::Doctor;
 
 const WHAT: &str = "certificate";
 
-/// A check for each certificate, or one of what is wrong with them.
+/// A check for each certificate, or one check with the error.
 pub(super) fn checks(args: &Doctor) -> Vec<Check> {
     let all = [shown(args), served(args)].into_iter();
     all.flat_map(|ends| match ends {

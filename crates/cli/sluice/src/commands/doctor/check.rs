@@ -1,8 +1,8 @@
-//! What comes of a check.
+//! The result of a check.
 
 use std::fs;
 
-/// What came of one check.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Ok,
@@ -42,7 +42,7 @@ impl Health {
     }
 }
 
-/// What a file of the kernel's says.
+/// The contents of a file in the kernel's file systems.
 pub(super) fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! `sluice doctor`: what this machine can do, and what to do about the rest.
+//! `sluice doctor`: checks what this machine can do, and advises about the rest.
 
 mod certificates;
 mod check;
@@ -20,16 +20,16 @@ use sluice_switchd::state::StateFolder;
 use crate::args::Doctor;
 use check::{Check, Health, read};
 
-/// The oldest kernel whose sockets do what the drivers ask for.
+/// The oldest kernel whose sockets support everything that the drivers use.
 const KERNEL_MIN: (u32, u32) = (5, 4);
-/// Cores on which switch, client and a few workers do not wait for each other.
+/// The number of cores on which a switch, a client and a few workers do not wait for each other.
 const CORES_GOOD: usize = 4;
-/// Socket buffer that takes a burst of a thousand full packets.
+/// A socket buffer for a burst of a thousand full packets, in bytes.
 const BUFFER_GOOD: u64 = 1_000 * 1_500;
-/// The MTU of a link that passes what workers and clients send by default.
+/// The MTU of a link that passes packets of workers and clients with default settings.
 const LINK_MTU_GOOD: u16 = 1_500;
 
-/// Checks everything; a failed check is a failure.
+/// Runs all checks; a failed check is a failure.
 pub(crate) fn run(args: &Doctor) -> Outcome<()> {
     let mut checks = vec![kernel(), cores(), buffer("rmem_max"), buffer("wmem_max")];
     checks.extend(interfaces());
@@ -134,7 +134,7 @@ fn interface(name: &str) -> Option<Check> {
     Some(Check::warn("MTU", found, next))
 }
 
-/// Only RocksDB's workers and measurements need it.
+/// Only RocksDB's workers and measurements need this program.
 fn rocksdb() -> Check {
     match rocksdb::version() {
         Ok(version) => Check::ok("RocksDB", version),
@@ -159,7 +159,7 @@ fn terminal() -> Check {
     }
 }
 
-/// What racks that were killed left behind.
+/// Looks for leftovers of killed racks.
 fn shared_memory(memory: &Path) -> Check {
     let what = "shared memory";
     let left = leftovers(memory);

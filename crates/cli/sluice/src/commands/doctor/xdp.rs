@@ -1,4 +1,5 @@
-//! What `sluice switch --io xdp` takes. Nothing else does, so that what lacks is a warning.
+//! Checks what `sluice switch --io xdp` needs. No other command needs it, so a missing part is only a
+//! warning.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use sluice_wire::Epoch;
 
 use super::check::{Check, read};
 
-/// All of it.
+/// All checks of XDP.
 pub(super) fn checks() -> Vec<Check> {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     vec![
@@ -32,7 +33,7 @@ fn told(what: &'static str, found: &str, check: Result<(), KernelError>) -> Chec
     }
 }
 
-/// Since Linux 5.11 maps count against the control group's memory, not against what a user may lock.
+/// Since Linux 5.11 maps count against the control group's memory, not against the user's locked memory.
 fn memory() -> Check {
     let what = "XDP: memory for maps";
     let needed = map_bytes(&Config::full(Epoch(0)));
@@ -51,7 +52,7 @@ fn memory() -> Check {
     }
 }
 
-/// The limit of this process's control group, in bytes.
+/// The memory limit of this process's control group, in bytes.
 fn limit_of(groups: &str) -> Option<u64> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let file = Path::new("/sys/fs/cgroup").join(group.trim_start_matches('/')).join("memory.max");

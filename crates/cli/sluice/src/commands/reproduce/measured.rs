@@ -1,5 +1,5 @@
-//! Figures that are measured on this machine, not simulated: how long real operations take, over two
-//! settings.
+//! Figures that are measured on this machine instead of simulated: the duration of real operations, over
+//! two settings.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use sluice_support::rocksdb;
 use sluice_support::stop::Stop;
 use sluice_workload::toml_complaint;
 
-/// Where the databases lie: one for each size of items.
+/// The folder of the databases, one for each item size.
 const DATABASES: &str = "out/rocksdb-by-size";
 /// The only map.
 const MAP: &str = "scan";
@@ -28,7 +28,7 @@ pub(super) struct Plan {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) source: String,
-    /// Whether no paper has what its statements say, and it is ours.
+    /// Whether the statements are ours and in no paper.
     ours: bool,
     notes: Vec<String>,
     measure: Service,
@@ -73,7 +73,7 @@ enum Setting {
 }
 
 impl Plan {
-    /// Reads a plan that comes with this program.
+    /// Reads one of this program's own plans.
     pub(super) fn parse(file: &str, text: &str) -> Outcome<Self> {
         toml::from_str(text).map_err(|why| {
             let (line, why) = toml_complaint(text, &why);
@@ -82,17 +82,17 @@ impl Plan {
         })
     }
 
-    /// How many numbers it measures.
+    /// How many numbers the plan measures.
     pub(super) fn points(&self) -> usize {
         self.scan.len() * self.item_bytes.len()
     }
 
-    /// How many statements it holds against them.
+    /// How many of the paper's statements the plan checks.
     pub(super) fn claims(&self) -> usize {
         self.claims.len()
     }
 
-    /// Measures everything; about a minute.
+    /// Measures everything; takes about a minute.
     pub(super) fn run(&self, quiet: bool, stop: &Stop, commands: Vec<String>) -> Outcome<StudyOutcome> {
         let rows = self.item_bytes.iter().map(|bytes| self.row(*bytes, quiet, stop));
         let rows = rows.collect::<Outcome<_>>()?;
@@ -121,7 +121,7 @@ impl Plan {
         })
     }
 
-    /// All SCANs over items of one size.
+    /// Measures all SCANs over items of one size.
     fn row(&self, item_bytes: u32, quiet: bool, stop: &Stop) -> Outcome<Vec<Estimate>> {
         let Service::RocksDb = self.measure;
         let asked = MeasureArgs {

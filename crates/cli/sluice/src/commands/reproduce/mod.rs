@@ -1,4 +1,5 @@
-//! `sluice reproduce`: the paper's figures, its numbers beside ours, with a verdict each.
+//! `sluice reproduce`: runs the papers' figures, and compares the papers' numbers with ours, with a verdict
+//! each.
 
 mod measured;
 
@@ -24,17 +25,17 @@ use sluice_system::text;
 use crate::study::args::Reproduce;
 use crate::study::{Job, Ran, run as run_study, show};
 
-/// What stands for all of Rain's plans, and for all there are.
+/// The names that stand for all of Rain's plans, and for all plans.
 const RAIN: &str = "rain";
 const ALL: &str = "all";
 
-/// A mean of fewer operations says nothing.
+/// The smallest number of operations for a meaningful mean.
 const SAMPLES_MIN: u64 = 20;
-/// As long as the paper's points: 1 s and 10 s, a fifth of it in each of five replications.
+/// The length of the paper's points: 1 s and 10 s, divided into five replications of a fifth each.
 const PAPER_REPLICATIONS: u32 = 5;
 const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
 
-/// A plan and where it was found.
+/// A plan, and where it was found.
 struct Found {
     plan: Figure,
     file: String,
@@ -43,13 +44,13 @@ struct Found {
 
 /// A figure's plan.
 enum Figure {
-    /// It is simulated.
+    /// A figure that is simulated.
     Simulated(Box<Plan>),
-    /// It is measured on this machine.
+    /// A figure that is measured on this machine.
     Measured(Box<measured::Plan>),
 }
 
-/// A figure that can be run.
+/// A figure that is ready to run.
 enum Ready {
     Simulated(Box<Bench>),
     Measured(Box<measured::Plan>),
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
     verdict(&outcomes)
 }
 
-/// The plans that are asked for; `rain` stands for those of its figures, `all` for all.
+/// The requested plans; `rain` stands for all of Rain's figures, `all` for all figures.
 fn names(asked: &[String]) -> Vec<String> {
     let known = |begins: &str| {
         let fits = PLANS.iter().filter(|(name, _)| name.starts_with(begins));
@@ -101,7 +102,7 @@ fn names(asked: &[String]) -> Vec<String> {
     }
 }
 
-/// Live, beside the simulator.
+/// Runs plans live, and compares them with the simulator.
 fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
     let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
     let stop = Stop::on_signals_and_hangup()?;
@@ -166,7 +167,7 @@ struct Listed {
 
 impl Figure {
     fn parse(file: &str, text: &str) -> Outcome<Self> {
-        // What is no TOML at all is for the simulated plan's parser to complain of.
+        // Text that is not TOML goes to the parser of simulated plans, which reports the error.
         if toml::from_str::<toml::Table>(text).is_ok_and(|plan| plan.contains_key("measure")) {
             return Ok(Self::Measured(Box::new(measured::Plan::parse(file, text)?)));
         }
@@ -205,13 +206,13 @@ impl Figure {
 }
 
 impl Found {
-    /// What `sluice reproduce` finds it by.
+    /// The name by which `sluice reproduce` finds it.
     fn called(&self) -> &str {
         if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
     }
 }
 
-/// A plan by its name, or in a file.
+/// Finds a plan by its name, or reads a file.
 fn find(name: &str) -> Outcome<Found> {
     if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
         let file = format!("experiments/{name}.toml");
@@ -233,7 +234,7 @@ fn find(name: &str) -> Outcome<Found> {
     Ok(Found { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
 }
 
-/// The plan with what the flags say instead.
+/// The plan with the flags' changes.
 fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
     match &found.plan {
         Figure::Simulated(plan) => bench(args, found, plan).map(|bench| Ready::Simulated(Box::new(bench))),
@@ -300,7 +301,7 @@ fn flags(args: &Reproduce) -> String {
     [tasks, replications, seed, paper, cause].into_iter().flatten().collect()
 }
 
-/// Each plan's own folder; below the one that was given, if there are several plans.
+/// The folder of a plan's results; with several plans, a folder for each below the given one.
 fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
     let mut own = name.to_owned();
     if args.paper_length {
@@ -335,7 +336,7 @@ fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
     Ok(())
 }
 
-/// A number that differs needs a cause that somebody can run again, and one that is undecided a longer run.
+/// A number that differs needs a cause that can be reproduced, and an undecided one needs a longer run.
 fn verdict(outcomes: &[StudyOutcome]) -> Outcome<()> {
     let of = |verdict| {
         let all = outcomes.iter().flat_map(|outcome| &outcome.expectations);

@@ -1,4 +1,4 @@
-//! One look at a rack, or at several spines, of which some may be dead.
+//! The state of a rack at one moment, or of several spines, some of which may be dead.
 
 use serde_json::{Value, json};
 use sluice_rpc::Remote;
@@ -8,10 +8,10 @@ use sluice_support::fail::{Failure, Outcome};
 
 use super::shown;
 
-/// Who is asked: a rack's controller, or that of each spine.
+/// The controllers that are asked: a rack's, or that of each spine.
 pub(super) struct Askers(Vec<(String, Asker)>);
 
-/// What each said.
+/// The controllers' answers.
 pub(super) struct StatusLook(Vec<Seen>);
 
 struct Seen {
@@ -25,7 +25,7 @@ impl Askers {
         Ok(Self(controllers.into_iter().map(asker).collect::<Outcome<_>>()?))
     }
 
-    /// Asks all of them.
+    /// Asks all controllers.
     pub(super) fn look(&self) -> StatusLook {
         let ask = |(controller, asker): &(String, Asker)| Seen {
             controller: controller.clone(),
@@ -34,7 +34,7 @@ impl Askers {
         StatusLook(self.0.iter().map(ask).collect())
     }
 
-    /// The same, where one at least has to answer.
+    /// Asks all controllers; an error if none answers.
     pub(super) fn first_look(&self) -> Outcome<StatusLook> {
         let StatusLook(mut seen) = self.look();
         if seen.iter().all(|seen| seen.said.is_err()) {
@@ -45,7 +45,7 @@ impl Askers {
 }
 
 impl StatusLook {
-    /// All of it, for people.
+    /// The whole state as text.
     pub(super) fn text(&self) -> String {
         let [only] = &self.0[..] else {
             let parts = self.numbered().map(|(spine, seen)| format!("spine {spine}: {}", seen.text()));
@@ -58,12 +58,12 @@ impl StatusLook {
             .map_or_else(|why| format!("{why}\n"), |status| shown::text(&only.controller, status))
     }
 
-    /// Whether all have answered.
+    /// Whether all controllers have answered.
     pub(super) fn is_whole(&self) -> bool {
         self.0.iter().all(|seen| seen.said.is_ok())
     }
 
-    /// A line for each.
+    /// A line for each controller.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |seen: &Seen| seen.said.as_ref().map_or_else(Failure::to_string, shown::line);
         match &self.0[..] {
@@ -92,7 +92,7 @@ impl StatusLook {
 }
 
 impl Seen {
-    /// Why a spine counts as dead, if it does: nobody answers for it, or who does cannot reach it.
+    /// Why a spine counts as dead: its controller does not answer, or cannot reach it. `None` if it lives.
     fn why_dead(&self) -> Option<String> {
         let status = match &self.said {
             Ok(status) => status,

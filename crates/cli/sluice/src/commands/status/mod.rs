@@ -1,5 +1,5 @@
-//! `sluice status`: how a rack stands, as its controller says, or each of several spines; once, or again and
-//! again.
+//! `sluice status`: the state of a rack, or of each of several spines, as its controller reports it; once,
+//! or repeatedly.
 
 mod look;
 mod shown;

@@ -1,4 +1,4 @@
-//! How a rack stands, for people and as JSON.
+//! The state of a rack as text and as JSON.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStat
 use sluice_support::ask::{link, phase, types_of};
 use sluice_support::peers;
 
-/// All of it, for people.
+/// The whole state as text.
 pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     let switch = status.switch.clone().unwrap_or_default();
     let (at, link, epoch) = (&switch.at, link(switch.link()), switch.epoch);
@@ -27,7 +27,7 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
     format!("{head}\n{}{}\n{}", ending(status), differing(status), tables.join("\n"))
 }
 
-/// Certificates that end within two weeks or have ended, a line each.
+/// A line for each certificate that has ended or ends within two weeks.
 fn ending(status: &StatusResponse) -> String {
     let line = |end: &CertificateEnd| {
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
@@ -37,7 +37,7 @@ fn ending(status: &StatusResponse) -> String {
     status.ending.iter().map(line).collect()
 }
 
-/// The rack in a line.
+/// The state of the rack in one line.
 pub(super) fn line(status: &StatusResponse) -> String {
     let switch = status.switch.clone().unwrap_or_default();
     let slices = status.slices.iter().map(|slice| {
@@ -67,7 +67,7 @@ pub(super) fn line(status: &StatusResponse) -> String {
     format!("switch {}, epoch {}{slices}; {clients}{differing}", link(switch.link()), switch.epoch)
 }
 
-/// A line for each worker that is not as its peers are.
+/// A line for each worker that differs from its peers.
 fn differing(status: &StatusResponse) -> String {
     let all = status.workers.iter().zip(peers::apart(status));
     let lines = all.filter_map(|(worker, apart)| {
@@ -78,7 +78,7 @@ fn differing(status: &StatusResponse) -> String {
     lines.collect()
 }
 
-/// What of a slice is refused because nobody serves it; empty if nothing is.
+/// Which tasks of a slice are refused since no worker can serve them; empty if there are none.
 fn refused(slice: &SliceStatus) -> String {
     let refused = slice.classes.iter().filter(|class| class.refused);
     let needs: Vec<String> = refused.map(|class| write_labels(&class.needs)).collect();
@@ -105,7 +105,7 @@ fn slices(status: &StatusResponse) -> Table {
     table
 }
 
-/// What the tasks of each slice need, and who has it.
+/// The labels that tasks of each slice need, and the workers that have them.
 fn classes(status: &StatusResponse) -> Table {
     let mut table = Table::new(["slice", "needs", "types", "workers with it"]);
     let known = types_of(status);
@@ -133,7 +133,7 @@ fn workers(status: &StatusResponse) -> Table {
         let more = is_labelled.then_some(labels).into_iter().chain(is_spine.then_some(stands_for));
         [name, slice, phase].into_iter().chain(more).chain(others)
     };
-    // A narrow terminal cuts off what stands last.
+    // A narrow terminal cuts off the last columns.
     let who = if is_spine { "leaf" } else { "worker" };
     let headings = [
         who,

@@ -1,5 +1,5 @@
-//! `sluice status --watch`: the screen drawn anew, a line a look where there is no terminal, or a JSON object
-//! a line.
+//! `sluice status --watch`: redraws the screen; without a terminal prints a line each time, or a JSON
+//! object a line.
 
 use std::io::{self, IsTerminal};
 use std::thread;
@@ -15,11 +15,12 @@ use sluice_support::view::Keyboard;
 use super::look::{Askers, StatusLook};
 use crate::args::Status;
 
-/// How often a signal is looked for between two looks at the rack.
+/// How often signals are checked between two looks at the rack.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Asks again and again until a signal comes, or nobody reads what is printed. A rack that never answered
-/// ends it; one that did is waited for, since that may be what is watched.
+/// Asks repeatedly until a signal comes or the output is no longer read. A rack that never answered ends
+/// the command. If it answered before, the command waits for it, since its absence may be what the user
+/// watches.
 pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     let began = Instant::now();
@@ -41,7 +42,7 @@ pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
     Ok(())
 }
 
-/// How looks are shown.
+/// The form in which each status is shown.
 enum Shown {
     Screen(Screen),
     Lines,
@@ -60,7 +61,7 @@ impl Shown {
         }
     }
 
-    /// The key that is pressed within `patience`, where keys are read.
+    /// The key that is pressed within `patience`, if keys are read.
     fn key(&self, patience: Duration) -> Option<char> {
         match self {
             Self::Screen(screen) => screen.0.key(patience),
@@ -71,7 +72,7 @@ impl Shown {
         }
     }
 
-    /// Shows a look; says whether anybody still reads.
+    /// Shows a look. Returns whether the output is still read.
     fn show(&self, since: Duration, look: &StatusLook) -> Outcome<bool> {
         let since = since.as_secs_f64();
         match self {
@@ -88,17 +89,17 @@ impl Shown {
     }
 }
 
-/// The terminal behind stdout, drawn over from its first line, and its keyboard.
+/// The terminal of stdout, overwritten from its first line, and its keyboard.
 struct Screen(Keyboard);
 
 impl Screen {
     fn open() -> Self {
-        // A terminal that cannot do it shows one picture below the other.
+        // A terminal that does not support this shows one picture below the other.
         print::while_read(format_args!("{Hide}{}", Clear(ClearType::All))).ok();
         Self(Keyboard::quiet(io::stdout()))
     }
 
-    /// Draws as much as there is room for, and says how much there was not.
+    /// Draws as much as there is room for, and says how much is missing.
     fn draw(text: &str) -> Outcome<bool> {
         let (width, height) = size().unwrap_or((80, 24));
         print::while_read(picture(text, width.into(), height.into()))
@@ -124,8 +125,8 @@ fn picture(text: &str, width: usize, height: usize) -> String {
     format!("{}{shown}{}{more}q or Ctrl-C ends it", MoveTo(0, 0), Clear(ClearType::FromCursorDown))
 }
 
-/// A line as rows of at most `width` columns: a sentence goes on in the next row; a table's row, which has
-/// columns, is cut, and an ellipsis says so.
+/// A line as rows of at most `width` columns. A sentence continues in the next row; a row of a table is
+/// cut, with an ellipsis.
 fn fitted(line: &str, width: usize) -> Vec<String> {
     let is_short = line.chars().count() <= width;
     if is_short || line.contains("  ") {

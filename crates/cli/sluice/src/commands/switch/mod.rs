@@ -1,4 +1,4 @@
-//! `sluice switch`: the switch, and the controller in the same process unless it runs apart.
+//! `sluice switch`: the switch, with the controller in the same process unless it runs alone.
 
 mod role;
 mod size;
@@ -33,7 +33,7 @@ use super::{LOOK_EVERY, control_plan, guard, reached_at};
 use crate::args::Switch;
 use size::size;
 
-/// Payloads of tasks that go round, where servers hold those of tasks that wait.
+/// Memory for the payloads of recirculating tasks, if servers hold those of waiting tasks.
 const IN_FLIGHT_BYTES: usize = 1 << 20;
 
 /// A switch that is ready to run.
@@ -58,7 +58,7 @@ impl Driver {
     }
 }
 
-/// Runs until a signal comes.
+/// Runs until a signal.
 pub(crate) fn run(args: &Switch) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     Ok(())
 }
 
-/// The plan, with what the flags say instead.
+/// The plan with the flags' changes.
 fn plan(args: &Switch) -> Outcome<Plan> {
     Plan::load(args.plan.as_deref())?.with(&Changes {
         policy: policies::at_most_one("switch", &args.policy)?,
@@ -176,7 +176,7 @@ fn serve(
             "the switch listens on {local}, which no host can send to; give the address of one interface"
         )));
     }
-    // What others take for the switch.
+    // The address that other hosts use for the switch.
     let reached = args.behind.unwrap_or(local).into();
     let switch = LocalSwitch::new(handle.clone(), reached).keeping(state);
     if plan.switch.controller_apart && !is_leaf(role) {
@@ -193,7 +193,7 @@ fn serve(
         SwitchRole::Alone | SwitchRole::Spine(_) => Ok(Serving::Alone(start_controller(options)?)),
         SwitchRole::Leaf(rack) => {
             let mut above = args.above.iter().map(|at| args.tls.remote(at)).collect::<Result<Vec<_>, _>>()?;
-            // A leaf has to say one at least.
+            // A leaf has at least one controller above it.
             let home = above.remove(0);
             Ok(Serving::Leaf(Leaf::start(LeafOptions {
                 rack: options,
@@ -207,16 +207,16 @@ fn serve(
     }
 }
 
-/// Its controller is in its process, whoever stands above.
+/// Whether the switch is a leaf, whose own controller is always in its process.
 const fn is_leaf(role: SwitchRole) -> bool {
     matches!(role, SwitchRole::Leaf(_))
 }
 
-/// What a switch serves beside packets.
+/// The gRPC services of a switch.
 enum Serving {
-    /// Its controller, or its tables.
+    /// The controller or the tables.
     Alone(RpcServer),
-    /// Its controller, which has a line to the one above.
+    /// The controller, which is registered with the one above.
     Leaf(Leaf),
 }
 
@@ -229,7 +229,7 @@ impl Serving {
     }
 }
 
-/// Says where it is: for people, or as JSON for whoever started it.
+/// Prints the addresses: as text, or as JSON for the process that started this one.
 fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) -> Outcome<()> {
     let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
     if args.output.json {
@@ -246,7 +246,7 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
     Ok(())
 }
 
-/// A rack of its own is found by those who look for one; a part of another's is found through that.
+/// Announces a rack of its own to other commands. A part of a larger rack is found through that rack.
 fn told(args: &Switch, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<Told> {
     let is_part = plan.switch.controller_apart || is_leaf(role);
     let is_alone = !is_part && args.parent.is_none();

@@ -1,4 +1,4 @@
-//! Which of a plan's switches a `sluice switch` is, and what follows from that.
+//! Which of a plan's switches this process is, and the settings that follow.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use sluice_switchd::switch::SwitchPlace;
 
 use crate::args::Switch;
 
-/// As the flags say; a plan with racks has several switches.
+/// The role in the flags; with racks, a plan has several switches.
 pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
     let no = |why: String| Err(Failure::bad_input(why));
     match (plan.racks, args.spine, args.leaf) {
@@ -32,7 +32,7 @@ pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
     }
 }
 
-/// Each switch has a folder of its own.
+/// The state folder; each switch has its own.
 pub(super) fn state(args: &Switch, plan: &Plan, role: SwitchRole) -> PathBuf {
     match role {
         SwitchRole::Leaf(_) | SwitchRole::Spine(2..) if args.state.is_none() => plan.state.join(name(role)),
@@ -49,12 +49,12 @@ pub(super) fn place(plan: &Plan, role: SwitchRole) -> SwitchPlace {
     }
 }
 
-/// Where packets come in: a plan's address is the first spine's, and others have one if a flag says so.
+/// The address for packets. A plan's address is the first spine's; other switches take theirs from a flag.
 pub(super) fn listen(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
     if is_planned(role) { plan.switch.listen } else { args.listen }
 }
 
-/// Where the controller is asked, likewise; others' are on ports that the kernel chooses.
+/// The address of the controller, by the same rule; other switches get ports that the kernel chooses.
 pub(super) fn control(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
     if is_planned(role) {
         return plan.switch.control;
@@ -62,7 +62,7 @@ pub(super) fn control(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<So
     args.control.or(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
 }
 
-/// What its folder is called, and what its socket's faults are drawn by.
+/// The name of the switch's folder; it also selects the random stream of its faults.
 pub(super) fn name(role: SwitchRole) -> String {
     match role {
         SwitchRole::Alone | SwitchRole::Spine(..=1) => "switch".to_owned(),
@@ -71,7 +71,7 @@ pub(super) fn name(role: SwitchRole) -> String {
     }
 }
 
-/// Whether a plan's addresses are this switch's.
+/// Whether the addresses in a plan are this switch's.
 const fn is_planned(role: SwitchRole) -> bool {
     matches!(role, SwitchRole::Alone | SwitchRole::Spine(..=1))
 }

@@ -1,12 +1,12 @@
-//! How large a plan's switch is.
+//! The table sizes of a plan's switch.
 
 use sluice_support::plan::{Plan, SERVERS_MAX, SwitchRole};
 use sluice_switch::Config;
 use sluice_wire::{Epoch, Serial, Term};
 
-/// Entries in all clients' replay blocks together.
+/// The number of replay cells of all clients together.
 const REPLAY_CELLS: u32 = 128 * 1024;
-/// Numbers of leaves that a spine has: one for each rack and pool.
+/// The number of leaf indices in a spine: one for each rack and pool.
 const LEAVES: u16 = 1024;
 /// The most clients.
 const CLIENTS_MAX: u32 = 32;
@@ -16,7 +16,7 @@ pub(super) fn size(plan: &Plan, role: SwitchRole, epoch: Epoch, term: Term) -> C
     match role {
         SwitchRole::Alone => size,
         SwitchRole::Spine(_) => Config { workers: LEAVES, ..size },
-        // It knows no clients.
+        // A leaf has no table of clients.
         SwitchRole::Leaf(_) => Config { clients: 1, replay_cells: 1, ..size },
     }
 }
@@ -38,7 +38,7 @@ fn in_rack(plan: &Plan, epoch: Epoch, term: Term) -> Config {
     }
 }
 
-/// Enough for the largest number of a type.
+/// Enough entries for the largest type number.
 fn types(plan: &Plan) -> u16 {
     plan.types.largest().saturating_add(1).max(256)
 }

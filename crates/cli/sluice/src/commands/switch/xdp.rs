@@ -1,4 +1,4 @@
-//! `sluice switch --io xdp`: what of a plan a switch in the kernel can do, and where its pins are.
+//! `sluice switch --io xdp`: which parts of a plan a switch in the kernel supports, and where its pins are.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use sluice_wire::Epoch;
 use super::size::size;
 use crate::args::Switch;
 
-/// Puts the program on its links.
+/// Attaches the program to its links.
 pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {
     check(args, plan)?;
     let Some(at) = plan.switch.listen else {
@@ -39,7 +39,7 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
                         "{interface}: the program is replaced; what waits in it stays"
                     ));
                 }
-                // What that costs has been said.
+                // The cost was logged before.
                 Carried::Generic => {}
             }
         }
@@ -47,7 +47,7 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
     Ok(driver)
 }
 
-/// When the process ends.
+/// Prints what remains in the kernel after the process ends.
 pub(super) fn say_what_stays(args: &Switch, plan: &Plan) {
     let pins = pins(args, plan);
     print::aside(format_args!(
@@ -56,7 +56,7 @@ pub(super) fn say_what_stays(args: &Switch, plan: &Plan) {
     ));
 }
 
-/// Takes the program off its links.
+/// Detaches the program from its links.
 pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
     if plan.switch.io != Io::Xdp {
         return Err(Failure::bad_input("--detach takes a switch off its links: add --io xdp"));
@@ -70,7 +70,7 @@ pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
     Ok(())
 }
 
-/// Refuses what only a socket can do.
+/// Refuses settings that only a socket supports.
 fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
     let no = |what: &str, next: &str| Err(Failure::bad_input(format!("--io xdp {what}: {next}")));
     if args.interfaces.is_empty() {
@@ -82,7 +82,7 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
             "leave the policy out, or take --io udp",
         );
     }
-    // In namespaces of a rack's own links have them.
+    // In namespaces of a rack's own, the links inject faults.
     let faults = plan.faults.as_ref().filter(|_| !args.guard.own_network);
     if faults.is_some_and(|rates| !rates.is_empty()) {
         return no("has no socket whose packets faults could hit", "leave faults out, or take --io udp");
@@ -93,7 +93,7 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
     Ok(())
 }
 
-/// Where its pins are. A BPF file system takes no dots in names.
+/// The folder of the pins. A BPF file system allows no dots in names.
 fn pins(args: &Switch, plan: &Plan) -> PathBuf {
     let plain = |letter: char| if letter.is_alphanumeric() || letter == '_' { letter } else { '-' };
     let name: String = plan.name.chars().map(plain).collect();

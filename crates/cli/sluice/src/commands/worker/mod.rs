@@ -1,5 +1,5 @@
-//! `sluice worker`: one of our services as a worker, or a program of yours with a parent to die with; or what
-//! a plan says of a worker, which may be either.
+//! `sluice worker`: runs one of our services as a worker, or a program of the user that dies with its
+//! parent; or a worker that a plan describes, which may be either.
 
 mod planned;
 mod start;
@@ -20,7 +20,7 @@ use start::{become_program, serve_ours};
 
 use crate::args::{Sluice, Worker};
 
-/// Runs until a signal comes, then finishes what the worker holds.
+/// Runs until a signal; the worker then finishes the tasks that it holds.
 pub(crate) fn run(args: Worker) -> Outcome<()> {
     parent::die_with(args.parent)?;
     if let Some(plan) = &args.plan {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Worker) -> Outcome<()> {
     serve_ours(&name, &args.common)
 }
 
-/// Of a command line of `sluice worker`, the flags that all workers share, as they were given.
+/// The flags that all workers share, as given on a command line of `sluice worker`.
 fn worker_flags(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let matches = Sluice::command().ignore_errors(true).get_matches_from(line);
     let Some(given) = matches.subcommand_matches("worker") else { return Vec::new() };
@@ -55,7 +55,7 @@ fn as_given(arg: &Arg, given: &ArgMatches) -> Vec<OsString> {
     }
     let values: Vec<&OsStr> = given.get_raw(id).into_iter().flatten().collect();
     match values[..] {
-        // So a value may begin with a dash; programs of users know the other way.
+        // With `=`, so that a value may begin with a dash.
         [value] if value.as_bytes().starts_with(b"-") => {
             vec![[&flag, OsStr::new("="), value].into_iter().collect()]
         }

@@ -1,4 +1,4 @@
-//! `sluice worker --plan`: what a plan says of a worker, as the flags that all workers share.
+//! `sluice worker --plan`: turns a plan's description of a worker into the flags that all workers share.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,7 @@ use sluice_support::rocksdb;
 use super::start::{become_program, serve_ours};
 use crate::args::one_line;
 
-/// Is the worker called `name` of the plan in `path`, but for the flags that were given.
+/// Runs the worker called `name` of the plan in `path`; the given flags override the plan's.
 pub(super) fn run(path: &Path, name: &str, given: Vec<OsString>) -> Outcome<()> {
     let plan = Plan::load(Some(path))?;
     let worker = worker(&plan, name)?;
@@ -35,8 +35,8 @@ fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
     })
 }
 
-/// What the plan says of a worker. Which server's memory it shares must be told with the memory's folder,
-/// which no plan knows.
+/// The flags from the plan. The user must name the server and the folder of its memory, since no plan knows
+/// the folder.
 fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
     let mut flags = joins(plan, worker);
     flags.extend([
@@ -57,7 +57,8 @@ fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
     flags
 }
 
-/// Where it joins, and with how many tasks; a server of many cores goes by the room that they have.
+/// The slice that the worker joins, and its quota; a server of many cores uses the room of its cores
+/// instead.
 fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
     let Some(of) = &worker.cores else {
         let quota = plan.quota(worker).to_string();
@@ -76,7 +77,7 @@ fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)
     joins
 }
 
-/// Those of the plan that were not given, and those that were.
+/// The plan's flags that were not given, followed by the given ones.
 fn merged(planned: Vec<(&str, Option<String>)>, given: Vec<OsString>) -> Vec<OsString> {
     let is_given = |flag: &str| {
         let with_value = format!("{flag}=");

@@ -1,4 +1,4 @@
-//! How a worker begins: as one of our services in this process, or as a program that this process becomes.
+//! Starts a worker: one of our services in this process, or a program that replaces this process.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -10,14 +10,14 @@ use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_system::{Attempt, advice};
 
-/// Becomes a program of the user's. It only comes back if that fails.
+/// Replaces this process with a program of the user. Returns only on failure.
 pub(super) fn become_program(program: &Path, args: &[OsString]) -> Outcome<()> {
     let why = Command::new(program).args(args).exec();
     let (program, helps) = (program.display(), advice(Attempt::Program, &why));
     Err(Failure::bad_input(format!("{program} cannot be run: {why}; {helps}")))
 }
 
-/// Serves one of our services that needs no program of its own.
+/// Runs one of our services that is not a program of its own.
 pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
     let make = sluice_services::opener(name).ok_or_else(|| {
         Failure::bad_input(sluice_units::unknown("service", name, &sluice_services::SERVICES))

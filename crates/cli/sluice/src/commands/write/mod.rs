@@ -1,4 +1,4 @@
-//! `sluice write`: a sending end of RDMA at a rate, with HF²T's pacer before it, and one that takes writes.
+//! `sluice write`: sends RDMA writes at a rate through HF²T's pacer, or receives them.
 
 mod schedule;
 mod take;
@@ -22,16 +22,16 @@ use schedule::Spaced;
 use take::{FIRST_PAIR, KEY, Taking};
 use told::{AllSent, Stamped};
 
-/// The most WRITEs of a run, each of which is kept for its gaps.
+/// The largest number of WRITEs in a run: each is stored to compute gaps.
 const WRITES_MAX: f64 = 4e6;
-/// How long the kernel may hold frames after the last was given to it.
+/// How long the kernel may hold frames after the last one was given to it.
 const SETTLES: Duration = Duration::from_millis(100);
-/// What a frame's time is reckoned at: no link of the paper's is faster.
+/// The link rate that is assumed for a frame's time: no link in the paper is faster.
 const LINK_BITS_PER_NS: u64 = 100;
-/// Bytes of a frame around its transport part, and of the gap between two.
+/// Bytes of a frame around its transport part, including the gap between two frames.
 const AROUND_BYTES: usize = 14 + 20 + 8 + 4 + 20;
 
-/// Sends, or takes what others send.
+/// Runs a sender, or with `--listen` a receiver.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     if let Some(at) = args.listen {
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     Ok(())
 }
 
-/// What clap cannot see.
+/// Checks that clap cannot express.
 fn check(args: &Args) -> Outcome<()> {
     let writes = args.rate * args.length.as_secs_f64();
     if !(1.0..=WRITES_MAX).contains(&writes) {
@@ -115,13 +115,13 @@ fn options(args: &Args, to: SocketAddr) -> Outcome<WriteSenderOptions> {
     })
 }
 
-/// When each flow's WRITEs are there: the rate is that of all together.
+/// The times of each flow's WRITEs; the rate is that of all flows together.
 fn schedules(args: &Args) -> Vec<Spaced> {
     let gap_ns = 1e9 * f64::from(args.flows) / args.rate;
     (0..args.flows).map(|flow| Spaced::new(args.arrivals, gap_ns, args.length, (args.seed, flow))).collect()
 }
 
-/// What the link showed, once the kernel has let go of all that it held.
+/// What was seen on the link, once the kernel has sent all frames that it held.
 fn watch_end(watch: LinkWatch, sender: &WriteSender, threshold: Duration) -> Outcome<Stamped> {
     std::thread::sleep(SETTLES + threshold);
     Ok(Stamped::new(&sender.ports().collect::<Vec<_>>(), &watch.end()?))

@@ -1,4 +1,4 @@
-//! When a flow's WRITEs are there to be sent.
+//! The times at which a flow's WRITEs are ready.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use sluice_wire::Nanos;
 
 use crate::args::ArrivalsArg;
 
-/// Times from the start on, as long as it lasts.
+/// Times from the start, as long as the run lasts.
 pub(super) struct Spaced {
-    /// None for even distances.
+    /// `None` for a constant distance.
     dice: Option<Dice>,
     gap_ns: f64,
     at_ns: f64,
@@ -18,10 +18,10 @@ pub(super) struct Spaced {
 }
 
 impl Spaced {
-    /// So far apart in the mean, as the dice of this seed and flow say.
+    /// Times with a mean distance of `gap_ns`, drawn by the dice of this seed and flow.
     pub(super) fn new(how: ArrivalsArg, gap_ns: f64, length: Duration, (seed, flow): (u64, u16)) -> Self {
         let dice = (how == ArrivalsArg::Poisson).then(|| Dice::new(seed, flow.into()));
-        // Flows at even distances do not all begin at once.
+        // Flows with a constant distance do not all start at once.
         let at_ns = if dice.is_some() { 0.0 } else { Dice::new(seed, flow.into()).unit() * gap_ns - gap_ns };
         Self { dice, gap_ns, at_ns, end: load::nanos(length) }
     }

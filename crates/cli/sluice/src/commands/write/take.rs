@@ -1,4 +1,4 @@
-//! The end that takes what `sluice write` sends.
+//! The receiving end for `sluice write`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use sluice_wire::roce::{MAX_WRITE_BYTES, Psn, Qpn, Rkey, Transport};
 
 use crate::args::FLOWS_MAX;
 
-/// What WRITEs name where nothing else is said: the first queue pair and the key of the end that takes them.
+/// Default names in WRITEs: the receiver's first queue pair and its key.
 pub(super) const FIRST_PAIR: Qpn = Qpn(1);
 pub(super) const KEY: Rkey = Rkey(1);
-/// How often it is looked whether the end was asked for.
+/// How often a stop request is checked.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
 /// What came.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct WritesTaken {
-    /// WRITEs whose bytes lie in the memory.
+    /// WRITEs whose bytes were stored.
     pub(super) placed: u64,
-    /// Datagrams that were none.
+    /// Datagrams that were not valid WRITEs.
     pub(super) refused: u64,
-    /// WRITEs whose number was not the one expected: some before were lost, or overtook it.
+    /// WRITEs with another number than expected: earlier ones were lost, or overtook this one.
     pub(super) resynchronised: u64,
 }
 
-/// Takes writes on a thread of its own.
+/// Receives writes on a thread of its own.
 pub(super) struct Taking {
     local: SocketAddr,
     stop: Stop,
@@ -45,7 +45,7 @@ pub(super) struct Taking {
 }
 
 impl Taking {
-    /// Listens from now on.
+    /// Starts to receive.
     pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
         let mut receiver = open(at)?;
         let (local, stop) = (receiver.local(), Stop::default());
@@ -65,7 +65,7 @@ impl Taking {
     }
 }
 
-/// Takes what others write, until a signal comes.
+/// Receives WRITEs until a signal.
 pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outcome<()> {
     let mut receiver = open(at)?;
     if as_json {
@@ -87,12 +87,12 @@ pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outco
     Ok(())
 }
 
-/// Memory for one WRITE, and a pair for each flow that there may be.
+/// Memory for one WRITE, and a pair for each possible flow.
 fn open(at: SocketAddr) -> Outcome<Receiver> {
     let mut receiver = Receiver::bind(at, &SocketOptions::default())?;
     let path = env::temp_dir().join(format!("sluice-write-{:016x}", random_bits()?));
     let memory = SharedMemory::create(&path, MAX_WRITE_BYTES)?;
-    // Nobody else is to find it.
+    // The file is private, so its name is removed.
     fs::remove_file(&path).ok();
     receiver.register(KEY, 0, Arc::new(memory))?;
     for flow in 0..u32::from(FLOWS_MAX) {
@@ -110,7 +110,7 @@ fn open(at: SocketAddr) -> Outcome<Receiver> {
 }
 
 fn take(receiver: &mut Receiver, stop: &Stop) -> Outcome<WritesTaken> {
-    // What was sent before the end lies in the socket then.
+    // WRITEs that were sent before the end are in the socket by then.
     while !stop.is_asked() || receiver.step(Wait::Poll)? > 0 {
         receiver.step(Wait::Until(monotonic() + LOOK_EVERY))?;
     }

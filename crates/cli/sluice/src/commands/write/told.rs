@@ -1,4 +1,4 @@
-//! What a run of `sluice write` came to: `schemas/write.v1.json` describes its JSON.
+//! The result of a run of `sluice write`. `schemas/write.v1.json` describes its JSON.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use sluice_wire::Nanos;
 
 use super::take::WritesTaken;
 
-/// Each WRITE that left, flow by flow.
+/// The WRITEs that left, by flow.
 pub(super) struct AllSent {
     options: WriteSenderOptions,
     flows: Vec<Vec<WriteLeft>>,
 }
 
-/// When each WRITE was on the link, flow by flow, in the order of their numbers; none for one that was not
-/// seen, and no time where the kernel told none.
+/// When each WRITE was on the link, by flow and number. A WRITE that was not seen has no entry; one that
+/// the kernel did not stamp has no time.
 pub(super) struct Stamped(Vec<HashMap<u32, Option<u64>>>);
 
 /// The result.
@@ -26,30 +26,30 @@ pub(super) struct WriteOutcome {
     flows: u16,
     bytes: usize,
     wait: &'static str,
-    /// WRITEs that the kernel took, and that it did not take.
+    /// WRITEs that the kernel accepted, and those that it refused.
     sent: u64,
     failed: u64,
     ran_s: f64,
     rate_per_s: f64,
-    /// The share of that time in which the sending thread had a processor.
+    /// The share of that time for which the sending thread had a processor.
     cpu: f64,
     pacer: Option<Paced>,
     on_link: Option<OnLink>,
     taken: Option<WritesTaken>,
 }
 
-/// What the pacer did.
+/// The pacer's results.
 #[derive(Debug, Serialize)]
 struct Paced {
     threshold_us: f64,
-    /// T, if it was learnt.
+    /// T, a percentile of the host's own gaps, in µs; `None` if the pacer has not learnt it.
     tail_us: Option<f64>,
     gaps: u64,
-    /// Gaps that were as long as the threshold by themselves.
+    /// Gaps that reached the threshold without a hold.
     natural: u64,
     holds: u64,
     held_mean_us: f64,
-    /// How much later than the threshold held frames left, as their sender saw it.
+    /// How much later than the threshold held frames left, as seen by the sender.
     late: Option<Apart>,
 }
 
@@ -62,20 +62,20 @@ struct Apart {
     most_us: f64,
 }
 
-/// What the link showed.
+/// What was seen on the link.
 #[derive(Debug, Serialize)]
 struct OnLink {
     seen: u64,
     gaps: u64,
-    /// Gaps as long as the threshold.
+    /// Gaps that reached the threshold.
     flowlets: u64,
-    /// Held frames with such a gap, and those with a shorter one.
+    /// Held frames whose gap reached the threshold, and those with a shorter gap.
     held: u64,
     held_short: u64,
-    /// WRITEs that the kernel did not stamp, and held ones whose gap is not known for that.
+    /// WRITEs that the kernel did not stamp, and held ones whose gap is unknown therefore.
     unstamped: u64,
     held_unknown: u64,
-    /// How much longer than the threshold the first were, and how much shorter the others.
+    /// How much longer than the threshold the former gaps were, and how much shorter the latter.
     late: Option<Apart>,
     short: Option<Apart>,
 }
@@ -123,7 +123,7 @@ impl AllSent {
             natural: counts.natural,
             holds: counts.holds,
             held_mean_us: micros(counts.held.0) / counts.holds.max(1) as f64,
-            // What was given to the kernel left when that saw fit.
+            // With the kernel's queue the sender does not know when frames leave.
             late: Apart::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
         }
     }
@@ -147,14 +147,14 @@ impl AllSent {
         }
     }
 
-    /// Each WRITE but a flow's first, with the one before it.
+    /// Each WRITE except a flow's first, with the one before it.
     fn pairs(&self) -> impl Iterator<Item = (WriteLeft, WriteLeft)> + '_ {
         self.flows.iter().flat_map(|flow| flow.windows(2).map(|two| (two[0], two[1])))
     }
 }
 
 impl Stamped {
-    /// What was seen of flows that come from these ports. Of a WRITE that was seen twice, the first counts.
+    /// What was seen of flows from these source ports. If a WRITE was seen twice, the first time counts.
     pub(super) fn new(ports: &[u16], seen: &[WriteSeen]) -> Self {
         let mut flows = vec![HashMap::new(); ports.len()];
         for WriteSeen { port, psn, at } in seen {
@@ -185,7 +185,7 @@ impl Apart {
 }
 
 impl WriteOutcome {
-    /// As people read it.
+    /// The result as text.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new(["", ""]);
         let mut row = |what: &str, said: String| table.row([what.to_owned(), said]);
@@ -245,7 +245,7 @@ impl WriteOutcome {
     }
 }
 
-/// A span by the clock that stamps frames, which is set right by half a thousandth at most.
+/// Corrects a span for the clock that stamps frames, which is slewed by at most half a thousandth.
 const fn as_stamped(span_ns: u64) -> u64 {
     span_ns - span_ns / 2_000
 }

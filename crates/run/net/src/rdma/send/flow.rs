@@ -69,7 +69,7 @@ impl WriteFlow {
         self.due = due;
     }
 
-    /// When the flow next has something to do.
+    /// The time of the flow's next action.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.held.or(self.due)
     }

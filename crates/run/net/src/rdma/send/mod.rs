@@ -39,7 +39,7 @@ pub struct WriteTotals {
     pub failed: u64,
     /// The pacer's counters.
     pub pacer: PacerCounts,
-    /// T, once it is known.
+    /// T, the learnt percentile of the host's gaps; `None` during the training.
     pub tail: Option<Nanos>,
     /// How long the sender ran.
     pub ran: Nanos,

@@ -10,7 +10,7 @@ use sluice_wire::roce::{Psn, Qpn, Rkey};
 /// span.
 pub(super) const AHEAD: Nanos = Nanos::from_micros(1_000);
 
-/// Where frames wait for their time.
+/// Where frames wait for their departure time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsBy {
     /// In the outbox, with a thread that polls the clock: occupies a core.
