@@ -1,6 +1,8 @@
 //! Where clients are, as the tasks say that spines hand down: a leaf has no rows of clients, and a task that
 //! waits in it or goes round keeps no address.
 
+use alloc::boxed::Box;
+
 use sluice_wire::{Endpoint, Incarnation, TaskId};
 
 /// Sets of clients that are known at once: so many that of a thousand clients hardly ever five are in one. A
@@ -10,7 +12,7 @@ const SETS: usize = 1 << 12;
 const EACH: usize = 4;
 
 /// Clients by their starts, of each set the one that was learned last first.
-pub(super) struct KnownClients {
+pub struct KnownClients {
     sets: Box<[[Known; EACH]]>,
 }
 
@@ -21,13 +23,13 @@ struct Known {
 }
 
 impl KnownClients {
-    pub(super) fn new() -> Self {
-        Self { sets: vec![[Known::default(); EACH]; SETS].into_boxed_slice() }
+    pub fn new() -> Self {
+        Self { sets: core::iter::repeat_n([Known::default(); EACH], SETS).collect() }
     }
 
     /// A client's task came from a spine, which says where that client is.
     #[inline]
-    pub(super) fn learn(&mut self, task: TaskId, at: Endpoint) {
+    pub fn learn(&mut self, task: TaskId, at: Endpoint) {
         let known = Known { incarnation: task.incarnation, at };
         let set = &mut self.sets[set_of(task)];
         if set[0].incarnation != task.incarnation {
@@ -39,7 +41,7 @@ impl KnownClients {
 
     /// Where a task's client is; nowhere if that is not known, and the client's next try says it again.
     #[inline]
-    pub(super) fn of(&self, task: TaskId) -> Endpoint {
+    pub fn of(&self, task: TaskId) -> Endpoint {
         let mut set = self.sets[set_of(task)].iter();
         set.find(|known| known.incarnation == task.incarnation)
             .map_or_else(Endpoint::default, |known| known.at)
