@@ -19,6 +19,7 @@ pub mod early;
 mod entry;
 mod front;
 pub mod horus;
+mod known_clients;
 pub mod pallas;
 pub mod pipeline;
 mod program;
@@ -34,5 +35,6 @@ pub mod server;
 mod settings;
 
 pub use config::Config;
+pub use known_clients::KnownClients;
 pub use program::{Arrival, Cargo, Circulating, Mirror, Parked, Program, Replica, Verdict, WriteAhead};
 pub use refusal::{Refusal, Refusals};

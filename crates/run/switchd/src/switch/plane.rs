@@ -1,6 +1,5 @@
 //! Packets through the program: bytes become header fields, pass the program, and become bytes again.
 
-mod clients;
 mod lag;
 
 use std::collections::VecDeque;
@@ -8,7 +7,7 @@ use std::net::SocketAddr;
 
 use crate::detour;
 use sluice_net::udp::{BATCH, Inbox, Outbox};
-use sluice_switch::{Arrival, Cargo, Circulating, Mirror, Program, Verdict, WriteAhead};
+use sluice_switch::{Arrival, Cargo, Circulating, KnownClients, Mirror, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{
     Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, TaskId, encode, parse, slot_head,
@@ -18,7 +17,6 @@ use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
-use clients::KnownClients;
 use lag::{Lag, Lagging};
 
 /// The program, and the driver's state around it.

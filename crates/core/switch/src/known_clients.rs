@@ -1,6 +1,8 @@
 //! Addresses of clients, learned from the tasks that spines hand down. A leaf has no table of clients, and
 //! a waiting or recirculating task stores no address.
 
+use alloc::boxed::Box;
+
 use sluice_wire::{Endpoint, Incarnation, TaskId};
 
 /// How many sets the cache has: so many that, among a thousand clients, hardly ever five fall into one set.
@@ -10,7 +12,7 @@ const SETS: usize = 1 << 12;
 const EACH: usize = 4;
 
 /// Clients by their incarnations. In each set, the most recently learned one comes first.
-pub(super) struct KnownClients {
+pub struct KnownClients {
     sets: Box<[[Known; EACH]]>,
 }
 
@@ -21,13 +23,13 @@ struct Known {
 }
 
 impl KnownClients {
-    pub(super) fn new() -> Self {
-        Self { sets: vec![[Known::default(); EACH]; SETS].into_boxed_slice() }
+    pub fn new() -> Self {
+        Self { sets: core::iter::repeat_n([Known::default(); EACH], SETS).collect() }
     }
 
     /// Learns a client's address from its task, which came from a spine.
     #[inline]
-    pub(super) fn learn(&mut self, task: TaskId, at: Endpoint) {
+    pub fn learn(&mut self, task: TaskId, at: Endpoint) {
         let known = Known { incarnation: task.incarnation, at };
         let set = &mut self.sets[set_of(task)];
         if set[0].incarnation != task.incarnation {
@@ -40,7 +42,7 @@ impl KnownClients {
     /// The address of a task's client. An unspecified address if it is not known; the client's next attempt
     /// tells it again.
     #[inline]
-    pub(super) fn of(&self, task: TaskId) -> Endpoint {
+    pub fn of(&self, task: TaskId) -> Endpoint {
         let mut set = self.sets[set_of(task)].iter();
         set.find(|known| known.incarnation == task.incarnation)
             .map_or_else(Endpoint::default, |known| known.at)
