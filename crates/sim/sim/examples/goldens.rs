@@ -65,7 +65,8 @@ const BELOW_SPINES: [&str; 7] = [
     "dc-rain:2,only=loads",
 ];
 const RACKS: &str = "clients = 2\n[racks]\nspines = 2\nworkers = [4, 4, 8, 16]\nhop = \"5us\"\n";
-const OUTAGES: &str = "outages = [{ leaf = 1, at = \"2ms\", heard_after = \"500us\", lasts = \"2ms\" }, { spine = 1, at = \"5ms\", lasts = \"2ms\" }]\n";
+const OUTAGES: &str = "outages = [{ leaf = 1, at = \"2ms\", heard_after = \"500us\", lasts = \"2ms\" }, \
+    { spine = 1, at = \"5ms\", lasts = \"2ms\" }]\n";
 const LOSSES_BELOW_SPINES: &str = "[faults.update]\nloss = 0.01\nduplicate = 0.01\n";
 const STALLS: &str = "[stalls]\nper_s = 500\nlength = \"50us\"\n[slow]\nworkers = [1, 3]\nfactor = 2.0\n";
 
