@@ -23,6 +23,7 @@ struct Known {
 }
 
 impl KnownClients {
+    /// A cache that knows no client.
     pub fn new() -> Self {
         Self { sets: core::iter::repeat_n([Known::default(); EACH], SETS).collect() }
     }
