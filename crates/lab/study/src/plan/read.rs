@@ -500,7 +500,7 @@ impl Quantity {
     }
 
     /// The unit of its numbers.
-    pub const fn unit(&self) -> Unit {
+    pub fn unit(&self) -> Unit {
         match self {
             Self::At { wanted, .. } => wanted.metric.unit(),
             Self::Keeps(_) | Self::Saturation => Unit::PerS,
