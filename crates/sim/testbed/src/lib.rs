@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod capacity;
+pub mod control_plan;
 pub mod cores_layout;
 pub mod suits;
 
