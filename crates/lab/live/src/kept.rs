@@ -17,7 +17,7 @@ use sluice_support::policies;
 use sluice_support::results::files;
 use sluice_system::text;
 use sluice_testbed::Testbed;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 use crate::args::{Sweep, Today, Versus, loads};
 
@@ -42,10 +42,7 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
 
     /// Reads a file's text; a complaint begins behind the file's name.
     fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            format!("{}: {why}", line.map_or(String::new(), |line| format!(" line {line}")))
-        })
+        read_toml(text).map_err(|said| format!("{}: {}", said.place(), said.why))
     }
 
     /// Writes them and the testbed into their folder. Whoever reads the file finds all of it, also where it

@@ -1,23 +1,25 @@
 //! Plans: what a rack consists of, what load it gets and what goes wrong, in one TOML file.
 //!
-//! Reading a plan (`read`) gives values that are legal one by one and together (`check`); nothing later has
-//! to doubt them. Flags change a plan (`changes`) before anything is done with it, and what came of it is
-//! written (`write`) so that reading gives the same plan again. Left out as yet: ranges where a number
-//! stands.
+//! Reading a plan (`form`) gives values that are legal one by one (`keys`) and together (`check`); nothing
+//! later has to doubt them. Flags change a plan (`changes`) before anything is done with it, and what came of
+//! it is written so that reading gives the same plan again.
 
 mod changes;
 pub mod check;
 mod cores;
+mod form;
+mod keys;
 mod kind;
 mod labels;
+mod misfit;
 mod parts;
 mod racks;
 mod rdma;
-mod read;
+mod request;
 mod runs_live;
-mod section;
+mod target;
 mod types;
-mod write;
+mod workers;
 
 use std::path::Path;
 
@@ -25,11 +27,13 @@ pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
     Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
-    Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    ServicePlan, SlicePlan, SwitchPlan, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
+pub use request::{Request, Spread};
 pub use runs_live::live_program;
+pub use target::Target;
 pub use types::Types;
 
 use sluice_switch::registry::Choice;
@@ -63,7 +67,7 @@ impl Plan {
         if Kind::of(text) == Some(Kind::Study) {
             return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
         }
-        let plan = read::read(section::Source { name, text })?;
+        let plan = form::read(name, text)?;
         check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
         Ok(plan)
     }
@@ -71,7 +75,7 @@ impl Plan {
     /// A plan that says nothing: all is as keys give it that are left out. No rack runs by it, for it has no
     /// slice.
     pub fn empty() -> Self {
-        read::read(section::Source { name: "", text: "" }).expect("no key is needed at the top")
+        form::read("", "").expect("no key is needed at the top")
     }
 
     /// The text that reads as this plan.
@@ -79,6 +83,6 @@ impl Plan {
     /// # Errors
     /// A path that is no text, which a flag may have brought.
     pub fn to_toml(&self) -> Outcome<String> {
-        write::write(self).map_err(Failure::bad_input)
+        form::write(self).map_err(Failure::bad_input)
     }
 }

@@ -5,15 +5,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::RocksArgs;
 use sluice_switch::registry::Choice;
+use sluice_testbed::LabelNeed;
+use sluice_testbed::toml_text::sizes;
 use sluice_wire::registrations::Sizes;
 
+use super::keys;
 use super::rdma::RdmaPlan;
+use super::request::Request;
 use super::runs_live::live_program;
+use super::target::Target;
 use super::types::Types;
 use crate::flags::Io;
 
@@ -60,57 +66,96 @@ pub struct Plan {
 }
 
 /// Racks below a spine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RacksPlan {
     /// How many, each with a leaf.
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, 65534>")]
     pub count: u16,
+    #[serde(default = "one", deserialize_with = "keys::whole::<_, _, 0, 65534>")]
     pub spines: u16,
     /// Whether each leaf runs on a server of its rack, whose switch only forwards then.
+    #[serde(rename = "leaf", default, with = "keys::leaf", skip_serializing_if = "is_false")]
     pub on_servers: bool,
 }
 
 /// The switch and its controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SwitchPlan {
     /// Where packets are switched.
     pub io: Io,
     /// Where packets come in; port 0 lets the kernel choose.
+    #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
     /// Where the controller is asked.
+    #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
     /// Whether the controller runs as a process of its own.
     pub controller_apart: bool,
     /// Tasks that can wait in each slice's ring; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub tasks_per_slice: u32,
     /// Tokens that can park in each slice's ring; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub tokens_per_slice: u32,
     /// Tasks that each client may have outstanding; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub replay_cells: u32,
     /// Memory for long payloads that wait, or that go round while servers hold what waits, in bytes.
+    #[serde(rename = "payload_memory", with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<usize>,
     /// How it waits for packets: `adaptive`, `spin` or `block`.
+    #[serde(deserialize_with = "keys::waiting")]
     pub waiting: String,
     /// Whether packets are held for the delays of the paper's testbed.
     pub testbed_delays: bool,
     /// The core that it stays on.
+    #[serde(deserialize_with = "keys::core", skip_serializing_if = "Option::is_none")]
     pub pin: Option<usize>,
 }
 
+impl Default for SwitchPlan {
+    fn default() -> Self {
+        Self {
+            io: Io::Udp,
+            listen: None,
+            control: None,
+            controller_apart: false,
+            tasks_per_slice: 8_192,
+            tokens_per_slice: 4_096,
+            replay_cells: 4_096,
+            payload_bytes: None,
+            waiting: keys::WAITINGS[0].to_owned(),
+            testbed_delays: false,
+            pin: None,
+        }
+    }
+}
+
 /// One slice: a queue in the switch and the types that go there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlicePlan {
     pub name: String,
     /// The types that it serves.
+    #[serde(default)]
     pub types: Vec<String>,
     /// How many tasks may wait.
+    #[serde(default, deserialize_with = "keys::some_whole::<_, _, 1, { 1 << 20 }>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Where classes of tasks end that go by size, if the policy has classes.
+    #[serde(default, with = "sizes", skip_serializing_if = "Sizes::is_none")]
     pub sizes: Sizes,
     /// The labels that tasks of some types need.
-    pub needs: Vec<(String, Vec<String>)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<LabelNeed>,
     /// The sets of labels that its workers may have; those of the plan's workers if there are none.
+    #[serde(default, with = "keys::texts", skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Vec<String>>,
     /// Whether tasks only wish for their labels.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub wished: bool,
 }
 
@@ -223,86 +268,28 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// What a task carries.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {
-    /// Keys to read.
-    Get {
-        /// How many; the mean if they are spread.
-        keys: u32,
-        /// How the number varies.
-        spread: Spread,
-        /// What a key is expected to take: of that clients make a task's size.
-        each: Option<Duration>,
-    },
-    /// Rows to scan from a random key on.
-    Scan {
-        /// How many; the mean if they are spread.
-        rows: u32,
-        /// How the number varies.
-        spread: Spread,
-        /// What a row is expected to take.
-        each: Option<Duration>,
-    },
-    /// A span for `spin` or `hold`.
-    Busy {
-        /// How long; the mean if it is spread.
-        span: Duration,
-        /// How the span varies.
-        spread: Spread,
-    },
-    /// This text, for programs of your own.
-    Text(String),
-}
-
-/// How the size of requests varies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
-    /// Not at all.
-    Constant,
-    /// Exponentially.
-    Exponential,
-}
-
 /// What happens to the rack under load.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Event {
     /// When, from the start of the load.
+    #[serde(with = "keys::text")]
     pub at: Duration,
     /// Who is killed (with -9).
+    #[serde(with = "keys::text")]
     pub kill: Target,
     /// When it is started again, from then on; never if missing.
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub return_after: Option<Duration>,
 }
 
-/// Who can be killed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The switch's process; the first spine's, if there are racks below spines.
-    Switch,
-    /// The spine of this number, from 1 on.
-    Spine(u16),
-    /// The controller's own process.
-    Controller,
-    /// The worker of this name.
-    Worker(String),
-    /// The server of this name.
-    Server(String),
-    /// The leaf of this rack, from 1 on.
-    Leaf(u16),
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Switch => f.write_str("switch"),
-            Self::Controller => f.write_str("controller"),
-            Self::Worker(name) => write!(f, "worker {name}"),
-            Self::Server(name) => write!(f, "server {name}"),
-            Self::Spine(spine) => write!(f, "spine {spine}"),
-            Self::Leaf(rack) => write!(f, "leaf {rack}"),
-        }
-    }
+const fn one() -> u16 {
+    1
 }
 
 impl Plan {

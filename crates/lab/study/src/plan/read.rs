@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
 use sluice_workload::WorkloadForm;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
 use crate::course::RawCourse;
@@ -147,9 +147,10 @@ struct RawSwap {
 impl Plan {
     /// Reads a plan; `name` is what complaints call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, StudyError> {
-        let raw: RawPlan = toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            StudyError::Plan { plan: name.to_owned(), line, why }
+        let raw: RawPlan = read_toml(text).map_err(|said| StudyError::Plan {
+            plan: name.to_owned(),
+            line: said.line,
+            why: said.why,
         })?;
         checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
     }

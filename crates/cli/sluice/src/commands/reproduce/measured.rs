@@ -14,7 +14,7 @@ use sluice_study::growth;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rocksdb;
 use sluice_support::stop::Stop;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 /// Where the databases lie: one for each size of items.
 const DATABASES: &str = "out/rocksdb-by-size";
@@ -75,11 +75,7 @@ enum Setting {
 impl Plan {
     /// Reads a plan that comes with this program.
     pub(super) fn parse(file: &str, text: &str) -> Outcome<Self> {
-        toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            let place = line.map_or_else(String::new, |line| format!(" line {line}"));
-            Failure::bad_input(format!("{file}{place}: {why}"))
-        })
+        read_toml(text).map_err(|said| Failure::bad_input(format!("{file}{}: {}", said.place(), said.why)))
     }
 
     /// How many numbers it measures.
