@@ -36,7 +36,8 @@ mod units;
 /// Where a plan's packets are switched; the command's own is also a flag.
 mod flags {
     /// Stands for it.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Io {
         /// On a UDP socket.
         Udp,

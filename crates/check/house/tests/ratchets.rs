@@ -22,9 +22,9 @@ const SHARED_NAMES: &str = "
     Gate 3, Job 2, Kind 3, Known 2, Layout 3, Life 2, Limit 2, Line 3, Lines 3, Link 3, Network 2,
     Note 3, Numbers 2, Outcome 4, Packet 2, Part 2, Parts 3, Pick 2, Place 3, Plan 4, Plane 2,
     Point 2, Profile 2, Progress 2, Queue 2, Rack 2, Ran 3, Range 2, Rates 3, RdmaPlan 2, Refusal 2,
-    Renewal 2, Replay 2, Report 3, Request 3, Ring 3, Run 2, Runner 2, Seat 4, Seats 2, Section 2,
+    Renewal 2, Replay 2, Report 3, Request 3, Ring 3, Run 2, Runner 2, Seat 4, Seats 2,
     Sender 2, Server 4, Servers 4, Service 3, Settings 6, Shape 2, Shown 3, Slice 2, SlicePlan 2,
-    Slots 2, Source 4, Spread 2, Step 6, Sweep 2, SwitchNode 2, Table 2, Tally 3, Target 2,
+    Slots 2, Source 3, Spread 2, Step 6, Sweep 2, SwitchNode 2, Table 2, Tally 3, Target 2,
     Task 5, Times 2, Token 2, Trace 2, Turn 2, Up 2, Verdict 3, View 4, Waiting 2, Way 3,
     Who 4, Window 2, Worker 5
 ";

@@ -18,6 +18,7 @@ use sluice_support::plan::{
     SwitchPlan, Target, Types, WorkerPlan,
 };
 use sluice_support::results::kept::{Keeper, PLAN};
+use sluice_testbed::LabelNeed;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
 
@@ -229,10 +230,10 @@ fn parts() -> impl Strategy<Value = Parts> {
     })
 }
 
-/// Labels that one type needs, if there is a type.
-fn needs(of: Option<&&str>) -> Vec<(String, Vec<String>)> {
+/// Of one type, if any.
+fn needs(of: Option<&&str>) -> Vec<LabelNeed> {
     let labels = ["gpu", "ssd"].map(str::to_owned);
-    of.map(|name| ((*name).to_owned(), labels.to_vec())).into_iter().collect()
+    of.map(|name| LabelNeed { class: (*name).to_owned(), labels: labels.to_vec() }).into_iter().collect()
 }
 
 fn types() -> Types {

@@ -22,12 +22,14 @@ struct Known {
     at: Endpoint,
 }
 
-impl KnownClients {
+impl Default for KnownClients {
     /// A cache that knows no client.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { sets: core::iter::repeat_n([Known::default(); EACH], SETS).collect() }
     }
+}
 
+impl KnownClients {
     /// Learns a client's address from its task, which came from a spine.
     #[inline]
     pub fn learn(&mut self, task: TaskId, at: Endpoint) {
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_client_is_where_its_newest_task_said() {
-        let mut clients = KnownClients::new();
+        let mut clients = KnownClients::default();
         clients.learn(task(1), port(1));
         clients.learn(task(1), port(2));
         assert_eq!((clients.of(task(1)), clients.of(task(2))), (port(2), Endpoint::default()));
@@ -78,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_one_that_was_silent_longest_makes_room_in_its_set_and_no_other_is_forgotten() {
-        let mut clients = KnownClients::new();
+        let mut clients = KnownClients::default();
         let of_one_set = |nth: usize| task(3 + nth * SETS);
         clients.learn(task(4), port(9));
         (0..EACH).for_each(|nth| clients.learn(of_one_set(nth), port(nth as u16)));

@@ -18,7 +18,7 @@ use sluice_support::policies;
 use sluice_support::results::files;
 use sluice_system::text;
 use sluice_testbed::Testbed;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 use crate::args::{Sweep, Today, Versus, loads};
 
@@ -43,10 +43,7 @@ pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
 
     /// Parses a file's text. The caller puts the file's name before an error.
     fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            format!("{}: {why}", line.map_or(String::new(), |line| format!(" line {line}")))
-        })
+        read_toml(text).map_err(|said| format!("{}: {}", said.place(), said.why))
     }
 
     /// Writes the settings and the testbed into their folder. The file is replaced in one step, since it

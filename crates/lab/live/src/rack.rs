@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sluice_control::Plan;
 use sluice_host::agent::AgentSettings;
 use sluice_net::ClientOptions;
 use sluice_net::agent::{AgentOptions, LINES_FILE, Lines, RunningAgent, start_agent};
@@ -25,12 +26,12 @@ use sluice_support::stop::Stop;
 use sluice_switch::Config;
 use sluice_switchd::switch::{Count, SwitchConfig};
 use sluice_testbed::agents;
+use sluice_testbed::control_plan::control_plan as testbed_plan;
 use sluice_testbed::suits::Suits;
 use sluice_testrig::host_group::{HostGroup, Player, RunningHostGroup};
 use sluice_testrig::schedule::{Played, Playing};
-use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
-use sluice_wire::{Epoch, Nanos, Serial, TaskType};
+use sluice_wire::{Endpoint, Epoch, Nanos, Serial, TaskType};
 use sluice_workload::{Trace, TracedTask};
 
 use super::ask::{Ask, Who};
@@ -339,36 +340,23 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
     }
 }
 
-fn control_plan(
-    ask: &Ask,
-    who: &Who,
-    suits: Option<&Suits>,
-    switch: sluice_wire::Endpoint,
-) -> sluice_control::Plan {
-    let slice = |index: usize, name: &str, serves: &dyn Fn(&str) -> bool| {
-        let classes = || ask.workload.classes.iter().filter(|class| serves(&class.name));
-        let types = classes().map(|class| class.task_type).collect();
-        let sizes = ask.testbed.sizes_of(classes(), who.choice.traits().classes);
-        let limit = Some(ask.testbed.queue);
-        let serving = suits.map_or_else(Serving::default, |suits| suits.slices[index].serving);
-        sluice_control::SlicePlan { name: name.into(), types, limit, sizes, serving }
+fn control_plan(ask: &Ask, who: &Who, suits: Option<&Suits>, switch: Endpoint) -> Plan {
+    let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
+        let here = ask.workload.classes.iter().filter(|class| serves(&class.name));
+        ask.testbed.slice_plan(name.into(), here, who.choice.traits().classes, ask.testbed.queue)
     };
-    let of = |(index, (names, _)): (usize, &(String, u32))| {
-        slice(index, names, &|class| names.split('+').any(|name| name == class))
-    };
+    let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
     let slices = match &ask.slices[..] {
-        [] => vec![slice(0, ALL, &|_| true)],
-        slices => slices.iter().enumerate().map(of).collect(),
+        [] => vec![slice(ALL, &|_| true)],
+        slices => slices.iter().map(of).collect(),
     };
-    sluice_control::Plan {
-        labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
-        needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
+    Plan {
         lease: LEASE,
         renew_every: RENEW_EVERY,
         retry_for: deadline(ask.dilation),
         packet_lifetime: PACKET_LIFETIME,
         max_wait: nanos(Duration::from_secs(1)),
-        ..sluice_control::Plan::new(switch, slices)
+        ..testbed_plan(switch, slices, suits)
     }
 }
 

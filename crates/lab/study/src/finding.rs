@@ -42,7 +42,7 @@ pub(super) const fn paper(claim: &Claim) -> Option<f64> {
 }
 
 /// The unit of the statement's number.
-pub(super) const fn unit(claim: &Claim) -> Unit {
+pub(super) fn unit(claim: &Claim) -> Unit {
     match claim.relation {
         Relation::Value { .. } | Relation::AtMost { over: None, .. } | Relation::AtLeast { .. } => {
             claim.quantity.unit()

@@ -1,8 +1,9 @@
-//! Numbers of a point beside its tasks' times that a statement may use: writes, queues, memory, depths.
+//! What a statement may ask of a point beside its tasks' times: the gauges of pages and files, events for
+//! each answered task, and what is reckoned from them.
 
 use std::fmt;
 
-use sluice_outcome::study::Unit;
+use sluice_outcome::study::{Aggregate, CountDescriptor, Counts, GaugeDescriptor, Gauges, Unit};
 use sluice_stats::{Each, Estimate, Method, estimate};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
@@ -11,113 +12,56 @@ use super::{StudyError, hint};
 
 /// A number that replications count or average.
 #[derive(Clone, Copy)]
-pub struct Gauge {
+pub struct Gauge(Of);
+
+/// Where a gauge's numbers come from.
+#[derive(Clone, Copy)]
+enum Of {
+    /// One of the gauges that pages and files have, too.
+    Known(&'static GaugeDescriptor),
+    /// Events for each answered task.
+    PerTask(&'static CountDescriptor),
+    /// What only statements ask for.
+    Derived(&'static Derived),
+}
+
+/// What is reckoned from several gauges and counts.
+struct Derived {
     name: &'static str,
     unit: Unit,
     of: fn(&Replication) -> f64,
 }
 
-/// The gauges of racks.
-const ALL: [Gauge; 22] = [
+/// What stands behind a count's name where it is taken for each task.
+const PER_TASK: &str = "_per_task";
+
+const DERIVED: [Derived; 7] = [
     // Copies of waiting tasks that are written to servers.
-    Gauge { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
-    // The same number by the formula of Rain §5.4: throughput × share that waits × share over 8 bytes ×
-    // servers.
-    Gauge { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
-    Gauge {
+    Derived { name: "writes_per_s", unit: Unit::PerS, of: |run| run.writes_per_s() },
+    // The same by Rain §5.4: throughput × share that waits × share over 8 bytes × servers.
+    Derived { name: "writes_reckoned_per_s", unit: Unit::PerS, of: |run| run.writes_reckoned_per_s() },
+    Derived {
         name: "writes_over_reckoned",
         unit: Unit::Ratio,
         of: |run| run.writes_per_s() / run.writes_reckoned_per_s().max(f64::MIN_POSITIVE),
     },
-    Gauge { name: "writes_per_task", unit: Unit::Ratio, of: |run| run.writes() / run.replied() },
-    Gauge { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
-    Gauge { name: "ring_bytes", unit: Unit::Count, of: |run| run.one.gauges.ring_bytes.unwrap_or(0.0) },
-    // The share of tasks with labels, needed or wished for, whose workers have them.
-    Gauge { name: "labels_met", unit: Unit::Share, of: |run| run.one.gauges.labels_met.unwrap_or(0.0) },
-    // What tasks cost the switch and the network.
-    Gauge { name: "passes_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.passes) },
-    Gauge {
-        name: "recirculations_per_task",
-        unit: Unit::Ratio,
-        of: |run| run.per_task(run.one.counts.recirculations),
-    },
-    Gauge { name: "packets_per_task", unit: Unit::Ratio, of: |run| run.per_task(run.one.counts.packets) },
-    Gauge { name: "idle_share", unit: Unit::Share, of: |run| run.one.gauges.idle_share.unwrap_or(0.0) },
-    // What share of a server's cores a batch service got (RingLeader §1).
-    Gauge { name: "batch_share", unit: Unit::Share, of: |run| run.one.gauges.batch_share.unwrap_or(0.0) },
-    Gauge { name: "depth_mean", unit: Unit::Ratio, of: |run| run.one.gauges.depth_mean.unwrap_or(0.0) },
-    // Recirculations per task in a spine, in a leaf, or in either (Horus, Figure 15).
-    Gauge {
-        name: "spine_rounds_per_task",
-        unit: Unit::Ratio,
-        of: |run| run.per_task(run.one.counts.spine_rounds),
-    },
-    Gauge {
-        name: "leaf_rounds_per_task",
-        unit: Unit::Ratio,
-        of: |run| run.per_task(run.one.counts.leaf_rounds),
-    },
-    Gauge {
+    Derived { name: "queued_share", unit: Unit::Share, of: |run| run.queued_share() },
+    // Tasks that went round in a spine or in a leaf (Horus, Figure 15).
+    Derived {
         name: "rounds_per_task",
         unit: Unit::Ratio,
         of: |run| run.per_task(run.one.counts.spine_rounds + run.one.counts.leaf_rounds),
     },
-    // Updates from leaves to spines (Horus, Figure 16).
-    Gauge {
-        name: "load_updates_per_task",
-        unit: Unit::Ratio,
-        of: |run| run.per_task(run.one.counts.load_updates),
-    },
-    Gauge {
-        name: "idle_updates_per_task",
-        unit: Unit::Ratio,
-        of: |run| run.per_task(run.one.counts.idle_updates),
-    },
-    // Tasks without an outcome, and their share (Horus, Figures 9 and 18).
-    Gauge { name: "lost_tasks", unit: Unit::Count, of: |run| run.one.counts.unknown as f64 },
-    Gauge {
+    // Tasks that found no end, and their share (Horus, Figures 9 and 18).
+    Derived { name: "lost_tasks", unit: Unit::Count, of: |run| run.one.counts.unknown as f64 },
+    Derived {
         name: "lost_share",
         unit: Unit::Share,
         of: |run| run.one.counts.unknown as f64 / (run.one.counts.sent as f64).max(1.0),
     },
-    // The longest queue divided by the mean queue, at the testbed's sampling times (Horus, Figure 12).
-    Gauge { name: "imbalance_p50", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p50.unwrap_or(0.0) },
-    Gauge { name: "imbalance_p99", unit: Unit::Ratio, of: |run| run.one.gauges.imbalance_p99.unwrap_or(0.0) },
 ];
 
-/// Gauges that replications record.
-macro_rules! told {
-    ($($name:ident: $unit:ident,)*) => {
-        [$(Gauge {
-            name: stringify!($name),
-            unit: Unit::$unit,
-            of: |run| run.one.gauges.$name.unwrap_or(0.0),
-        },)*]
-    };
-}
-
-/// The gauges of fabrics (HF²T, Tables 1 and 2).
-const OF_FABRICS: [Gauge; 17] = told! {
-    flowlets: Count,
-    flowlet_firsts: Count,
-    flowlet_expiries: Count,
-    flowlet_collisions: Count,
-    holds: Count,
-    pauses: Count,
-    early_frames: Count,
-    frames_again: Count,
-    frames_lost: Count,
-    congestion_notices: Count,
-    frames: Count,
-    gaps: Count,
-    gaps_from_1_rtt: Share,
-    gaps_from_2_rtt: Share,
-    gaps_from_3_rtt: Share,
-    writes_late: Share,
-    writes_lost: Count,
-};
-
-/// One replication, and what all replications share.
+/// One replication and what it has in common with the others.
 struct Replication<'r> {
     one: &'r Each,
     facts: &'r Facts,
@@ -141,37 +85,70 @@ impl Facts {
 /// this text.
 impl fmt::Debug for Gauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Gauge").field(&self.name).finish()
+        f.debug_tuple("Gauge").field(&self.0.name()).finish()
     }
 }
 
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        let all = || ALL.into_iter().chain(OF_FABRICS);
-        let found = all().find(|gauge| gauge.name == text);
-        found.ok_or_else(|| StudyError::Point(hint::unknown("gauge", text, all().map(|gauge| gauge.name))))
+        Of::all().find(|of| of.name() == text).map(Self).ok_or_else(|| {
+            let known: Vec<String> = Of::all().map(Of::name).collect();
+            StudyError::Point(hint::unknown("gauge", text, known.iter().map(String::as_str)))
+        })
     }
 
-    /// The unit of the gauge's numbers.
-    pub const fn unit(self) -> Unit {
-        self.unit
+    /// The unit of its numbers.
+    pub fn unit(self) -> Unit {
+        match self.0 {
+            Of::Known(gauge) => gauge.stated_in.unwrap_or(gauge.unit),
+            Of::PerTask(_) => Unit::Ratio,
+            Of::Derived(derived) => derived.unit,
+        }
     }
 
     /// The mean over all replications.
     pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
-        let values: Vec<f64> = each.iter().map(|one| (self.of)(&Replication { one, facts })).collect();
+        let values: Vec<f64> = each.iter().map(|one| self.0.value(&Replication { one, facts })).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let found = estimate(mean, &values, Method::Replications);
-        // A share cannot exceed one.
-        let most = if self.unit == Unit::Share { 1.0 } else { f64::INFINITY };
+        // No share is above one.
+        let most = if self.unit() == Unit::Share { 1.0 } else { f64::INFINITY };
         (Estimate { high: found.high.min(most), ..found }, String::new())
     }
 }
 
 impl PartialEq for Gauge {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
+        self.0.name() == other.0.name()
+    }
+}
+
+impl Of {
+    fn all() -> impl Iterator<Item = Self> {
+        let known = Gauges::ALL.iter().map(Self::Known);
+        let is_known = |of: &Self| Gauges::ALL.iter().any(|gauge| gauge.name == of.name());
+        let per_task = Counts::ALL.iter().map(Self::PerTask).filter(move |of| !is_known(of));
+        DERIVED.iter().map(Self::Derived).chain(known).chain(per_task)
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Known(gauge) => gauge.name.to_owned(),
+            Self::PerTask(count) => count.name.to_owned() + PER_TASK,
+            Self::Derived(derived) => derived.name.to_owned(),
+        }
+    }
+
+    fn value(self, run: &Replication<'_>) -> f64 {
+        match self {
+            Self::Known(gauge) => match gauge.over {
+                Aggregate::Tasks { events, .. } => run.per_task(events(&run.one.counts)),
+                Aggregate::Mean | Aggregate::Most => (gauge.get)(&run.one.gauges).unwrap_or(0.0),
+            },
+            Self::PerTask(count) => run.per_task((count.get)(&run.one.counts)),
+            Self::Derived(derived) => (derived.of)(run),
+        }
     }
 }
 
@@ -213,5 +190,28 @@ mod tests {
     fn a_gauge_is_written_down_the_same_by_every_process() {
         let gauge = Gauge::parse("flowlets").expect("it is known");
         assert_eq!(format!("{gauge:?}"), "Gauge(\"flowlets\")");
+    }
+
+    #[test]
+    fn each_gauge_and_each_count_a_task_can_be_stated_by_one_name() {
+        let mut names: Vec<String> = Of::all().map(Of::name).collect();
+        for name in &names {
+            assert_eq!(Gauge::parse(name).expect("it is known").0.name(), *name);
+        }
+        assert!(
+            ["writes_per_task", "packets_per_task", "gaps"].iter().all(|name| Gauge::parse(name).is_ok())
+        );
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn a_mean_of_whole_numbers_is_stated_with_decimals() {
+        let unit = |name: &str| Gauge::parse(name).expect("it is known").unit();
+        assert_eq!(["depth_mean", "passes_per_task", "recirculations_per_task"].map(unit), [Unit::Ratio; 3]);
+        assert_eq!(
+            ["flowlets", "labels_met", "writes_per_s"].map(unit),
+            [Unit::Count, Unit::Share, Unit::PerS]
+        );
     }
 }

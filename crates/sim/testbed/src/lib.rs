@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod capacity;
+pub mod control_plan;
 pub mod cores_layout;
 pub mod suits;
 
@@ -17,14 +18,14 @@ mod fabric;
 mod labels;
 mod racks;
 mod tiers;
-mod toml_text;
+pub mod toml_text;
 
 use serde::{Deserialize, Serialize};
 use sluice_fabric::{FrameSizes, Idle, Topology};
 use sluice_host::slow::SlowTime;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::Sizes;
-use sluice_workload::{Class, equal_spans};
+use sluice_workload::{Class, equal_spans, read_toml};
 
 pub use background::{BackgroundFlows, RackHosts};
 pub use cores::CoreTimes;
@@ -349,7 +350,8 @@ impl Testbed {
 
     /// Reads a testbed's TOML. An error names the line, and for an unknown key the nearest known one.
     pub fn parse(text: &str) -> Result<Self, TestbedError> {
-        let mut testbed: Self = toml_text::read(text)?;
+        let mut testbed: Self =
+            read_toml(text).map_err(|said| TestbedError { place: said.place(), why: said.why })?;
         testbed.check()?;
         testbed.measure_links();
         Ok(testbed)

@@ -1,18 +1,4 @@
-//! Testbeds as text: spans with their units, and errors that name the place and what was meant.
-
-use serde::de::DeserializeOwned;
-use sluice_workload::toml_complaint;
-
-use crate::error::TestbedError;
-
-/// Reads TOML; an error is one line with the place and the nearest known key.
-pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, TestbedError> {
-    toml::from_str(text).map_err(|why| {
-        let (line, why) = toml_complaint(text, &why);
-        let place = line.map_or(String::new(), |line| format!(" line {line}"));
-        TestbedError { place, why }
-    })
-}
+//! Spans and sizes as testbeds and plans of racks write them.
 
 /// Overwrites the values of `table` with those of `by`, table by table.
 pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
@@ -26,27 +12,28 @@ pub(super) fn overlay(table: &mut toml::Table, by: &toml::Table) {
     }
 }
 
-/// Spans written as `1.3us`.
-pub(super) mod span {
+/// Spans as `1.3us`.
+pub mod span {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
     use sluice_wire::Nanos;
 
     use sluice_units as text;
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    pub(crate) fn serialize<S: Serializer>(span: &Nanos, to: S) -> Result<S::Ok, S::Error> {
+    /// A span as people write it.
+    pub fn serialize<S: Serializer>(span: &Nanos, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&text::show_span(*span))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Nanos, D::Error> {
         let written = String::deserialize(from)?;
         text::span(&written).map_err(D::Error::custom)
     }
 }
 
-/// Sizes written as a list of spans.
-pub(super) mod sizes {
+/// Sizes as a list of spans.
+pub mod sizes {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
     use sluice_wire::Nanos;
@@ -54,11 +41,13 @@ pub(super) mod sizes {
 
     use sluice_units as text;
 
-    pub(crate) fn serialize<S: Serializer>(sizes: &Sizes, to: S) -> Result<S::Ok, S::Error> {
+    /// Where each class ends but the last.
+    pub fn serialize<S: Serializer>(sizes: &Sizes, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(sizes.ends().iter().map(|end| text::show_span(*end)))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sizes, D::Error> {
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sizes, D::Error> {
         let written = Vec::<String>::deserialize(from)?;
         let ends: Vec<Nanos> =
             written.iter().map(|end| text::span(end)).collect::<Result<_, _>>().map_err(D::Error::custom)?;

@@ -1,10 +1,129 @@
-//! Messages for errors of the TOML reader.
+//! Plans, testbeds, profiles and what is kept of runs: all TOML that people write is read here, and what is
+//! wrong with it is told in their words: the line, the section and the key, and what was meant.
 
-/// The line of an error in a text, if it is known, and the error in one line; for an unknown key with the
-/// nearest known one.
-pub fn toml_complaint(text: &str, why: &toml::de::Error) -> (Option<usize>, String) {
-    let line = why.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    (line, in_words(why.message().lines().next().unwrap_or_default()))
+use std::fmt::Display;
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer, Error};
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TomlComplaint {
+    /// At which byte, as far as that is known.
+    pub at: Option<usize>,
+    /// In which line.
+    pub line: Option<usize>,
+    /// What, in one line: of an unknown key with the nearest known one.
+    pub why: String,
+}
+
+/// A step to a value of a text, from the top on.
+#[derive(Clone, Debug)]
+pub enum TomlStep {
+    Key(String),
+    /// Which of the sections of a repeated name, from 0 on.
+    Place(usize),
+}
+
+impl From<&str> for TomlStep {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for TomlStep {
+    fn from(place: usize) -> Self {
+        Self::Place(place)
+    }
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlComplaint> {
+    let is_none = |why: Error| {
+        let at = why.span().map(|span| span.start);
+        let line = at.map(|at| line_of(text, at));
+        TomlComplaint { at, line, why: format!("is not TOML: {}", why.message()) }
+    };
+    let parsed = DeTable::parse(text).map_err(is_none)?;
+    T::deserialize(Deserializer::from(parsed)).map_err(|why| {
+        let said = in_words(why.message().lines().next().unwrap_or_default());
+        match why.span() {
+            Some(span) => told(text, span.start, &said),
+            None => TomlComplaint { at: None, line: None, why: said },
+        }
+    })
+}
+
+impl TomlComplaint {
+    /// A complaint about a value that can be read and does not fit the others; about its section if it is not
+    /// there.
+    pub fn of(text: &str, path: &[TomlStep], why: impl Display) -> Self {
+        let parsed = DeTable::parse(text);
+        let at = parsed.as_ref().map_or(0, |top| place_of(top.get_ref(), path));
+        told(text, at, &why.to_string())
+    }
+
+    /// The place as it stands behind a file's name: ` line 3`, or nothing.
+    pub fn place(&self) -> String {
+        self.line.map_or_else(String::new, |line| format!(" line {line}"))
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at.min(text.len())].matches('\n').count() + 1
+}
+
+/// Says what is wrong at byte `at`, with the key and the section there.
+fn told(text: &str, at: usize, why: &str) -> TomlComplaint {
+    let parsed = DeTable::parse(text).ok();
+    let found = parsed.as_ref().and_then(|top| named(top.get_ref(), at, &[], None));
+    let why = found.map_or_else(|| why.to_owned(), |place| place + ": " + why);
+    TomlComplaint { at: Some(at), line: Some(line_of(text, at)), why }
+}
+
+/// Where the value is that a path leads to; as far as it leads.
+fn place_of(top: &DeTable<'_>, path: &[TomlStep]) -> usize {
+    let Some((TomlStep::Key(first), rest)) = path.split_first() else { return 0 };
+    let Some(mut value) = top.get(first.as_str()) else { return 0 };
+    for step in rest {
+        let next = match step {
+            TomlStep::Key(key) => value.get_ref().as_table().and_then(|table| table.get(key.as_str())),
+            TomlStep::Place(place) => value.get_ref().as_array().and_then(|list| list.get(*place)),
+        };
+        let Some(next) = next else { break };
+        value = next;
+    }
+    value.span().start
+}
+
+/// The key whose value is at byte `at`, and its section; a section alone if it is as a whole, or for a key
+/// itself. None of these at the top level.
+fn named(table: &DeTable<'_>, at: usize, above: &[&str], here: Option<&str>) -> Option<String> {
+    let is_at = |span: Range<usize>| span.contains(&at);
+    table.iter().find_map(|(key, value)| {
+        let path = [above, &[key.get_ref().as_ref()]].concat();
+        let inner = |value: &Spanned<DeValue<'_>>, section: String| {
+            let found = value.get_ref().as_table().and_then(|inner| named(inner, at, &path, Some(&section)));
+            found.or_else(|| is_at(value.span()).then_some(section))
+        };
+        match value.get_ref() {
+            _ if is_at(key.span()) => here.map(str::to_owned),
+            DeValue::Table(_) => inner(value, format!("[{}]", path.join("."))),
+            DeValue::Array(list) if list.iter().any(|item| item.get_ref().is_table()) => {
+                list.iter().find_map(|item| inner(item, format!("[[{}]]", path.join("."))))
+            }
+            _ if is_at(value.span()) => {
+                let key = key.get_ref();
+                Some(here.map_or_else(|| key.to_string(), |here| format!("{key} in {here}")))
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Serde's message, without the names of our types.

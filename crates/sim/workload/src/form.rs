@@ -12,7 +12,7 @@ use sluice_wire::{Nanos, TaskType};
 use super::plan::{Arrivals, Change, Phase, PhasePlan};
 use super::text::{show_span, span, unknown};
 use super::{Class, LARGE_BYTES, Service, Workload, WorkloadError};
-use crate::complaint::toml_complaint;
+use crate::complaint::{TomlComplaint, read_toml};
 
 /// A workload as it is written, before its files are read.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,11 +120,8 @@ impl WorkloadForm {
 impl WorkloadTable {
     /// Reads the TOML that [`WorkloadForm::written`] wrote of a table; `None` if the text is a short form.
     pub(super) fn read(text: &str) -> Option<Result<Self, WorkloadError>> {
-        let wrong = |why: toml::de::Error| WorkloadError::Workload {
-            text: "table".to_owned(),
-            why: toml_complaint(text, &why).1,
-        };
-        text.contains("[[class]]").then(|| toml::from_str(text).map_err(wrong))
+        let wrong = |said: TomlComplaint| WorkloadError::Workload { text: "table".to_owned(), why: said.why };
+        text.contains("[[class]]").then(|| read_toml(text).map_err(wrong))
     }
 
     pub(super) fn resolve(&self, folder: &Path) -> Result<Workload, WorkloadError> {

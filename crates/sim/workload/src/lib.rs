@@ -35,7 +35,7 @@ use sluice_wire::{Nanos, TaskType};
 
 pub use bounds::{MEAN_MAX, SERVICE_MAX};
 pub use class::{Class, LARGE_BYTES};
-pub use complaint::toml_complaint;
+pub use complaint::{TomlComplaint, TomlStep, read_toml};
 pub use empirical::Empirical;
 pub use error::WorkloadError;
 pub use flows::Flows;

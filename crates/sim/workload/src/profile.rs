@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{self, unknown};
 use super::{Empirical, SERVICE_MAX, WorkloadError};
-use crate::complaint::toml_complaint;
+use crate::complaint::read_toml;
 use crate::files;
 
 /// Profiles that come with this program, by the names that stand for their files.
@@ -87,10 +87,8 @@ impl Profile {
     fn parse(path: &Path, text: &str) -> Result<Self, WorkloadError> {
         let content =
             |(line, column), why| WorkloadError::Content { path: path.to_owned(), line, column, why };
-        let profile: Self = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            content(text::place(text, at), toml_complaint(text, &error).1)
-        })?;
+        let profile: Self =
+            read_toml(text).map_err(|error| content(text::place(text, error.at.unwrap_or(0)), error.why))?;
         profile.check().map_err(|why| content((1, 1), why))?;
         Ok(profile)
     }

@@ -60,8 +60,8 @@ fn control_plan(plan: &Plan, switch: sluice_wire::Endpoint, role: SwitchRole) ->
     control.labels = names.all().to_vec();
     let needs = plan.slices.iter().flat_map(|slice| &slice.needs);
     control.needs = needs
-        .filter_map(|(name, labels)| {
-            Some((sluice_wire::TaskType(plan.types.number(name)?), names.bits(labels)))
+        .filter_map(|need| {
+            Some((sluice_wire::TaskType(plan.types.number(&need.class)?), names.bits(&need.labels)))
         })
         .collect();
     control.type_names =

@@ -8,8 +8,9 @@ use sluice_net::client::deadline_default;
 use sluice_netem::Rates;
 
 use super::check;
-use super::parts::{Arrivals, Plan, RacksPlan, Target, state_in};
+use super::parts::{Arrivals, Plan, RacksPlan, state_in};
 use super::runs_live::{FABRIC_POLICY, live_program};
+use super::target::Target;
 use crate::fail::{Failure, Outcome};
 use crate::flags::Io;
 

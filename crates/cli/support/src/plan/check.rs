@@ -2,7 +2,8 @@
 
 use sluice_control::check_name;
 
-use super::parts::{Plan, SlicePlan, Target, WorkerPlan};
+use super::parts::{Plan, SlicePlan, WorkerPlan};
+use super::target::Target;
 
 /// The largest number of slices in the switch.
 const SLICES_MAX: usize = 64;

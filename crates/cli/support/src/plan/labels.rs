@@ -1,6 +1,7 @@
 //! Labels of tasks and workers, and which workers can serve which tasks.
 
 use sluice_control::{LabelNames, SliceLabels, check_told_apart, write_labels};
+use sluice_testbed::LabelNeed;
 use sluice_wire::serving::{Labels, Serving};
 
 use super::parts::{Plan, SlicePlan};
@@ -8,7 +9,7 @@ use super::parts::{Plan, SlicePlan};
 impl Plan {
     /// All labels that the plan names.
     pub fn label_names(&self) -> LabelNames {
-        let needed = self.slices.iter().flat_map(|slice| &slice.needs).flat_map(|(_, labels)| labels);
+        let needed = self.slices.iter().flat_map(|slice| &slice.needs).flat_map(|need| &need.labels);
         let kinds = self.slices.iter().flat_map(|slice| &slice.kinds).flatten();
         let had = self.workers.iter().flat_map(|worker| &worker.labels);
         LabelNames::of(needed.chain(kinds).chain(had).cloned())
@@ -23,8 +24,7 @@ impl Plan {
             return Ok(Serving::default());
         }
         let names = self.label_names();
-        let needed =
-            |name: &String| slice.needs.iter().find(|(of, _)| of == name).map(|(_, labels)| &labels[..]);
+        let needed = |name: &String| slice.needs.iter().find(|of| of.class == *name).map(|of| &of.labels[..]);
         let workers = self.workers.iter().filter(|worker| worker.slice == slice.name);
         let bits = |labels: &[String]| -> Labels { names.bits(labels) };
         names.serving(&SliceLabels {
@@ -48,7 +48,7 @@ pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let names = plan.label_names();
     names.check()?;
     for slice in &plan.slices {
-        for (name, _) in &slice.needs {
+        for LabelNeed { class: name, .. } in &slice.needs {
             if !slice.types.contains(name) {
                 let known: Vec<&str> = slice.types.iter().map(String::as_str).collect();
                 let why = sluice_units::unknown("type", name, &known);

@@ -1,22 +1,25 @@
 //! Plans: a rack, its load and its faults in one TOML file.
 //!
-//! Reading a plan (`read`) gives values that are valid one by one and together (`check`), so later code
-//! need not check them. Flags change a plan (`changes`) before it is used. The changed plan is written
-//! (`write`) so that reading it gives the same plan. Left out: ranges in place of numbers.
+//! Reading a plan (`form`) gives values that are legal one by one (`keys`) and together (`check`); nothing
+//! later has to doubt them. Flags change a plan (`changes`) before anything is done with it, and what came of
+//! it is written so that reading gives the same plan again.
 
 mod changes;
 pub mod check;
 mod cores;
+mod form;
+mod keys;
 mod kind;
 mod labels;
+mod misfit;
 mod parts;
 mod racks;
 mod rdma;
-mod read;
+mod request;
 mod runs_live;
-mod section;
+mod target;
 mod types;
-mod write;
+mod workers;
 
 use std::path::Path;
 
@@ -24,11 +27,13 @@ pub use changes::Changes;
 pub use kind::Kind;
 pub use parts::{
     Arrivals, CoresPlan, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan,
-    Request, ServicePlan, SlicePlan, Spread, SwitchPlan, Target, WorkerPlan,
+    ServicePlan, SlicePlan, SwitchPlan, WorkerPlan,
 };
 pub use racks::SwitchRole;
 pub use rdma::{RdmaPlan, SERVERS_MAX};
+pub use request::{Request, Spread};
 pub use runs_live::live_program;
+pub use target::Target;
 pub use types::Types;
 
 use sluice_switch::registry::Choice;
@@ -62,14 +67,14 @@ impl Plan {
         if Kind::of(text) == Some(Kind::Study) {
             return Err(Failure::bad_input(Kind::Study.is_no_other(name)));
         }
-        let plan = read::read(section::Source { name, text })?;
+        let plan = form::read(name, text)?;
         check::check(&plan).map_err(|why| Failure::bad_input(format!("plan {name}: {why}")))?;
         Ok(plan)
     }
 
     /// An empty plan: every key has its default. It cannot run, since it has no slice.
     pub fn empty() -> Self {
-        read::read(section::Source { name: "", text: "" }).expect("no key is needed at the top")
+        form::read("", "").expect("no key is needed at the top")
     }
 
     /// The text that reads as this plan.
@@ -77,6 +82,6 @@ impl Plan {
     /// # Errors
     /// A path that is not valid UTF-8, which a flag may contain.
     pub fn to_toml(&self) -> Outcome<String> {
-        write::write(self).map_err(Failure::bad_input)
+        form::write(self).map_err(Failure::bad_input)
     }
 }

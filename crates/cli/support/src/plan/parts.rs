@@ -5,15 +5,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sluice_host::orchestrator::{Assignment, Lambda};
 use sluice_net::first::FirstPacket;
 use sluice_net::served::ServedSlice;
 use sluice_services::rocks::RocksArgs;
 use sluice_switch::registry::Choice;
+use sluice_testbed::LabelNeed;
+use sluice_testbed::toml_text::sizes;
 use sluice_wire::registrations::Sizes;
 
+use super::keys;
 use super::rdma::RdmaPlan;
+use super::request::Request;
 use super::runs_live::live_program;
+use super::target::Target;
 use super::types::Types;
 use crate::flags::Io;
 
@@ -60,58 +66,96 @@ pub struct Plan {
 }
 
 /// Racks below a spine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RacksPlan {
-    /// How many racks there are, each with a leaf.
+    /// How many, each with a leaf.
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, 65534>")]
     pub count: u16,
+    #[serde(default = "one", deserialize_with = "keys::whole::<_, _, 0, 65534>")]
     pub spines: u16,
-    /// Whether each leaf runs on a server of its rack; the rack's switch then only forwards.
+    /// Whether each leaf runs on a server of its rack, whose switch only forwards then.
+    #[serde(rename = "leaf", default, with = "keys::leaf", skip_serializing_if = "is_false")]
     pub on_servers: bool,
 }
 
 /// The switch and its controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SwitchPlan {
     /// Where packets are switched.
     pub io: Io,
-    /// The address of the switch; port 0 lets the kernel choose.
+    /// Where packets come in; port 0 lets the kernel choose.
+    #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
-    /// The address of the controller.
+    /// Where the controller is asked.
+    #[serde(with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
     /// Whether the controller runs in a process of its own.
     pub controller_apart: bool,
-    /// How many tasks can wait in each slice's ring; a power of two.
+    /// Tasks that can wait in each slice's ring; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub tasks_per_slice: u32,
-    /// How many tokens can park in each slice's ring; a power of two.
+    /// Tokens that can park in each slice's ring; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub tokens_per_slice: u32,
-    /// How many tasks each client may have outstanding; a power of two.
+    /// Tasks that each client may have outstanding; a power of two.
+    #[serde(deserialize_with = "keys::ring")]
     pub replay_cells: u32,
-    /// Memory in bytes for long payloads that wait in the switch, or that recirculate if servers hold
-    /// waiting tasks.
+    /// Memory for long payloads that wait, or that go round while servers hold what waits, in bytes.
+    #[serde(rename = "payload_memory", with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub payload_bytes: Option<usize>,
-    /// How the switch waits for packets: `adaptive`, `spin` or `block`.
+    /// How it waits for packets: `adaptive`, `spin` or `block`.
+    #[serde(deserialize_with = "keys::waiting")]
     pub waiting: String,
     /// Whether packets are delayed as in the paper's testbed.
     pub testbed_delays: bool,
-    /// The core to which the switch is pinned.
+    /// The core that it stays on.
+    #[serde(deserialize_with = "keys::core", skip_serializing_if = "Option::is_none")]
     pub pin: Option<usize>,
 }
 
-/// A slice: a queue in the switch and its task types.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Default for SwitchPlan {
+    fn default() -> Self {
+        Self {
+            io: Io::Udp,
+            listen: None,
+            control: None,
+            controller_apart: false,
+            tasks_per_slice: 8_192,
+            tokens_per_slice: 4_096,
+            replay_cells: 4_096,
+            payload_bytes: None,
+            waiting: keys::WAITINGS[0].to_owned(),
+            testbed_delays: false,
+            pin: None,
+        }
+    }
+}
+
+/// One slice: a queue in the switch and the types that go there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlicePlan {
     pub name: String,
     /// The types that it serves.
+    #[serde(default)]
     pub types: Vec<String>,
     /// How many tasks may wait.
+    #[serde(default, deserialize_with = "keys::some_whole::<_, _, 1, { 1 << 20 }>")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// The upper bounds of size classes, if the policy has classes.
+    /// Where classes of tasks end that go by size, if the policy has classes.
+    #[serde(default, with = "sizes", skip_serializing_if = "Sizes::is_none")]
     pub sizes: Sizes,
     /// The labels that tasks of some types need.
-    pub needs: Vec<(String, Vec<String>)>,
-    /// The sets of labels that its workers may have; empty for those of the plan's workers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<LabelNeed>,
+    /// The sets of labels that its workers may have; those of the plan's workers if there are none.
+    #[serde(default, with = "keys::texts", skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<Vec<String>>,
-    /// Whether labels are wishes (after a wait, a task may run without them) instead of needs.
+    /// Whether tasks only wish for their labels.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub wished: bool,
 }
 
@@ -224,86 +268,28 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// The request in a task.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Request {
-    /// Keys to read.
-    Get {
-        /// How many keys; the mean if the number varies.
-        keys: u32,
-        /// The distribution of the number.
-        spread: Spread,
-        /// The expected time for a key, from which clients compute a task's size.
-        each: Option<Duration>,
-    },
-    /// Rows to scan from a random key on.
-    Scan {
-        /// How many rows; the mean if the number varies.
-        rows: u32,
-        /// The distribution of the number.
-        spread: Spread,
-        /// The expected time for a row.
-        each: Option<Duration>,
-    },
-    /// A span for `spin` or `hold`.
-    Busy {
-        /// The span; the mean if it varies.
-        span: Duration,
-        /// The distribution of the span.
-        spread: Spread,
-    },
-    /// This text, for programs of the user.
-    Text(String),
-}
-
-/// How the size of requests varies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spread {
-    /// Not at all.
-    Constant,
-    /// Exponentially.
-    Exponential,
-}
-
-/// A fault during the load.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What happens to the rack under load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Event {
-    /// The time of the fault, from the start of the load.
+    /// When, from the start of the load.
+    #[serde(with = "keys::text")]
     pub at: Duration,
-    /// The part that is killed (with SIGKILL).
+    /// Who is killed (with -9).
+    #[serde(with = "keys::text")]
     pub kill: Target,
-    /// The time from the fault to the part's restart; `None` for no restart.
+    /// When it is started again, from then on; never if missing.
+    #[serde(default, with = "keys::some_text", skip_serializing_if = "Option::is_none")]
     pub return_after: Option<Duration>,
 }
 
-/// The parts that can be killed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The switch's process; with racks below spines, that of the first spine.
-    Switch,
-    /// The spine with this number, from 1.
-    Spine(u16),
-    /// The controller's own process.
-    Controller,
-    /// The worker with this name.
-    Worker(String),
-    /// The server with this name.
-    Server(String),
-    /// The leaf of this rack, from 1.
-    Leaf(u16),
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Switch => f.write_str("switch"),
-            Self::Controller => f.write_str("controller"),
-            Self::Worker(name) => write!(f, "worker {name}"),
-            Self::Server(name) => write!(f, "server {name}"),
-            Self::Spine(spine) => write!(f, "spine {spine}"),
-            Self::Leaf(rack) => write!(f, "leaf {rack}"),
-        }
-    }
+const fn one() -> u16 {
+    1
 }
 
 impl Plan {

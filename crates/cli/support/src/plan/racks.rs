@@ -5,16 +5,12 @@ use sluice_control::Tier;
 use sluice_switch::horus::FabricReading;
 use sluice_switch::registry::Choice;
 
-use super::parts::{Plan, RacksPlan, SlicePlan, Target, WorkerPlan};
+use super::parts::{Plan, RacksPlan, SlicePlan, WorkerPlan};
 use super::runs_live::{FABRIC_POLICY, below_spines};
-use super::section::Section;
-use crate::fail::Outcome;
+use super::target::Target;
 use crate::flags::Io;
 
-/// The word for leaves that run in their racks' switches.
-const LEAF_IN_SWITCH: &str = "switch";
-pub(super) const LEAF_ON_SERVER: &str = "server";
-/// The largest number of racks below live spines: if all other spines are gone, one has all racks.
+/// The most racks below live spines: if all others are gone, one has them all.
 const RACKS_MAX: u16 = 64;
 /// The most live spines.
 const SPINES_MAX: u16 = 8;
@@ -90,20 +86,6 @@ impl RacksPlan {
     fn spine_of(self, rack: u16) -> u16 {
         (rack - 1) / self.count.div_ceil(self.spines) + 1
     }
-}
-
-/// Reads `[racks]`.
-pub(super) fn read(section: &Section<'_>) -> Outcome<RacksPlan> {
-    let count = section.whole("count", 0..u64::from(u16::MAX))?;
-    let count = count.ok_or_else(|| section.complain("`count` is missing; say how many racks there are"))?;
-    let spines = section.whole("spines", 0..u64::from(u16::MAX))?.unwrap_or(1);
-    let leaf = |name: &str| match name {
-        LEAF_IN_SWITCH => Ok(false),
-        LEAF_ON_SERVER => Ok(true),
-        _ => Err(sluice_units::unknown("leaf", name, &[LEAF_IN_SWITCH, LEAF_ON_SERVER])),
-    };
-    let on_servers = section.parsed("leaf", leaf)?.unwrap_or(false);
-    Ok(RacksPlan { count: count as u16, spines: spines as u16, on_servers })
 }
 
 /// Checks racks, policy and switch against each other.
@@ -238,6 +220,7 @@ pub(super) fn check_killed(plan: &Plan, target: &Target) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fail::Outcome;
     use crate::plan::Changes;
 
     const PLAN: &str = "policy = \"dc-horus:idle-rack=random\"\n[racks]\ncount = 2\n\

@@ -2,38 +2,49 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use sluice_net::first::{LINK_MTU, LINK_MTU_MIN};
 use sluice_net::rdma::Mtu;
 
-use super::section::Section;
-use crate::fail::Outcome;
+use super::keys;
 
 /// The most servers.
 pub const SERVERS_MAX: u16 = 16;
-/// The largest link MTU: that of jumbo frames.
-const LINK_MTU_MAX: u16 = 9_000;
+/// The longest link MTU: what jumbo frames have.
+const LINK_MTU_MAX: u64 = 9_000;
+/// As [`SERVERS_MAX`], for keys.
+const SERVERS: u64 = SERVERS_MAX as u64;
 
 /// The servers, and what is written into their memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct RdmaPlan {
-    /// The number of servers, over which workers are distributed; if zero, the switch stores the bytes of
-    /// waiting tasks.
+    /// How many servers the workers are dealt out to; with none the switch itself keeps the bytes of what
+    /// waits.
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, SERVERS>")]
     pub servers: u16,
     /// The MTU of all links.
+    #[serde(deserialize_with = "keys::whole::<_, _, { LINK_MTU_MIN as u64 }, LINK_MTU_MAX>")]
     pub link_mtu: u16,
-    /// The RDMA MTU: the largest number of bytes in one WRITE.
+    /// The RDMA MTU: the most bytes of one WRITE.
+    #[serde(with = "keys::mtu")]
     pub mtu: Mtu,
     /// Whether queue pairs are reliable.
+    #[serde(rename = "transport", with = "keys::transport")]
     pub reliable: bool,
     /// Whether WRITEs carry an iCRC, which must be right.
     pub icrc: bool,
-    /// The largest number of servers to which each task is written; zero for all servers of its slice.
+    /// Each task is written to so many servers of its slice at most; zero: to all.
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, SERVERS>")]
     pub copies: u16,
-    /// How many tasks of a slice may pass while one of its workers is stopped.
+    /// Tasks of a slice that may pass while one of its workers is stopped.
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, { 1 << 20 }>")]
     pub stall_tasks: u32,
-    /// The number of slots in each ring, even below the required one. For tests.
+    /// Slots of each ring, against the rule. For tests.
+    #[serde(deserialize_with = "keys::some_ring", skip_serializing_if = "Option::is_none")]
     pub tiny_slots: Option<u32>,
-    /// The folder of captures of servers' WRITEs.
+    /// The folder of captures of what is written into servers' memory.
+    #[serde(serialize_with = "keys::some_path", skip_serializing_if = "Option::is_none")]
     pub pcap: Option<PathBuf>,
 }
 
@@ -51,48 +62,4 @@ impl Default for RdmaPlan {
             pcap: None,
         }
     }
-}
-
-/// Reads the section.
-pub(super) fn read(section: Option<Section<'_>>) -> Outcome<RdmaPlan> {
-    let mut plan = RdmaPlan::default();
-    let Some(section) = section else { return Ok(plan) };
-    let number = |key, from: u64, most: u64| section.whole(key, from..most + 1);
-    if let Some(servers) = number("servers", 0, SERVERS_MAX.into())? {
-        plan.servers = servers as u16;
-    }
-    if let Some(mtu) = number("link_mtu", LINK_MTU_MIN.into(), LINK_MTU_MAX.into())? {
-        plan.link_mtu = mtu as u16;
-    }
-    if let Some(bytes) = number("mtu", 0, 1 << 16)? {
-        let why = || section.complain_of("mtu", format!("{bytes} is none of 256, 512, 1024, 2048, 4096"));
-        plan.mtu = Mtu::of_bytes(bytes as usize).ok_or_else(why)?;
-    }
-    if let Some(reliable) = section.parsed("transport", transport)? {
-        plan.reliable = reliable;
-    }
-    plan.icrc = section.flag("icrc")?.unwrap_or(plan.icrc);
-    if let Some(copies) = number("copies", 0, SERVERS_MAX.into())? {
-        plan.copies = copies as u16;
-    }
-    if let Some(tasks) = number("stall_tasks", 0, 1 << 20)? {
-        plan.stall_tasks = tasks as u32;
-    }
-    plan.tiny_slots = section.ring("tiny_slots")?;
-    plan.pcap = section.text("pcap")?.map(PathBuf::from);
-    section.finish()?;
-    Ok(plan)
-}
-
-fn transport(text: &str) -> Result<bool, String> {
-    match text {
-        "uc" => Ok(false),
-        "rc" => Ok(true),
-        _ => Err(sluice_units::unknown("transport", text, &["uc", "rc"])),
-    }
-}
-
-/// The word for queue pairs of this kind in plans.
-pub(super) const fn transport_name(reliable: bool) -> &'static str {
-    if reliable { "rc" } else { "uc" }
 }

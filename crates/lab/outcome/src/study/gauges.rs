@@ -1,7 +1,7 @@
 //! The numbers beside a point's times: its gauges and counts, each defined once.
 //!
-//! JSON, CSV, pages and the summaries of many replications follow these two tables, in order. A field that
-//! the JSON omits if it is empty has a serde attribute that says so.
+//! JSON, CSV, pages, statements and what many replications come to together follow these two tables, in
+//! their order. A field that is left out of the JSON while it has nothing to say is marked so for serde.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,10 @@ pub struct GaugeDescriptor {
     pub name: &'static str,
     /// The unit of the gauge's numbers.
     pub unit: Unit,
-    /// The title of its picture; `None` if it has no picture.
+    /// The unit of statements about it, if that is another: a mean of whole numbers has decimals there, and
+    /// its picture's axis needs none.
+    pub stated_in: Option<Unit>,
+    /// What stands above its picture; none if it has no picture.
     pub picture: Option<&'static str>,
     /// The heading of its column on a page; `None` if it has no column.
     pub heading: Option<&'static str>,
@@ -41,7 +44,19 @@ pub enum Aggregate {
     },
 }
 
-/// The properties of a count beside its value.
+impl GaugeDescriptor {
+    /// A mean of counts that has no place on a page: what a gauge is unless its line says otherwise.
+    const fn usual(
+        name: &'static str,
+        get: fn(&Gauges) -> Option<f64>,
+        get_mut: fn(&mut Gauges) -> &mut Option<f64>,
+    ) -> Self {
+        let (unit, over) = (Unit::Count, Aggregate::Mean);
+        Self { name, unit, stated_in: None, picture: None, heading: None, over, get, get_mut }
+    }
+}
+
+/// What is to be known of a count beside its value.
 #[derive(Clone, Copy, Debug)]
 pub struct CountDescriptor {
     /// The count's name in files.
@@ -64,10 +79,8 @@ macro_rules! gauges {
         impl Gauges {
             /// All of them.
             pub const ALL: &[GaugeDescriptor] = &[$(GaugeDescriptor {
-                name: stringify!($name),
-                get: |of| of.$name,
-                get_mut: |of| &mut of.$name,
                 $($key: $value,)*
+                ..GaugeDescriptor::usual(stringify!($name), |of| of.$name, |of| &mut of.$name)
             },)*];
 
             /// A copy of these gauges, in which each missing gauge is taken from `other`.
@@ -82,43 +95,26 @@ macro_rules! gauges {
 gauges! {
     /// Tasks waiting in the switch.
     switch_queue_mean: {
-        unit: Unit::Count,
+        stated_in: Some(Unit::Ratio),
         picture: Some("tasks waiting in the switch, mean"),
         heading: Some("waiting in the switch"),
-        over: Aggregate::Mean,
     }
-    /// The largest number of tasks waiting in the switch.
-    switch_queue_max: {
-        unit: Unit::Count,
-        picture: None,
-        heading: Some("at most"),
-        over: Aggregate::Most,
-    }
-    /// Tasks waiting at a worker, without the one in service.
+    /// The most of them at once.
+    switch_queue_max: { heading: Some("at most"), over: Aggregate::Most }
+    /// Tasks that wait at a worker, without the one in service.
     worker_queue_mean: {
-        unit: Unit::Count,
+        stated_in: Some(Unit::Ratio),
         picture: Some("tasks waiting at a worker, mean"),
         heading: Some("waiting at a worker"),
-        over: Aggregate::Mean,
     }
-    /// The share of a worker's time without a task.
-    idle_share: {
-        unit: Unit::Share,
-        picture: Some("workers' idle share"),
-        heading: Some("idle"),
-        over: Aggregate::Mean,
-    }
-    /// The share of the cores' time spent on a batch service's work.
+    /// Share of a worker's time without a task.
+    idle_share: { unit: Unit::Share, picture: Some("workers' idle share"), heading: Some("idle") }
+    /// Share of the cores' time that went into a batch service's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    batch_share: {
-        unit: Unit::Share,
-        picture: Some("share of the cores' time for the batch service"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
+    batch_share: { unit: Unit::Share, picture: Some("share of the cores' time for the batch service") }
     /// Recirculations a task.
     recirculations_per_task: {
-        unit: Unit::Count,
+        stated_in: Some(Unit::Ratio),
         picture: Some("recirculations a task"),
         heading: Some("recirculations a task"),
         over: Aggregate::Tasks { events: |counts| counts.recirculations, told_by: |counts| counts.passes },
@@ -128,198 +124,87 @@ gauges! {
         unit: Unit::Share,
         picture: Some("recirculation bandwidth in use"),
         heading: Some("of their bandwidth"),
-        over: Aggregate::Mean,
     }
     /// Packets per task, of all kinds and on all links.
     packets_per_task: {
-        unit: Unit::Count,
+        stated_in: Some(Unit::Ratio),
         picture: Some("packets a task"),
         heading: Some("packets a task"),
         over: Aggregate::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
     }
     /// Polls per task that found nothing.
     empty_polls_per_task: {
-        unit: Unit::Count,
+        stated_in: Some(Unit::Ratio),
         picture: Some("empty polls a task"),
         heading: Some("empty polls a task"),
         over: Aggregate::Tasks { events: |counts| counts.empty_polls, told_by: |counts| counts.polls },
     }
     /// Workers' depths, if they are found at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    depth_mean: {
-        unit: Unit::Count,
-        picture: Some("workers' depth, mean"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The memory of one server's rings in bytes, if tasks are written ahead.
+    depth_mean: { stated_in: Some(Unit::Ratio), picture: Some("workers' depth, mean") }
+    /// What the rings of one server take, where tasks are written ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ring_bytes: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The share of tasks with labels, needed or wished for, that went to workers with these labels.
+    ring_bytes: {}
+    /// Of the tasks that need or wish for labels, the share that went to workers that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    labels_met: {
-        unit: Unit::Share,
-        picture: Some("labels met"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Flowlets that switches of a fabric saw: first frames of flows, and pauses.
+    labels_met: { unit: Unit::Share, picture: Some("labels met") }
+    /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flowlets: {
-        unit: Unit::Count,
-        picture: Some("flowlets"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Flowlets that were first frames of flows.
+    flowlets: { picture: Some("flowlets") }
+    /// Of them, flows' first frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flowlet_firsts: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Flowlets after pauses that reached the threshold.
+    flowlet_firsts: {}
+    /// Of them, pauses as long as the threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flowlet_expiries: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Frames that found another flow in their entry of a flowlet table.
+    flowlet_expiries: {}
+    /// Frames that found their entry of a flowlet table with another flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flowlet_collisions: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Frames that hosts held to create a flowlet (HF²T).
+    flowlet_collisions: {}
+    /// Frames that hosts held to make a flowlet (HF²T).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    holds: {
-        unit: Unit::Count,
-        picture: Some("frames held at hosts"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
+    holds: { picture: Some("frames held at hosts") }
     /// Pauses that switches asked for (PFC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pauses: {
-        unit: Unit::Count,
-        picture: Some("PFC pauses"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Frames that arrived before an earlier one of their flow.
+    pauses: { picture: Some("PFC pauses") }
+    /// Frames that came before an earlier one of their flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    early_frames: {
-        unit: Unit::Count,
-        picture: Some("frames out of order"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Frames that had arrived before.
+    early_frames: { picture: Some("frames out of order") }
+    /// Frames that had come before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    frames_again: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Frames lost for lack of buffer space.
+    frames_again: {}
+    /// Frames that were lost for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    frames_lost: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Congestion notifications (CNP).
+    frames_lost: {}
+    /// Answers that told of congestion (CNP).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    congestion_notices: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Data frames that hosts sent.
+    congestion_notices: {}
+    /// Frames of data that hosts sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    frames: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// Gaps between frames of one flow at its host, holds included.
+    frames: {}
+    /// Times between frames of one flow at its host, the hold included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    gaps: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The share of these gaps of a round trip or longer.
+    gaps: {}
+    /// Of them, the share of a round trip or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    gaps_from_1_rtt: {
-        unit: Unit::Share,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The share of these gaps of two round trips or longer.
+    gaps_from_1_rtt: { unit: Unit::Share }
+    /// Of them, the share of two round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    gaps_from_2_rtt: {
-        unit: Unit::Share,
-        picture: Some("gaps of two round trips or longer"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The share of these gaps of three round trips or longer.
+    gaps_from_2_rtt: { unit: Unit::Share, picture: Some("gaps of two round trips or longer") }
+    /// Of them, the share of three round trips or longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    gaps_from_3_rtt: {
-        unit: Unit::Share,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The share of tasks written ahead over a fabric whose DISPATCH arrived before their bytes.
+    gaps_from_3_rtt: { unit: Unit::Share }
+    /// Of the tasks that came with their bytes written ahead over a fabric, those that came before them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    writes_late: {
-        unit: Unit::Share,
-        picture: Some("WRITEs that came after their tasks"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// WRITEs that a fabric lost for lack of buffer space.
+    writes_late: { unit: Unit::Share, picture: Some("WRITEs that came after their tasks") }
+    /// WRITEs that a fabric lost for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    writes_lost: {
-        unit: Unit::Count,
-        picture: None,
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The longest queue of a pool's workers divided by the mean queue: the median over time.
+    writes_lost: {}
+    /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    imbalance_p50: {
-        unit: Unit::Ratio,
-        picture: Some("longest queue over the mean, median"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
-    /// The longest queue of a pool's workers divided by the mean queue: the 99th percentile over time.
+    imbalance_p50: { unit: Unit::Ratio, picture: Some("longest queue over the mean, median") }
+    /// The same, 99 in a hundred of the times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    imbalance_p99: {
-        unit: Unit::Ratio,
-        picture: Some("longest queue over the mean, p99"),
-        heading: None,
-        over: Aggregate::Mean,
-    }
+    imbalance_p99: { unit: Unit::Ratio, picture: Some("longest queue over the mean, p99") }
 }
 
 /// Defines the counts and their table from the same lines.

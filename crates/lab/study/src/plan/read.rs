@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sluice_outcome::study::{Measure, Unit};
 use sluice_workload::WorkloadForm;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
 use crate::course::RawCourse;
@@ -147,9 +147,10 @@ struct RawSwap {
 impl Plan {
     /// Reads a plan; error messages call it `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, StudyError> {
-        let raw: RawPlan = toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            StudyError::Plan { plan: name.to_owned(), line, why }
+        let raw: RawPlan = read_toml(text).map_err(|said| StudyError::Plan {
+            plan: name.to_owned(),
+            line: said.line,
+            why: said.why,
         })?;
         checked(raw).map_err(|why| StudyError::Plan { plan: name.to_owned(), line: None, why })
     }
@@ -499,8 +500,8 @@ impl Quantity {
         }
     }
 
-    /// The unit of the quantity's numbers.
-    pub const fn unit(&self) -> Unit {
+    /// The unit of its numbers.
+    pub fn unit(&self) -> Unit {
         match self {
             Self::At { wanted, .. } => wanted.metric.unit(),
             Self::Keeps(_) | Self::Saturation => Unit::PerS,

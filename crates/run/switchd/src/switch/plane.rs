@@ -58,7 +58,7 @@ impl Plane {
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
             behind_by: Nanos(0),
-            clients: matches!(config.place, SwitchPlace::Leaf(_)).then(KnownClients::new),
+            clients: matches!(config.place, SwitchPlace::Leaf(_)).then(KnownClients::default),
             behind: config.behind.map(Endpoint::from),
         }
     }

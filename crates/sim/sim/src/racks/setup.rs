@@ -1,7 +1,7 @@
 //! The layout of a rack for a point: the sizes of its switch, the plan of its controller, and the
 //! registration requests of its hosts.
 
-use sluice_control::{ClientHello, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
+use sluice_control::{ClientHello, Plan, RdmaPlan, SlicePlan, WorkerGrant, WorkerHello};
 use sluice_events::dice::Dice;
 use sluice_host::client::ClientSettings;
 use sluice_host::worker::{EarlySettings, WorkerSettings};
@@ -10,15 +10,12 @@ use sluice_switch::Config;
 use sluice_switch::registry::{Choice, Software};
 use sluice_testbed::Testbed;
 use sluice_testbed::capacity::Capacity;
+use sluice_testbed::control_plan::control_plan;
 use sluice_testbed::cores_layout::CoresLayout;
 use sluice_testbed::suits::Suits;
-use sluice_wire::registrations::Sizes;
-use sluice_wire::serving::Serving;
 use sluice_wire::sizes::{QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
-use sluice_wire::{
-    Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, TaskType, Term,
-};
+use sluice_wire::{Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, Term};
 use sluice_workload::Class;
 
 use super::guess::Guesses;
@@ -91,8 +88,7 @@ impl ClassNeeds {
 
 #[derive(Debug)]
 struct SliceLayout {
-    types: Vec<TaskType>,
-    sizes: Sizes,
+    plan: SlicePlan,
     first_worker: u32,
     workers: u32,
 }
@@ -103,13 +99,13 @@ impl RackSetup {
         // Workers that are pushed tasks have no tokens, and register with one task.
         let quota = choice.traits().quota.max(1);
         let (classes, mut first_worker) = (&point.workload.classes, 0);
+        let room = Capacity::of(&point.testbed, choice);
         let slice = |(slice, workers): (usize, u32)| {
-            let is_here = |class: &&Class| point.slice_of(class) == slice;
-            let here = || classes.iter().filter(is_here);
-            let types = here().map(|class| class.task_type).collect();
-            let sizes = point.testbed.sizes_of(here(), choice.traits().classes);
+            let here = classes.iter().filter(|class| point.slice_of(class) == slice);
+            let (name, limit) = (names::slice(slice), room.waiting(workers));
+            let plan = point.testbed.slice_plan(name, here, choice.traits().classes, limit);
             first_worker += workers;
-            SliceLayout { types, sizes, first_worker: first_worker - workers, workers }
+            SliceLayout { plan, first_worker: first_worker - workers, workers }
         };
         let slices = point.workers_by_slice().into_iter().enumerate().map(slice).collect();
         // If workers differ, classes go by what tasks need.
@@ -127,7 +123,7 @@ impl RackSetup {
             writes_ahead: choice.traits().writes_ahead,
             classes: choice.traits().classes,
             size_error: choice.traits().size_error,
-            room: Capacity::of(&point.testbed, choice),
+            room,
             quota,
             quota_max: choice.quota_max(),
             of_cores: None,
@@ -189,7 +185,7 @@ impl RackSetup {
 
     /// The sizes of the switch.
     pub(super) fn config(&self) -> Config {
-        let types = self.slices.iter().flat_map(|slice| &slice.types).map(|kind| kind.0 + 1).max();
+        let types = self.slices.iter().flat_map(|slice| &slice.plan.types).map(|kind| kind.0 + 1).max();
         Config {
             epoch: Epoch(1),
             term: Term(0),
@@ -209,27 +205,17 @@ impl RackSetup {
         }
     }
 
-    /// The plan of the controller.
-    pub(super) fn of_controller(&self) -> sluice_control::Plan {
-        let slice = |(index, slice): (usize, &SliceLayout)| SlicePlan {
-            name: names::slice(index),
-            types: slice.types.clone(),
-            limit: Some(self.room.waiting(slice.workers)),
-            sizes: slice.sizes,
-            serving: self.suits.as_ref().map_or_else(Serving::default, |suits| suits.slices[index].serving),
-        };
-        let slices = self.slices.iter().enumerate().map(slice).collect();
-        let suits = self.suits.as_ref();
-        sluice_control::Plan {
-            labels: suits.map_or_else(Vec::new, |suits| suits.names.all().to_vec()),
-            needs: suits.map_or_else(Vec::new, |suits| suits.needs.clone()),
+    /// What the controller is told.
+    pub(super) fn of_controller(&self) -> Plan {
+        let slices = self.slices.iter().map(|slice| slice.plan.clone()).collect();
+        Plan {
             max_wait: PACKET_LIFETIME.times(2),
             retry_after: RETRY_AFTER,
             retry_for: self.retry_for,
             packet_lifetime: PACKET_LIFETIME,
             counters_start: START,
             rdma: RdmaPlan { first_bytes: self.first_bytes(), tiny_rings: true, ..RdmaPlan::default() },
-            ..sluice_control::Plan::new(LEAVES.endpoint(), slices)
+            ..control_plan(LEAVES.endpoint(), slices, self.suits.as_ref())
         }
     }
 
@@ -240,7 +226,7 @@ impl RackSetup {
             life: u64::from(worker) + 1,
             at: WORKERS.at(worker).endpoint(),
             slice: names::slice(self.slice_of(worker).0.into()),
-            types: self.slices.iter().flat_map(|slice| &slice.types).copied().collect(),
+            types: self.slices.iter().flat_map(|slice| &slice.plan.types).copied().collect(),
             labels: self.labels_of(worker),
             quota: self.quota,
             capacity: 0,

@@ -279,7 +279,7 @@ cdf = [[4000, 0.5], [8000, 1.0]]
         ("v1", "v9", "rocks.toml:1:1: the schema is `sluice.profile.v9`"),
         ("1.0]]", "0.9]]", "operation `get-10`: the cdf ends at 0.9, not at 1"),
         ("[8000", "[3000", "operation `get-10`: times and shares of the cdf must grow"),
-        ("keys = 10\n", "kesy = 10\n", "rocks.toml:15:1: unknown key `kesy`"),
+        ("keys = 10\n", "kesy = 10\n", "rocks.toml:15:1: [[operation]]: unknown key `kesy`"),
         ("get-10", "get-20", "unknown type `get-10`; did you mean `get-20`?"),
     ] {
         let told = parse(&profile.replace(from, to), "get-10").expect_err(why).to_string();

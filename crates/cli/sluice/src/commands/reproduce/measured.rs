@@ -14,7 +14,7 @@ use sluice_study::growth;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::rocksdb;
 use sluice_support::stop::Stop;
-use sluice_workload::toml_complaint;
+use sluice_workload::read_toml;
 
 /// The folder of the databases, one for each item size.
 const DATABASES: &str = "out/rocksdb-by-size";
@@ -75,11 +75,7 @@ enum Setting {
 impl Plan {
     /// Reads one of this program's own plans.
     pub(super) fn parse(file: &str, text: &str) -> Outcome<Self> {
-        toml::from_str(text).map_err(|why| {
-            let (line, why) = toml_complaint(text, &why);
-            let place = line.map_or_else(String::new, |line| format!(" line {line}"));
-            Failure::bad_input(format!("{file}{place}: {why}"))
-        })
+        read_toml(text).map_err(|said| Failure::bad_input(format!("{file}{}: {}", said.place(), said.why)))
     }
 
     /// How many numbers the plan measures.

@@ -1,0 +1,310 @@
+//! A plan as TOML says it: what stands in each section, and what becomes of it all. The same forms read and
+//! write, so that what came of a plan and its flags is written to read as the same plan again. What has a
+//! default is written all the same: such a plan means the same when a default changes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sluice_net::client::deadline_default;
+use sluice_services::rocks::RocksArgs;
+use sluice_workload::{TomlComplaint, TomlStep, read_toml};
+
+use super::keys;
+use super::misfit::Misfit;
+use super::parts::{
+    Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, SlicePlan,
+    SwitchPlan, state_in,
+};
+use super::rdma::RdmaPlan;
+use super::request::Request;
+use super::runs_live::FABRIC_POLICY;
+use super::types::Types;
+use super::workers::{WorkerForm, workers, written};
+use crate::fail::{Failure, Outcome};
+use crate::file_name::file_name;
+use crate::units;
+
+/// Reads a whole plan; `name` is for complaints.
+pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
+    let complain =
+        |said: TomlComplaint| Failure::bad_input(format!("plan {name}{}: {}", said.place(), said.why));
+    let form: PlanForm = read_toml(text).map_err(complain)?;
+    form.plan().map_err(|misfit| complain(TomlComplaint::of(text, &misfit.path, &misfit.why)))
+}
+
+/// Writes a whole plan.
+pub(super) fn write(plan: &Plan) -> Result<String, String> {
+    toml::to_string(&PlanForm::of(plan)).map_err(|why| why.to_string())
+}
+
+/// All of a plan.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanForm {
+    #[serde(default = "unnamed", deserialize_with = "keys::shown")]
+    name: String,
+    #[serde(default, deserialize_with = "keys::policy")]
+    policy: Option<String>,
+    #[serde(default = "one", deserialize_with = "keys::whole::<_, _, 0, { i64::MAX as u64 - 1 }>")]
+    seed: u64,
+    #[serde(default = "real_time", deserialize_with = "keys::dilation")]
+    dilation: u32,
+    #[serde(default, deserialize_with = "keys::faults", skip_serializing_if = "Option::is_none")]
+    faults: Option<String>,
+    #[serde(default, serialize_with = "keys::some_path")]
+    out: Option<PathBuf>,
+    #[serde(default, serialize_with = "keys::some_path")]
+    state: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    racks: Option<RacksPlan>,
+    #[serde(default)]
+    switch: SwitchPlan,
+    #[serde(default)]
+    rdma: RdmaPlan,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    types: BTreeMap<String, TypeNumber>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    slice: Vec<SlicePlan>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    worker: Vec<WorkerForm>,
+    #[serde(default, with = "RocksTable")]
+    rocksdb: RocksArgs,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    load: Option<LoadForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    event: Vec<Event>,
+}
+
+/// The number of a type.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct TypeNumber(#[serde(deserialize_with = "keys::whole::<_, _, 1, 65535>")] u16);
+
+/// The database behind `rocksdb` workers.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "RocksArgs", deny_unknown_fields, default = "RocksArgs::default")]
+struct RocksTable {
+    #[serde(rename = "path", serialize_with = "keys::path")]
+    db: PathBuf,
+    #[serde(deserialize_with = "keys::whole::<_, _, 1, 1_000_000_000>")]
+    keys: u64,
+    #[serde(deserialize_with = "keys::whole::<_, _, 1, { 1 << 20 }>")]
+    item_bytes: u32,
+    #[serde(deserialize_with = "keys::whole::<_, _, 0, { 1 << 20 }>")]
+    cache_mib: u32,
+}
+
+/// The load of a run.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadForm {
+    #[serde(default, deserialize_with = "keys::rate", serialize_with = "keys::some_float")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrivals: Option<Spacing>,
+    #[serde(default, serialize_with = "keys::some_path", skip_serializing_if = "Option::is_none")]
+    trace: Option<PathBuf>,
+    mix: String,
+    #[serde(default = "warm_up", with = "keys::text")]
+    warm_up: Duration,
+    #[serde(default = "length", with = "keys::text")]
+    length: Duration,
+    #[serde(default, with = "keys::some_text")]
+    deadline: Option<Duration>,
+    #[serde(default = "yes", with = "keys::retry")]
+    retry: bool,
+    #[serde(default = "behind_max", with = "keys::text")]
+    behind_max: Duration,
+    #[serde(default = "failed_max", deserialize_with = "keys::share", serialize_with = "keys::float")]
+    failed_max: f64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    request: BTreeMap<String, Request>,
+}
+
+/// How a load's tasks are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Spacing {
+    Poisson,
+    Constant,
+}
+
+impl PlanForm {
+    fn plan(self) -> Result<Plan, Misfit> {
+        let mut types = Types::ours();
+        for (name, number) in &self.types {
+            let named = types.name(name, number.0);
+            named.map_err(|why| Misfit::new(["types".into(), name.as_str().into()], why))?;
+        }
+        let workers = workers(self.worker)?;
+        let mut slices = self.slice;
+        for (place, slice) in slices.iter_mut().enumerate() {
+            let misfit = |(key, why)| Misfit::new(["slice".into(), place.into(), key], why);
+            name_types(slice, &mut types).map_err(misfit)?;
+        }
+        let usual = match (self.racks, workers.iter().any(|worker| worker.cores.is_some())) {
+            (Some(_), _) => FABRIC_POLICY,
+            (None, true) => POLICY_OF_CORES,
+            (None, false) => POLICY_DEFAULT,
+        };
+        let load = self.load.map(|load| load.plan(self.dilation, &mut types)).transpose()?;
+        let out = self.out.unwrap_or_else(|| PathBuf::from("out").join(file_name(&self.name)));
+        Ok(Plan {
+            policy: self.policy.unwrap_or_else(|| usual.to_owned()),
+            state: self.state.unwrap_or_else(|| state_in(&out)),
+            name: self.name,
+            seed: self.seed,
+            dilation: self.dilation,
+            faults: self.faults,
+            racks: self.racks,
+            switch: self.switch,
+            rdma: self.rdma,
+            rocksdb: self.rocksdb,
+            events: self.event,
+            types,
+            slices,
+            workers,
+            load,
+            out,
+        })
+    }
+
+    fn of(plan: &Plan) -> Self {
+        let Plan { name, policy, seed, dilation, state, out, faults, switch, rdma, .. } = plan;
+        let Plan { types, racks, slices, workers, rocksdb, load, events, .. } = plan;
+        Self {
+            name: name.clone(),
+            policy: Some(policy.clone()),
+            seed: *seed,
+            dilation: *dilation,
+            faults: faults.clone(),
+            out: Some(out.clone()),
+            state: Some(state.clone()),
+            racks: *racks,
+            switch: switch.clone(),
+            rdma: rdma.clone(),
+            types: types.added().map(|(name, number)| (name.clone(), TypeNumber(*number))).collect(),
+            slice: slices.clone(),
+            worker: written(workers),
+            rocksdb: rocksdb.clone(),
+            load: load.as_ref().map(|load| LoadForm::of(load, types)),
+            event: events.clone(),
+        }
+    }
+}
+
+/// Calls types by their names; of one that is unknown with its key.
+fn name_types(slice: &mut SlicePlan, types: &mut Types) -> Result<(), (TomlStep, String)> {
+    let named = slice.types.iter_mut().map(|name| ("types", name));
+    for (key, name) in named.chain(slice.needs.iter_mut().map(|need| ("needs", &mut need.class))) {
+        *name = types.called(name).map_err(|why| (key.into(), unknown_type(&why)))?;
+    }
+    Ok(())
+}
+
+fn unknown_type(why: &str) -> String {
+    format!("{why}; new names go into [types]")
+}
+
+impl LoadForm {
+    fn plan(self, dilation: u32, types: &mut Types) -> Result<LoadPlan, Misfit> {
+        let of = |key: &str, why: &str| Misfit::new(["load".into(), key.into()], why);
+        let mix = units::mix(&self.mix).map_err(|why| of("mix", &why))?;
+        let mix = types.named_mix(mix).map_err(|why| of("mix", &unknown_type(&why)))?;
+        let mut requests = Vec::new();
+        for (name, request) in self.request {
+            let named = types.called(&name).map_err(|why| {
+                Misfit::new(["load".into(), "request".into(), name.as_str().into()], unknown_type(&why))
+            })?;
+            requests.push((named, request));
+        }
+        let deadline = self.deadline.unwrap_or_else(|| deadline_default(dilation));
+        if self.length.is_zero() {
+            return Err(of("length", "is zero; measure for a second at least"));
+        }
+        if deadline.is_zero() {
+            return Err(of("deadline", "is zero; give tasks some time"));
+        }
+        let arrivals = match (self.rate, self.trace) {
+            (Some(rate), None) if self.arrivals == Some(Spacing::Constant) => Arrivals::Constant(rate),
+            (Some(rate), None) => Arrivals::Poisson(rate),
+            (None, Some(path)) => Arrivals::Trace(path),
+            _ => {
+                let why = "needs either `rate` (tasks per second) or `trace` (a file)";
+                return Err(Misfit::new(["load".into()], why));
+            }
+        };
+        let Self { warm_up, length, retry, behind_max, failed_max, .. } = self;
+        Ok(LoadPlan { arrivals, mix, requests, warm_up, length, deadline, retry, behind_max, failed_max })
+    }
+
+    fn of(load: &LoadPlan, types: &Types) -> Self {
+        let LoadPlan { arrivals, mix, requests, .. } = load;
+        let share = |(name, share): &(String, f64)| format!("{}={share}", in_mix(name, types));
+        let (spacing, trace) = match arrivals {
+            Arrivals::Poisson(_) => (Some(Spacing::Poisson), None),
+            Arrivals::Constant(_) => (Some(Spacing::Constant), None),
+            Arrivals::Trace(path) => (None, Some(path.clone())),
+        };
+        Self {
+            rate: arrivals.rate(),
+            arrivals: spacing,
+            trace,
+            mix: mix.iter().map(share).collect::<Vec<_>>().join(","),
+            warm_up: load.warm_up,
+            length: load.length,
+            deadline: Some(load.deadline),
+            retry: load.retry,
+            behind_max: load.behind_max,
+            failed_max: load.failed_max,
+            request: requests.iter().cloned().collect(),
+        }
+    }
+}
+
+/// A type's name; its number where a mix could not be cut again around the name.
+fn in_mix(name: &str, types: &Types) -> String {
+    let number = types.number(name).filter(|_| name.contains([',', '=']) || name.trim() != name);
+    let Some(number) = number else { return name.to_owned() };
+    let mut text = number.to_string();
+    // Another type may be called like this number; with a zero before it, it is the same number.
+    while types.number(&text).is_some_and(|other| other != number) {
+        text.insert(0, '0');
+    }
+    text
+}
+
+fn unnamed() -> String {
+    "rack".to_owned()
+}
+
+const fn one() -> u64 {
+    1
+}
+
+const fn real_time() -> u32 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn warm_up() -> Duration {
+    Duration::from_secs(1)
+}
+
+const fn length() -> Duration {
+    Duration::from_secs(10)
+}
+
+const fn behind_max() -> Duration {
+    Duration::from_millis(10)
+}
+
+const fn failed_max() -> f64 {
+    FAILED_MAX
+}
