@@ -2,7 +2,6 @@
 //! use a database need librocksdb.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -11,8 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use sluice_net::program::WorkerArgs;
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::{MeasureArgs, Measurement};
+use sluice_services::rocks::request::RocksRequest;
 use sluice_system::{Attempt, advice};
 
 use crate::fail::{Failure, Kind, Outcome};
@@ -24,23 +25,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The exit code of a shell or library loader that cannot start a program.
 const CANNOT_START: i32 = 127;
 
-/// Replaces this process with a worker that serves `data`, with these flags. Returns only on failure.
-pub fn become_worker(data: &RocksArgs, flags: Vec<OsString>) -> Outcome<()> {
+/// Replaces this process with a worker that serves `data`. Returns only on failure.
+pub fn become_worker(data: RocksArgs, worker: WorkerArgs) -> Outcome<()> {
     let program = find()?;
-    let why = Command::new(&program).arg("worker").args(data.flags()).args(flags).exec();
+    let request = written(&RocksRequest::Work { data, worker: Box::new(worker) })?;
+    let why = Command::new(&program).arg(request).exec();
     Err(cannot_run(&program, &why))
 }
 
 /// Loads `data` if it is missing, before many workers need it.
 pub fn load(data: &RocksArgs, quiet: bool, stop: &Stop) -> Outcome<()> {
-    run("load", data.flags(), quiet, stop).map(|_| ())
+    run(&RocksRequest::Load { data: data.clone(), quiet }, stop).map(|_| ())
 }
 
 /// Measures what `args` ask for, `replications` times, each with its own seed.
 pub fn measure(args: &MeasureArgs, replications: u32, quiet: bool, stop: &Stop) -> Outcome<Vec<Measurement>> {
-    let mut flags = args.flags();
-    flags.extend(["--replications".into(), replications.to_string().into()]);
-    let told = run("measure", flags, quiet, stop)?;
+    let told = run(&RocksRequest::Measure { what: args.clone(), replications, quiet }, stop)?;
     let measurements = told.lines().map(serde_json::from_str);
     measurements.collect::<Result<_, _>>().map_err(|why| {
         Failure::broken(format!(
@@ -74,13 +74,18 @@ fn find() -> Outcome<PathBuf> {
     )))
 }
 
+/// The request in the form that the program reads.
+fn written(request: &RocksRequest) -> Outcome<String> {
+    serde_json::to_string(request)
+        .map_err(|why| Failure::bad_input(format!("what {PROGRAM} is to do cannot be told to it: {why}")))
+}
+
 /// The output of the program; an error with its own message if it fails. Ends the program when a stop is
 /// requested.
-fn run(verb: &str, flags: Vec<OsString>, quiet: bool, stop: &Stop) -> Outcome<String> {
+fn run(request: &RocksRequest, stop: &Stop) -> Outcome<String> {
     let program = find()?;
     let mut command = Command::new(&program);
-    command.arg(verb).args(flags).args(quiet.then_some("--quiet"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.arg(written(request)?).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|why| cannot_run(&program, &why))?;
     let output = wait(&mut child, stop).map_err(|why| cannot_run(&program, &why))?;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();

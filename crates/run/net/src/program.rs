@@ -4,6 +4,7 @@
 //! finishes what it holds, and prints a summary (stderr; with `--json` on stdout, on every way out). A second
 //! signal ends it at once; SIGHUP has it read its certificates anew.
 
+mod as_text;
 mod connect;
 
 use std::ffi::c_int;
@@ -16,7 +17,8 @@ use std::process::ExitCode;
 use std::thread;
 
 use clap::{Parser, value_parser};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sluice_host::orchestrator::{Assignment, Balancing, Lambda, Priority};
@@ -45,11 +47,12 @@ const DEPTHS: RangeInclusive<i64> = 1..=LANE_DEPTH_MAX as i64;
 /// Sizes that a coroutine's stack may have.
 const STACKS: RangeInclusive<i64> = 16..=65_536;
 
-/// The flags that every worker understands.
-#[derive(Clone, Debug, clap::Args)]
+/// The flags that every worker understands. Programs of ours hand them on as a value.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct WorkerArgs {
     /// Where the controller is, and how it and this worker know each other.
     #[command(flatten)]
+    #[serde(flatten)]
     pub controller: ControllerArgs,
     /// The worker's name, unlike all others [default: worker-PID-CHANCE, behind the name in its certificate].
     #[arg(long)]
@@ -107,10 +110,12 @@ pub struct WorkerArgs {
     pub depth: u32,
     /// What a task of a lower priority counts when a core is chosen: JBSRQ's λ, a ratio from 0 to 1.
     #[arg(long, value_name = "RATIO", default_value = "1/5", requires = "cores")]
+    #[serde(with = "as_text")]
     pub lambda: Lambda,
     /// Which slices run on which of its cores: `shared`, all on all; `dedicated`, one slice a core; or
     /// `hybrid=4`, four cores at least of all slices. Cores move to slices whose tasks wait.
     #[arg(long, value_name = "HOW", default_value = "shared", requires = "cores")]
+    #[serde(with = "as_text")]
     pub assignment: Assignment,
     /// Instead of such a server be a plain pool of as many threads, to compare: they take tasks of all slices
     /// from one queue, as they came, and run each to its end.
@@ -143,7 +148,8 @@ pub struct WorkerArgs {
 }
 
 /// How a thread waits for packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WaitingArg {
     /// Spin a little if there are cores to spare, then sleep.
     Adaptive,
@@ -198,7 +204,34 @@ impl WorkerArgs {
 }
 
 impl WorkerArgs {
-    /// The options of the server of many cores that these flags describe; `None` if they describe a worker
+    /// The values of these names as flags, for a program that is not ours. A value that is off or empty gives
+    /// no flag. A flag and its value are two words, or one word if the value begins with a dash.
+    ///
+    /// # Errors
+    /// If a path is not UTF-8.
+    pub fn flags(&self, called: &[impl AsRef<str>]) -> Result<Vec<String>, serde_json::Error> {
+        let Value::Object(all) = serde_json::to_value(self)? else { return Ok(Vec::new()) };
+        let is_called = |name: &str| called.iter().any(|known| known.as_ref() == name);
+        let flags = all.into_iter().filter(|(name, _)| is_called(name)).flat_map(|(name, value)| {
+            let flag = format!("--{}", name.replace('_', "-"));
+            let texts = match value {
+                Value::Null | Value::Bool(false) => return Vec::new(),
+                Value::Bool(true) => Vec::new(),
+                Value::Array(list) if list.is_empty() => return Vec::new(),
+                // A certificate and its key are two words.
+                Value::Array(list) if name == "identity" => list.iter().map(shown).collect(),
+                Value::Array(list) => vec![list.iter().map(shown).collect::<Vec<_>>().join(",")],
+                value => vec![shown(&value)],
+            };
+            match &texts[..] {
+                [text] if text.starts_with('-') => vec![format!("{flag}={text}")],
+                _ => [flag].into_iter().chain(texts).collect(),
+            }
+        });
+        Ok(flags.collect())
+    }
+
+    /// The options of the server of many cores that these values describe; `None` if they describe a worker
     /// of one core.
     ///
     /// # Errors
@@ -225,6 +258,11 @@ impl WorkerArgs {
             ..options
         }))
     }
+}
+
+/// A text without its quotes; another value as it is.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Runs a service as a worker: the whole `main` of a service that has no flags of its own.
@@ -441,6 +479,23 @@ mod tests {
 
     fn args(more: &[&str]) -> Result<WorkerArgs, clap::Error> {
         Flags::try_parse_from([&["service"], more].concat()).map(|flags| flags.worker)
+    }
+
+    #[test]
+    fn values_are_written_as_the_flags_that_say_them_and_read_as_the_same_from_json() {
+        let said = ["--slice=-a", "--labels", "gpu,ssd", "--early", "--ca", "ca", "--identity", "c", "k"];
+        let cores = ["--cores", "4", "--serves", "a=1*3,b=0", "--lambda", "1/3", "--assignment", "hybrid=2"];
+        let of = args(&[&said[..], &cores[..]].concat()).expect("legal");
+        let json = serde_json::to_string(&of).expect("all is text");
+        assert_eq!(serde_json::from_str::<WorkerArgs>(&json).expect("it was written so"), of);
+        let called =
+            ["slice", "labels", "early", "ca", "identity", "cores", "serves", "lambda", "assignment"];
+        let flags = of.flags(&called).expect("all is text");
+        assert_eq!(args(&flags.iter().map(String::as_str).collect::<Vec<_>>()).expect("legal"), of);
+        assert_eq!(
+            of.flags(&["pool", "quota", "server", "slice"]).expect("text"),
+            ["--quota", "2", "--slice=-a"]
+        );
     }
 
     #[test]

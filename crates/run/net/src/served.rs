@@ -5,6 +5,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use sluice_host::orchestrator::{Balancing, CORES_MAX, CoreBalancer, Lambda, Priority};
 use sluice_host::worker::QUOTA_MAX;
 
@@ -33,7 +34,8 @@ pub fn check_balance(cores: usize, depth: u32, lambda: Lambda) -> Result<(), Str
 }
 
 /// A slice that a server of many cores serves, and the priority of its tasks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ServedSlice {
     pub slice: String,
     /// 0 to 7; a larger number goes first.
@@ -65,6 +67,20 @@ impl FromStr for ServedSlice {
         let wrong =
             || format!("`{}` is no priority: write 0 to 7, a larger one first", priority.escape_debug());
         Ok(Self { slice: slice.to_owned(), priority: known.ok_or_else(wrong)?, weight })
+    }
+}
+
+impl TryFrom<String> for ServedSlice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<ServedSlice> for String {
+    fn from(served: ServedSlice) -> Self {
+        served.to_string()
     }
 }
 

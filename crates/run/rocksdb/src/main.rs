@@ -11,43 +11,19 @@ use std::sync::LazyLock;
 use clap::Parser;
 use serde_json::{Value, json};
 use sluice_net::exit::Kind;
-use sluice_net::program::{WorkerArgs, run_worker_on_cores};
+use sluice_net::program::run_worker_on_cores;
 use sluice_rocksdb::measure::measure;
 use sluice_rocksdb::progress::{Progress, Quiet, Shown};
 use sluice_rocksdb::{Rocks, RocksError, load};
-use sluice_services::rocks::RocksArgs;
-use sluice_services::rocks::measure::MeasureArgs;
+use sluice_services::rocks::request::RocksRequest;
 
 /// RocksDB for `sluice`, which must lie in the same folder.
 #[derive(Debug, Parser)]
 #[command(name = "sluice-rocksdb", version = VERSION.as_str())]
-enum Program {
-    /// Serve GETs and SCANs as a worker of a rack.
-    Worker {
-        #[command(flatten)]
-        data: RocksArgs,
-        #[command(flatten)]
-        worker: Box<WorkerArgs>,
-    },
-    /// Load the database if it is not there.
-    Load {
-        #[command(flatten)]
-        data: RocksArgs,
-        /// Show no progress.
-        #[arg(long)]
-        quiet: bool,
-    },
-    /// Measure operations; a line of JSON for each replication.
-    Measure {
-        #[command(flatten)]
-        what: MeasureArgs,
-        /// How often to measure everything, each time with the next seed.
-        #[arg(long, value_name = "COUNT", default_value_t = 1)]
-        replications: u32,
-        /// Show no progress.
-        #[arg(long)]
-        quiet: bool,
-    },
+struct Program {
+    /// What it is asked, in JSON, as `sluice` says it.
+    #[arg(value_parser = request)]
+    request: RocksRequest,
 }
 
 /// The version of this program and of RocksDB, as `--version` prints it.
@@ -61,18 +37,22 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 fn main() -> ExitCode {
-    match Program::parse() {
-        Program::Worker { data, worker } => {
+    match Program::parse().request {
+        RocksRequest::Work { data, worker } => {
             run_worker_on_cores(&worker, || Rocks::open(&data, &mut Shown::new()))
         }
-        Program::Load { data, quiet } => {
+        RocksRequest::Load { data, quiet } => {
             answer(load::ensure(&data, &mut *progress(quiet)).map(|()| Vec::new()))
         }
-        Program::Measure { what, replications, quiet } => {
+        RocksRequest::Measure { what, replications, quiet } => {
             let measured = measure(&what, replications, &mut *progress(quiet));
             answer(measured.map(|measured| measured.iter().map(|of| json!(of)).collect()))
         }
     }
+}
+
+fn request(text: &str) -> Result<RocksRequest, String> {
+    serde_json::from_str(text).map_err(|why| format!("{why}; `sluice` starts this program where it needs it"))
 }
 
 fn progress(quiet: bool) -> Box<dyn Progress> {

@@ -12,7 +12,6 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 use sluice_control::{check_label, read_labels, write_labels};
 use sluice_host::orchestrator::{Assignment, Lambda};
-use sluice_net::served::ServedSlice;
 use sluice_wire::sizes::QUOTA_LIMIT;
 
 use super::target::Target;
@@ -43,7 +42,6 @@ written! {
     SocketAddr: units::address, Self::to_string;
     Lambda: parsed, Self::to_string;
     Assignment: parsed, Self::to_string;
-    ServedSlice: parsed, Self::to_string;
     Target: parsed, Self::to_string;
     // A set of labels: `gpu+ssd`, or `none`.
     Vec<String>: read_labels, |labels: &Self| write_labels(labels);

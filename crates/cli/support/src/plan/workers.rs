@@ -29,7 +29,7 @@ pub(super) struct WorkerForm {
     #[serde(default, deserialize_with = "keys::some_whole::<_, _, 1, { LANE_CORES_MAX as u64 }>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cores: Option<u16>,
-    #[serde(default, with = "keys::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     serves: Vec<ServedSlice>,
     #[serde(default, deserialize_with = "keys::some_whole::<_, _, 1, { LANE_DEPTH_MAX as u64 }>")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use sluice_rpc::{ClientTls, Remote};
 
 use crate::NetError;
@@ -13,13 +14,14 @@ pub const CONTROLLER_DEFAULT: &str = "127.0.0.1:7400";
 
 /// Where a controller is, and how caller and controller know each other. For a program of yours: flatten it
 /// into its flags.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct ControllerArgs {
     /// Where the controller is: HOST:PORT, http://HOST:PORT or https://HOST:PORT.
     #[arg(long, value_name = "ADDRESS", default_value = CONTROLLER_DEFAULT)]
     pub controller: String,
     /// How it and its caller know each other.
     #[command(flatten)]
+    #[serde(flatten)]
     pub tls: TlsArgs,
 }
 
@@ -78,7 +80,7 @@ impl ClientArgs {
 }
 
 /// How a caller and what it calls know each other.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct TlsArgs {
     /// PEM file of the authority that signed the certificate of what is called, or of that certificate
     /// itself; turns TLS on.

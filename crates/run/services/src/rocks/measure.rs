@@ -1,15 +1,13 @@
 //! The parameters and the result of a measurement of the RocksDB service, as the measuring program takes
 //! and prints them.
 
-use std::ffi::OsString;
-
 use serde::{Deserialize, Serialize};
 
 use super::{GET_KEYS_MAX, RocksArgs, codec};
 use crate::AppError;
 
 /// The flags that say which operations are measured, and how.
-#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct MeasureArgs {
     /// What they read.
     #[command(flatten)]
@@ -57,23 +55,6 @@ impl MeasureArgs {
             operations.push(operation);
         }
         Ok(operations)
-    }
-
-    /// The flags that express these arguments.
-    pub fn flags(&self) -> Vec<OsString> {
-        let Self { data, get, scan, exponential, samples, clock, seed } = self;
-        let mut flags = data.flags();
-        for (verb, keys) in [(Verb::Get, get), (Verb::Scan, scan)] {
-            flags.push(verb.flag().into());
-            let keys: Vec<String> = keys.iter().map(u32::to_string).collect();
-            flags.extend((!keys.is_empty()).then(|| keys.join(",").into()));
-        }
-        let (samples, seed) = (samples.to_string(), seed.to_string());
-        for (flag, value) in [("--samples", &samples[..]), ("--clock", clock.name()), ("--seed", &seed)] {
-            flags.extend([flag.into(), value.into()]);
-        }
-        flags.extend(exponential.then(|| "--exponential".into()));
-        flags
     }
 }
 
@@ -145,7 +126,8 @@ pub struct MeasuredOperation {
 }
 
 /// The clock that measures operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Real time.
     Wall,
@@ -160,39 +142,5 @@ impl Clock {
             Self::Wall => "wall",
             Self::Cpu => "cpu",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        measure: MeasureArgs,
-    }
-
-    fn read(flags: impl IntoIterator<Item = OsString>) -> MeasureArgs {
-        let flags = [OsString::from("program")].into_iter().chain(flags);
-        Flags::try_parse_from(flags).expect("flags").measure
-    }
-
-    #[test]
-    fn flags_say_what_they_were_made_from() {
-        let usual = read([]);
-        assert_eq!(read(usual.flags()), usual);
-        let other = MeasureArgs {
-            data: RocksArgs { db: "-other".into(), keys: 7, item_bytes: 8, cache_mib: 9 },
-            get: vec![1, 2],
-            scan: vec![],
-            exponential: true,
-            samples: 101,
-            clock: Clock::Cpu,
-            seed: 12,
-        };
-        assert_eq!(read(other.flags()), other);
     }
 }

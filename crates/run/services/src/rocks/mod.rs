@@ -3,10 +3,11 @@
 
 pub mod codec;
 pub mod measure;
+pub mod request;
 
-use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use sluice_net::udp::DATAGRAM_BYTES;
 use sluice_wire::{HEADER_BYTES, TaskType};
 
@@ -20,7 +21,7 @@ pub const SCAN: TaskType = TaskType(2);
 pub const GET_KEYS_MAX: u32 = ((DATAGRAM_BYTES - HEADER_BYTES) / codec::KEY_BYTES) as u32;
 
 /// The location and size of the data.
-#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
 pub struct RocksArgs {
     /// Folder of the RocksDB database; loaded at the first start.
     #[arg(long, value_name = "FOLDER", default_value = DB_DEFAULT)]
@@ -49,20 +50,5 @@ impl Default for RocksArgs {
             item_bytes: ITEM_BYTES_DEFAULT,
             cache_mib: CACHE_MIB_DEFAULT,
         }
-    }
-}
-
-impl RocksArgs {
-    /// The flags that express these arguments.
-    pub fn flags(&self) -> Vec<OsString> {
-        let Self { db, keys, item_bytes, cache_mib } = self;
-        // In one word with the flag, so that a folder's name may begin with a dash.
-        let mut flags = vec![[OsStr::new("--db="), db.as_os_str()].into_iter().collect()];
-        for (flag, value) in
-            [("--keys", *keys), ("--item-bytes", (*item_bytes).into()), ("--cache-mib", (*cache_mib).into())]
-        {
-            flags.extend([flag.into(), value.to_string().into()]);
-        }
-        flags
     }
 }

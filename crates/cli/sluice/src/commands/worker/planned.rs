@@ -1,9 +1,10 @@
-//! `sluice worker --plan`: turns a plan's description of a worker into the flags that all workers share.
+//! `sluice worker --plan`: a worker as a plan describes it. Given flags override the plan.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::{Args as _, FromArgMatches as _};
+use clap::parser::ValueSource;
+use clap::{Args as _, Command, CommandFactory as _};
 use sluice_net::program::WorkerArgs;
 use sluice_services::rocks;
 use sluice_support::fail::{Failure, Outcome};
@@ -11,19 +12,55 @@ use sluice_support::plan::{Plan, ServicePlan, WorkerPlan};
 use sluice_support::rocksdb;
 
 use super::start::{become_program, serve_ours};
-use crate::args::one_line;
+use crate::args::Sluice;
 
-/// Runs the worker called `name` of the plan in `path`; the given flags override the plan's.
-pub(super) fn run(path: &Path, name: &str, given: Vec<OsString>) -> Outcome<()> {
+/// Runs the worker called `name` of the plan in `path`; the given flags override the plan's values.
+pub(super) fn run(path: &Path, name: &str, given: GivenFlags, args: WorkerArgs) -> Outcome<()> {
     let plan = Plan::load(Some(path))?;
     let worker = worker(&plan, name)?;
-    let flags = merged(flags(&plan, worker), given);
+    let (args, said) = merged(&plan, worker, given, args);
+    if args.adaptive && args.memory.is_none() {
+        let why = "has workers' depths found by their server's agent, which needs its memory: give --server \
+                   and --memory";
+        return Err(Failure::bad_input(format!("`{}` {why}", plan.policy)));
+    }
     match &worker.service {
-        ServicePlan::Ours(service) if service == rocks::NAME => rocksdb::become_worker(&plan.rocksdb, flags),
-        ServicePlan::Ours(service) => serve_ours(service, &read(flags)?),
-        ServicePlan::Program { exec, args } => {
-            let own = args.iter().map(OsString::from);
-            become_program(exec, &own.chain(flags).collect::<Vec<_>>())
+        ServicePlan::Ours(service) if service == rocks::NAME => {
+            rocksdb::become_worker(plan.rocksdb.clone(), args)
+        }
+        ServicePlan::Ours(service) => serve_ours(service, &args),
+        ServicePlan::Program { exec, args: own } => {
+            let flags = args.flags(&said.0).map_err(Failure::bad_input)?;
+            become_program(exec, &own.iter().chain(&flags).map(OsString::from).collect::<Vec<_>>())
+        }
+    }
+}
+
+/// The flags of a worker that somebody said, by the names of its arguments.
+pub(super) struct GivenFlags(Vec<String>);
+
+impl GivenFlags {
+    /// Those that stand on a command line of `sluice worker`.
+    pub(super) fn on(line: impl IntoIterator<Item = OsString>) -> Self {
+        let matches = Sluice::command().ignore_errors(true).get_matches_from(line);
+        let Some(given) = matches.subcommand_matches("worker") else { return Self(Vec::new()) };
+        let known = WorkerArgs::augment_args(Command::new("worker"));
+        let ids = known.get_arguments().map(|arg| arg.get_id().as_str());
+        let is_given = |id: &&str| given.value_source(id) == Some(ValueSource::CommandLine);
+        Self(ids.filter(is_given).map(str::to_owned).collect())
+    }
+
+    /// Gives a value to a flag that nobody gave one.
+    fn set<T>(&mut self, id: &str, of: &mut T, value: T) {
+        if !self.0.iter().any(|said| said == id) {
+            *of = value;
+            self.0.push(id.to_owned());
+        }
+    }
+
+    fn set_some<T>(&mut self, id: &str, of: &mut T, value: Option<T>) {
+        if let Some(value) = value {
+            self.set(id, of, value);
         }
     }
 }
@@ -35,90 +72,72 @@ fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
     })
 }
 
-/// The flags from the plan. The user must name the server and the folder of its memory, since no plan knows
-/// the folder.
-fn flags(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
-    let mut flags = joins(plan, worker);
-    flags.extend([
-        ("--dilate", Some(plan.dilation.to_string())),
-        ("--seed", Some(plan.seed.to_string())),
-        ("--link-mtu", Some(plan.rdma.link_mtu.to_string())),
-    ]);
-    let labels = Some(worker.labels.join(",")).filter(|labels| !labels.is_empty());
-    flags.extend(labels.map(|labels| ("--labels", Some(labels))));
-    let program = plan.program();
-    flags.extend(program.traits().adaptive.map(|_| ("--adaptive", None)));
-    flags.extend(program.traits().early.map(|_| ("--early", None)));
-    let patience = Some(program.traits().patience).filter(|patience| *patience > 0);
-    flags.extend(patience.map(|patience| ("--patience", Some(patience.to_string()))));
-    flags.extend(worker.pin.map(|core| ("--pin", Some(core.to_string()))));
-    let faults = worker.faults.as_ref().or(plan.socket_faults());
-    flags.extend(faults.map(|faults| ("--faults", Some(faults.clone()))));
-    flags
-}
-
-/// The slice that the worker joins, and its quota; a server of many cores uses the room of its cores
-/// instead.
-fn joins(plan: &Plan, worker: &WorkerPlan) -> Vec<(&'static str, Option<String>)> {
+/// The plan's values for a worker, overridden by the given flags. The user must name the server and the folder
+/// of its memory, since no plan knows the folder.
+fn merged(
+    plan: &Plan,
+    worker: &WorkerPlan,
+    given: GivenFlags,
+    mut args: WorkerArgs,
+) -> (WorkerArgs, GivenFlags) {
+    let (mut said, program) = (given, plan.program().traits());
+    said.set("dilate", &mut args.dilate, plan.dilation);
+    said.set("seed", &mut args.seed, plan.seed);
+    said.set("link_mtu", &mut args.link_mtu, plan.rdma.link_mtu);
+    said.set("labels", &mut args.labels, worker.labels.clone());
+    said.set_some("adaptive", &mut args.adaptive, program.adaptive.map(|_| true));
+    said.set_some("early", &mut args.early, program.early.map(|_| true));
+    said.set_some("patience", &mut args.patience, Some(program.patience).filter(|tasks| *tasks > 0));
+    said.set_some("pin", &mut args.pin, worker.pin.map(Some));
+    said.set_some("faults", &mut args.faults, worker.faults.clone().or(plan.socket_faults().cloned()));
+    // A server of many cores uses the room of its cores as its quota.
     let Some(of) = &worker.cores else {
-        let quota = plan.quota(worker).to_string();
-        return vec![("--slice", Some(worker.slice.clone())), ("--quota", Some(quota))];
+        said.set("slice", &mut args.slice, worker.slice.clone());
+        said.set("quota", &mut args.quota, plan.quota(worker));
+        return (args, said);
     };
-    let serves: Vec<String> = of.serves.iter().map(ToString::to_string).collect();
-    let mut joins = vec![
-        ("--cores", Some(of.cores.to_string())),
-        ("--serves", Some(serves.join(","))),
-        ("--depth", Some(of.depth.to_string())),
-        ("--lambda", Some(of.lambda.to_string())),
-        ("--assignment", Some(of.assignment.to_string())),
-    ];
-    joins.extend(of.pool.then_some(("--pool", None)));
-    joins.extend(of.batch.then_some(("--batch", None)));
-    joins
-}
-
-/// The plan's flags that were not given, followed by the given ones.
-fn merged(planned: Vec<(&str, Option<String>)>, given: Vec<OsString>) -> Vec<OsString> {
-    let is_given = |flag: &str| {
-        let with_value = format!("{flag}=");
-        given.iter().any(|word| word == flag || word.to_string_lossy().starts_with(&with_value))
-    };
-    let mut flags = Vec::new();
-    for (flag, value) in planned.into_iter().filter(|(flag, _)| !is_given(flag)) {
-        flags.extend([flag.to_owned()].into_iter().chain(value).map(OsString::from));
-    }
-    flags.extend(given);
-    flags
-}
-
-fn read(flags: Vec<OsString>) -> Outcome<WorkerArgs> {
-    let line = std::iter::once("sluice worker".into()).chain(flags);
-    let command = WorkerArgs::augment_args(clap::Command::new("sluice worker"));
-    let matches = command.try_get_matches_from(line);
-    let args = matches.and_then(|matches| WorkerArgs::from_arg_matches(&matches));
-    args.map_err(|why| Failure::bad_input(one_line(&why)))
+    said.set("cores", &mut args.cores, Some(of.cores));
+    said.set("serves", &mut args.serves, of.serves.clone());
+    said.set("depth", &mut args.depth, of.depth);
+    said.set("lambda", &mut args.lambda, of.lambda);
+    said.set("assignment", &mut args.assignment, of.assignment);
+    said.set("pool", &mut args.pool, of.pool);
+    said.set("batch", &mut args.batch, of.batch);
+    (args, said)
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::args::Command;
 
     const PLAN: &str = "dilation = 3\nseed = 7\nfaults = \"loss=0.1\"\npolicy = \"rain:1\"\n\
         [[slice]]\nname = \"a\"\ntypes = [\"hold\"]\n\
         [[worker]]\nname = \"w\"\ncount = 2\nslice = \"a\"\nservice = \"hold\"\npin = 1\n";
 
+    /// What a program of a user's would be told.
     fn told(plan: &str, name: &str, given: &[&str]) -> String {
         let plan = Plan::from_text("here", plan).expect("legal");
-        let given = given.iter().map(OsString::from).collect();
-        let flags = merged(flags(&plan, worker(&plan, name).expect("there")), given);
-        flags.join(std::ffi::OsStr::new(" ")).into_string().expect("text")
+        let (args, said) = merged_with(&plan, name, given);
+        args.flags(&said.0).expect("all is text").join(" ")
+    }
+
+    fn merged_with(plan: &Plan, name: &str, given: &[&str]) -> (WorkerArgs, GivenFlags) {
+        let line = [&["sluice", "worker", "spin"], given].concat();
+        let Command::Worker(args) = Sluice::try_parse_from(&line).expect("legal").command else {
+            unreachable!("it is a worker's")
+        };
+        let said = GivenFlags::on(line.iter().map(OsString::from));
+        merged(plan, worker(plan, name).expect("there"), said, args.common)
     }
 
     #[test]
     fn a_worker_of_a_plan_is_told_all_that_the_plan_says_of_it() {
         assert_eq!(
             told(PLAN, "w-2", &["--name", "w-2"]),
-            "--slice a --quota 1 --dilate 3 --seed 7 --link-mtu 3400 --pin 1 --faults loss=0.1 --name w-2"
+            "--dilate 3 --faults loss=0.1 --link-mtu 3400 --name w-2 --pin 1 --quota 1 --seed 7 --slice a"
         );
         let patient = PLAN.replace("rain:1", "rain:3,patient=5");
         assert!(told(&patient, "w-1", &[]).contains("--quota 3"));
@@ -131,11 +150,9 @@ mod tests {
     fn a_server_of_many_cores_is_told_its_slices_and_no_quota() {
         let plan = PLAN.replace("slice = \"a\"\nservice", "cores = 4\nserves = [\"a=3\"]\nservice");
         let told = told(&plan, "w-1", &[]);
-        assert!(
-            told.starts_with("--cores 4 --serves a=3 --depth 4 --lambda 1/5 --assignment shared --dilate 3")
-                && !told.contains("quota"),
-            "{told}"
-        );
+        let parts =
+            ["--cores 4", "--serves a=3", "--depth 4", "--lambda 1/5", "--assignment shared", "--dilate 3"];
+        assert!(parts.iter().all(|part| told.contains(part)) && !told.contains("quota"), "{told}");
         for (wrong, why) in [
             (PLAN.replace("rain:1", "rain:2,patient").replace("pin = 1", "cores = 2"), "has patience"),
             (PLAN.replace("pin = 1", "cores = 2\nquota = 1"), "leave `quota` out"),
@@ -167,22 +184,26 @@ mod tests {
         assert_eq!(plan(&unnamed.replace("pin = 1", "cores = 2")), "rain:1");
         let weighed =
             PLAN.replace("slice = \"a\"\nservice", "cores = 2\nserves = [\"a=1*3\"]\ndepth = 2\nservice");
-        assert!(told(&weighed, "w-1", &[]).starts_with("--cores 2 --serves a=1*3 --depth 2 --lambda 1/5"));
+        assert!(told(&weighed, "w-1", &[]).contains("--depth 2 --dilate 3"));
+        assert!(told(&weighed, "w-1", &[]).contains("--serves a=1*3"));
         let moved = PLAN.replace("pin = 1", "cores = 2\nassignment = \"hybrid=2\"");
         assert!(told(&moved, "w-1", &[]).contains("--assignment hybrid=2"), "{moved}");
         let pool = unnamed.replace("pin = 1", "cores = 2\npool = true");
-        assert!(told(&pool, "w-1", &[]).contains(" --assignment shared --pool"), "{pool}");
+        assert!(told(&pool, "w-1", &[]).contains(" --pool "), "{pool}");
     }
 
     #[test]
     fn a_flag_that_is_given_counts_and_the_plans_does_not() {
-        let flags = told(PLAN, "w-1", &["--quota", "5", "--faults=", "--early"]);
-        assert_eq!(
-            flags,
-            "--slice a --dilate 3 --seed 7 --link-mtu 3400 --pin 1 --quota 5 --faults= --early"
-        );
-        let args = read(flags.split(' ').map(OsString::from).collect()).expect("legal");
+        let plan = Plan::from_text("here", PLAN).expect("legal");
+        let given = ["--quota", "5", "--faults=", "--early", "--name=-x"];
+        let (args, said) = merged_with(&plan, "w-1", &given);
         assert_eq!((args.quota, args.dilate, args.seed, args.pin), (5, 3, 7, Some(1)));
+        assert_eq!((&*args.faults, args.early, &*args.slice), ("", true, "a"));
+        let flags = args.flags(&said.0).expect("all is text");
+        assert_eq!(
+            flags.join(" "),
+            "--dilate 3 --early --faults  --link-mtu 3400 --name=-x --pin 1 --quota 5 --seed 7 --slice a"
+        );
     }
 
     #[test]
