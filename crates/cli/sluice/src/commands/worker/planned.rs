@@ -72,8 +72,8 @@ fn worker<'p>(plan: &'p Plan, name: &str) -> Outcome<&'p WorkerPlan> {
     })
 }
 
-/// The plan's values for a worker, overridden by the given flags. The user must name the server and the folder
-/// of its memory, since no plan knows the folder.
+/// The plan's values for a worker, overridden by the given flags. The user must name the server and the
+/// folder of its memory, since no plan knows the folder.
 fn merged(
     plan: &Plan,
     worker: &WorkerPlan,
