@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/run/net/src/exit.rs"]
 pub mod exit;
 #[allow(dead_code, reason = "only the parser is called")]
-#[path = "../../crates/cli/support/src/fail/mod.rs"]
+#[path = "../../crates/cli/support/src/fail.rs"]
 mod fail;
 #[allow(dead_code, reason = "only the parser is called")]
 #[path = "../../crates/cli/support/src/file_name.rs"]
