@@ -22,7 +22,8 @@ const DRAWS: usize = 16;
 
 /// The folder of the servers' memory: in a file system in memory if it has room for all rings and is
 /// writable, otherwise on disk. Each run of a plan with the same output folder gets the same folder. Two
-/// containers may have output folders of the same name, so the folder's own number is part of the name.
+/// containers may have output folders of the same name, so the name has a hash of the output folder's path,
+/// device and inode.
 pub(super) fn memory_folder(plan: &Plan) -> PathBuf {
     let in_memory = Path::new(IN_MEMORY);
     let mut hasher = DefaultHasher::new();

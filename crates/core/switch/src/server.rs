@@ -185,7 +185,7 @@ pub(crate) use ServerSettings as Settings;
 pub(crate) struct ServerSettings {
     depth: u8,
     bypasses: bool,
-    /// The time of a decision if one was asked for; otherwise the kind of server decides.
+    /// The time of a decision, if the policy states it; otherwise it follows from the kind of server.
     decision: Option<Nanos>,
 }
 

@@ -201,9 +201,7 @@ impl WorkerArgs {
             ..WorkerOptions::of(controller)
         })
     }
-}
 
-impl WorkerArgs {
     /// The values of these names as flags, for a program that is not ours. A value that is off or empty gives
     /// no flag. A flag and its value are two words, or one word if the value begins with a dash.
     ///

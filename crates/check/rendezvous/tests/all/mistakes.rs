@@ -17,7 +17,7 @@ pub(crate) enum Mistake {
     TheExchangeIsTwoSteps,
     /// A part's count is read and then written, instead of one atomic step.
     CellsGivenBackAreMiscounted,
-    /// A used cell keeps its word.
+    /// A used cell is not emptied: its word stays.
     ACellIsNotEmptied,
     /// A cell is counted as released before it is emptied.
     ACellIsCountedBeforeItIsEmptied,

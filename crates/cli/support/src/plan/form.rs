@@ -1,6 +1,6 @@
-//! A plan as TOML says it: what stands in each section, and what becomes of it all. The same forms read and
-//! write, so that what came of a plan and its flags is written to read as the same plan again. What has a
-//! default is written all the same: such a plan means the same when a default changes.
+//! A plan as TOML: the keys of each section, and the conversion to [`Plan`] and back. The same forms read and
+//! write, so a plan that was changed by flags is written to read as the same plan again. Keys with a default
+//! are written, too: the written plan keeps its meaning if a default changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::fail::{Failure, Outcome};
 use crate::file_name::file_name;
 use crate::units;
 
-/// Reads a whole plan; `name` is for complaints.
+/// Reads a whole plan; `name` names the plan in errors.
 pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
     let complain =
         |said: TomlComplaint| Failure::bad_input(format!("plan {name}{}: {}", said.place(), said.why));
@@ -39,7 +39,7 @@ pub(super) fn write(plan: &Plan) -> Result<String, String> {
     toml::to_string(&PlanForm::of(plan)).map_err(|why| why.to_string())
 }
 
-/// All of a plan.
+/// The whole file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanForm {
@@ -196,7 +196,7 @@ impl PlanForm {
     }
 }
 
-/// Calls types by their names; of one that is unknown with its key.
+/// Replaces types' numbers by their names. An unknown type is an error, with the key that has it.
 fn name_types(slice: &mut SlicePlan, types: &mut Types) -> Result<(), (TomlStep, String)> {
     let named = slice.types.iter_mut().map(|name| ("types", name));
     for (key, name) in named.chain(slice.needs.iter_mut().map(|need| ("needs", &mut need.class))) {
@@ -265,12 +265,13 @@ impl LoadForm {
     }
 }
 
-/// A type's name; its number where a mix could not be cut again around the name.
+/// A type's name as a mix writes it; the type's number if the name has characters that separate a mix's
+/// parts.
 fn in_mix(name: &str, types: &Types) -> String {
     let number = types.number(name).filter(|_| name.contains([',', '=']) || name.trim() != name);
     let Some(number) = number else { return name.to_owned() };
     let mut text = number.to_string();
-    // Another type may be called like this number; with a zero before it, it is the same number.
+    // Another type may have this number as its name. A leading zero keeps the number and avoids that name.
     while types.number(&text).is_some_and(|other| other != number) {
         text.insert(0, '0');
     }

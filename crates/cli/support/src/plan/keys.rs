@@ -1,4 +1,5 @@
-//! How the values of a plan's keys are written: numbers within what is sensible, and what has its own words.
+//! How a plan writes the values of its keys: numbers within their ranges, and values with a text of their
+//! own.
 #![expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
 
 use std::fmt;
@@ -17,7 +18,7 @@ use sluice_wire::sizes::QUOTA_LIMIT;
 use super::target::Target;
 use crate::units;
 
-/// What a plan writes as a text of its own.
+/// A value that a plan writes as text.
 pub(super) trait PlanText: Sized {
     fn read(text: &str) -> Result<Self, String>;
     fn show(&self) -> String;
@@ -53,7 +54,7 @@ fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|why: T::Err| why.to_string())
 }
 
-/// One value.
+/// A value as text.
 pub(super) mod text {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -69,7 +70,7 @@ pub(super) mod text {
     }
 }
 
-/// One that may be left out.
+/// An optional value as text.
 pub(super) mod some_text {
     use serde::{Deserializer, Serialize as _, Serializer};
 
@@ -86,7 +87,7 @@ pub(super) mod some_text {
     }
 }
 
-/// A list of them.
+/// A list of values as texts.
 pub(super) mod texts {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -116,7 +117,7 @@ where
         .ok_or_else(|| D::Error::custom(format!("{number} is not between {FROM} and {MOST}")))
 }
 
-/// One that may be left out.
+/// An optional whole number within a range.
 pub(super) fn some_whole<'de, D, T, const FROM: u64, const MOST: u64>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -125,7 +126,7 @@ where
     whole::<D, T, FROM, MOST>(from).map(Some)
 }
 
-/// A power of two, at most as many as any ring has entries.
+/// The number of a ring's entries: a power of two, at most 2^20.
 pub(super) fn ring<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let entries: u32 = whole::<D, u32, 1, { 1 << 20 }>(from)?;
     if entries.is_power_of_two() {
@@ -135,7 +136,7 @@ pub(super) fn ring<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> 
     Err(D::Error::custom(format!("{entries} is not a power of two; the next is {next}")))
 }
 
-/// One that may be left out.
+/// An optional number of a ring's entries.
 pub(super) fn some_ring<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     ring(from).map(Some)
 }
@@ -149,7 +150,7 @@ pub(super) fn quota<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D:
     })
 }
 
-/// A number; in quotes it may have its thousands, such as `"2000k"`.
+/// A number. In quotes it may have a suffix, such as `"2000k"`.
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     struct Number;
 
@@ -180,14 +181,14 @@ pub(super) fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D:
     units::check_rate(number(from)?).map(Some).map_err(D::Error::custom)
 }
 
-/// A share of all, such as 0.01.
+/// A share from 0 to 1; 0.01 is one in a hundred.
 pub(super) fn share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let share = number(from)?;
     let why = || format!("{share} is not between 0 and 1; 0.01 is one in a hundred");
     (0.0..=1.0).contains(&share).then_some(share).ok_or_else(|| D::Error::custom(why()))
 }
 
-/// How many times slower everything runs.
+/// The factor by which all times are stretched: a whole number from 1 to 1,000,000.
 pub(super) fn dilation<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let factor = number(from)?;
     let why = || format!("{factor} is not a whole number from 1 to 1000000; 1 is real time");
@@ -195,13 +196,13 @@ pub(super) fn dilation<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Err
     is_legal.then_some(factor as u32).ok_or_else(|| D::Error::custom(why()))
 }
 
-/// A number as people write it: whole where it is.
+/// A number as people write it: without a decimal point if the number is whole.
 pub(super) fn float<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
     let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
     if is_whole { to.serialize_i64(*number as i64) } else { to.serialize_f64(*number) }
 }
 
-/// One that may be left out.
+/// An optional number.
 pub(super) fn some_float<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) => float(number, to),
@@ -209,7 +210,7 @@ pub(super) fn some_float<S: Serializer>(number: &Option<f64>, to: S) -> Result<S
     }
 }
 
-/// A text that `check` lets pass.
+/// A text that `check` accepts.
 fn checked<'de, D: Deserializer<'de>, E: fmt::Display>(
     from: D,
     check: impl Fn(&str) -> Result<(), E>,
@@ -229,7 +230,7 @@ pub(super) fn policy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String
     checked(from, |text| super::runs_live::live_program(text).map(drop)).map(Some)
 }
 
-/// What sockets do to packets.
+/// The faults of sockets, in the form that [`sluice_netem::Rates`] reads.
 pub(super) fn faults<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     checked(from, |text| text.parse::<sluice_netem::Rates>().map(drop)).map(Some)
 }
@@ -240,7 +241,7 @@ pub(super) fn waiting<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::E
     checked(from, |text| if WAITINGS.contains(&text) { Ok(()) } else { Err(unknown(text)) })
 }
 
-/// How a switch may wait for packets; the first if nobody says.
+/// The ways in which a switch may wait for packets; the first is the default.
 pub(super) const WAITINGS: [&str; 3] = ["adaptive", "spin", "block"];
 
 /// The core that a thread stays on.
@@ -255,13 +256,13 @@ pub(super) fn labels<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, 
     Ok(labels)
 }
 
-/// A path, if it is a text, which flags' need not be.
+/// A path. A path from a flag may not be UTF-8; such a path is an error, since TOML cannot hold it.
 pub(super) fn path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     let is_none = || S::Error::custom(format!("{} is no text: no plan can hold it", path.display()));
     to.serialize_str(path.to_str().ok_or_else(is_none)?)
 }
 
-/// One that may be left out.
+/// An optional path.
 pub(super) fn some_path<S: Serializer>(at: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     match at {
         Some(at) => path(at, to),
@@ -288,13 +289,13 @@ pub(super) mod mtu {
     }
 }
 
-/// How a choice of two is read and shown.
+/// Reads and shows a choice between two words.
 struct TwoWords {
     read: fn(&str) -> Result<bool, String>,
     show: fn(bool) -> &'static str,
 }
 
-/// Where leaves may be.
+/// The places of leaves.
 const LEAVES: [&str; 2] = ["switch", "server"];
 const LEAF: TwoWords =
     TwoWords { read: |text| word("leaf", text, LEAVES), show: |yes| LEAVES[usize::from(yes)] };

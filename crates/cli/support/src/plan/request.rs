@@ -17,7 +17,7 @@ pub enum Request {
         keys: u32,
         /// How the number varies.
         spread: Spread,
-        /// What a key is expected to take: of that clients make a task's size.
+        /// The expected time of one key. Clients calculate a task's size from it.
         each: Option<Duration>,
     },
     /// Rows to scan from a random key on.
@@ -26,7 +26,7 @@ pub enum Request {
         rows: u32,
         /// How the number varies.
         spread: Spread,
-        /// What a row is expected to take.
+        /// The expected time of one row.
         each: Option<Duration>,
     },
     /// A span for `spin` or `hold`.

@@ -1,4 +1,4 @@
-//! Workers as a plan's `[[worker]]` sections say them: one, several alike, or a server of many cores.
+//! The `[[worker]]` sections of a plan: one worker, several alike, or a server of many cores.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub(super) struct WorkerForm {
     faults: Option<String>,
 }
 
-/// What does not fit, by its key; of the section as a whole if it has none.
+/// An error in a section, with its key; without a key the error is about the whole section.
 type Complaint = (Option<&'static str>, String);
 
 /// All workers, one by one.
@@ -88,8 +88,8 @@ pub(super) fn workers(forms: Vec<WorkerForm>) -> Result<Vec<WorkerPlan>, Misfit>
     Ok(workers)
 }
 
-/// The sections that say these workers, those together that one section stands for: NAME-1, NAME-2 and so on,
-/// alike in all but the name.
+/// The sections of these workers. Workers called NAME-1, NAME-2 and so on that differ only in their names
+/// become one section with a `count`.
 pub(super) fn written(workers: &[WorkerPlan]) -> Vec<WorkerForm> {
     let mut sections = Vec::new();
     let mut left = workers;
@@ -148,7 +148,7 @@ impl WorkerForm {
         Ok(WorkerPlan { name, slice, rack, labels, service, quota, cores, pin, faults })
     }
 
-    /// The slice that it joins, and the cores that it has if it is a server of many.
+    /// The slice that the worker joins, and its cores if the worker is a server of many cores.
     fn cores(&self) -> Result<(String, Option<CoresPlan>), Complaint> {
         let no = |key, why: &str| Err((Some(key), why.to_owned()));
         let Some(cores) = self.cores else { return self.needs_no_cores() };

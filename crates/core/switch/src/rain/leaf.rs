@@ -13,8 +13,8 @@
 //!
 //! Left out: writing ahead, classes and labels.
 //!
-//! The stages: Rain's, with a queue's entry in six or five, and behind it what spines were told (10 and
-//! 11).
+//! The stages are Rain's, but a queue entry takes six stages, or five with several kinds of tokens. Stages 10
+//! and 11 behind the entry hold what spines were told.
 
 use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Nanos, Packet, Rank, RejectReason, Serial, SliceId, Sweep, WorkerId};

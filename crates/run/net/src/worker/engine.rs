@@ -50,7 +50,7 @@ pub(super) struct Engine<S> {
     actions: Vec<Action>,
     effects: Effects,
     busy: Option<Busy>,
-    /// Whether replies or tokens tell the switch how many tasks the worker holds.
+    /// Whether the worker tells the switch, in its replies or its tokens, how many tasks it holds.
     tells_held: bool,
     /// The newest first.
     switches: Vec<Endpoint>,

@@ -167,9 +167,7 @@ impl Rack<'_> {
             _ => Urgency::Work(Nanos(self.dice.below(SIZES[2].0 + SIZES[0].0))),
         }
     }
-}
 
-impl Rack<'_> {
     /// Calls a client's machine, and does what it says.
     pub(crate) fn on_client(
         &mut self,

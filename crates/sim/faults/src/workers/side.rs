@@ -104,9 +104,7 @@ impl Rack<'_> {
         }
         Ok(())
     }
-}
 
-impl Rack<'_> {
     pub(crate) const fn has_cores(&self) -> bool {
         self.scenario.cores.is_some()
     }

@@ -36,11 +36,11 @@ pub(super) fn run(path: &Path, name: &str, given: GivenFlags, args: WorkerArgs) 
     }
 }
 
-/// The flags of a worker that somebody said, by the names of its arguments.
+/// The flags of a worker that have a value, by the names of its arguments.
 pub(super) struct GivenFlags(Vec<String>);
 
 impl GivenFlags {
-    /// Those that stand on a command line of `sluice worker`.
+    /// The flags on a command line of `sluice worker`.
     pub(super) fn on(line: impl IntoIterator<Item = OsString>) -> Self {
         let matches = Sluice::command().ignore_errors(true).get_matches_from(line);
         let Some(given) = matches.subcommand_matches("worker") else { return Self(Vec::new()) };
@@ -50,7 +50,7 @@ impl GivenFlags {
         Self(ids.filter(is_given).map(str::to_owned).collect())
     }
 
-    /// Gives a value to a flag that nobody gave one.
+    /// Gives a flag a value, unless the flag has a value already.
     fn set<T>(&mut self, id: &str, of: &mut T, value: T) {
         if !self.0.iter().any(|said| said == id) {
             *of = value;
