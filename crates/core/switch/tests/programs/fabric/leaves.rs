@@ -235,8 +235,8 @@ fn a_spine_knows_the_mean_of_a_rack_that_has_always_somebody_idle() {
     }
 }
 
-/// A spine that learns of a rack for the first time knows no mean. The leaf tells its mean once the mean is at
-/// least 1.
+/// A spine that learns of a rack for the first time knows no mean. The leaf tells its mean once the mean is
+/// at least 1.
 #[test]
 fn a_leaf_that_goes_below_another_spine_tells_its_mean_from_none_on() {
     let mut fabric = Fabric::busy(FabricReading::default(), &[(2, 9)]);
