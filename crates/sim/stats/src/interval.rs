@@ -18,6 +18,8 @@ const Z: f64 = 1.959_963_985;
 /// times decide how much chance there is, and may not have come yet. Found by experiment
 /// (docs/results/statistics.md).
 const EVENTS_WITHHELD: f64 = 3.5;
+/// What moves a number by less than this factor moves its logarithm about in proportion.
+const FACTOR_MAX: f64 = 2.0;
 /// Of the rest, at least so many.
 const EVENTS_MIN: f64 = 0.3;
 
@@ -49,6 +51,19 @@ pub fn mean_of_either_sign(samples: &[f64]) -> Estimate {
 pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
     let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
     Estimate::between(value, value - half, value + half, method)
+}
+
+/// A quotient of two positive numbers, whose logarithm is off by so many standard errors, and which is known
+/// to a share of itself at best. None if chance moves it so far that standard errors say nothing of it.
+pub(super) fn around_quotient(
+    value: f64,
+    share_min: f64,
+    chance: Chance,
+    method: Method,
+) -> Option<Estimate> {
+    let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
+    let factor = libm::exp(half).max(1.0 + share_min);
+    (factor <= FACTOR_MAX).then(|| Estimate::between(value, value / factor, value * factor, method))
 }
 
 /// A mean of values of which none can be less than `least`. Open above if chance may have kept all that is
@@ -88,6 +103,13 @@ pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<
 /// What is left of a tail's independent events when those are withheld that may be missing.
 pub(super) fn events_left(events: f64) -> f64 {
     (events - EVENTS_WITHHELD).max(EVENTS_MIN)
+}
+
+/// How much larger than it seems a variance is taken to be that rests on so many independent events; fewer
+/// than are withheld tell no more than those.
+pub(super) fn withheld(events: f64) -> f64 {
+    let events = events.max(EVENTS_WITHHELD + EVENTS_MIN);
+    if events.is_finite() { events / events_left(events) } else { 1.0 }
 }
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with probability `tail` < ½.
@@ -146,6 +168,21 @@ mod tests {
             let found = student_t(tail, freedom);
             assert!((found - value).abs() < 1e-4, "{tail} {freedom}: {found} and not {value}");
         }
+    }
+
+    #[test]
+    fn a_quotient_is_known_to_a_factor_and_not_at_all_where_chance_may_double_it() {
+        let found = |deviation: f64| {
+            let chance = Chance { variance: deviation * deviation, freedom: 1_000 };
+            around_quotient(3.0, 0.001, chance, Method::Paired)
+        };
+        let narrow = found(0.1).expect("it is known");
+        assert!(
+            (narrow.high - 3.0 * libm::exp(0.1962)).abs() < 1e-3 && narrow.low * narrow.high - 9.0 < 1e-9
+        );
+        let exact = found(0.0).expect("it is known");
+        assert!((exact.high - 3.003).abs() < 1e-9, "to a cell: {exact:?}");
+        assert_eq!(found(0.4), None);
     }
 
     #[test]

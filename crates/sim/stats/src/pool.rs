@@ -43,8 +43,8 @@ pub(super) struct Quantile {
     pub(super) events: f64,
     /// By how much the value changes for a share of all tasks more or less below it.
     slope: f64,
-    /// The edge between coarse cells that is nearest to it.
-    edge: usize,
+    /// How many of all values are at or below it, as a share.
+    share: f64,
     /// How much larger its variance is taken to be than its parts say.
     pub(super) caution: f64,
 }
@@ -98,8 +98,8 @@ impl Pool {
                 before = used;
             }
             match found.zip(used) {
-                Some((found, used)) => self.quantile(quantile, edge, found, used),
-                None => self.without_interval(quantile, edge),
+                Some((found, used)) => self.quantile(quantile, found, used),
+                None => self.without_interval(quantile),
             }
         })
     }
@@ -125,6 +125,13 @@ impl Pool {
         of_mean(value, least, Chance { variance, freedom }, self.method())
     }
 
+    /// Independent events that the values above the ninth decile are worth, which decide how well the mean is
+    /// known; infinite if the runs cannot tell.
+    pub(super) fn tail_events(&self) -> f64 {
+        let ninth = self.dispersion(self.edge_near(0.9));
+        ninth.map_or(f64::INFINITY, |ninth| 0.1 * self.all.count() as f64 / ninth.factor)
+    }
+
     /// The mean's deviation from the right one, in the parts from which it came.
     pub(super) fn mean_parts(&self, mean: f64) -> Total {
         let count = self.all.count() as f64;
@@ -134,10 +141,18 @@ impl Pool {
     }
 
     /// A quantile's deviation from the right one, in the parts from which it came.
+    ///
+    /// What is below it is reckoned between the two edges of its coarse cell, so that two policies whose
+    /// numbers are close have deviations that are close, and not those at two neighbouring edges.
     pub(super) fn quantile_parts(&self, of: &Quantile) -> Total {
-        let (share, slope) = (self.share_below(of.edge), of.slope / self.all.count() as f64);
+        let cell = cell_of(self.all.quantile(of.share));
+        let (below, above) = (self.share_below(cell), self.share_below(cell + 1));
+        let into = if above > below { ((of.share - below) / (above - below)).clamp(0.0, 1.0) } else { 0.0 };
+        let between = |below: f64, above: f64| below + into * (above - below);
+        let (share, slope) = (between(below, above), of.slope / self.all.count() as f64);
         self.total(|parts, part| {
-            slope * (share * parts.count(part) as f64 - parts.below(part, of.edge) as f64)
+            let at = |edge| parts.below(part, edge) as f64;
+            slope * (share * parts.count(part) as f64 - between(at(cell), at(cell + 1)))
         })
     }
 
@@ -162,7 +177,7 @@ impl Pool {
         }
     }
 
-    fn quantile(&self, quantile: f64, edge: usize, found: Dispersion, used: Dispersion) -> Quantile {
+    fn quantile(&self, quantile: f64, found: Dispersion, used: Dispersion) -> Quantile {
         let rarer = quantile.min(1.0 - quantile) * self.all.count() as f64;
         let (low, high) = ranks(quantile, rarer / used.factor, used.freedom);
         // Between the last value and the end of all ranks there is nothing.
@@ -179,14 +194,14 @@ impl Pool {
             },
             events: rarer / used.factor,
             slope: if steps > 0.0 { (between(low + steps) - between(low)) / steps } else { 0.0 },
-            edge,
+            share: quantile,
             caution: used.factor / found.factor,
         }
     }
 
-    fn without_interval(&self, quantile: f64, edge: usize) -> Quantile {
+    fn without_interval(&self, quantile: f64) -> Quantile {
         let estimate = Estimate::exact(self.all.quantile(quantile) as f64 / self.unit);
-        Quantile { estimate, events: f64::INFINITY, slope: 0.0, edge, caution: 1.0 }
+        Quantile { estimate, events: f64::INFINITY, slope: 0.0, share: quantile, caution: 1.0 }
     }
 
     /// How much the ranks at an edge are moved by chance; none if the runs cannot tell.

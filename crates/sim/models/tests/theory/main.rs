@@ -5,6 +5,7 @@ mod coverage;
 mod formulas;
 mod grid;
 mod orders;
+mod pairs;
 mod servers;
 mod sustained;
 mod wrong;
