@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(rate(2_330_400.0), "2,330 kRPS");
         assert_eq!(rate(850.0), "850 tasks/s");
         assert_eq!(quantity(-0.411, Unit::Share), "−41.1 %");
+        assert_eq!([-0.000_04, -0.0, 0.000_04].map(share), ["0.00 %"; 3], "no side of nothing");
         assert_eq!(whole(1_234_567), "1,234,567");
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sluice_outcome::study::Unit;
+use sluice_outcome::study::{Metric, Unit};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::Warmup;
@@ -13,7 +13,7 @@ use sluice_workload::Workload;
 use sluice_workload::files;
 
 use super::error::StudyError;
-use super::known::PointId;
+use super::known::{OfClass, PointId};
 use super::limit::{Wanted, value_of};
 use super::numbers;
 use super::plan::{At, Case, Change, Plan, Quantity, Run};
@@ -84,6 +84,8 @@ pub struct Bench {
 struct Set {
     testbed: Testbed,
     workload: Workload,
+    /// The place of the workload among the plan's different ones.
+    tasks: usize,
 }
 
 impl Bench {
@@ -94,7 +96,9 @@ impl Bench {
         for case in 0..bench.plan.cases.len() {
             for change in [None].into_iter().chain((0..bench.plan.causes.len()).map(Some)) {
                 let set = bench.set(&testbed, case, change)?;
-                bench.sets.insert((case, change), set);
+                let same = bench.sets.values().find(|other| other.workload == set.workload);
+                let tasks = same.map_or(bench.sets.len(), |other| other.tasks);
+                bench.sets.insert((case, change), Set { tasks, ..set });
             }
         }
         bench.read_policies()?;
@@ -141,6 +145,38 @@ impl Bench {
     /// The workload of a case with a cause's change.
     pub(super) fn workload_of(&self, case: usize, change: Option<usize>) -> &Workload {
         &self.of(case, change).workload
+    }
+
+    /// The number of the tasks that a case's policies get. Cases with the same number have the same tasks at one
+    /// rate, drawn from the plan's seed.
+    pub(super) fn tasks_met(&self, case: usize, change: Option<usize>) -> usize {
+        self.of(case, change).tasks
+    }
+
+    /// The metrics that statements read, with the slowdowns by which a cause may replace theirs.
+    pub(super) fn numbers(&self, case: usize) -> Vec<OfClass> {
+        let slowdowns = self.plan.causes.iter().flat_map(|cause| &cause.changes);
+        let slowdowns = slowdowns.filter_map(|change| match change {
+            Change::Slowdown(measure) => Some(*measure),
+            _ => None,
+        });
+        let slowdowns: Vec<_> = slowdowns.collect();
+        let mut numbers = Vec::new();
+        for claim in &self.plan.claims {
+            let Quantity::At { wanted, .. } = &claim.quantity else { continue };
+            let class = wanted.class.as_deref().and_then(|name| self.class(case, name));
+            if wanted.class.is_some() && class.is_none() {
+                continue;
+            }
+            let others = slowdowns.iter().filter(|_| wanted.metric.unit() == Unit::Ratio);
+            let others = others.map(|measure| Metric { measure: *measure, ..wanted.metric });
+            for metric in [wanted.metric].into_iter().chain(others) {
+                if !numbers.contains(&(metric, class)) {
+                    numbers.push((metric, class));
+                }
+            }
+        }
+        numbers
     }
 
     /// The index of a class in the case's workload.
@@ -265,7 +301,7 @@ impl Bench {
         for class in &mut workload.classes {
             class.large = class.large.max(large);
         }
-        Ok(Set { testbed, workload })
+        Ok(Set { testbed, workload, tasks: 0 })
     }
 
     fn read_policies(&mut self) -> Result<(), StudyError> {

@@ -92,17 +92,21 @@ impl Course {
         }
     }
 
+    /// The number of each replication.
+    pub(super) fn values(&self, each: &[Each]) -> Vec<f64> {
+        each.iter().map(|one| self.of_one(&one.depths)).collect()
+    }
+
     /// The mean over all replications, or their median.
-    pub(super) fn of(&self, each: &[Each]) -> (Estimate, String) {
-        let mut values: Vec<f64> = each.iter().map(|one| self.of_one(&one.depths)).collect();
+    pub(super) fn of(&self, values: &[f64]) -> (Estimate, String) {
         if self.of == Of::Recovery {
             let never = values.iter().filter(|value| value.is_infinite()).count();
             let note =
                 if never > 0 { format!("{never} of {} runs never", values.len()) } else { String::new() };
-            return (median(&mut values), note);
+            return (median(values.to_vec()), note);
         }
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        (estimate(mean, &values, Method::Replications), String::new())
+        (estimate(mean, values, Method::Replications), String::new())
     }
 
     fn of_one(&self, depths: &[Depths]) -> f64 {
@@ -140,7 +144,7 @@ impl Course {
 }
 
 /// The median, with the 95 % interval from order statistics.
-fn median(values: &mut [f64]) -> Estimate {
+fn median(mut values: Vec<f64>) -> Estimate {
     values.sort_by(f64::total_cmp);
     let count = values.len();
     if count == 0 {
@@ -183,8 +187,7 @@ mod tests {
 
     #[test]
     fn the_medians_interval_leaves_five_runs_of_twenty_at_each_side() {
-        let mut values: Vec<f64> = (1..=20).map(f64::from).collect();
-        let found = median(&mut values);
+        let found = median((1..=20).map(f64::from).collect());
         assert!((found.value - 10.5).abs() < 1e-9);
         assert_eq!((found.low, found.high), (6.0, 15.0));
     }

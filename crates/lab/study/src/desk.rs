@@ -1,10 +1,13 @@
 //! Looks up the numbers that statements are about: a metric at a rate, the highest rate within a limit, the
 //! saturation.
 
+use std::sync::Arc;
+
 use sluice_outcome::study::{Metric, Part, Unit};
-use sluice_stats::{Each, Estimate, Method, SloFound, Summary};
+use sluice_stats::{Each, Estimate, Method, NumberInParts, SloFound, Summary};
 
 use super::bench::Bench;
+use super::figure::{Basis, Figure};
 use super::gauge::Facts;
 use super::known::{Answer, Known, PointId};
 use super::limit::{Limit, Wanted};
@@ -29,18 +32,8 @@ pub(super) struct Desk<'k> {
     change: Option<usize>,
 }
 
-/// A number of one policy or family.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figure {
-    /// The number; infinite for a latency under a load that is not sustained.
-    pub estimate: Estimate,
-    /// The policy; for a family, the member with the best number.
-    pub by: String,
-    /// The rate of the measurement, if there is one.
-    pub rate: Option<u64>,
-    /// A remark; may be empty.
-    pub note: String,
-}
+/// A done point's number, a remark, and the number part by part if it was kept.
+type Said = (Estimate, String, Option<Arc<NumberInParts>>);
 
 /// One replication's number for each class; `None` for a class without tasks.
 pub(super) type ClassNumbers = Vec<Option<f64>>;
@@ -59,9 +52,12 @@ impl<'k> Desk<'k> {
 
     /// A metric at a rate; for a family, the lowest.
     pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
-        self.lowest(case, who, rate, |summary| {
-            let estimate = if summary.sustained.holds { self.read(case, summary, wanted) } else { UNBOUNDED };
-            (estimate, summary.sustained.why.clone())
+        self.lowest(case, who, rate, |id, summary| {
+            let why = summary.sustained.why.clone();
+            if !summary.sustained.holds {
+                return (UNBOUNDED, why, None);
+            }
+            (self.read(case, summary, wanted), why, self.in_parts(id, wanted))
         })
     }
 
@@ -90,18 +86,20 @@ impl<'k> Desk<'k> {
         case: usize,
         who: &Who,
         rate: u64,
-        number: impl Fn(&Summary) -> (Estimate, String),
+        number: impl Fn(&PointId, &Summary) -> Said,
     ) -> Answer<Figure> {
         let one = |run: &Run| {
             let id = self.point(case, run, rate);
-            let (estimate, note) = if !self.bench.is_within_reach(&id) {
-                (UNBOUNDED, "above what it can serve at all".to_owned())
+            let (estimate, note, number) = if !self.bench.is_within_reach(&id) {
+                (UNBOUNDED, "above what it can serve at all".to_owned(), None)
             } else if let Some(summary) = self.known.get(&id) {
-                number(summary)
+                number(&id, summary)
             } else {
                 return Answer::Wants([id].into());
             };
-            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note })
+            let basis =
+                number.map(|number| Basis { tasks: self.bench.tasks_met(id.case, id.change), number });
+            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note, basis })
         };
         best(who.of.iter().map(one), |one, other| one.value < other.value)
     }
@@ -138,22 +136,24 @@ impl<'k> Desk<'k> {
                     self.bench.workload_of(case, self.change),
                 );
                 let one = |rate: &f64| {
-                    self.lowest(case, who, *rate as u64, |summary| {
-                        let (estimate, note) = gauge.of(&summary.each, &facts);
-                        (
-                            if summary.method == Method::None {
-                                Estimate::exact(estimate.value)
-                            } else {
-                                estimate
-                            },
-                            note,
-                        )
+                    self.lowest(case, who, *rate as u64, |_, summary| {
+                        let values = gauge.values(&summary.each, &facts);
+                        let found = gauge.mean(&values);
+                        if summary.method == Method::None {
+                            return (Estimate::exact(found.value), String::new(), None);
+                        }
+                        (found, String::new(), Some(of_replications(found, &values)))
                     })
                 };
                 Answer::all(rates.iter().map(one))
             }
             Quantity::Course { course, rate } => self
-                .lowest(case, who, *rate as u64, |summary| course.of(&summary.each))
+                .lowest(case, who, *rate as u64, |_, summary| {
+                    let values = course.values(&summary.each);
+                    let (found, note) = course.of(&values);
+                    let is_mean = found.method == Method::Replications;
+                    (found, note, is_mean.then(|| of_replications(found, &values)))
+                })
                 .map(|figure| vec![figure]),
         }
     }
@@ -186,7 +186,7 @@ impl<'k> Desk<'k> {
                         "kept up to the highest rate tried".to_owned(),
                     ),
                 };
-                Figure { estimate, by: run.label(), rate: None, note }
+                Figure { estimate, by: run.label(), rate: None, note, basis: None }
             })
         };
         best(hopeful.map(one), |one, other| one.value > other.value)
@@ -213,11 +213,23 @@ impl<'k> Desk<'k> {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
         let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
         let found = times.get(self.metric_of(wanted));
+        if wanted.response { found.less(self.ways_ns(case)) } else { found }
+    }
+
+    /// The same number part by part.
+    fn in_parts(&self, id: &PointId, wanted: &Wanted) -> Option<Arc<NumberInParts>> {
+        let class = wanted.class.as_deref().and_then(|name| self.bench.class(id.case, name));
+        let number = self.known.in_parts(id, (self.metric_of(wanted), class))?;
         if !wanted.response {
-            return found;
+            return Some(Arc::clone(number));
         }
+        Some(Arc::new(NumberInParts::clone(number).less_constant(self.ways_ns(id.case))))
+    }
+
+    /// A client's way to the first switch, and the way home.
+    fn ways_ns(&self, case: usize) -> f64 {
         let testbed = self.bench.testbed(case, self.change);
-        found.less((testbed.links.client + testbed.way_home()).0 as f64)
+        (testbed.links.client + testbed.way_home()).0 as f64
     }
 
     fn floor(&self, case: usize) -> u64 {
@@ -229,6 +241,10 @@ impl<'k> Desk<'k> {
         let limit = self.bench.point(&PointId { rate: 1, ..series.clone() }).limit_per_s();
         libm::floor(capacity.min(limit) * CEILING_SHARE) as u64
     }
+}
+
+fn of_replications(found: Estimate, values: &[f64]) -> Arc<NumberInParts> {
+    Arc::new(NumberInParts::of_replications(found, values))
 }
 
 fn best(

@@ -5,12 +5,11 @@ use std::fmt::Write;
 use sluice_outcome::study::{Estimate, Unit, Verdict};
 use sluice_stats::mean_of_either_sign;
 
-use super::desk::{ClassNumbers, Desk, Figure};
+use super::desk::{ClassNumbers, Desk};
+use super::figure::{Figure, is_less, quotient};
 use super::known::Answer;
 use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
-use super::verdict::{
-    Holds, Pairs, excused, is_at_most, of_number, of_order, quotient, times_as_many, tolerated,
-};
+use super::verdict::{Holds, Pairs, excused, is_at_most, of_number, of_order, times_as_many, tolerated};
 
 /// An advice to run more than this many times as many tasks would be useless.
 const TIMES_MAX: f64 = 1_000.0;
@@ -132,7 +131,7 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
     mine.and(Answer::all(theirs)).map(|(mine, others)| {
         let stands = |(figure, theirs): &(Figure, f64)| {
             let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
-            Holds::less(&less.estimate, &more.estimate)
+            is_less(less, more)
         };
         let names: Vec<&str> = others.iter().map(|(figure, _)| figure.by.as_str()).collect();
         (!others.is_empty())
@@ -151,7 +150,7 @@ fn pair(
 }
 
 fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
-    let measured = quotient(&who.estimate, &over.estimate);
+    let measured = quotient(who, over);
     let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
     Finding {
         off,
@@ -160,7 +159,7 @@ fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tole
 }
 
 fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
-    let measured = quotient(&who.estimate, &over.estimate).map(|found| Estimate {
+    let measured = quotient(who, over).map(|found| Estimate {
         value: found.value - 1.0,
         low: found.low - 1.0,
         high: found.high - 1.0,
@@ -221,12 +220,12 @@ fn at_most(
         over.map_or(Answer::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
     figures.and(others).map(|(figures, others)| {
         let number = |(at, figure): (usize, &Figure)| {
-            let other = others.get(at).map(|other| other.estimate);
-            if other.is_some_and(|other| other.value.is_infinite()) {
+            let other = others.get(at);
+            if other.is_some_and(|other| other.estimate.value.is_infinite()) {
                 return None;
             }
-            let found = other.and_then(|other| quotient(&figure.estimate, &other));
-            let keeps = is_at_most(&figure.estimate, other.as_ref(), most);
+            let found = other.and_then(|other| quotient(figure, other));
+            let keeps = is_at_most(&figure.estimate, other.map(|other| (&other.estimate, found)), most);
             Some((at, found.unwrap_or(figure.estimate), keeps))
         };
         let numbers = figures.iter().enumerate().filter_map(number);
@@ -294,7 +293,7 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
             {
                 for (less, more) in less.iter().zip(more) {
                     let before = pairs.wrong;
-                    pairs.add(&less.estimate, &more.estimate);
+                    pairs.add(is_less(less, more));
                     if pairs.wrong > before {
                         wrong.push(against(less, more, claim.quantity.unit()));
                     }
@@ -333,7 +332,7 @@ fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Find
 
 /// How far the ratio of two numbers is from 1, in either direction.
 fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
-    quotient(&one.estimate, &other.estimate).map(|found| {
+    quotient(one, other).map(|found| {
         let (low, high) = (found.low - 1.0, found.high - 1.0);
         let nearest = if low > 0.0 || high < 0.0 { low.abs().min(high.abs()) } else { 0.0 };
         Estimate { value: (found.value - 1.0).abs(), low: nearest, high: low.abs().max(high.abs()), ..found }
@@ -408,7 +407,9 @@ pub fn shown(value: f64, unit: Unit) -> String {
         _ if value.is_infinite() => "not sustained".into(),
         Unit::Ns => format!("{:.1} µs", value / 1e3),
         Unit::PerS => format!("{:.0} kRPS", value / 1e3),
-        Unit::Share if value != 0.0 && value.abs() < 0.002 => format!("{:.3} %", value * 100.0),
+        // It has no sign that would be shown.
+        Unit::Share if value.abs() < 0.000_005 => "0.0 %".to_owned(),
+        Unit::Share if value.abs() < 0.002 => format!("{:.3} %", value * 100.0),
         Unit::Share => format!("{:.1} %", value * 100.0),
         Unit::Ratio => format!("{value:.2}"),
         Unit::Count => format!("{value:.0}"),
@@ -426,7 +427,13 @@ mod tests {
     }
 
     fn figure(estimate: Estimate) -> Figure {
-        Figure { estimate, by: "rain:1".into(), rate: None, note: String::new() }
+        Figure { estimate, by: "rain:1".into(), rate: None, note: String::new(), basis: None }
+    }
+
+    #[test]
+    fn a_share_of_nothing_has_no_sign_and_a_small_one_its_digits() {
+        let shares = [0.0, -0.0, -0.000_004, -0.000_04, 0.0013, -0.29].map(|share| shown(share, Unit::Share));
+        assert_eq!(shares, ["0.0 %", "0.0 %", "0.0 %", "-0.004 %", "0.130 %", "-29.0 %"]);
     }
 
     #[test]

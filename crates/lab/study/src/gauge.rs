@@ -107,14 +107,18 @@ impl Gauge {
         }
     }
 
+    /// The number of each replication.
+    pub(super) fn values(self, each: &[Each], facts: &Facts) -> Vec<f64> {
+        each.iter().map(|one| self.0.value(&Replication { one, facts })).collect()
+    }
+
     /// The mean over all replications.
-    pub(super) fn of(self, each: &[Each], facts: &Facts) -> (Estimate, String) {
-        let values: Vec<f64> = each.iter().map(|one| self.0.value(&Replication { one, facts })).collect();
+    pub(super) fn mean(self, values: &[f64]) -> Estimate {
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let found = estimate(mean, &values, Method::Replications);
+        let found = estimate(mean, values, Method::Replications);
         // No share is above one.
         let most = if self.unit() == Unit::Share { 1.0 } else { f64::INFINITY };
-        (Estimate { high: found.high.min(most), ..found }, String::new())
+        Estimate { high: found.high.min(most), ..found }
     }
 }
 

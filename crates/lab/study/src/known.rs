@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sluice_stats::{Measured, Summary, summarize};
+use sluice_outcome::study::Metric;
+use sluice_stats::{Measured, NumberInParts, Summary, summarize};
 
 use super::plan::Run;
 
@@ -24,15 +26,40 @@ pub struct PointId {
 /// Points that are done, and replications of points that are not done yet.
 #[derive(Debug, Default)]
 pub struct Known {
-    done: BTreeMap<PointId, Summary>,
+    done: BTreeMap<PointId, Done>,
     kept: BTreeMap<PointId, Vec<Measured>>,
     begun: BTreeMap<PointId, BTreeMap<u32, Measured>>,
+}
+
+/// A number of a point: a metric of one class, or of all tasks.
+pub(super) type OfClass = (Metric, Option<usize>);
+
+/// What is kept of a point's replications beside its summary.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    /// All of them.
+    pub whole: bool,
+    /// These numbers part by part, to be held against others of the same tasks.
+    pub numbers: Vec<OfClass>,
+}
+
+/// A point that is done.
+#[derive(Debug)]
+struct Done {
+    summary: Summary,
+    numbers: Vec<(OfClass, Arc<NumberInParts>)>,
 }
 
 impl Known {
     /// A point's summary, if it is done.
     pub fn get(&self, id: &PointId) -> Option<&Summary> {
-        self.done.get(id)
+        self.done.get(id).map(|done| &done.summary)
+    }
+
+    /// A done point's number part by part, if it was kept.
+    pub fn in_parts(&self, id: &PointId, of: OfClass) -> Option<&Arc<NumberInParts>> {
+        let numbers = &self.done.get(id)?.numbers;
+        numbers.iter().find(|(kept, _)| *kept == of).map(|(_, number)| number)
     }
 
     /// The done points of one series, in order of their rates.
@@ -42,7 +69,7 @@ impl Known {
             .range(start..)
             .take_while(|(id, _)| (id.case, &id.run) == (of.case, &of.run))
             .filter(|(id, _)| id.change == of.change)
-            .map(|(id, summary)| (id.rate, summary))
+            .map(|(id, done)| (id.rate, &done.summary))
     }
 
     /// A done point's replications, if they were kept.
@@ -57,15 +84,17 @@ impl Known {
 
     /// Adds a replication. The point is done with the last of `of` replications, in whatever order they
     /// come.
-    pub fn add(&mut self, id: &PointId, replication: u32, of: u32, measured: Measured, keep: bool) {
+    pub fn add(&mut self, id: &PointId, replication: u32, of: u32, measured: Measured, keep: &Keep) {
         let begun = self.begun.entry(id.clone()).or_default();
         begun.insert(replication, measured);
         if begun.len() < of as usize {
             return;
         }
         let all: Vec<Measured> = self.begun.remove(id).into_iter().flatten().map(|(_, one)| one).collect();
-        self.done.insert(id.clone(), summarize(&all));
-        if keep {
+        let in_parts = |of: &OfClass| (*of, Arc::new(NumberInParts::of(&all, Some(of.0), of.1)));
+        let numbers = keep.numbers.iter().map(in_parts).collect();
+        self.done.insert(id.clone(), Done { summary: summarize(&all), numbers });
+        if keep.whole {
             self.kept.insert(id.clone(), all);
         }
     }
@@ -73,7 +102,7 @@ impl Known {
     /// Adds a point with a known summary.
     #[cfg(test)]
     pub(super) fn set(&mut self, id: PointId, summary: Summary) {
-        self.done.insert(id, summary);
+        self.done.insert(id, Done { summary, numbers: Vec::new() });
     }
 }
 

@@ -16,6 +16,7 @@ pub mod tell;
 mod course;
 mod desk;
 mod error;
+mod figure;
 mod finding;
 mod gauge;
 mod hint;

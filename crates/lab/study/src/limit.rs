@@ -130,6 +130,8 @@ mod tests {
             "slowdown_type_mean_p999",
             "get.slowdown_server_p50",
             "scan.p90",
+            "p95",
+            "slowdown_p95",
             "response_p99",
             "get.response_mean",
         ] {

@@ -11,7 +11,7 @@ use sluice_stats::Measured;
 use super::bench::Bench;
 use super::error::StudyError;
 use super::journal::{Identity, Journal};
-use super::known::{Known, PointId};
+use super::known::{Keep, Known, PointId};
 use super::rounds::{of_causes, wanted};
 
 /// A running study.
@@ -134,9 +134,10 @@ impl<'b> Study<'b> {
 
 fn learn(bench: &Bench, known: &mut Known, id: &PointId, replication: u32, measured: Measured) {
     let plan = bench.plan();
-    let compared = plan
+    let whole = plan
         .comparisons
         .iter()
         .any(|pair| pair.case == id.case && id.change.is_none() && (pair.a == id.run || pair.b == id.run));
-    known.add(id, replication, plan.replications, measured, compared);
+    let keep = Keep { whole, numbers: bench.numbers(id.case) };
+    known.add(id, replication, plan.replications, measured, &keep);
 }

@@ -7,7 +7,8 @@ use sluice_outcome::study::{
 use sluice_stats::{Summary, paired};
 
 use super::bench::Bench;
-use super::desk::{Desk, Figure};
+use super::desk::Desk;
+use super::figure::Figure;
 use super::finding::{Finding, find, paper, shown, unit};
 use super::known::{Answer, Known, PointId};
 use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};

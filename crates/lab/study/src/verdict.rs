@@ -106,10 +106,11 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     }
 }
 
-/// Whether a number is at most `most`, or at most `most` times another one.
-pub(super) fn is_at_most(found: &Estimate, over: Option<&Estimate>, most: f64) -> Holds {
-    let Some(over) = over else { return Holds::within(found, (f64::NEG_INFINITY, most)) };
-    if let Some(times) = quotient(found, over) {
+/// Whether a number is at most `most`, or at most `most` times another one, whose quotient with it is given if
+/// there is one.
+pub(super) fn is_at_most(found: &Estimate, over: Option<(&Estimate, Option<Estimate>)>, most: f64) -> Holds {
+    let Some((over, times)) = over else { return Holds::within(found, (f64::NEG_INFINITY, most)) };
+    if let Some(times) = times {
         return Holds::within(&times, (f64::NEG_INFINITY, most));
     }
     let allowed =
@@ -143,7 +144,7 @@ pub fn growth(map: &HeatMap, across: bool, wrong_max: f64) -> (Verdict, String) 
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
         let next = if across { (row, column + 1) } else { (row + 1, column) };
         if let Some(more) = map.cells.get(next.0).and_then(|row| row.get(next.1)) {
-            pairs.add(&map.cells[row][column], more);
+            pairs.add(Holds::less(&map.cells[row][column], more));
         }
     }
     let Pairs { right, tied, wrong } = pairs;
@@ -169,9 +170,9 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Counts a pair of which the paper says that `less` is smaller.
-    pub(super) fn add(&mut self, less: &Estimate, more: &Estimate) {
-        match Holds::less(less, more) {
+    /// Counts a pair of which the paper says that one number is smaller, and whether it is.
+    pub(super) fn add(&mut self, is_less: Holds) {
+        match is_less {
             Holds::Yes => self.right += 1,
             Holds::No => self.wrong += 1,
             Holds::Open => self.tied += 1,
@@ -185,9 +186,8 @@ impl Pairs {
 }
 
 /// Whether the 95 % interval of the difference says so. The interval is computed from both numbers' own
-/// intervals as for independent numbers (MOVER: Zou and Donner, 2008). Numbers of the same tasks vary
-/// together, so their difference is really known better. A load that is not sustained is larger than all
-/// that are.
+/// intervals as for independent numbers (MOVER: Zou and Donner, 2008). A load that is not sustained is larger
+/// than all that are.
 fn is_surely_less(less: &Estimate, more: &Estimate) -> bool {
     if less.value.is_infinite() || more.value.is_infinite() {
         return less.value < more.value;
@@ -268,12 +268,12 @@ mod tests {
     #[test]
     fn an_order_agrees_only_if_all_pairs_stand_so() {
         let mut pairs = Pairs::default();
-        pairs.add(&about(1.0, 0.1), &about(2.0, 0.1));
+        pairs.add(Holds::less(&about(1.0, 0.1), &about(2.0, 0.1)));
         assert_eq!(of_order(pairs, 0.25), Verdict::Agrees);
-        pairs.add(&about(1.0, 0.1), &about(1.1, 0.1));
+        pairs.add(Holds::less(&about(1.0, 0.1), &about(1.1, 0.1)));
         assert_eq!(of_order(pairs, 0.25), Verdict::Undecided);
         assert_eq!(of_order(pairs, 0.5), Verdict::AgreesInShape);
-        pairs.add(&about(3.0, 0.1), &about(2.0, 0.1));
+        pairs.add(Holds::less(&about(3.0, 0.1), &about(2.0, 0.1)));
         assert_eq!(pairs, Pairs { right: 1, tied: 1, wrong: 1 });
         assert_eq!(of_order(pairs, 0.25), Verdict::Differs);
         assert_eq!(of_order(pairs, 0.4), Verdict::Undecided);
@@ -283,26 +283,32 @@ mod tests {
 
     #[test]
     fn a_limit_is_kept_or_broken_by_a_whole_interval() {
-        let over = |half| about(100.0, half);
-        assert_eq!(is_at_most(&about(104.0, 0.0), Some(&over(0.5)), 1.05), Holds::Yes);
-        assert_eq!(is_at_most(&about(104.0, 2.0), Some(&over(0.5)), 1.05), Holds::Open);
-        assert_eq!(is_at_most(&about(108.0, 1.0), Some(&over(0.5)), 1.05), Holds::No);
-        assert_eq!(is_at_most(&about(108.0, 50.0), Some(&over(1.0)), 1.05), Holds::Open);
+        let over = |found: Estimate, half, most| {
+            let over = about(100.0, half);
+            is_at_most(&found, Some((&over, quotient(&found, &over))), most)
+        };
+        assert_eq!(over(about(104.0, 0.0), 0.5, 1.05), Holds::Yes);
+        assert_eq!(over(about(104.0, 2.0), 0.5, 1.05), Holds::Open);
+        assert_eq!(over(about(108.0, 1.0), 0.5, 1.05), Holds::No);
+        assert_eq!(over(about(108.0, 50.0), 1.0, 1.05), Holds::Open);
         assert_eq!(is_at_most(&about(1.0, 0.0), None, 1.0), Holds::Yes);
         assert_eq!(is_at_most(&about(1.0, 5.0), None, 1.0), Holds::Open);
         assert_eq!(is_at_most(&about(1.1, 0.05), None, 1.0), Holds::No);
         let nothing = Estimate::exact(0.0);
-        assert_eq!(is_at_most(&nothing, Some(&nothing), 1.0), Holds::Yes);
-        assert_eq!(is_at_most(&about(2.0, 0.5), Some(&nothing), 1.0), Holds::No);
-        assert_eq!(is_at_most(&Estimate::exact(f64::INFINITY), Some(&over(1.0)), 1.0), Holds::No);
+        assert_eq!(is_at_most(&nothing, Some((&nothing, None)), 1.0), Holds::Yes);
+        assert_eq!(is_at_most(&about(2.0, 0.5), Some((&nothing, None)), 1.0), Holds::No);
+        assert_eq!(over(Estimate::exact(f64::INFINITY), 1.0, 1.0), Holds::No);
     }
 
     #[test]
     fn a_load_that_cannot_be_sustained_is_worse_than_any_that_can() {
         let mut pairs = Pairs::default();
-        pairs.add(&about(1e9, 0.0), &Estimate::exact(f64::INFINITY));
-        pairs.add(&Estimate { open_above: true, ..about(1.0, 0.5) }, &Estimate::exact(f64::INFINITY));
-        pairs.add(&Estimate::exact(f64::INFINITY), &Estimate::exact(f64::INFINITY));
+        pairs.add(Holds::less(&about(1e9, 0.0), &Estimate::exact(f64::INFINITY)));
+        pairs.add(Holds::less(
+            &Estimate { open_above: true, ..about(1.0, 0.5) },
+            &Estimate::exact(f64::INFINITY),
+        ));
+        pairs.add(Holds::less(&Estimate::exact(f64::INFINITY), &Estimate::exact(f64::INFINITY)));
         assert_eq!(pairs, Pairs { right: 2, tied: 1, wrong: 0 });
     }
 

@@ -21,7 +21,7 @@ const FREEDOM_MIN: f64 = 2.0;
 const FREEDOM_MAX: f64 = 1_000.0;
 
 /// A quantity that is summed over all replications, in parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Total {
     /// By replication, then by part.
     parts: Vec<Vec<f64>>,
@@ -49,6 +49,18 @@ impl Total {
             one.iter().zip(other).map(|(one, other)| one - other).collect()
         };
         Self { parts: self.parts.iter().zip(&other.parts).map(less).collect() }
+    }
+
+    /// The total `factor` times.
+    pub(super) fn times(&self, factor: f64) -> Self {
+        let times = |parts: &Vec<f64>| parts.iter().map(|part| part * factor).collect();
+        Self { parts: self.parts.iter().map(times).collect() }
+    }
+
+    /// Whether another total has as many replications of as many parts.
+    pub(super) fn is_as_long_as(&self, other: &Self) -> bool {
+        let lengths = |total: &Self| total.parts.iter().map(Vec::len).collect::<Vec<_>>();
+        lengths(self) == lengths(other)
     }
 
     /// The chance of this total; `None` if there are fewer than two parts in all.

@@ -17,6 +17,8 @@ const Z: f64 = 1.959_963_985;
 /// How many independent events are subtracted from those in a quantile's tail. The busiest times decide the
 /// variance, and may not have come yet. Found by experiment (docs/results/statistics.md).
 const EVENTS_WITHHELD: f64 = 3.5;
+/// Up to this factor a number's logarithm moves about in proportion to the number.
+const FACTOR_MAX: f64 = 2.0;
 /// The fewest independent events after the subtraction.
 const EVENTS_MIN: f64 = 0.3;
 
@@ -48,6 +50,20 @@ pub fn mean_of_either_sign(samples: &[f64]) -> Estimate {
 pub(super) fn around(value: f64, chance: Chance, method: Method) -> Estimate {
     let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
     Estimate::between(value, value - half, value + half, method)
+}
+
+/// A quotient of two positive numbers. `chance` is that of its logarithm, and the interval is never narrower
+/// than `share_min` of the quotient. `None` if the interval reaches beyond `FACTOR_MAX`: standard errors say
+/// nothing then.
+pub(super) fn around_quotient(
+    value: f64,
+    share_min: f64,
+    chance: Chance,
+    method: Method,
+) -> Option<Estimate> {
+    let half = student_t(TAIL, chance.freedom) * libm::sqrt(chance.variance);
+    let factor = libm::exp(half).max(1.0 + share_min);
+    (factor <= FACTOR_MAX).then(|| Estimate::between(value, value / factor, value * factor, method))
 }
 
 /// A mean of values of which none can be below `least`. The interval is open above if the large values may
@@ -86,6 +102,13 @@ pub(super) fn ranks(quantile: f64, events: f64, freedom: usize) -> (f64, Option<
 /// How many of a tail's independent events count, after the subtraction of those that may be missing.
 pub(super) fn events_left(events: f64) -> f64 {
     (events - EVENTS_WITHHELD).max(EVENTS_MIN)
+}
+
+/// How much larger than it seems a variance is taken to be that rests on so many independent events; fewer
+/// than are withheld tell no more than those.
+pub(super) fn withheld(events: f64) -> f64 {
+    let events = events.max(EVENTS_WITHHELD + EVENTS_MIN);
+    if events.is_finite() { events / events_left(events) } else { 1.0 }
 }
 
 /// The value that Student's t with `freedom` degrees of freedom exceeds with probability `tail` < ½.
@@ -144,6 +167,21 @@ mod tests {
             let found = student_t(tail, freedom);
             assert!((found - value).abs() < 1e-4, "{tail} {freedom}: {found} and not {value}");
         }
+    }
+
+    #[test]
+    fn a_quotient_is_known_to_a_factor_and_not_at_all_where_chance_may_double_it() {
+        let found = |deviation: f64| {
+            let chance = Chance { variance: deviation * deviation, freedom: 1_000 };
+            around_quotient(3.0, 0.001, chance, Method::Paired)
+        };
+        let narrow = found(0.1).expect("it is known");
+        assert!(
+            (narrow.high - 3.0 * libm::exp(0.1962)).abs() < 1e-3 && narrow.low * narrow.high - 9.0 < 1e-9
+        );
+        let exact = found(0.0).expect("it is known");
+        assert!((exact.high - 3.003).abs() < 1e-9, "to a cell: {exact:?}");
+        assert_eq!(found(0.4), None);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use ended::Ended;
 pub use interval::{estimate, mean_of_either_sign, student_t};
 pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
-pub use paired::{Paired, paired};
+pub use paired::{NumberInParts, Paired, paired};
 pub use parts::{PARTS, Parts};
 pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};

@@ -45,8 +45,8 @@ pub(super) struct Quantile {
     pub(super) events: f64,
     /// By how much the value rises per share of all tasks that lie below it.
     slope: f64,
-    /// The edge of a coarse cell that is nearest to it.
-    edge: usize,
+    /// The share of all values at or below the quantile.
+    share: f64,
     /// By what factor the quantile's variance is taken to be larger than its parts show.
     pub(super) caution: f64,
 }
@@ -101,8 +101,8 @@ impl Pool {
                 before = used;
             }
             match found.zip(used) {
-                Some((found, used)) => self.quantile(quantile, edge, found, used),
-                None => self.without_interval(quantile, edge),
+                Some((found, used)) => self.quantile(quantile, found, used),
+                None => self.without_interval(quantile),
             }
         })
     }
@@ -128,6 +128,13 @@ impl Pool {
         of_mean(value, least, Chance { variance, freedom }, self.method())
     }
 
+    /// How many independent events the values above the ninth decile are worth. They decide how well the mean is
+    /// known. Infinite if the runs cannot show it.
+    pub(super) fn tail_events(&self) -> f64 {
+        let ninth = self.dispersion(self.edge_near(0.9));
+        ninth.map_or(f64::INFINITY, |ninth| 0.1 * self.all.count() as f64 / ninth.factor)
+    }
+
     /// The mean's deviation from the true mean, part by part.
     pub(super) fn mean_parts(&self, mean: f64) -> Total {
         let count = self.all.count() as f64;
@@ -137,10 +144,18 @@ impl Pool {
     }
 
     /// A quantile's deviation from the true quantile, part by part.
+    ///
+    /// The share below it is interpolated between the two edges of its coarse cell. So close quantiles of two
+    /// policies have close deviations, even at different edges.
     pub(super) fn quantile_parts(&self, of: &Quantile) -> Total {
-        let (share, slope) = (self.share_below(of.edge), of.slope / self.all.count() as f64);
+        let cell = cell_of(self.all.quantile(of.share));
+        let (below, above) = (self.share_below(cell), self.share_below(cell + 1));
+        let into = if above > below { ((of.share - below) / (above - below)).clamp(0.0, 1.0) } else { 0.0 };
+        let between = |below: f64, above: f64| below + into * (above - below);
+        let (share, slope) = (between(below, above), of.slope / self.all.count() as f64);
         self.total(|parts, part| {
-            slope * (share * parts.count(part) as f64 - parts.below(part, of.edge) as f64)
+            let at = |edge| parts.below(part, edge) as f64;
+            slope * (share * parts.count(part) as f64 - between(at(cell), at(cell + 1)))
         })
     }
 
@@ -165,7 +180,7 @@ impl Pool {
         }
     }
 
-    fn quantile(&self, quantile: f64, edge: usize, found: Dispersion, used: Dispersion) -> Quantile {
+    fn quantile(&self, quantile: f64, found: Dispersion, used: Dispersion) -> Quantile {
         let rarer = quantile.min(1.0 - quantile) * self.all.count() as f64;
         let (low, high) = ranks(quantile, rarer / used.factor, used.freedom);
         // An upper rank beyond the last value leaves the interval open.
@@ -182,14 +197,14 @@ impl Pool {
             },
             events: rarer / used.factor,
             slope: if steps > 0.0 { (between(low + steps) - between(low)) / steps } else { 0.0 },
-            edge,
+            share: quantile,
             caution: used.factor / found.factor,
         }
     }
 
-    fn without_interval(&self, quantile: f64, edge: usize) -> Quantile {
+    fn without_interval(&self, quantile: f64) -> Quantile {
         let estimate = Estimate::exact(self.all.quantile(quantile) as f64 / self.unit);
-        Quantile { estimate, events: f64::INFINITY, slope: 0.0, edge, caution: 1.0 }
+        Quantile { estimate, events: f64::INFINITY, slope: 0.0, share: quantile, caution: 1.0 }
     }
 
     /// The dispersion at an edge; `None` if the runs cannot show it.

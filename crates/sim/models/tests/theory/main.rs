@@ -6,6 +6,7 @@ mod coverage;
 mod formulas;
 mod grid;
 mod orders;
+mod pairs;
 mod servers;
 mod sustained;
 mod wrong;

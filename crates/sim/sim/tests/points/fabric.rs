@@ -31,6 +31,8 @@ fn every_scheme_ends_its_flows_none_of_them_sooner_than_an_idle_fabric_does() {
         }
         let measured = run(&point(about.example), 0);
         assert_eq!(measured.counts.replied, measured.counts.sent, "{}", about.name);
+        // The first flow that is due after the span runs among the others and is none of them.
+        assert_eq!(measured.counts.sent, 2_000, "{}", about.name);
         let least = measured.classes.iter().map(|class| class.slowdown_own.quantile(0.001)).min();
         assert!(least >= Some(990), "{}: {least:?} thousandths of the time in an idle fabric", about.name);
         assert!(measured.gauges.gaps.is_some_and(|gaps| gaps > 1_000.0), "{}", about.name);

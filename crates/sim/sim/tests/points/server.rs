@@ -65,6 +65,19 @@ fn a_switch_that_costs_takes_capacity_from_whoever_switches() {
     }
 }
 
+/// The queue goes by priority, also where no core is taken away.
+#[test]
+fn a_dispatcher_hands_out_the_most_important_request_first() {
+    let alike = BIMODAL.replace(",priority=1", ",priority=0");
+    let [alike, ranked] = [&alike, BIMODAL]
+        .map(|workload| run(&point("shinjuku:nopre", workload, "dispatch = \"100ns\"", 0.9)));
+    let mean = |measured: &Measured, class: usize| measured.classes[class].scheduling_delay.mean();
+    let [urgent, before] = [mean(&ranked, 0), mean(&alike, 0)];
+    assert!(urgent < 0.7 * before, "urgent requests pass the others: {urgent} and {before}");
+    let [other, before] = [mean(&ranked, 1), mean(&alike, 1)];
+    assert!(other > 1.5 * before, "and the others wait for them: {other} and {before}");
+}
+
 /// A request that waits for the dispatcher while a core is idle needs no other core.
 #[test]
 fn a_dispatcher_that_spares_takes_no_core_away_while_another_one_is_idle() {
