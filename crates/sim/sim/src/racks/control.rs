@@ -6,9 +6,8 @@
 //! affair. Fault runs have the controllers that run live instead (`faults/above.rs` and `faults/racks.rs`).
 
 use sluice_events::dice::Dice;
-use sluice_switch::Config;
-use sluice_switch::Mirror;
 use sluice_switch::horus::SpineLink;
+use sluice_switch::{Config, KnownClients, Mirror};
 use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, share, token_cells};
@@ -24,6 +23,8 @@ use super::switch::{SwitchNode, SwitchProgram};
 use super::system::System;
 
 pub(super) const START: Serial = Serial(0);
+/// Sets of clients that a leaf knows where controllers run live: more than there are clients.
+const CLIENT_SETS: usize = 16;
 /// What a REJECT advises.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 
@@ -202,6 +203,7 @@ impl Control {
         let scheduler = SwitchProgram::leaf(self.system, config, spines);
         let mut node = SwitchNode::new(scheduler, epoch, times);
         if self.is_replaced {
+            node.clients = Some(KnownClients::in_sets(CLIENT_SETS));
             return node;
         }
         self.open(&mut node, self.limit());
