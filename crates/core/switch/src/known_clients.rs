@@ -30,9 +30,9 @@ impl KnownClients {
         Self { sets: core::iter::repeat_n([Known::default(); EACH], sets).collect() }
     }
 
-    /// A task that a spine hands down had its pass, and says where its client is. What the program did not let
-    /// in teaches nothing: anybody could have sent it, and an old copy of the spine's own says where a client
-    /// was.
+    /// A task that a spine hands down had its pass, and says where its client is. What the program did not
+    /// let in teaches nothing: anybody could have sent it, and an old copy of the spine's own says where a
+    /// client was.
     #[inline]
     pub fn handed_down(&mut self, verdict: &Verdict, task: TaskId, at: Endpoint) {
         // A spine whose row of the client ended meanwhile says nowhere.

@@ -109,8 +109,8 @@ impl TaskWatch for HopOracle {
         }
     }
 
-    /// Nobody could ask for the bytes of such a task, nor answer its client. Nowhere is what a switch says that
-    /// does not know.
+    /// Nobody could ask for the bytes of such a task, nor answer its client. Nowhere is what a switch says
+    /// that does not know.
     fn client_told(&mut self, task: TaskId, at: Endpoint, is_there: bool) {
         if !is_there && at != Endpoint::default() {
             self.breaks(format!("promise 4: a worker is told that the client of task {task} is at {at}"));

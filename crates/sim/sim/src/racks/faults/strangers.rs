@@ -1,6 +1,6 @@
 //! Strangers, who send tasks to leaves as if spines handed them down. Each names a client's newest task, and
-//! says that the client is somewhere else. Some come from nobody's address, and some from a spine's with a word
-//! of a life that it never had, as a copy of a life long ago would.
+//! says that the client is somewhere else. Some come from nobody's address, and some from a spine's with a
+//! word of a life that it never had, as a copy of a life long ago would.
 
 use sluice_events::Address;
 use sluice_switch::Arrival;
