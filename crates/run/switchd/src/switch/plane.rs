@@ -9,15 +9,17 @@ use crate::detour;
 use sluice_net::udp::{BATCH, Inbox, Outbox};
 use sluice_switch::{Arrival, Cargo, Circulating, KnownClients, Mirror, Program, Verdict, WriteAhead};
 use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{
-    Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, TaskId, encode, parse, slot_head,
-};
+use sluice_wire::{Endpoint, HEADER_BYTES, Handle, Nanos, Packet, Payload, Place, encode, parse, slot_head};
 
 use super::config::{SwitchConfig, SwitchPlace};
 use super::counters::{Count, Tally};
 use super::slab::Slab;
 use super::writes::Writes;
 use lag::{Lag, Lagging};
+
+/// How many sets a leaf's cache of clients has: so many that, among a thousand clients, hardly ever five fall
+/// into one set.
+const CLIENT_SETS: usize = 1 << 12;
 
 /// The program, and the driver's state around it.
 pub(super) struct Plane {
@@ -58,7 +60,7 @@ impl Plane {
             again: VecDeque::with_capacity(4 * BATCH),
             lag: Lag::new(config.delays),
             behind_by: Nanos(0),
-            clients: matches!(config.place, SwitchPlace::Leaf(_)).then(KnownClients::default),
+            clients: matches!(config.place, SwitchPlace::Leaf(_)).then(|| KnownClients::in_sets(CLIENT_SETS)),
             behind: config.behind.map(Endpoint::from),
         }
     }
@@ -177,19 +179,11 @@ impl Plane {
             _ => {}
         }
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
-        if let Some((task, at)) = handed_down {
-            self.learn(&verdict, task, at);
+        if let (Some((task, at)), Some(clients)) = (handed_down, &mut self.clients) {
+            clients.handed_down(&verdict, task, at);
         }
         self.settle(now, verdict, long, outbox);
         self.tell(now, outbox);
-    }
-
-    /// Learns a client's address from a task that a spine handed down and the program accepted. Tasks from
-    /// other senders, and old copies of the spine's packets, teach nothing.
-    fn learn(&mut self, verdict: &Verdict, task: TaskId, at: Endpoint) {
-        if let Some(clients) = self.clients.as_mut().filter(|_| !matches!(verdict, Verdict::Drop(_))) {
-            clients.learn(task, at);
-        }
     }
 
     /// Reserves a cell for a payload that does not fit into the packet's fields. Also returns whether the

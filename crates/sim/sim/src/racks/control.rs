@@ -7,9 +7,8 @@
 //! (`faults/above.rs` and `faults/racks.rs`).
 
 use sluice_events::dice::Dice;
-use sluice_switch::Config;
-use sluice_switch::Mirror;
 use sluice_switch::horus::SpineLink;
+use sluice_switch::{Config, KnownClients, Mirror};
 use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::registrations::{ClientRegistration, WorkerRegistration};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, share, token_cells};
@@ -25,6 +24,8 @@ use super::switch::{SwitchNode, SwitchProgram};
 use crate::system::System;
 
 pub(super) const START: Serial = Serial(0);
+/// Sets of clients that a leaf knows where controllers run live: more than there are clients.
+const CLIENT_SETS: usize = 16;
 /// The retry hint of a REJECT.
 const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 
@@ -204,6 +205,7 @@ impl Control {
         let scheduler = SwitchProgram::leaf(self.system, config, spines);
         let mut node = SwitchNode::new(scheduler, epoch, times);
         if self.is_replaced {
+            node.clients = Some(KnownClients::in_sets(CLIENT_SETS));
             return node;
         }
         self.open(&mut node, self.limit());

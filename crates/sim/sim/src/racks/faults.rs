@@ -11,6 +11,7 @@ mod knowledge;
 mod oracle;
 mod racks;
 mod scenario;
+mod strangers;
 
 use std::ops::Range;
 
@@ -59,6 +60,8 @@ enum Step {
     Lead(LeadStep),
     Above(AboveStep),
     Renew,
+    /// Strangers send tasks to leaves.
+    Strangers,
     FaultsEnd,
     SubmitEnd,
     Rests,
@@ -91,6 +94,7 @@ impl Trial<'_> {
                 Step::Above(AboveStep::Dies) => self.above.dies(),
                 Step::Above(AboveStep::Back) => self.above.begin(&mut self.datacenter),
                 Step::Renew => self.renew(),
+                Step::Strangers => strangers::hand_down(&mut self.datacenter),
                 Step::FaultsEnd => self.datacenter.world.network.injector = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
                 Step::Rests => self.rested = self.rests(),
@@ -131,6 +135,7 @@ impl Trial<'_> {
         let above = self.scenario.above.iter().map(|(at, step)| (*at, Step::Above(*step)));
         let renewals = (1..END.0 / RENEW.0).map(|number| RENEW.times(number));
         let renewals = renewals.filter(|at| *at <= LAST_RENEWAL || *at > QUIET).map(|at| (at, Step::Renew));
+        let strangers = self.scenario.strangers.iter().map(|at| (*at, Step::Strangers));
         let ends = [
             (FAULTS_END, Step::FaultsEnd),
             (SUBMIT_END, Step::SubmitEnd),
@@ -139,7 +144,8 @@ impl Trial<'_> {
             (END - UNDER_WAY, Step::Rests),
             (END, Step::End),
         ];
-        let mut steps: Vec<_> = turns.chain(leads).chain(above).chain(renewals).chain(ends).collect();
+        let mut steps: Vec<_> =
+            turns.chain(leads).chain(above).chain(renewals).chain(strangers).chain(ends).collect();
         steps.sort_by_key(|(at, _)| *at);
         steps
     }

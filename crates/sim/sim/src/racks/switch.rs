@@ -9,7 +9,7 @@ use sluice_events::Port;
 use sluice_switch::horus::{Horus, HorusError, RackSize, Spine, SpineLink};
 use sluice_switch::racksched::RackSched;
 use sluice_switch::rain::RainLeaf;
-use sluice_switch::{Config, Mirror, Program};
+use sluice_switch::{Config, KnownClients, Mirror, Program};
 use sluice_testbed::SwitchTimes;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Epoch, Generation, Serial, SliceId, WorkerId};
@@ -27,6 +27,8 @@ pub(super) struct SwitchNode {
     /// The port of recirculating packets.
     pub(super) port: Port,
     pub(super) epoch: Epoch,
+    /// The clients that a leaf below spines has learned, in fault runs.
+    pub(super) clients: Option<KnownClients>,
     /// Whether the switch is up: packets arrive and leave.
     pub(super) lives: bool,
 }
@@ -44,7 +46,7 @@ pub(super) enum SwitchProgram {
 
 impl SwitchNode {
     pub(super) fn new(scheduler: SwitchProgram, epoch: Epoch, times: &SwitchTimes) -> Self {
-        Self { scheduler, port: Port::new(times.recirculation_gbps), epoch, lives: true }
+        Self { scheduler, port: Port::new(times.recirculation_gbps), epoch, clients: None, lives: true }
     }
 
     #[inline]

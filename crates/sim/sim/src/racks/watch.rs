@@ -2,7 +2,7 @@
 
 use sluice_host::client::Outcome;
 use sluice_stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
-use sluice_wire::{Nanos, Submit, TaskId};
+use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 /// An observer that may also see what happens to tasks on their way.
 pub(crate) trait TaskWatch: Observer {
@@ -11,6 +11,9 @@ pub(crate) trait TaskWatch: Observer {
 
     /// A worker, in the life with this number, begins to run a task.
     fn started(&mut self, _worker: (usize, u32), _task: TaskId) {}
+
+    /// A leaf sent a task to a worker, and told it where the client is: rightly or not.
+    fn client_told(&mut self, _task: TaskId, _at: Endpoint, _is_there: bool) {}
 
     /// A client was told how its task ended.
     fn ended(&mut self, _now: Nanos, _task: TaskId, _how: &Outcome) {}

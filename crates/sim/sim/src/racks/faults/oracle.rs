@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sluice_faults::Tally;
 use sluice_host::client::Outcome;
 use sluice_stats::{Mark, Observer, Outcome as Ended, Replied};
-use sluice_wire::{Nanos, Submit, TaskId};
+use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 use crate::racks::watch::TaskWatch;
 
@@ -36,13 +36,15 @@ pub(super) struct HopOracle {
     now: Nanos,
     /// When any task was last tried, begun or answered.
     last: Nanos,
+    /// The task that was tried last.
+    pub(super) newest: Option<TaskId>,
     /// The first promise that broke.
     pub(super) broken: Option<String>,
 }
 
 impl HopOracle {
     pub(super) fn new(settled: Nanos) -> Self {
-        Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), broken: None }
+        Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), newest: None, broken: None }
     }
 
     pub(super) const fn goes_on(&mut self, now: Nanos) {
@@ -78,7 +80,7 @@ impl HopOracle {
 impl TaskWatch for HopOracle {
     fn tried(&mut self, submit: &Submit) {
         let now = self.now;
-        self.last = now;
+        (self.last, self.newest) = (now, Some(submit.task));
         let fate =
             self.fates.entry(submit.task).or_insert_with(|| Fate { first_tried: now, ..Fate::default() });
         let (is_new, ending) = (!fate.tries.contains(&submit.attempt.0), fate.ending);
@@ -104,6 +106,14 @@ impl TaskWatch for HopOracle {
             self.breaks(format!("promise 2: task {task} ran {runs} times on {tries} tries"));
         } else if ending == Some(Ending::Refused) {
             self.breaks(format!("promise 1: task {task} was refused and ran all the same"));
+        }
+    }
+
+    /// With a wrong address a worker could not ask for the task's bytes, nor answer the client. A switch that
+    /// does not know the address says an unspecified one.
+    fn client_told(&mut self, task: TaskId, at: Endpoint, is_there: bool) {
+        if !is_there && at != Endpoint::default() {
+            self.breaks(format!("promise 4: a worker is told that the client of task {task} is at {at}"));
         }
     }
 

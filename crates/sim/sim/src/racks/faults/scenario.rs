@@ -40,6 +40,8 @@ pub(super) struct HopScenario {
     pub(super) turns: Vec<(Nanos, OutageStep)>,
     pub(super) leads: Vec<(Nanos, LeadStep)>,
     pub(super) above: Vec<(Nanos, AboveStep)>,
+    /// When strangers send tasks to leaves.
+    pub(super) strangers: Vec<Nanos>,
 }
 
 /// A failure of the controller above.
@@ -93,7 +95,13 @@ impl HopScenario {
         let even = LOAD_OF_SMALLEST * smallest / f64::from(point.testbed.workers);
         point.rate_per_s = LOAD.min(even) * point.capacity_per_s();
         let leads = lead_steps(seed, count as usize, point.testbed.workers as usize);
-        Self { point, turns: outages(dice, count, spines.into()), leads, above: above_steps(seed) }
+        Self {
+            point,
+            turns: outages(dice, count, spines.into()),
+            leads,
+            above: above_steps(seed),
+            strangers: stranger_steps(seed),
+        }
     }
 }
 
@@ -139,6 +147,17 @@ fn lead_steps(seed: u64, racks: usize, workers: usize) -> Vec<(Nanos, LeadStep)>
         steps.extend([(killed, LeadStep::WorkerDies(victim)), (returned, LeadStep::WorkerBack(victim))]);
     }
     steps
+}
+
+/// Strangers send about every 100 µs.
+fn stranger_steps(seed: u64) -> Vec<Nanos> {
+    let dice = &mut Dice::named(seed, "strangers of datacenters", 0);
+    let mut at = Nanos::from_millis(1);
+    std::iter::from_fn(|| {
+        at = at + dice.span(Nanos(0), Nanos::from_micros(200));
+        (at < SUBMIT_END).then_some(at)
+    })
+    .collect()
 }
 
 /// The controller above dies once or twice, for less than a lease, or for longer.

@@ -4,15 +4,23 @@
 use sluice_events::{Address, Mail, PacketId};
 use sluice_switch::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
-use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews};
+use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews, TaskId};
 
 use super::SwitchNode;
 use crate::racks::books::Place;
 use crate::racks::clients::machine_of;
-use crate::racks::places::{SPINES, WORKERS};
+use crate::racks::places::{LEAVES, SPINES, WORKERS};
 use crate::racks::watch::TaskWatch;
-use crate::racks::world::{HostAdmission, SimulatedRacks};
+use crate::racks::world::SimulatedRacks;
 use crate::software::ServerCore;
+
+/// A task that a spine hands down, and the address that the spine tells for its client.
+const fn handed_down(arrival: &Arrival) -> Option<(TaskId, Endpoint)> {
+    match arrival {
+        Arrival::Wire { packet: Packet::Dispatch(task), .. } => Some((task.task, task.client_at)),
+        _ => None,
+    }
+}
 
 /// A pass of a switch.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +73,15 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     pub(in crate::racks) fn pass(&mut self, pass: &SwitchPass, arrival: Arrival) {
         self.pools[pass.pool].meter.counts.passes += 1;
         let (now, is_below) = (self.world.now, !self.spines.is_empty());
+        let handed_down = if is_below { handed_down(&arrival) } else { None };
         let program = self.switch(pass.at).program();
         let verdict = program.pass(now, arrival);
         let told = if is_below { program.mirrored() } else { None };
+        if let Some((task, at)) = handed_down
+            && let Some(clients) = &mut self.switch(pass.at).clients
+        {
+            clients.handed_down(&verdict, task, at);
+        }
         match &verdict {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
                 self.goes_out(pass, to, packet);
@@ -173,12 +187,15 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 meter.counts.polls += u64::from(self.is_polled);
                 meter.in_switch.leave(now);
                 self.books.moves(Place::InSwitch, Place::ToWorker);
-                if let HostAdmission::Spines(control) = &self.lead
-                    && control.is_replaced
+                if pass.at.at(0) == LEAVES
+                    && let Some(clients) = &self.leaves[pass.at.place() as usize].clients
                 {
                     // A leaf knows clients from their tasks only, as a live leaf does.
+                    let told = clients.of(dispatch.task);
                     let machine = machine_of(dispatch.task.incarnation);
-                    client_at = Some(self.clients.all[machine].node.at.endpoint());
+                    let is_there = told == self.clients.all[machine].node.at.endpoint();
+                    meter.observer.client_told(dispatch.task, told, is_there);
+                    client_at = Some(told);
                 }
             }
             Packet::Empty(_) => {
