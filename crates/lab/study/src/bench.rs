@@ -147,8 +147,8 @@ impl Bench {
         &self.of(case, change).workload
     }
 
-    /// The number of the tasks that a case's policies get. Cases with the same number have the same tasks at one
-    /// rate, drawn from the plan's seed.
+    /// The number of the tasks that a case's policies get. Cases with the same number have the same tasks at
+    /// one rate, drawn from the plan's seed.
     pub(super) fn tasks_met(&self, case: usize, change: Option<usize>) -> usize {
         self.of(case, change).tasks
     }

@@ -1,6 +1,6 @@
-//! Strangers, which send tasks to leaves as if a spine had handed them down. Each task names a client's newest
-//! task, and a wrong address for the client. Some come from an unknown address, and some from a spine's with an
-//! epoch that the spine never had.
+//! Strangers, which send tasks to leaves as if a spine had handed them down. Each task names a client's
+//! newest task, and a wrong address for the client. Some come from an unknown address, and some from a
+//! spine's with an epoch that the spine never had.
 
 use sluice_events::Address;
 use sluice_switch::Arrival;
