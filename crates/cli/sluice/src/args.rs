@@ -216,7 +216,7 @@ pub(crate) struct Switch {
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
-    /// End when the process of this number, our parent, does.
+    /// End when our parent, the process with this number, ends.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
     #[command(flatten)]

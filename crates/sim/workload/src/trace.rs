@@ -275,8 +275,8 @@ impl Trace {
     }
 }
 
-/// Passes each line that is no remark to `take`, whose errors get their place; returns how many lines there
-/// are.
+/// Calls `take` for each line that is no comment, and adds the file and the line to its errors. Returns the
+/// number of lines.
 fn each_line(
     path: &Path,
     take: impl FnMut(&str) -> Result<(), (usize, String)>,

@@ -224,7 +224,7 @@ impl Server {
                 RegistrarEvent::Refused { why } if !self.was_in => {
                     return Err(NetError::Refused { why });
                 }
-                // The registrar's thread logs these events and asks again; a wait is nothing new.
+                // The registrar's thread logs these events and asks again.
                 RegistrarEvent::Refused { .. }
                 | RegistrarEvent::Wait { .. }
                 | RegistrarEvent::Lost { .. }

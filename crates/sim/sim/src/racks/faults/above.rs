@@ -18,7 +18,7 @@ use crate::racks::world::SimulatedRacks;
 
 /// The controller above, and its clients as they call it.
 pub(super) struct Above {
-    /// The machines; `None` while it is dead.
+    /// The controller's machine; `None` while the controller is dead.
     machine: Option<Machine>,
     /// The machines of all clients; those of one client follow one another, one per spine.
     clients: Vec<Caller>,

@@ -314,7 +314,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         if of_cores.is_some() { from } else { cores.spend(worker as u32, from, costs.send) }
     }
 
-    /// A service starts then, or as soon as its bytes are there.
+    /// A service starts at `run.started`, or later if its bytes have to be fetched first.
     #[inline]
     fn starts(&mut self, worker: usize, desk: usize, mut run: TaskRun) {
         if run.payload.is_large() && self.workers.fetch > Nanos(0) {
