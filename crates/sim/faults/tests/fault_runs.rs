@@ -105,7 +105,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, with the cause.
-const BROKE: [(&str, &str, &[u64]); 14] = [
+const BROKE: [(&str, &str, &[u64]); 17] = [
     // An operator's look at balances made the controller's own readings rarer and rarer. A worker that had
     // to wait for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -148,6 +148,16 @@ const BROKE: [(&str, &str, &[u64]); 14] = [
     // The runs' own bug: a server stood still until just after the faults, and WRITEs that had waited for
     // it since then counted as sent without faults.
     ("rain:2,classes=4", "", &[95_000_006]),
+    // The runs' own bug: the controller's machine was busy twice, and the switch's answers that had waited
+    // through both times came after those that had waited through the second. The controller took each
+    // answer for the next one, and read each worker's row under another index.
+    ("rain:4,ranked,classes=2,patient=4", "", &[100_025_555]),
+    // The runs' own bug: one pass read the clock 20 us early. Its task left at once, and seemed to have
+    // waited for longer than its WRITE was on its way.
+    ("rain:2,patient,early", "", &[100_009_258]),
+    // The runs' own bug: after the faults hosts still called a controller that had been superseded, so that
+    // a lease ended at the present one.
+    ("rain", "", &[120_006_656]),
 ];
 
 #[test]
