@@ -6,6 +6,7 @@ use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet, Reject, RejectReason, Serial, SliceId, Submit};
 
 use super::gate::Bearer;
+use super::labels::Came;
 use super::limits::SLICES;
 use super::order;
 use super::rack::Rack;
@@ -17,6 +18,10 @@ impl Rack<'_> {
         let before = kept_out.map(|bearer| self.let_in(bearer));
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
+        let token = match &arrival {
+            Arrival::Wire { packet: Packet::Token(token), .. } => Some(token.worker),
+            _ => None,
+        };
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
         let queues = self.switch.queues.take().unwrap_or_else(|| order::queues(&**program));
         let verdict = program.pass(now, arrival);
@@ -28,7 +33,8 @@ impl Rack<'_> {
         }
         if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
-            self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
+            let came = Came { token, was_round };
+            self.switch.fairness.check(hands, &mut **program, queues, (came, &verdict))?;
         } else {
             self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
