@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use sluice_outcome::run::{EventResult, Felt};
+use sluice_outcome::run::{EventResult, FaultEffect};
 use sluice_support::load::{Timeline, nanos};
 use sluice_support::plan::{Event, Target};
 use sluice_wire::Nanos;
@@ -29,11 +29,11 @@ const DEATHS_MAX: usize = 3;
 pub(super) struct FaultSchedule {
     /// The remaining actions and their times.
     left: VecDeque<(Duration, usize, Step)>,
-    done: Vec<Done>,
+    done: Vec<InjectedFault>,
 }
 
 #[derive(Clone, Debug)]
-struct Done {
+struct InjectedFault {
     target: Target,
     what: String,
     planned: bool,
@@ -52,7 +52,7 @@ impl FaultSchedule {
             }
         }
         left.sort_by_key(|(at, ..)| *at);
-        let done = events.iter().map(|event| Done {
+        let done = events.iter().map(|event| InjectedFault {
             target: event.kill.clone(),
             what: format!("kill -9 {}", event.kill),
             planned: true,
@@ -71,7 +71,7 @@ impl FaultSchedule {
         let goes_on = soon.count() < DEATHS_MAX;
         let event = self.done.len();
         let killed = Some(now);
-        self.done.push(Done { target: target.clone(), what, planned: false, killed, started: None });
+        self.done.push(InjectedFault { target: target.clone(), what, planned: false, killed, started: None });
         if goes_on {
             let at = now + AWAY;
             let place = self.left.partition_point(|(other, ..)| *other <= at);
@@ -105,7 +105,7 @@ impl FaultSchedule {
     pub(super) fn results(&self, timeline: &Timeline, end: Nanos) -> Vec<EventResult> {
         let done = self.done.iter().filter_map(|done| done.killed.map(|killed| (done, killed)));
         done.map(|(done, killed)| {
-            let felt: Option<Felt> = timeline.felt(nanos(killed), end);
+            let felt: Option<FaultEffect> = timeline.felt(nanos(killed), end);
             EventResult {
                 at_s: killed.as_secs_f64(),
                 what: done.what.clone(),

@@ -26,12 +26,12 @@ const WAITS: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// A caller of a controller; makes one call at a time.
-pub struct Asker {
+pub struct ControllerCaller {
     runtime: Runtime,
     remote: Remote,
 }
 
-impl Asker {
+impl ControllerCaller {
     /// A caller of the controller at `remote`.
     pub fn new(remote: Remote) -> Outcome<Self> {
         Ok(Self { runtime: runtime()?, remote })

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use sluice_net::agent::{Slowdowns, judgement_lines};
-use sluice_outcome::run::{Decision, Numbers};
-use sluice_outcome::study::Depths;
+use sluice_outcome::run::{Decision, VerdictNumbers};
+use sluice_outcome::study::SliceDepths;
 use sluice_rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
 
 /// How many decisions of a run are stored one by one; later ones only appear in the depths.
@@ -62,7 +62,7 @@ impl Decisions {
     }
 
     /// The state of the slices, interval by interval, from a moment on; times are divided by the dilation.
-    pub fn depths(&self, from_unix_ns: u64, dilation: u32) -> Vec<Depths> {
+    pub fn depths(&self, from_unix_ns: u64, dilation: u32) -> Vec<SliceDepths> {
         let of = |row: &Row| {
             let until = row.ended_unix_ns + row.lasted_ns / 2;
             let moves = self.moves.iter().filter(|at| (from_unix_ns..until).contains(at)).count();
@@ -182,7 +182,7 @@ fn decision(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: 
         from_depth: Some(judgement.from),
         to_depth: Some(judgement.to),
         from_slice: None,
-        numbers: Some(Numbers {
+        numbers: Some(VerdictNumbers {
             slowdown_p99: judgement.slowdown_p99,
             worker_share: judgement.worker_share,
             occupancy_p99: judgement.occupancy_p99,
@@ -224,10 +224,10 @@ impl Row {
         self.idle_milli += slice.idle_milli;
     }
 
-    fn depths(&self, at_ns: u64, moves: u32) -> Depths {
+    fn depths(&self, at_ns: u64, moves: u32) -> SliceDepths {
         let depths = || self.workers.values().map(|depth| u8::try_from(*depth).unwrap_or(u8::MAX));
         let sum: f64 = depths().map(f64::from).sum();
-        Depths {
+        SliceDepths {
             at_ns,
             slice: self.slice,
             workers: self.workers.len() as u32,

@@ -15,9 +15,9 @@ use sluice_support::policies;
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testbed::Testbed;
-use sluice_testbed::suits::Suits;
+use sluice_testbed::suits::LabelCompatibility;
 use sluice_testrig::ScheduleStart;
-use sluice_testrig::processor::{HostCosts, Slowed};
+use sluice_testrig::processor::{HostCosts, SlowPeriod};
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Workload};
 
@@ -36,8 +36,8 @@ const BETWEEN: Duration = Duration::from_millis(50);
 const WORKERS_MAX: u32 = 512;
 
 /// A sweep of live racks.
-pub(crate) struct Ask {
-    pub(crate) policies: Vec<Who>,
+pub(crate) struct LiveSweep {
+    pub(crate) policies: Vec<LivePolicy>,
     /// The loads, as shares of capacity.
     pub(crate) loads: Vec<f64>,
     pub(crate) workload: Workload,
@@ -58,14 +58,14 @@ pub(crate) struct Ask {
 
 /// A scheduler, for the rack and for the simulator.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
+pub(crate) struct LivePolicy {
     /// The scheduler as the user wrote it.
     pub(crate) name: String,
     pub(crate) choice: Choice,
     pub(crate) policy: Policy,
 }
 
-impl Ask {
+impl LiveSweep {
     /// The sweep that these settings describe.
     pub(crate) fn new(settings: &SweepSettings) -> Outcome<Self> {
         let ask = Self {
@@ -98,7 +98,8 @@ impl Ask {
             );
             return Err(Failure::bad_input(why));
         }
-        let bypasses = |who: &&Who| who.choice.traits().software.is_some_and(|software| software.bypasses);
+        let bypasses =
+            |who: &&LivePolicy| who.choice.traits().software.is_some_and(|software| software.bypasses);
         if let Some(who) = self.policies.iter().find(bypasses) {
             return Err(Failure::bad_input(format!("{} {SIMULATED_ONLY}", who.name)));
         }
@@ -141,7 +142,7 @@ impl Ask {
     }
 
     /// The simulator's point for a prediction. Arrivals come from the workload, or from a trace.
-    pub(crate) fn point(&self, who: &Who, workload: Workload, load: f64) -> Point {
+    pub(crate) fn point(&self, who: &LivePolicy, workload: Workload, load: f64) -> Point {
         Point {
             tasks: self.tasks(load),
             warmup: Warmup::Tasks(self.warm_up(load)),
@@ -152,7 +153,7 @@ impl Ask {
     }
 
     /// Which workers serve which tasks, if the testbed has labels.
-    pub(crate) fn suits(&self, who: &Who) -> Outcome<Option<Suits>> {
+    pub(crate) fn suits(&self, who: &LivePolicy) -> Outcome<Option<LabelCompatibility>> {
         let mut point = self.point(who, self.workload.clone(), 1.0);
         point.slices = (!self.slices.is_empty()).then(|| self.slices.clone());
         point.suits().map_err(Failure::bad_input)
@@ -178,7 +179,7 @@ impl Ask {
 
     /// The racks below a spine, for a policy that has several switches; `None` for one with a single
     /// switch.
-    pub(crate) fn below(&self, who: &Who) -> Option<RacksBelow> {
+    pub(crate) fn below(&self, who: &LivePolicy) -> Option<RacksBelow> {
         let Policy::Datacenter(system) = who.policy else { return None };
         let (reading, _) = system.live()?;
         let Testbed { links, racks, workers, .. } = &self.testbed;
@@ -192,7 +193,7 @@ impl Ask {
         let factor = u64::from(self.dilation);
         let slow = self.testbed.slow.of(worker);
         HostCosts {
-            slow: slow.map(|time| Slowed { time: time.dilated(factor), since }),
+            slow: slow.map(|time| SlowPeriod { time: time.dilated(factor), since }),
             receive: self.testbed.worker.receive.times(factor),
             send: self.testbed.worker.send.times(factor),
             to_client: self.delays().host_to_host(),
@@ -205,11 +206,11 @@ impl Ask {
 }
 
 /// The schedulers in these lists.
-pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<Who>> {
+pub(super) fn who<S: AsRef<str>>(lists: impl IntoIterator<Item = S>) -> Outcome<Vec<LivePolicy>> {
     let who = |text: String| {
         let choice = sluice_support::plan::live_program(&text).map_err(Failure::bad_input)?;
         let policy = Policy::parse(&text).map_err(Failure::bad_input)?;
-        Ok(Who { name: policy.to_string(), choice, policy })
+        Ok(LivePolicy { name: policy.to_string(), choice, policy })
     };
     policies::listed(lists)?.into_iter().map(who).collect()
 }

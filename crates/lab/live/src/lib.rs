@@ -40,13 +40,13 @@ use sluice_support::view;
 use sluice_testbed::Testbed;
 use sluice_wire::{Epoch, Nanos};
 
-use args::Sweep;
-use ask::Ask;
+use args::SweepArgs;
+use ask::LiveSweep;
 use kept::{KeptSettings, SweepSettings};
 use outcome::{Cell, late_testbed_name, lateness};
 use priority_boost::PriorityBoost;
 use rack::LiveRack;
-use record::{BEHIND_MAX, TRIES_MAX, Take};
+use record::{BEHIND_MAX, LiveReplication, TRIES_MAX};
 use trace::Traces;
 
 /// How long simulations may continue after a signal: measured points deserve a prediction, but not minutes
@@ -57,9 +57,9 @@ const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// What cannot be run, or a difference without a known cause.
-pub fn run(up: &Sweep<'_>) -> Outcome<()> {
+pub fn run(up: &SweepArgs<'_>) -> Outcome<()> {
     let settings = SweepSettings::of(up)?;
-    let ask = Ask::new(&settings)?;
+    let ask = LiveSweep::new(&settings)?;
     let settings = settings.on_kept_testbed();
     let stop = Stop::on_signals_and_hangup()?;
     files::make(&ask.out)?;
@@ -100,7 +100,7 @@ pub fn run(up: &Sweep<'_>) -> Outcome<()> {
 }
 
 /// Whether a signal came, including during the simulations.
-fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
+fn stopped(ask: &LiveSweep, stop: &Stop) -> Outcome<()> {
     if !stop.is_asked() {
         return Ok(());
     }
@@ -108,7 +108,7 @@ fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
     Err(Failure::new(Kind::Aborted, format!("stopped by a signal; what was done is in {out}")))
 }
 
-fn cost(ask: &Ask) -> String {
+fn cost(ask: &LiveSweep) -> String {
     let (policies, loads, runs) = (ask.policies.len(), ask.loads.len(), ask.replications);
     let minutes = ask.takes().as_secs_f64() / 60.0;
     format!(
@@ -120,7 +120,7 @@ fn cost(ask: &Ask) -> String {
 
 /// Runs every policy at every load, live.
 fn measure(
-    ask: &Ask,
+    ask: &LiveSweep,
     traces: &Traces,
     stop: &Stop,
     say: &impl Fn(String),
@@ -133,7 +133,7 @@ fn measure(
         rack.adapt(None)?;
         let measured: Outcome<()> = (0..ask.loads.len()).try_for_each(|load| {
             let takes = takes(ask, traces, &rack, who, load, stop)?;
-            if cells.is_empty() && takes.iter().all(Take::is_disturbed) {
+            if cells.is_empty() && takes.iter().all(LiveReplication::is_disturbed) {
                 say(disturbed(ask));
             }
             cells.push(Cell { who, load, takes, predicted: Vec::new(), late: None });
@@ -151,7 +151,7 @@ fn measure(
 }
 
 /// A line about disturbed runs, printed as soon as it is known, since a sweep takes minutes.
-fn disturbed(ask: &Ask) -> String {
+fn disturbed(ask: &LiveSweep) -> String {
     format!(
         "this machine gets in the way: every run was tried {TRIES_MAX} times and packets still left late; Ctrl-C and \
          --dilate {} makes the same lateness a tenth",
@@ -161,13 +161,13 @@ fn disturbed(ask: &Ask) -> String {
 
 /// All runs of a policy at a load. A run that this machine disturbed is repeated on the same trace.
 fn takes(
-    ask: &Ask,
+    ask: &LiveSweep,
     traces: &Traces,
     rack: &LiveRack,
     who: usize,
     load: usize,
     stop: &Stop,
-) -> Outcome<Vec<Take>> {
+) -> Outcome<Vec<LiveReplication>> {
     let one = |number| {
         let trace = traces.get(load, number);
         let (take, played) =
@@ -184,7 +184,7 @@ fn takes(
 }
 
 /// Simulates a prediction for each cell.
-fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+fn predict(ask: &LiveSweep, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, ask.testbed.clone())).collect();
     for (cell, predicted) in simulate(ask, traces, cells, &all, stop)? {
         cells[cell].predicted = predicted;
@@ -193,7 +193,7 @@ fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
 }
 
 /// Simulates the cells that differ again, with links that are longer by this machine's lateness.
-fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+fn explain(ask: &LiveSweep, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let mut differing = Vec::new();
     for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.differs()) {
         let testbed = late_testbed(ask, cell);
@@ -210,8 +210,10 @@ fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
 /// The testbed with this machine's lateness added to its links. A worker's link carries packets of the
 /// switch and of the worker, so it gets the mean of both latenesses. The client's link gets the lateness of
 /// the client and of the last hop.
-fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
-    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+fn late_testbed(ask: &LiveSweep, cell: &Cell) -> Testbed {
+    let mean = |of: fn(&LiveReplication) -> f64| {
+        cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64
+    };
     let (switch, hosts) = (mean(|take| take.switch_late_ns), mean(|take| take.hosts_late_ns));
     let mut testbed = ask.testbed.clone();
     let later = |link: &mut Nanos, ns: f64| *link = *link + Nanos(ns.max(0.0) as u64);
@@ -224,7 +226,7 @@ fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
 /// Simulates all replications of these cells on these testbeds, on all cores. Returns only the cells that
 /// were finished before a stop.
 fn simulate(
-    ask: &Ask,
+    ask: &LiveSweep,
     traces: &Traces,
     cells: &[Cell],
     wanted: &[(usize, Testbed)],
@@ -258,7 +260,7 @@ fn simulate(
     }
 }
 
-fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
+fn notes(ask: &LiveSweep, cells: &[Cell]) -> Vec<String> {
     let of = |cell: &Cell| {
         let (who, load) = (&ask.policies[cell.who].name, ask.loads[cell.load]);
         format!("{who} at {load}: {}", lateness(cell))

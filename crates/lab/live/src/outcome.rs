@@ -7,8 +7,8 @@ use sluice_outcome::study::{
 use sluice_report as report;
 use sluice_stats::{Measured, Paired, Summary, paired, summarize};
 
-use super::ask::{Ask, WARM_UP_PART, Who};
-use super::record::Take;
+use super::ask::{LivePolicy, LiveSweep, WARM_UP_PART};
+use super::record::LiveReplication;
 
 /// The only panel.
 const PANEL: &str = "live";
@@ -30,7 +30,7 @@ pub(crate) struct Cell {
     /// The index of the policy among those that were asked for.
     pub(crate) who: usize,
     pub(crate) load: usize,
-    pub(crate) takes: Vec<Take>,
+    pub(crate) takes: Vec<LiveReplication>,
     /// The simulator's runs on the same traces; empty if a signal came before.
     pub(crate) predicted: Vec<Measured>,
     /// The simulator's runs with links that are longer by this machine's lateness.
@@ -55,7 +55,7 @@ impl Cell {
 
 /// The study, with the cells that are known so far.
 pub(crate) fn study(
-    ask: &Ask,
+    ask: &LiveSweep,
     cells: &[Cell],
     notes: Vec<String>,
     command: String,
@@ -80,16 +80,16 @@ pub(crate) fn study(
 }
 
 /// The label of a policy's measurements.
-fn live_label(who: &Who) -> String {
+fn live_label(who: &LivePolicy) -> String {
     format!("{} live", who.name)
 }
 
 /// The label of a policy's predictions.
-fn predicted_label(who: &Who) -> String {
+fn predicted_label(who: &LivePolicy) -> String {
     format!("{} simulated", who.name)
 }
 
-fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
+fn settings(ask: &LiveSweep, notes: Vec<String>) -> Settings {
     let tasks = || ask.loads.iter().map(|load| ask.tasks(*load));
     Settings {
         plan: None,
@@ -106,7 +106,7 @@ fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
     }
 }
 
-fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
+fn panel(ask: &LiveSweep, cells: &[Cell]) -> Panel {
     let classes = ask.workload.classes.iter().map(|class| Class {
         name: class.name.clone(),
         share: class.share,
@@ -127,7 +127,7 @@ fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
 }
 
 /// The two series of a policy.
-fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
+fn both(ask: &LiveSweep, cells: &[Cell], who: usize) -> [Series; 2] {
     let of = &ask.policies[who];
     let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
     let series =
@@ -142,7 +142,7 @@ fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
     ]
 }
 
-fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
+fn point(ask: &LiveSweep, load: usize, summary: &Summary) -> Point {
     let classes = ask.workload.classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
     let classes = classes.map(|(class, of)| ClassTimes {
         name: class.name.clone(),
@@ -165,7 +165,7 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
 }
 
 /// Comparisons of the numbers that must agree. A number that surely differs has a cause if one was found.
-fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
+fn comparisons(ask: &LiveSweep, cell: &Cell) -> Vec<Comparison> {
     let (who, live) = (&ask.policies[cell.who], cell.live());
     let of = |(metric, allowed): &(Option<Metric>, f64)| {
         let found = paired(&cell.predicted, &live, *metric, None)?;
@@ -198,7 +198,7 @@ fn verdict(found: &Paired, allowed: f64) -> Verdict {
 }
 
 /// This machine's lateness as the cause, if longer links bring the prediction to the measurement.
-fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
+fn cause(ask: &LiveSweep, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
     let late = cell.late.as_ref()?;
     let (live, who) = (cell.live(), &ask.policies[cell.who]);
     let (plain, with) = (paired(&cell.predicted, &live, metric, None)?, paired(late, &live, metric, None)?);
@@ -231,7 +231,9 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
 
 /// How late a cell's packets were, as text.
 pub(crate) fn lateness(cell: &Cell) -> String {
-    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+    let mean = |of: fn(&LiveReplication) -> f64| {
+        cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64
+    };
     format!(
         "packets left {:.2} us late from the switch, {:.2} us from workers, {:.2} us from the client on average, \
          in the times of the rack that is stood for",
@@ -242,6 +244,6 @@ pub(crate) fn lateness(cell: &Cell) -> String {
 }
 
 /// The file name of the testbed with a cell's longer links.
-pub(crate) fn late_testbed_name(who: &Who, load: f64) -> String {
+pub(crate) fn late_testbed_name(who: &LivePolicy, load: f64) -> String {
     format!("late-{}-{load}.toml", who.name.replace([':', ','], "-"))
 }

@@ -14,18 +14,18 @@ use sluice_switchd::rpc::Guard;
 use sluice_switchd::switch::{SwitchConfig, SwitchDriver, SwitchHandle};
 
 /// A rack's network.
-pub(super) enum Place {
+pub(super) enum RackNetwork {
     Loopback,
     Links(RackSpaces),
 }
 
 /// A running switch.
-pub(super) struct Running {
+pub(super) struct RunningSwitch {
     pub(super) handle: SwitchHandle,
     pub(super) thread: JoinHandle<Result<(), KernelError>>,
 }
 
-impl Place {
+impl RackNetwork {
     /// Sets up the place. If it has links, one leads to all workers and one to the client.
     pub(super) fn new(io: Io) -> Outcome<Self> {
         if io == Io::Udp {
@@ -36,11 +36,11 @@ impl Place {
     }
 
     /// Starts the switch in its place.
-    pub(super) fn start_switch(&self, config: &SwitchConfig) -> Outcome<Running> {
+    pub(super) fn start_switch(&self, config: &SwitchConfig) -> Outcome<RunningSwitch> {
         self.at_switch(|| match self {
             Self::Loopback => {
                 let driver = SwitchDriver::new(config)?;
-                Ok(Running { handle: driver.handle(), thread: driver.spawn()? })
+                Ok(RunningSwitch { handle: driver.handle(), thread: driver.spawn()? })
             }
             Self::Links(spaces) => {
                 let options = XdpOptions {
@@ -51,7 +51,7 @@ impl Place {
                     pins: pins(),
                 };
                 let driver = XdpDriver::new(&options, || Ok(config.size.epoch))?;
-                Ok(Running { handle: driver.handle(), thread: driver.spawn()? })
+                Ok(RunningSwitch { handle: driver.handle(), thread: driver.spawn()? })
             }
         })?
     }

@@ -27,17 +27,17 @@ use sluice_switch::Config;
 use sluice_switchd::switch::{Count, SwitchConfig};
 use sluice_testbed::agents;
 use sluice_testbed::control_plan::control_plan as testbed_plan;
-use sluice_testbed::suits::Suits;
+use sluice_testbed::suits::LabelCompatibility;
 use sluice_testrig::host_group::{HostGroup, Player, RunningHostGroup};
-use sluice_testrig::schedule::{Played, Playing};
+use sluice_testrig::schedule::{PlayedTask, Playing};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Endpoint, Epoch, Nanos, Serial, TaskType};
 use sluice_workload::{Trace, TracedTask};
 
-use super::ask::{Ask, Who};
-use super::place::Place;
+use super::ask::{LivePolicy, LiveSweep};
+use super::place::RackNetwork;
 use super::servers::{self, LiveServer};
-use super::suited::{Suited, labels_of, worker_name};
+use super::suited::{RackLabels, labels_of, worker_name};
 use super::switches::LiveSwitches;
 use super::trace::planned;
 
@@ -59,13 +59,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A running rack under one policy.
 pub(crate) struct LiveRack {
-    place: Place,
+    place: RackNetwork,
     switches: LiveSwitches,
     hosts: RunningHostGroup,
     player: Player,
     types: Vec<TaskType>,
     /// Which workers have which labels, if the workload or testbed uses labels.
-    suited: Option<Suited>,
+    suited: Option<RackLabels>,
     /// The agent's setup and the file that workers write, if depths are found at run time.
     desk: Option<AgentSetup>,
     agent: Option<RunningAgent>,
@@ -74,11 +74,11 @@ pub(crate) struct LiveRack {
 }
 
 /// The result of one run of a trace.
-pub(crate) struct Performance {
+pub(crate) struct TraceResult {
     /// The outcomes of its tasks, in order.
-    pub(crate) played: Vec<Played>,
+    pub(crate) played: Vec<PlayedTask>,
     /// The switch's counters during the run.
-    pub(crate) counted: Counted,
+    pub(crate) counted: SwitchCounts,
     /// The share of tasks with labels, needed or wished for, whose worker has them.
     pub(crate) labels_met: Option<f64>,
     /// How late packets left the switch.
@@ -89,7 +89,7 @@ pub(crate) struct Performance {
 
 /// Counted events at the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct SwitchCounts {
     pub(crate) submits: u64,
     pub(crate) tokens: u64,
     pub(crate) recirculated: u64,
@@ -102,8 +102,8 @@ pub(crate) struct Counted {
 
 impl LiveRack {
     /// Starts all parts, and waits until every host is registered.
-    pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
-        let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
+    pub(crate) fn start(ask: &LiveSweep, who: &LivePolicy, epoch: Epoch) -> Outcome<Self> {
+        let (layout, place) = (ThreadLayout::of(ask.io), RackNetwork::new(ask.io)?);
         let suits = ask.suits(who)?;
         let config = switch_config(ask, who, epoch, &layout);
         let plan = |local| control_plan(ask, who, suits.as_ref(), local);
@@ -134,7 +134,7 @@ impl LiveRack {
         let mut rack =
             Self { place, switches, hosts, player, types, suited: None, desk, agent: None, servers };
         rack.wait_until_ready(alone)?;
-        rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
+        rack.suited = suits.map(|suits| RackLabels::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
     }
 
@@ -158,7 +158,7 @@ impl LiveRack {
     }
 
     /// Sends a trace, dilated, and waits for all of its tasks.
-    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<TraceResult> {
         self.play_from(Nanos(0), trace, dilation, stop)
     }
 
@@ -169,13 +169,13 @@ impl LiveRack {
         trace: &Trace,
         dilation: u32,
         stop: &Stop,
-    ) -> Outcome<Performance> {
+    ) -> Outcome<TraceResult> {
         let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
         let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.hosts.late());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
-        Ok(Performance {
+        Ok(TraceResult {
             labels_met,
             played,
             counted: self.counted().since(&counted),
@@ -208,9 +208,9 @@ impl LiveRack {
         self.switches.wait_for_leaves(patience)
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> SwitchCounts {
         let of = |count| self.switches.counted(count);
-        Counted {
+        SwitchCounts {
             submits: of(Count::Submits),
             tokens: of(Count::Tokens),
             recirculated: of(Count::Recirculated),
@@ -230,7 +230,7 @@ struct AgentSetup {
 
 impl AgentSetup {
     /// `None` if depths are fixed.
-    fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
+    fn of(ask: &LiveSweep, who: &LivePolicy) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.traits().adaptive else { return Ok(None) };
         let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
         let folder = folder_in_memory()?;
@@ -253,7 +253,7 @@ fn folder_in_memory() -> Outcome<HeldMemory> {
         .or_else(|_| HeldMemory::take(std::env::temp_dir().join(name)))
 }
 
-impl Counted {
+impl SwitchCounts {
     fn since(&self, before: &Self) -> Self {
         Self {
             submits: self.submits - before.submits,
@@ -267,13 +267,13 @@ impl Counted {
 }
 
 /// How each thread waits, and its core.
-pub(super) struct Layout {
+pub(super) struct ThreadLayout {
     pub(super) waiting: Waiting,
     pub(super) switch_core: Option<usize>,
     pub(super) hosts_core: Option<usize>,
 }
 
-impl Layout {
+impl ThreadLayout {
     /// The layout for this machine. If the kernel switches packets, no thread spins: packets would wait
     /// until another thread may run.
     pub(super) fn of(io: Io) -> Self {
@@ -288,7 +288,7 @@ impl Layout {
 }
 
 /// The outcomes of a schedule's tasks; an error if a signal comes first.
-pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
+pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<PlayedTask>> {
     loop {
         if stop.is_asked() {
             return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
@@ -305,16 +305,16 @@ pub(super) fn deadline(dilation: u32) -> Nanos {
 }
 
 /// How many tasks may be outstanding at once: C + ΣN, as in the simulator.
-fn outstanding(ask: &Ask, who: &Who) -> u32 {
+fn outstanding(ask: &LiveSweep, who: &LivePolicy) -> u32 {
     ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
 }
 
 /// The quota of workers. They register with at least 1, even if tasks are pushed and the quota is not used.
-fn quota(ask: &Ask, who: &Who) -> u8 {
+fn quota(ask: &LiveSweep, who: &LivePolicy) -> u8 {
     if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
 }
 
-fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
+fn switch_config(ask: &LiveSweep, who: &LivePolicy, epoch: Epoch, layout: &ThreadLayout) -> SwitchConfig {
     let most = outstanding(ask, who);
     let quota_max = who.choice.quota_max().max(quota(ask, who));
     let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
@@ -340,7 +340,12 @@ fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchC
     }
 }
 
-fn control_plan(ask: &Ask, who: &Who, suits: Option<&Suits>, switch: Endpoint) -> Plan {
+fn control_plan(
+    ask: &LiveSweep,
+    who: &LivePolicy,
+    suits: Option<&LabelCompatibility>,
+    switch: Endpoint,
+) -> Plan {
     let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
         let here = ask.workload.classes.iter().filter(|class| serves(&class.name));
         ask.testbed.slice_plan(name.into(), here, who.choice.traits().classes, ask.testbed.queue)
@@ -361,7 +366,7 @@ fn control_plan(ask: &Ask, who: &Who, suits: Option<&Suits>, switch: Endpoint) -
 }
 
 /// The slice of a worker, by its index among all workers.
-fn slice_of(ask: &Ask, mut place: u32) -> String {
+fn slice_of(ask: &LiveSweep, mut place: u32) -> String {
     for (name, workers) in &ask.slices {
         if place < *workers {
             return name.clone();
@@ -372,7 +377,12 @@ fn slice_of(ask: &Ask, mut place: u32) -> String {
 }
 
 /// Starts the testbed's servers of many cores; none if each worker is a single core.
-fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
+fn servers(
+    ask: &LiveSweep,
+    who: &LivePolicy,
+    controller: &str,
+    types: &[TaskType],
+) -> Outcome<Vec<LiveServer>> {
     let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
     let start = |number| {
         let options = worker_options(ask, who, controller, number)?;
@@ -381,7 +391,12 @@ fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcom
     (0..count).map(start).collect()
 }
 
-fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
+fn worker_options(
+    ask: &LiveSweep,
+    who: &LivePolicy,
+    controller: &str,
+    number: u32,
+) -> Outcome<WorkerOptions> {
     // A stated capacity is not measured, so the controller gets no reports about it.
     let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
     Ok(WorkerOptions {

@@ -8,12 +8,12 @@ use sluice_host::client::Outcome as Ending;
 use sluice_stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
 use sluice_support::fail::Outcome;
 use sluice_support::results::files;
-use sluice_testrig::schedule::Played;
+use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::Nanos;
 use sluice_workload::Trace;
 
-use super::ask::Ask;
-use super::rack::{Counted, Performance};
+use super::ask::LiveSweep;
+use super::rack::{SwitchCounts, TraceResult};
 
 /// If more than one task in a hundred left later than this, in the emulated rack's time, a run has measured
 /// the sender.
@@ -27,7 +27,7 @@ pub(crate) const TRIES_MAX: u32 = 3;
 
 /// A replication of a live rack.
 #[derive(Clone, Debug)]
-pub(crate) struct Take {
+pub(crate) struct LiveReplication {
     /// The measurements, in the emulated rack's time.
     pub(crate) measured: Measured,
     /// The 99th percentile and the mean of tasks' lateness, in that time.
@@ -42,11 +42,17 @@ pub(crate) struct Take {
     pub(crate) tries: u32,
 }
 
-impl Take {
+impl LiveReplication {
     /// The measurements of `performance`, a run of `trace` at `load`.
-    pub(crate) fn of(ask: &Ask, load: f64, trace: &Trace, performance: &Performance, tries: u32) -> Self {
+    pub(crate) fn of(
+        ask: &LiveSweep,
+        load: f64,
+        trace: &Trace,
+        performance: &TraceResult,
+        tries: u32,
+    ) -> Self {
         let factor = f64::from(ask.dilation);
-        let behind = Behind::of(trace, &performance.played, ask.dilation);
+        let behind = SendLateness::of(trace, &performance.played, ask.dilation);
         Self {
             measured: measured(ask, load, trace, performance),
             behind_p99: behind.p99,
@@ -68,13 +74,13 @@ impl Take {
 }
 
 /// How late tasks left, in the emulated rack's time.
-pub(crate) struct Behind {
+pub(crate) struct SendLateness {
     pub(crate) p99: Nanos,
     mean_ns: f64,
 }
 
-impl Behind {
-    pub(crate) fn of(trace: &Trace, played: &[Played], dilation: u32) -> Self {
+impl SendLateness {
+    pub(crate) fn of(trace: &Trace, played: &[PlayedTask], dilation: u32) -> Self {
         let due = trace.tasks().iter().map(|task| task.at.times(dilation.into()));
         let mut behind: Vec<Nanos> = due.zip(played).map(|(due, played)| played.seen.since(due)).collect();
         behind.sort_unstable();
@@ -87,16 +93,16 @@ impl Behind {
 
 /// Plays a trace, and repeats it if this machine disturbed it, up to [`TRIES_MAX`] times.
 pub(crate) fn tried(
-    ask: &Ask,
+    ask: &LiveSweep,
     load: f64,
     trace: &Trace,
-    mut play: impl FnMut() -> Outcome<Performance>,
-) -> Outcome<(Take, Vec<Played>)> {
+    mut play: impl FnMut() -> Outcome<TraceResult>,
+) -> Outcome<(LiveReplication, Vec<PlayedTask>)> {
     let mut tries = 0;
     loop {
         let performance = play()?;
         tries += 1;
-        let take = Take::of(ask, load, trace, &performance, tries);
+        let take = LiveReplication::of(ask, load, trace, &performance, tries);
         if !take.is_disturbed() || tries == TRIES_MAX {
             return Ok((take, performance.played));
         }
@@ -104,7 +110,7 @@ pub(crate) fn tried(
 }
 
 /// Feeds each task to a recorder, in order of time.
-fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Measured {
+fn measured(ask: &LiveSweep, load: f64, trace: &Trace, performance: &TraceResult) -> Measured {
     let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
     let warmup = sluice_stats::Warmup::Tasks(ask.warm_up(load));
     let mut recorder = Recorder::new(Recording {
@@ -115,7 +121,7 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
         way_home: ask.testbed.way_home(),
         passed_over_at_random: None,
     });
-    let ended = |played: &Played| Nanos(played.ended.0 / u64::from(ask.dilation));
+    let ended = |played: &PlayedTask| Nanos(played.ended.0 / u64::from(ask.dilation));
     let mut endings: Vec<(Nanos, usize)> =
         performance.played.iter().map(ended).zip(0..trace.tasks().len()).collect();
     endings.sort_unstable();
@@ -153,7 +159,7 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
 }
 
 /// The switch's counters over the whole run, scaled to the measured tasks.
-fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
+fn counts(ask: &LiveSweep, load: f64, trace: &Trace, counted: SwitchCounts) -> Counts {
     let share = ask.tasks(load) as f64 / trace.tasks().len().max(1) as f64;
     let part = |events: u64| (events as f64 * share) as u64;
     Counts {
@@ -166,7 +172,7 @@ fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
 }
 
 /// Writes the outcome of each task; times are nanoseconds of the emulated rack.
-pub(crate) fn write_tasks(path: &Path, ask: &Ask, trace: &Trace, played: &[Played]) -> Outcome<()> {
+pub(crate) fn write_tasks(path: &Path, ask: &LiveSweep, trace: &Trace, played: &[PlayedTask]) -> Outcome<()> {
     let failed = |why: std::io::Error| files::unwritten(path, &why);
     let mut out = BufWriter::new(std::fs::File::create(path).map_err(failed)?);
     let undilated = |span: Nanos| span.0 as f64 / f64::from(ask.dilation);

@@ -2,17 +2,17 @@
 
 use sluice_host::client::Outcome as Ending;
 use sluice_rpc::Remote;
-use sluice_support::ask::Asker;
+use sluice_support::ask::ControllerCaller;
 use sluice_support::fail::Outcome;
-use sluice_testbed::suits::Suits;
-use sluice_testrig::schedule::Played;
+use sluice_testbed::suits::LabelCompatibility;
+use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::serving::Labels;
 use sluice_wire::{TaskType, WorkerId};
 use sluice_workload::Trace;
 
 /// A rack's labels, and its workers' names and indices.
-pub(crate) struct Suited {
-    suits: Suits,
+pub(crate) struct RackLabels {
+    suits: LabelCompatibility,
     /// The labels of the switch's workers, which it numbers in order of registration.
     has: Vec<(WorkerId, Labels)>,
 }
@@ -23,14 +23,14 @@ pub(crate) fn worker_name(number: u32) -> String {
 }
 
 /// The labels with which a worker registers.
-pub(crate) fn labels_of(suits: &Suits, number: u32) -> Vec<String> {
+pub(crate) fn labels_of(suits: &LabelCompatibility, number: u32) -> Vec<String> {
     suits.names.of_bits(suits.has[number as usize])
 }
 
-impl Suited {
+impl RackLabels {
     /// Asks the controller which worker has which index in the switch.
-    pub(crate) fn ask(suits: Suits, controller: Remote) -> Outcome<Self> {
-        let workers = Asker::new(controller)?.status()?.workers;
+    pub(crate) fn ask(suits: LabelCompatibility, controller: Remote) -> Outcome<Self> {
+        let workers = ControllerCaller::new(controller)?.status()?.workers;
         let of = |name: &str| (0..).zip(&suits.has).find(|(number, _)| worker_name(*number) == name);
         let known = |name, index| of(name).map(|(_, has)| (WorkerId(index as u16), *has));
         let has = workers.iter().filter_map(|worker| known(&worker.name, worker.worker)).collect();
@@ -38,7 +38,7 @@ impl Suited {
     }
 
     /// The share of tasks with labels, needed or wished for, whose worker has them.
-    pub(crate) fn met(&self, types: &[TaskType], trace: &Trace, played: &[Played]) -> Option<f64> {
+    pub(crate) fn met(&self, types: &[TaskType], trace: &Trace, played: &[PlayedTask]) -> Option<f64> {
         let (mut all, mut met) = (0_u64, 0_u64);
         for (task, played) in trace.tasks().iter().zip(played) {
             let needs = self.suits.needs_of(types[usize::from(task.class)]);

@@ -14,14 +14,14 @@ use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
 use sluice_workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 
-use super::ask::Ask;
+use super::ask::LiveSweep;
 
 /// One trace for each load and replication.
 pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
 
 impl Traces {
     /// Draws all traces into the folder of results; an error if stopped.
-    pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
+    pub(crate) fn draw(ask: &LiveSweep, stop: &Stop) -> Outcome<Self> {
         let folder = ask.out.join("traces");
         files::make(&folder)?;
         let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number, stop)).collect();
@@ -34,13 +34,13 @@ impl Traces {
     }
 
     /// The workload with this trace's arrivals.
-    pub(crate) fn workload(&self, ask: &Ask, load: usize, replication: u32) -> Workload {
+    pub(crate) fn workload(&self, ask: &LiveSweep, load: usize, replication: u32) -> Workload {
         let trace = Arc::clone(self.get(load, replication));
         Workload { classes: ask.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
     }
 }
 
-fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
+fn draw(ask: &LiveSweep, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
     let path = ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1));
     let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
     let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);

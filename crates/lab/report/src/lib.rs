@@ -25,7 +25,7 @@ use sluice_outcome::study::StudyOutcome;
 
 pub use csv::csv;
 pub use decided::decided;
-pub use followed::{Beside, Compared, Section, Strip, followed};
+pub use followed::{Compared, LiveAndSimulated, Section, Strip, followed};
 pub use page::page;
 pub use show::share;
 pub use text::summary;

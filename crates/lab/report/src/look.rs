@@ -11,7 +11,7 @@ const DASHES: [&str; 5] = ["", "7 3", "2 2.5", "9 3 2 3", "5 2 1 2 1 2"];
 
 /// The colour, dash and marker of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct SeriesStyle {
     colour: usize,
     dash: usize,
     pub(crate) marker: Marker,
@@ -41,7 +41,7 @@ const MARKERS: [Marker; COLOURS] = [
     Marker::Left,
 ];
 
-impl Look {
+impl SeriesStyle {
     /// The look of a number without a series, such as one of the paper.
     pub(crate) const NEUTRAL: Self = Self { colour: COLOURS, dash: 0, marker: Marker::Circle };
 
@@ -74,8 +74,8 @@ impl Look {
 
 /// The looks of all series of a study.
 #[derive(Clone, Debug)]
-pub(crate) struct Looks {
-    known: Vec<(Key, Look)>,
+pub(crate) struct SeriesStyles {
+    known: Vec<(Key, SeriesStyle)>,
 }
 
 /// Series with the same key look alike: one policy from the simulator and from a live rack.
@@ -87,7 +87,7 @@ struct Key {
     nth: usize,
 }
 
-impl Looks {
+impl SeriesStyles {
     /// The looks of a study's series, by first appearance. With few series each has its own colour; with
     /// many, each family has one.
     pub(crate) fn of(study: &StudyOutcome) -> Self {
@@ -105,23 +105,23 @@ impl Looks {
         }
         let by_family = keys.len() > COLOURS;
         let mut families: Vec<String> = Vec::new();
-        let mut known: Vec<(Key, Look)> = Vec::new();
+        let mut known: Vec<(Key, SeriesStyle)> = Vec::new();
         for key in keys {
             let family = if by_family { key.family().to_owned() } else { known.len().to_string() };
             let place = families.iter().position(|known| *known == family).unwrap_or_else(|| {
                 families.push(family);
                 families.len() - 1
             });
-            let look = Look::unlike(&known, place % COLOURS);
+            let look = SeriesStyle::unlike(&known, place % COLOURS);
             known.push((key, look));
         }
         Self { known }
     }
 
     /// The look of a panel's series.
-    pub(crate) fn get(&self, panel: &Panel, index: usize) -> Look {
+    pub(crate) fn get(&self, panel: &Panel, index: usize) -> SeriesStyle {
         let key = Key::of(panel, index);
-        self.known.iter().find(|(known, _)| *known == key).map_or(Look::NEUTRAL, |(_, look)| *look)
+        self.known.iter().find(|(known, _)| *known == key).map_or(SeriesStyle::NEUTRAL, |(_, look)| *look)
     }
 }
 
@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    fn looks(panel: &Panel) -> Vec<Look> {
-        let looks = Looks::of_panels(std::slice::from_ref(panel));
+    fn looks(panel: &Panel) -> Vec<SeriesStyle> {
+        let looks = SeriesStyles::of_panels(std::slice::from_ref(panel));
         (0..panel.series.len()).map(|index| looks.get(panel, index)).collect()
     }
 

@@ -22,13 +22,13 @@ pub(crate) const NANOSECONDS: &str =
     "Nanoseconds and instructions a task are measured by make bench (docs/results/bench.md), not here.";
 
 /// A panel's policies at one rate at which passes were counted.
-pub(crate) struct Prices<'p> {
+pub(crate) struct PassCosts<'p> {
     panel: &'p Panel,
     pub(crate) offered_per_s: f64,
     rows: Vec<(&'p Series, &'p Point)>,
 }
 
-impl<'p> Prices<'p> {
+impl<'p> PassCosts<'p> {
     /// The prices at the highest rate that at least two policies sustain; `None` if there is no such rate.
     pub(crate) fn of(panel: &'p Panel) -> Option<Self> {
         let points = panel.series.iter().flat_map(|series| &series.points);

@@ -14,16 +14,16 @@ use sluice_workload::files;
 
 use super::error::StudyError;
 use super::known::{OfClass, PointId};
-use super::limit::{Wanted, value_of};
+use super::limit::{ClassMetric, value_of};
 use super::numbers;
-use super::plan::{At, Case, Change, Plan, Quantity, Run};
+use super::plan::{Case, Change, ClaimRates, Plan, PolicySetup, Quantity};
 
 /// The time that a policy needs to find its depths: ten intervals, which are not measured.
 const SETTLES_NS: u64 = 100_000_000;
 
 /// The settings of a run that are not in its plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct RunSettings {
     /// The length of each replication.
     pub length: Length,
     /// What to do about loads that a policy cannot sustain.
@@ -72,25 +72,25 @@ impl Length {
 
 /// A checked plan.
 #[derive(Clone, Debug)]
-pub struct Bench {
+pub struct CheckedPlan {
     plan: Plan,
-    terms: Terms,
-    sets: BTreeMap<(usize, Option<usize>), Set>,
+    terms: RunSettings,
+    sets: BTreeMap<(usize, Option<usize>), CaseSetup>,
     policies: BTreeMap<String, Policy>,
 }
 
 /// The testbed and workload of one case.
 #[derive(Clone, Debug)]
-struct Set {
+struct CaseSetup {
     testbed: Testbed,
     workload: Workload,
     /// The place of the workload among the plan's different ones.
     tasks: usize,
 }
 
-impl Bench {
+impl CheckedPlan {
     /// Reads and checks everything that the plan names.
-    pub fn new(plan: Plan, terms: Terms) -> Result<Self, StudyError> {
+    pub fn new(plan: Plan, terms: RunSettings) -> Result<Self, StudyError> {
         let testbed = testbed(&plan.testbed, &terms.folder)?;
         let mut bench = Self { plan, terms, sets: BTreeMap::new(), policies: BTreeMap::new() };
         for case in 0..bench.plan.cases.len() {
@@ -98,7 +98,7 @@ impl Bench {
                 let set = bench.set(&testbed, case, change)?;
                 let same = bench.sets.values().find(|other| other.workload == set.workload);
                 let tasks = same.map_or(bench.sets.len(), |other| other.tasks);
-                bench.sets.insert((case, change), Set { tasks, ..set });
+                bench.sets.insert((case, change), CaseSetup { tasks, ..set });
             }
         }
         bench.read_policies()?;
@@ -113,12 +113,12 @@ impl Bench {
     }
 
     /// The settings of the run.
-    pub const fn terms(&self) -> &Terms {
+    pub const fn terms(&self) -> &RunSettings {
         &self.terms
     }
 
     /// Whether a change affects a run.
-    pub fn touches(&self, change: usize, run: &Run) -> bool {
+    pub fn touches(&self, change: usize, run: &PolicySetup) -> bool {
         self.changes(Some(change)).iter().any(|change| match change {
             Change::Policy { from, .. } => run.policy == *from,
             Change::Slices(slices) => run.slices != *slices,
@@ -278,11 +278,11 @@ impl Bench {
         self.workload(case).is_steady()
     }
 
-    fn of(&self, case: usize, change: Option<usize>) -> &Set {
+    fn of(&self, case: usize, change: Option<usize>) -> &CaseSetup {
         &self.sets[&(case, change)]
     }
 
-    fn set(&self, testbed: &Testbed, case: usize, change: Option<usize>) -> Result<Set, StudyError> {
+    fn set(&self, testbed: &Testbed, case: usize, change: Option<usize>) -> Result<CaseSetup, StudyError> {
         let case = &self.plan.cases[case];
         let mut testbed = testbed.changed(&case.testbed).map_err(point_error)?;
         testbed.workers = self.plan.workers.unwrap_or(testbed.workers);
@@ -301,7 +301,7 @@ impl Bench {
         for class in &mut workload.classes {
             class.large = class.large.max(large);
         }
-        Ok(Set { testbed, workload, tasks: 0 })
+        Ok(CaseSetup { testbed, workload, tasks: 0 })
     }
 
     fn read_policies(&mut self) -> Result<(), StudyError> {
@@ -417,9 +417,9 @@ fn settles(testbed: &Testbed) -> Warmup {
 }
 
 fn claim_classes(quantity: &Quantity) -> Vec<&str> {
-    let wanted: Vec<&Wanted> = match quantity {
-        Quantity::At { wanted, at: At::Rates(_) } => vec![wanted],
-        Quantity::At { wanted, at: At::LimitOf(_, limit) } => vec![wanted, &limit.wanted],
+    let wanted: Vec<&ClassMetric> = match quantity {
+        Quantity::At { wanted, at: ClaimRates::Rates(_) } => vec![wanted],
+        Quantity::At { wanted, at: ClaimRates::LimitOf(_, limit) } => vec![wanted, &limit.wanted],
         Quantity::Keeps(limit) => vec![&limit.wanted],
         Quantity::Saturation | Quantity::Gauge { .. } | Quantity::Course { .. } => Vec::new(),
     };

@@ -2,8 +2,8 @@
 //! often they change, and how soon slowdowns are good again.
 
 use serde::Deserialize;
-use sluice_outcome::study::{Depths, Unit};
-use sluice_stats::{Each, Estimate, Method, estimate};
+use sluice_outcome::study::{SliceDepths, Unit};
+use sluice_stats::{Estimate, Method, ReplicationSummary, estimate};
 
 use super::{hint, limit};
 
@@ -12,15 +12,15 @@ const SLOWDOWN_MAX: f64 = 10.0;
 
 /// A number of one slice between two moments of the run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
-    of: Of,
+pub struct TimeCourse {
+    of: CourseQuantity,
     slice: u32,
     from_ns: u64,
     to_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum CourseQuantity {
     /// The mean of the workers' mean depth at the intervals' ends.
     Depth,
     /// The largest of the workers' mean depths.
@@ -41,16 +41,16 @@ enum Of {
     Recovery,
 }
 
-const NAMES: [(&str, Of); 9] = [
-    ("depth", Of::Depth),
-    ("depth_most", Of::DepthMost),
-    ("workers", Of::Workers),
-    ("workers_most", Of::WorkersMost),
-    ("borrowed", Of::Borrowed),
-    ("slowdown_p99", Of::Slowdown),
-    ("response_p99", Of::Response),
-    ("changes", Of::Changes),
-    ("recovery", Of::Recovery),
+const NAMES: [(&str, CourseQuantity); 9] = [
+    ("depth", CourseQuantity::Depth),
+    ("depth_most", CourseQuantity::DepthMost),
+    ("workers", CourseQuantity::Workers),
+    ("workers_most", CourseQuantity::WorkersMost),
+    ("borrowed", CourseQuantity::Borrowed),
+    ("slowdown_p99", CourseQuantity::Slowdown),
+    ("response_p99", CourseQuantity::Response),
+    ("changes", CourseQuantity::Changes),
+    ("recovery", CourseQuantity::Recovery),
 ];
 
 /// The keys of a course in a plan.
@@ -65,7 +65,7 @@ pub(super) struct RawCourse {
 }
 
 impl RawCourse {
-    pub(super) fn read(&self) -> Result<Course, String> {
+    pub(super) fn read(&self) -> Result<TimeCourse, String> {
         let known = NAMES.iter().find(|(name, _)| *name == self.of);
         let (_, of) =
             known.ok_or_else(|| hint::unknown("course", &self.of, NAMES.iter().map(|(name, _)| *name)))?;
@@ -73,7 +73,7 @@ impl RawCourse {
         if from_ns >= to_ns {
             return Err(format!("a course from {} to {} has no time: turn them round", self.from, self.to));
         }
-        Ok(Course { of: *of, slice: self.slice, from_ns, to_ns })
+        Ok(TimeCourse { of: *of, slice: self.slice, from_ns, to_ns })
     }
 }
 
@@ -82,24 +82,24 @@ fn moment(text: &str) -> Result<u64, String> {
     span.map(|ns| ns as u64).ok_or_else(|| format!("`{text}` is no moment: write a span such as 50ms, or 0"))
 }
 
-impl Course {
+impl TimeCourse {
     /// The unit of the course's numbers.
     pub const fn unit(&self) -> Unit {
         match self.of {
-            Of::Response => Unit::Ns,
-            Of::Recovery | Of::Borrowed => Unit::Count,
+            CourseQuantity::Response => Unit::Ns,
+            CourseQuantity::Recovery | CourseQuantity::Borrowed => Unit::Count,
             _ => Unit::Ratio,
         }
     }
 
     /// The number of each replication.
-    pub(super) fn values(&self, each: &[Each]) -> Vec<f64> {
+    pub(super) fn values(&self, each: &[ReplicationSummary]) -> Vec<f64> {
         each.iter().map(|one| self.of_one(&one.depths)).collect()
     }
 
     /// The mean over all replications, or their median.
     pub(super) fn of(&self, values: &[f64]) -> (Estimate, String) {
-        if self.of == Of::Recovery {
+        if self.of == CourseQuantity::Recovery {
             let never = values.iter().filter(|value| value.is_infinite()).count();
             let note =
                 if never > 0 { format!("{never} of {} runs never", values.len()) } else { String::new() };
@@ -109,29 +109,30 @@ impl Course {
         (estimate(mean, values, Method::Replications), String::new())
     }
 
-    fn of_one(&self, depths: &[Depths]) -> f64 {
+    fn of_one(&self, depths: &[SliceDepths]) -> f64 {
         let window = self.from_ns + 1..=self.to_ns;
         let within = || depths.iter().filter(|d| d.slice == self.slice && window.contains(&d.at_ns));
-        let mean = |of: fn(&Depths) -> f64| within().map(of).sum::<f64>() / within().count().max(1) as f64;
-        let most = |of: fn(&Depths) -> f64| within().map(of).fold(0.0, f64::max);
+        let mean =
+            |of: fn(&SliceDepths) -> f64| within().map(of).sum::<f64>() / within().count().max(1) as f64;
+        let most = |of: fn(&SliceDepths) -> f64| within().map(of).fold(0.0, f64::max);
         match self.of {
-            Of::Depth => mean(|d| d.depth_mean),
-            Of::DepthMost => most(|d| d.depth_mean),
-            Of::Workers => mean(|d| d.workers.into()),
-            Of::WorkersMost => most(|d| d.workers.into()),
-            Of::Borrowed => {
+            CourseQuantity::Depth => mean(|d| d.depth_mean),
+            CourseQuantity::DepthMost => most(|d| d.depth_mean),
+            CourseQuantity::Workers => mean(|d| d.workers.into()),
+            CourseQuantity::WorkersMost => most(|d| d.workers.into()),
+            CourseQuantity::Borrowed => {
                 let first = depths.iter().find(|d| d.slice == self.slice).map_or(0, |d| d.workers);
                 most(|d| d.workers.into()) - f64::from(first)
             }
-            Of::Slowdown => mean(|d| d.slowdown_p99),
-            Of::Response => mean(|d| d.response_p99_ns),
-            Of::Changes => {
+            CourseQuantity::Slowdown => mean(|d| d.slowdown_p99),
+            CourseQuantity::Response => mean(|d| d.response_p99_ns),
+            CourseQuantity::Changes => {
                 let means: Vec<f64> = within().map(|d| d.depth_mean).collect();
                 let changes = means.windows(2).filter(|pair| (pair[0] - pair[1]).abs() > 1e-9).count();
                 changes as f64 * 1e9 / (self.to_ns - self.from_ns) as f64
             }
-            Of::Recovery => {
-                let slow = |d: &&Depths| d.slowdown_p99 > SLOWDOWN_MAX;
+            CourseQuantity::Recovery => {
+                let slow = |d: &&SliceDepths| d.slowdown_p99 > SLOWDOWN_MAX;
                 let all = within().count();
                 let last_slow = within().enumerate().filter(|(_, d)| slow(d)).map(|(at, _)| at + 1).last();
                 match last_slow {
@@ -161,11 +162,17 @@ fn median(mut values: Vec<f64>) -> Estimate {
 mod tests {
     use super::*;
 
-    fn at(interval: u64, slowdown_p99: f64, depth_mean: f64) -> Depths {
-        Depths { at_ns: interval * 10_000_000, slowdown_p99, depth_mean, workers: 16, ..Depths::default() }
+    fn at(interval: u64, slowdown_p99: f64, depth_mean: f64) -> SliceDepths {
+        SliceDepths {
+            at_ns: interval * 10_000_000,
+            slowdown_p99,
+            depth_mean,
+            workers: 16,
+            ..SliceDepths::default()
+        }
     }
 
-    fn course(of: &str, from: &str, to: &str) -> Course {
+    fn course(of: &str, from: &str, to: &str) -> TimeCourse {
         RawCourse { of: of.into(), slice: 0, from: from.into(), to: to.into() }.read().expect("legal")
     }
 

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use sluice_outcome::study::{Metric, Part, Unit};
-use sluice_stats::{Each, Estimate, Method, NumberInParts, SloFound, Summary};
+use sluice_stats::{Estimate, Method, NumberInParts, ReplicationSummary, SloFound, Summary};
 
-use super::bench::Bench;
-use super::figure::{Basis, Figure};
+use super::bench::CheckedPlan;
+use super::figure::{Basis, PolicyNumber};
 use super::gauge::Facts;
-use super::known::{Answer, Known, PointId};
-use super::limit::{Limit, Wanted};
-use super::plan::{At, Change, Quantity, Run, Who};
+use super::known::{Evaluation, KnownPoints, PointId};
+use super::limit::{ClassMetric, Limit};
+use super::plan::{Change, ClaimRates, PolicySetup, Quantity, Subject};
 use super::seek::{Bracket, Range, bracket, seek};
 
 /// Rates below this share of capacity are not searched.
@@ -26,32 +26,38 @@ const NO_RATE: Estimate = Estimate::exact(0.0);
 
 /// Answers questions from the known points, under one change of the plan or none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Desk<'k> {
-    bench: &'k Bench,
-    known: &'k Known,
+pub(super) struct Evaluator<'k> {
+    bench: &'k CheckedPlan,
+    known: &'k KnownPoints,
     change: Option<usize>,
 }
 
 /// A done point's number, a remark, and the number part by part if it was kept.
-type Said = (Estimate, String, Option<Arc<NumberInParts>>);
+type PointNumber = (Estimate, String, Option<Arc<NumberInParts>>);
 
 /// One replication's number for each class; `None` for a class without tasks.
 pub(super) type ClassNumbers = Vec<Option<f64>>;
 
-impl<'k> Desk<'k> {
+impl<'k> Evaluator<'k> {
     /// A desk that answers from `known`.
-    pub(super) const fn new(bench: &'k Bench, known: &'k Known, change: Option<usize>) -> Self {
+    pub(super) const fn new(bench: &'k CheckedPlan, known: &'k KnownPoints, change: Option<usize>) -> Self {
         Self { bench, known, change }
     }
 
     /// The point of a run; the unchanged one if the change does not affect it.
-    pub(super) fn point(&self, case: usize, run: &Run, rate: u64) -> PointId {
+    pub(super) fn point(&self, case: usize, run: &PolicySetup, rate: u64) -> PointId {
         let change = self.change.filter(|change| self.bench.touches(*change, run));
         PointId { case, run: run.clone(), rate, change }
     }
 
     /// A metric at a rate; for a family, the lowest.
-    pub(super) fn metric(&self, case: usize, who: &Who, wanted: &Wanted, rate: u64) -> Answer<Figure> {
+    pub(super) fn metric(
+        &self,
+        case: usize,
+        who: &Subject,
+        wanted: &ClassMetric,
+        rate: u64,
+    ) -> Evaluation<PolicyNumber> {
         self.lowest(case, who, rate, |id, summary| {
             let why = summary.sustained.why.clone();
             if !summary.sustained.holds {
@@ -62,66 +68,78 @@ impl<'k> Desk<'k> {
     }
 
     /// The slowdown of each class at a rate in each replication; for a family, that of its first member.
-    pub(super) fn slowdowns(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<ClassNumbers>> {
-        let Quantity::At { wanted, at: At::Rates(rates) } = quantity else {
-            return Answer::Known(Vec::new());
+    pub(super) fn slowdowns(
+        &self,
+        case: usize,
+        who: &Subject,
+        quantity: &Quantity,
+    ) -> Evaluation<Vec<ClassNumbers>> {
+        let Quantity::At { wanted, at: ClaimRates::Rates(rates) } = quantity else {
+            return Evaluation::Known(Vec::new());
         };
         let ids = who.of.iter().zip(rates).map(|(run, rate)| self.point(case, run, *rate as u64));
         let part = Part::ALL.iter().position(|part| *part == wanted.metric.part).unwrap_or_default();
-        let of = |id: PointId| -> Answer<Vec<ClassNumbers>> {
+        let of = |id: PointId| -> Evaluation<Vec<ClassNumbers>> {
             match self.known.get(&id) {
-                None => Answer::Wants([id].into()),
+                None => Evaluation::Wants([id].into()),
                 Some(summary) => {
-                    let numbers = |one: &Each| one.slowdowns.iter().map(|of| of.map(|of| of[part])).collect();
-                    Answer::Known(summary.each.iter().map(numbers).collect())
+                    let numbers = |one: &ReplicationSummary| {
+                        one.slowdowns.iter().map(|of| of.map(|of| of[part])).collect()
+                    };
+                    Evaluation::Known(summary.each.iter().map(numbers).collect())
                 }
             }
         };
-        Answer::all(ids.map(of)).map(|all| all.into_iter().flatten().collect())
+        Evaluation::all(ids.map(of)).map(|all| all.into_iter().flatten().collect())
     }
 
     /// A number at a rate, with a remark; for a family, the lowest.
     fn lowest(
         &self,
         case: usize,
-        who: &Who,
+        who: &Subject,
         rate: u64,
-        number: impl Fn(&PointId, &Summary) -> Said,
-    ) -> Answer<Figure> {
-        let one = |run: &Run| {
+        number: impl Fn(&PointId, &Summary) -> PointNumber,
+    ) -> Evaluation<PolicyNumber> {
+        let one = |run: &PolicySetup| {
             let id = self.point(case, run, rate);
             let (estimate, note, number) = if !self.bench.is_within_reach(&id) {
                 (UNBOUNDED, "above what it can serve at all".to_owned(), None)
             } else if let Some(summary) = self.known.get(&id) {
                 number(&id, summary)
             } else {
-                return Answer::Wants([id].into());
+                return Evaluation::Wants([id].into());
             };
             let basis =
                 number.map(|number| Basis { tasks: self.bench.tasks_met(id.case, id.change), number });
-            Answer::Known(Figure { estimate, by: run.label(), rate: Some(rate), note, basis })
+            Evaluation::Known(PolicyNumber { estimate, by: run.label(), rate: Some(rate), note, basis })
         };
         best(who.of.iter().map(one), |one, other| one.value < other.value)
     }
 
     /// The highest rate that keeps a limit; for a family, the highest of its members.
-    pub(super) fn keeps(&self, case: usize, who: &Who, limit: &Limit) -> Answer<Figure> {
+    pub(super) fn keeps(&self, case: usize, who: &Subject, limit: &Limit) -> Evaluation<PolicyNumber> {
         let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
         self.highest(case, who, limit.below, number)
     }
 
     /// The highest sustained rate; for a family, the highest of its members.
-    pub(super) fn saturation(&self, case: usize, who: &Who) -> Answer<Figure> {
+    pub(super) fn saturation(&self, case: usize, who: &Subject) -> Evaluation<PolicyNumber> {
         self.highest(case, who, 1.0, |_| Estimate::exact(0.0))
     }
 
     /// Each figure that a quantity names.
-    pub(super) fn figures(&self, case: usize, who: &Who, quantity: &Quantity) -> Answer<Vec<Figure>> {
+    pub(super) fn figures(
+        &self,
+        case: usize,
+        who: &Subject,
+        quantity: &Quantity,
+    ) -> Evaluation<Vec<PolicyNumber>> {
         match quantity {
-            Quantity::At { wanted, at: At::Rates(rates) } => {
-                Answer::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
+            Quantity::At { wanted, at: ClaimRates::Rates(rates) } => {
+                Evaluation::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
             }
-            Quantity::At { wanted, at: At::LimitOf(of, limit) } => {
+            Quantity::At { wanted, at: ClaimRates::LimitOf(of, limit) } => {
                 self.keeps(case, of, limit).then(|found| {
                     let rate = libm::floor(found.estimate.value) as u64;
                     let rate = rate.max(self.floor(case));
@@ -145,7 +163,7 @@ impl<'k> Desk<'k> {
                         (found, String::new(), Some(of_replications(found, &values)))
                     })
                 };
-                Answer::all(rates.iter().map(one))
+                Evaluation::all(rates.iter().map(one))
             }
             Quantity::Course { course, rate } => self
                 .lowest(case, who, *rate as u64, |_, summary| {
@@ -161,10 +179,10 @@ impl<'k> Desk<'k> {
     fn highest(
         &self,
         case: usize,
-        who: &Who,
+        who: &Subject,
         limit: f64,
         number: impl Fn(&Summary) -> Estimate,
-    ) -> Answer<Figure> {
+    ) -> Evaluation<PolicyNumber> {
         let searches = who.of.iter().map(|run| {
             let series = self.point(case, run, 0);
             let range = self.range(&series);
@@ -176,7 +194,7 @@ impl<'k> Desk<'k> {
         // searched.
         let kept = searches.iter().map(|(.., bracket)| bracket.low).max().unwrap_or(0);
         let hopeful = searches.iter().filter(|(.., bracket)| bracket.high > kept);
-        let one = |(run, series, range, bracket): &(&Run, PointId, Range, Bracket)| {
+        let one = |(run, series, range, bracket): &(&PolicySetup, PointId, Range, Bracket)| {
             seek(self.known, series, *bracket, range.precision, limit, &number).map(|found| {
                 let (estimate, note) = match found {
                     SloFound::Rate(rate) => (rate, String::new()),
@@ -186,7 +204,7 @@ impl<'k> Desk<'k> {
                         "kept up to the highest rate tried".to_owned(),
                     ),
                 };
-                Figure { estimate, by: run.label(), rate: None, note, basis: None }
+                PolicyNumber { estimate, by: run.label(), rate: None, note, basis: None }
             })
         };
         best(hopeful.map(one), |one, other| one.value > other.value)
@@ -200,7 +218,7 @@ impl<'k> Desk<'k> {
     }
 
     /// The metric with the change applied.
-    fn metric_of(&self, wanted: &Wanted) -> Metric {
+    fn metric_of(&self, wanted: &ClassMetric) -> Metric {
         let changes = self.bench.changes(self.change);
         let other = changes.iter().find_map(|change| match change {
             Change::Slowdown(measure) if wanted.metric.unit() == Unit::Ratio => Some(*measure),
@@ -209,7 +227,7 @@ impl<'k> Desk<'k> {
         Metric { measure: other.unwrap_or(wanted.metric.measure), ..wanted.metric }
     }
 
-    fn read(&self, case: usize, summary: &Summary, wanted: &Wanted) -> Estimate {
+    fn read(&self, case: usize, summary: &Summary, wanted: &ClassMetric) -> Estimate {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
         let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
         let found = times.get(self.metric_of(wanted));
@@ -217,7 +235,7 @@ impl<'k> Desk<'k> {
     }
 
     /// The same number part by part.
-    fn in_parts(&self, id: &PointId, wanted: &Wanted) -> Option<Arc<NumberInParts>> {
+    fn in_parts(&self, id: &PointId, wanted: &ClassMetric) -> Option<Arc<NumberInParts>> {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(id.case, name));
         let number = self.known.in_parts(id, (self.metric_of(wanted), class))?;
         if !wanted.response {
@@ -248,10 +266,10 @@ fn of_replications(found: Estimate, values: &[f64]) -> Arc<NumberInParts> {
 }
 
 fn best(
-    figures: impl Iterator<Item = Answer<Figure>>,
+    figures: impl Iterator<Item = Evaluation<PolicyNumber>>,
     is_better: impl Fn(&Estimate, &Estimate) -> bool,
-) -> Answer<Figure> {
-    Answer::all(figures).map(|figures| {
+) -> Evaluation<PolicyNumber> {
+    Evaluation::all(figures).map(|figures| {
         let chosen = figures
             .into_iter()
             .reduce(|best, next| if is_better(&next.estimate, &best.estimate) { next } else { best });

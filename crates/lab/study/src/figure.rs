@@ -9,7 +9,7 @@ use super::verdict::{self, Holds};
 
 /// A number of somebody.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figure {
+pub(super) struct PolicyNumber {
     /// The number; infinite for a latency under a load that is not sustained.
     pub estimate: Estimate,
     /// Whose it is: of a family, the member whose number is best.
@@ -31,13 +31,13 @@ pub(super) struct Basis {
 }
 
 /// The quotient of two figures; none if it has no bounds.
-pub(super) fn quotient(above: &Figure, below: &Figure) -> Option<Estimate> {
+pub(super) fn quotient(above: &PolicyNumber, below: &PolicyNumber) -> Option<Estimate> {
     let by_pairs = pair(above, below).and_then(|(above, below)| above.over(below));
     by_pairs.or_else(|| verdict::quotient(&above.estimate, &below.estimate))
 }
 
 /// Whether one figure is less than another one.
-pub(super) fn is_less(less: &Figure, more: &Figure) -> Holds {
+pub(super) fn is_less(less: &PolicyNumber, more: &PolicyNumber) -> Holds {
     match pair(less, more).and_then(|(less, more)| more.less(less)) {
         Some(difference) if difference.low > 0.0 => Holds::Yes,
         Some(difference) if difference.high < 0.0 => Holds::No,
@@ -47,7 +47,10 @@ pub(super) fn is_less(less: &Figure, more: &Figure) -> Holds {
 }
 
 /// Both in parts, if they are of the same tasks.
-fn pair<'f>(one: &'f Figure, other: &'f Figure) -> Option<(&'f NumberInParts, &'f NumberInParts)> {
+fn pair<'f>(
+    one: &'f PolicyNumber,
+    other: &'f PolicyNumber,
+) -> Option<(&'f NumberInParts, &'f NumberInParts)> {
     let (of_one, of_other) = (one.basis.as_ref()?, other.basis.as_ref()?);
     let met_the_same = one.rate == other.rate && of_one.tasks == of_other.tasks;
     met_the_same.then_some((&*of_one.number, &*of_other.number))
@@ -60,11 +63,11 @@ mod tests {
     use super::*;
 
     /// A mean of four replications, at a rate of some tasks.
-    fn figure(samples: [f64; 4], rate: u64, tasks: usize) -> Figure {
+    fn figure(samples: [f64; 4], rate: u64, tasks: usize) -> PolicyNumber {
         let found = estimate(samples.iter().sum::<f64>() / 4.0, &samples, Method::Replications);
         let number = Arc::new(NumberInParts::of_replications(found, &samples));
         let basis = Some(Basis { tasks, number });
-        Figure { estimate: found, by: "rain:1".into(), rate: Some(rate), note: String::new(), basis }
+        PolicyNumber { estimate: found, by: "rain:1".into(), rate: Some(rate), note: String::new(), basis }
     }
 
     const BUSY: [f64; 4] = [10.0, 20.0, 30.0, 40.0];
@@ -99,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_load_that_is_not_sustained_is_above_one_that_is() {
-        let lost = Figure { estimate: Estimate::exact(f64::INFINITY), basis: None, ..figure(BUSY, 1, 0) };
+        let lost =
+            PolicyNumber { estimate: Estimate::exact(f64::INFINITY), basis: None, ..figure(BUSY, 1, 0) };
         assert_eq!(is_less(&figure(BUSY, 1, 0), &lost), Holds::Yes);
         assert_eq!(quotient(&figure(BUSY, 1, 0), &lost), None);
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sluice_outcome::study::Metric;
 use sluice_stats::{Measured, NumberInParts, Summary, summarize};
 
-use super::plan::Run;
+use super::plan::PolicySetup;
 
 /// One point of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ use super::plan::Run;
 pub struct PointId {
     /// The index of the case in the plan.
     pub case: usize,
-    pub run: Run,
+    pub run: PolicySetup,
     /// Tasks offered per second.
     pub rate: u64,
     /// The index of the cause whose change is applied, if any.
@@ -25,8 +25,8 @@ pub struct PointId {
 
 /// Points that are done, and replications of points that are not done yet.
 #[derive(Debug, Default)]
-pub struct Known {
-    done: BTreeMap<PointId, Done>,
+pub struct KnownPoints {
+    done: BTreeMap<PointId, FinishedPoint>,
     kept: BTreeMap<PointId, Vec<Measured>>,
     begun: BTreeMap<PointId, BTreeMap<u32, Measured>>,
 }
@@ -36,7 +36,7 @@ pub(super) type OfClass = (Metric, Option<usize>);
 
 /// What is kept of a point's replications beside its summary.
 #[derive(Clone, Debug)]
-pub struct Keep {
+pub struct Retention {
     /// All of them.
     pub whole: bool,
     /// These numbers part by part, to be held against others of the same tasks.
@@ -45,12 +45,12 @@ pub struct Keep {
 
 /// A point that is done.
 #[derive(Debug)]
-struct Done {
+struct FinishedPoint {
     summary: Summary,
     numbers: Vec<(OfClass, Arc<NumberInParts>)>,
 }
 
-impl Known {
+impl KnownPoints {
     /// A point's summary, if it is done.
     pub fn get(&self, id: &PointId) -> Option<&Summary> {
         self.done.get(id).map(|done| &done.summary)
@@ -84,7 +84,7 @@ impl Known {
 
     /// Adds a replication. The point is done with the last of `of` replications, in whatever order they
     /// come.
-    pub fn add(&mut self, id: &PointId, replication: u32, of: u32, measured: Measured, keep: &Keep) {
+    pub fn add(&mut self, id: &PointId, replication: u32, of: u32, measured: Measured, keep: &Retention) {
         let begun = self.begun.entry(id.clone()).or_default();
         begun.insert(replication, measured);
         if begun.len() < of as usize {
@@ -93,7 +93,7 @@ impl Known {
         let all: Vec<Measured> = self.begun.remove(id).into_iter().flatten().map(|(_, one)| one).collect();
         let in_parts = |of: &OfClass| (*of, Arc::new(NumberInParts::of(&all, Some(of.0), of.1)));
         let numbers = keep.numbers.iter().map(in_parts).collect();
-        self.done.insert(id.clone(), Done { summary: summarize(&all), numbers });
+        self.done.insert(id.clone(), FinishedPoint { summary: summarize(&all), numbers });
         if keep.whole {
             self.kept.insert(id.clone(), all);
         }
@@ -102,51 +102,51 @@ impl Known {
     /// Adds a point with a known summary.
     #[cfg(test)]
     pub(super) fn set(&mut self, id: PointId, summary: Summary) {
-        self.done.insert(id, Done { summary, numbers: Vec::new() });
+        self.done.insert(id, FinishedPoint { summary, numbers: Vec::new() });
     }
 }
 
 /// An answer, or the points that are missing for it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer<T> {
+pub(super) enum Evaluation<T> {
     /// The answer is known.
     Known(T),
     /// The answer needs these points first.
     Wants(BTreeSet<PointId>),
 }
 
-impl<T> Answer<T> {
+impl<T> Evaluation<T> {
     /// Applies a function to the answer.
-    pub(super) fn map<U>(self, make: impl FnOnce(T) -> U) -> Answer<U> {
+    pub(super) fn map<U>(self, make: impl FnOnce(T) -> U) -> Evaluation<U> {
         match self {
-            Self::Known(known) => Answer::Known(make(known)),
-            Self::Wants(points) => Answer::Wants(points),
+            Self::Known(known) => Evaluation::Known(make(known)),
+            Self::Wants(points) => Evaluation::Wants(points),
         }
     }
 
     /// Continues with a function that may need further points.
-    pub(super) fn then<U>(self, next: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
+    pub(super) fn then<U>(self, next: impl FnOnce(T) -> Evaluation<U>) -> Evaluation<U> {
         match self {
             Self::Known(known) => next(known),
-            Self::Wants(points) => Answer::Wants(points),
+            Self::Wants(points) => Evaluation::Wants(points),
         }
     }
 
     /// Both answers, or the points missing for either.
-    pub(super) fn and<U>(self, other: Answer<U>) -> Answer<(T, U)> {
+    pub(super) fn and<U>(self, other: Evaluation<U>) -> Evaluation<(T, U)> {
         match (self, other) {
-            (Self::Known(one), Answer::Known(other)) => Answer::Known((one, other)),
-            (Self::Wants(mut points), Answer::Wants(more)) => {
+            (Self::Known(one), Evaluation::Known(other)) => Evaluation::Known((one, other)),
+            (Self::Wants(mut points), Evaluation::Wants(more)) => {
                 points.extend(more);
-                Answer::Wants(points)
+                Evaluation::Wants(points)
             }
-            (Self::Wants(points), _) | (_, Answer::Wants(points)) => Answer::Wants(points),
+            (Self::Wants(points), _) | (_, Evaluation::Wants(points)) => Evaluation::Wants(points),
         }
     }
 
     /// All answers, or the points missing for any of them.
-    pub(super) fn all(answers: impl IntoIterator<Item = Self>) -> Answer<Vec<T>> {
-        answers.into_iter().fold(Answer::Known(Vec::new()), |all, one| {
+    pub(super) fn all(answers: impl IntoIterator<Item = Self>) -> Evaluation<Vec<T>> {
+        answers.into_iter().fold(Evaluation::Known(Vec::new()), |all, one| {
             all.and(one).map(|(mut all, one)| {
                 all.push(one);
                 all

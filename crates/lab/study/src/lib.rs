@@ -1,6 +1,6 @@
 //! Studies: many points of many policies under the same load, and their results.
 //!
-//! A [`plan::Plan`] says what to run and what the paper found. A [`bench::Bench`] turns it into points, and
+//! A [`plan::Plan`] says what to run and what the paper found. A [`bench::CheckedPlan`] turns it into points, and
 //! a [`run::Study`] runs them. [`tell::tell`] returns the [outcome](sluice_outcome::study), a value from
 //! which every page, table and file is made. Left out: presentation, and the wall clock.
 #![forbid(unsafe_code)]
@@ -25,9 +25,9 @@ mod rounds;
 mod seek;
 mod verdict;
 
-pub use course::Course;
+pub use course::TimeCourse;
 pub use error::StudyError;
 pub use finding::shown;
 pub use gauge::Gauge;
-pub use known::{Known, PointId};
+pub use known::{KnownPoints, PointId};
 pub use verdict::growth;

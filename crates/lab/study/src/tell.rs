@@ -6,12 +6,14 @@ use sluice_outcome::study::{
 };
 use sluice_stats::{Summary, paired};
 
-use super::bench::Bench;
-use super::desk::Desk;
-use super::figure::Figure;
+use super::bench::CheckedPlan;
+use super::desk::Evaluator;
+use super::figure::PolicyNumber;
 use super::finding::{Finding, find, paper, shown, unit};
-use super::known::{Answer, Known, PointId};
-use super::plan::{At, CauseTest, Change, Claim, Compare, Quantity, Relation, Run, SearchFor, Who};
+use super::known::{Evaluation, KnownPoints, PointId};
+use super::plan::{
+    CauseTest, Change, Claim, ClaimRates, Compare, PolicySetup, Quantity, Relation, SearchFor, Subject,
+};
 use super::rounds::{causes, needs_cause, wanted};
 
 /// What the caller knows about the run.
@@ -28,7 +30,7 @@ pub struct Provenance {
 }
 
 /// The study's result, as far as its points are done.
-pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutcome {
+pub fn tell(bench: &CheckedPlan, known: &KnownPoints, provenance: &Provenance) -> StudyOutcome {
     let plan = bench.plan();
     StudyOutcome {
         schema: Schema::V1,
@@ -47,7 +49,7 @@ pub fn tell(bench: &Bench, known: &Known, provenance: &Provenance) -> StudyOutco
     }
 }
 
-fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
+fn settings(bench: &CheckedPlan, provenance: &Provenance) -> Settings {
     let plan = bench.plan();
     let testbed = bench.testbed(0, None);
     let (tasks, tasks_most) = bench.tasks_told();
@@ -78,7 +80,7 @@ fn settings(bench: &Bench, provenance: &Provenance) -> Settings {
     }
 }
 
-fn panel(bench: &Bench, known: &Known, case: usize) -> Panel {
+fn panel(bench: &CheckedPlan, known: &KnownPoints, case: usize) -> Panel {
     let (of, workload) = (&bench.plan().cases[case], bench.workload(case));
     let class = |class: &sluice_workload::Class| Class {
         name: class.name.clone(),
@@ -96,7 +98,7 @@ fn panel(bench: &Bench, known: &Known, case: usize) -> Panel {
     }
 }
 
-fn series(bench: &Bench, known: &Known, case: usize, run: &Run) -> Series {
+fn series(bench: &CheckedPlan, known: &KnownPoints, case: usize, run: &PolicySetup) -> Series {
     let id = PointId { case, run: run.clone(), rate: 0, change: None };
     let points = known.series(&id).map(|(rate, summary)| point(bench, case, rate, summary));
     Series {
@@ -108,7 +110,7 @@ fn series(bench: &Bench, known: &Known, case: usize, run: &Run) -> Series {
     }
 }
 
-fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
+fn point(bench: &CheckedPlan, case: usize, rate: u64, summary: &Summary) -> Point {
     let classes = bench.workload(case).classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
     let class = |(class, of): (&sluice_workload::Class, &sluice_stats::ClassSummary)| ClassTimes {
         name: class.name.clone(),
@@ -133,7 +135,7 @@ fn point(bench: &Bench, case: usize, rate: u64, summary: &Summary) -> Point {
 fn curve(claim: &Claim) -> Option<PaperCurve> {
     let Relation::Value { who, paper } = &claim.relation else { return None };
     let (wanted, points) = match &claim.quantity {
-        Quantity::At { wanted, at: At::Rates(rates) } => {
+        Quantity::At { wanted, at: ClaimRates::Rates(rates) } => {
             (wanted, rates.iter().map(|rate| PaperPoint { offered_per_s: *rate, value: *paper }).collect())
         }
         Quantity::Keeps(limit) => {
@@ -143,7 +145,7 @@ fn curve(claim: &Claim) -> Option<PaperCurve> {
     };
     Some(PaperCurve {
         label: who.label.clone(),
-        series: who.of.first().map(Run::label),
+        series: who.of.first().map(PolicySetup::label),
         metric: wanted.metric,
         class: wanted.class.clone(),
         place: claim.place.clone(),
@@ -152,13 +154,13 @@ fn curve(claim: &Claim) -> Option<PaperCurve> {
     })
 }
 
-fn expectation(bench: &Bench, known: &Known, claim: &Claim) -> Expectation {
+fn expectation(bench: &CheckedPlan, known: &KnownPoints, claim: &Claim) -> Expectation {
     let plan = bench.plan();
     let case = &plan.cases[claim.case];
     let alone = plan.claims.iter().filter(|other| other.id == claim.id).count() == 1;
-    let found = match find(plan, claim, Desk::new(bench, known, None)) {
-        Answer::Known(found) => found,
-        Answer::Wants(_) => Finding {
+    let found = match find(plan, claim, Evaluator::new(bench, known, None)) {
+        Evaluation::Known(found) => found,
+        Evaluation::Wants(_) => Finding {
             measured: None,
             verdict: Verdict::NotMeasured,
             why: "the run was stopped before its points were done".into(),
@@ -186,11 +188,17 @@ fn expectation(bench: &Bench, known: &Known, claim: &Claim) -> Expectation {
 }
 
 /// The change that brings the number closest to the paper's; and as text, the changes that do not.
-fn cause(bench: &Bench, known: &Known, claim: &Claim, found: &Finding) -> (Option<Cause>, String) {
+fn cause(
+    bench: &CheckedPlan,
+    known: &KnownPoints,
+    claim: &Claim,
+    found: &Finding,
+) -> (Option<Cause>, String) {
     let mut best: Option<(f64, Cause)> = None;
     let mut others = Vec::new();
     for (at, test) in causes(bench, claim) {
-        let Answer::Known(with) = find(bench.plan(), claim, Desk::new(bench, known, Some(at))) else {
+        let Evaluation::Known(with) = find(bench.plan(), claim, Evaluator::new(bench, known, Some(at)))
+        else {
             continue;
         };
         let shows = shows(claim, test, found, &with);
@@ -234,7 +242,7 @@ fn shows(claim: &Claim, test: &CauseTest, found: &Finding, with: &Finding) -> St
     }
 }
 
-fn comparisons(bench: &Bench, known: &Known, pair: &Compare) -> Vec<Comparison> {
+fn comparisons(bench: &CheckedPlan, known: &KnownPoints, pair: &Compare) -> Vec<Comparison> {
     let case = &bench.plan().cases[pair.case];
     let classes = bench.workload(pair.case).classes.iter().enumerate();
     let classes: Vec<_> = classes.map(|(at, class)| Some((at, class.name.clone()))).collect();
@@ -256,14 +264,15 @@ fn comparisons(bench: &Bench, known: &Known, pair: &Compare) -> Vec<Comparison> 
 }
 
 fn comparison(
-    bench: &Bench,
-    known: &Known,
+    bench: &CheckedPlan,
+    known: &KnownPoints,
     pair: &Compare,
     rate: f64,
     class: Option<&(usize, String)>,
     metric: Option<Metric>,
 ) -> Option<Comparison> {
-    let id = |run: &Run| PointId { case: pair.case, run: run.clone(), rate: rate as u64, change: None };
+    let id =
+        |run: &PolicySetup| PointId { case: pair.case, run: run.clone(), rate: rate as u64, change: None };
     let (a, b) = (known.replications(&id(&pair.a))?, known.replications(&id(&pair.b))?);
     let found = paired(a, b, metric, class.map(|(at, _)| *at))?;
     Some(Comparison {
@@ -283,10 +292,10 @@ fn comparison(
     })
 }
 
-fn searched(bench: &Bench, known: &Known, search: &SearchFor) -> Option<Search> {
-    let desk = Desk::new(bench, known, None);
-    let Figure { estimate, note, .. } =
-        desk.keeps(search.case, &Who::one(&search.run), &search.limit).known()?;
+fn searched(bench: &CheckedPlan, known: &KnownPoints, search: &SearchFor) -> Option<Search> {
+    let desk = Evaluator::new(bench, known, None);
+    let PolicyNumber { estimate, note, .. } =
+        desk.keeps(search.case, &Subject::one(&search.run), &search.limit).known()?;
     Some(Search {
         panel: bench.plan().cases[search.case].id.clone(),
         policy: search.run.label(),

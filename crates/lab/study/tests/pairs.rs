@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_outcome::study::{Estimate, StudyOutcome, Verdict};
 use sluice_stats::{Method, Warmup};
-use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_study::run::Study;
 use sluice_study::tell::{Provenance, tell};
@@ -99,8 +99,8 @@ ratio = 1.0
 fn study() -> StudyOutcome {
     let plan = Plan::parse("pairs", PLAN).unwrap_or_else(|why| panic!("{why}"));
     let length = Length::Tasks(4_000, Warmup::Tasks(1_000));
-    let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
-    let bench = Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    let terms = RunSettings { length, overload: Overload::LeftOut, folder: PathBuf::new() };
+    let bench = CheckedPlan::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
     let folder = tempfile::tempdir().expect("a folder");
     let mut study = Study::new(&bench, 1, folder.path(), &Vec::new()).expect("it begins");
     assert!(study.run(&AtomicBool::new(false), |_| {}).expect("it runs"));

@@ -52,7 +52,7 @@ pub struct ServiceOfCores {
 
 /// A core's ends of its rings, for the thread that will run it.
 #[derive(Debug)]
-pub struct CoreSeat {
+pub struct CoreRings {
     pub(crate) core: CoreId,
     pub(crate) capacity: u32,
     pub(crate) ends: CoreEnds<AtomicU64>,
@@ -98,7 +98,7 @@ impl<R> CoreDispatcher<R> {
     pub fn new(
         settings: &CoreDispatcherSettings,
         requests: RequestTable<R>,
-    ) -> Result<(Self, Vec<CoreSeat>), CoresError> {
+    ) -> Result<(Self, Vec<CoreRings>), CoresError> {
         let cores = settings.nic.cores;
         let capacity = settings.nic.balancing.held_max(settings.nic.depth);
         let places = requests.places().min(PLACES_MAX) as u32;
@@ -252,10 +252,10 @@ impl<R> CoreDispatcher<R> {
     }
 }
 
-fn joined(core: usize, capacity: u32, bell: Arc<CoreBell>) -> (CoreEnd, CoreSeat) {
+fn joined(core: usize, capacity: u32, bell: Arc<CoreBell>) -> (CoreEnd, CoreRings) {
     let ((giver, hearer), ends) = rings(capacity as usize);
     let watch = Arc::new(CoreWatch::default());
-    let seat = CoreSeat { core: CoreId(core as u16), capacity, ends, watch: Arc::clone(&watch), bell };
+    let seat = CoreRings { core: CoreId(core as u16), capacity, ends, watch: Arc::clone(&watch), bell };
     (CoreEnd { giver, hearer, watch, was_given: false }, seat)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::renewed_channel::{Called, RenewedChannel};
+use super::renewed_channel::{RenewedChannel, RenewedEndpoint};
 use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
 use crate::RpcError;
@@ -23,7 +23,7 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
-    endpoint: Arc<Renewed<Called>>,
+    endpoint: Arc<Renewed<RenewedEndpoint>>,
     /// The name in the client certificate that is shown to this service, if there is one.
     caller: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Remote {
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
         let caller = tls.map(ClientTls::name).transpose()?.flatten();
-        let endpoint = Arc::new(Renewed::new(Called { at, tls: tls.cloned() })?);
+        let endpoint = Arc::new(Renewed::new(RenewedEndpoint { at, tls: tls.cloned() })?);
         Ok(Self { url, endpoint, caller })
     }
 

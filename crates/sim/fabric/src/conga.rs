@@ -12,7 +12,7 @@ use sluice_wire::Nanos;
 
 use crate::dcqcn::power;
 use crate::error::{FabricError, require};
-use crate::frame::{FabricFrame, PathTold};
+use crate::frame::{CongaFields, FabricFrame};
 use crate::ids::PortId;
 use crate::wiring::Wiring;
 
@@ -144,13 +144,13 @@ impl CongaState {
         let path = *next;
         *next = (*next + 1) % *paths;
         let level = self.from_there[pair * self.paths_most + usize::from(path)];
-        frame.told = PathTold { back_path: path as u8, back_level: level, ..PathTold::default() };
+        frame.told = CongaFields { back_path: path as u8, back_level: level, ..CongaFields::default() };
     }
 
     /// A frame arrives at the last of several switches: the switch notes what the frame carries.
     pub(crate) fn arrives(&mut self, frame: &FabricFrame, (from, to): (usize, usize), now: Nanos) {
         let first = (to * self.edges + from) * self.paths_most;
-        let PathTold { path, level, back_path, back_level } = frame.told;
+        let CongaFields { path, level, back_path, back_level } = frame.told;
         self.there[first + usize::from(back_path)] = (back_level, now);
         if frame.kind.is_data() {
             self.from_there[first + usize::from(path)] = level;
@@ -208,7 +208,7 @@ mod tests {
         let ways = plan.ways(crate::ids::SwitchId(0), HostId(2)).to_vec();
         let mut dice = Dice::new(1, 1);
         for path in [0, 1, 3] {
-            let told = PathTold { path, level: 5, ..PathTold::default() };
+            let told = CongaFields { path, level: 5, ..CongaFields::default() };
             state.arrives(&FabricFrame { told, ..FabricFrame::default() }, PAIR, Nanos(0));
         }
         let mut answer = FabricFrame { kind: FrameKind::Ack, ..FabricFrame::default() };

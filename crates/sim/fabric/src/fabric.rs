@@ -15,7 +15,7 @@ use crate::ids::{HostId, PortId};
 use crate::settings::FabricSettings;
 use crate::switches::Switches;
 use crate::topology::Topology;
-use crate::wires::{Arriving, FABRIC, FabricCue, PortCounts, Wires};
+use crate::wires::{Arriving, FABRIC, HostEvent, PortCounts, Wires};
 use crate::wiring::Wiring;
 
 /// If no frame reaches any host for so many times the retransmission time, none ever will.
@@ -146,7 +146,7 @@ impl Fabric {
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);
         assert!(from != to && from.0.max(to.0) < self.host_count, "a parcel from {from:?} to {to:?}");
         let id = self.wires.frames.make(|room| *room = parcel.frame());
-        self.wires.engine.schedule(at, FABRIC.at(from.0), FabricCue::Leaves(id));
+        self.wires.engine.schedule(at, FABRIC.at(from.0), HostEvent::Leaves(id));
     }
 
     /// The time of the next event; the end of time if there is none.
@@ -182,12 +182,12 @@ impl Fabric {
                 self.wires.engine.set(self.clock, Nanos(u64::MAX));
                 return Ok(Some(self.expected.take().map_or(FabricStep::Other, FabricStep::Due)));
             }
-            WorldEvent::Scheduled(FabricCue::Unanswered(flow)) => {
+            WorldEvent::Scheduled(HostEvent::Unanswered(flow)) => {
                 self.check_progress()?;
                 self.hosts.look(&mut self.wires, flow);
             }
-            WorldEvent::Scheduled(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
-            WorldEvent::Scheduled(FabricCue::Leaves(id)) => {
+            WorldEvent::Scheduled(HostEvent::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
+            WorldEvent::Scheduled(HostEvent::Leaves(id)) => {
                 self.hosts.leaves(&mut self.wires, HostId(port.0), id);
             }
         }

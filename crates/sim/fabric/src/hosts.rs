@@ -12,11 +12,11 @@ use crate::flow::{FinishedFlow, Flow, FlowReceiver, FlowSender, FlowSpec};
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameSizes};
 use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
-use crate::repeats::Repeats;
-use crate::settings::{Answers, FabricSettings, Recovery, Repeat};
-use crate::turns::Turns;
+use crate::repeats::FrameTracker;
+use crate::settings::{AckSettings, FabricSettings, Recovery, Retransmission};
+use crate::turns::RoundRobin;
 use crate::window::{CongestionWindow, WindowSettings};
-use crate::wires::{FABRIC, FabricCue, Wires};
+use crate::wires::{FABRIC, HostEvent, Wires};
 use crate::wiring::Wiring;
 
 /// The end of time: no wake-up.
@@ -46,7 +46,7 @@ pub struct HostCounts {
 /// All hosts of a fabric, and the flows between them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    turns: Vec<Turns>,
+    turns: Vec<RoundRobin>,
     /// The pacer of each host, if hosts make flowlets.
     pacers: Vec<Pacer>,
     /// The rate of each host's link.
@@ -58,13 +58,13 @@ pub(crate) struct Hosts {
     flows: Vec<Flow>,
     vacant: Vec<u32>,
     /// For each flow, under selective repeat.
-    repeats: Vec<Repeats>,
+    repeats: Vec<FrameTracker>,
     /// For each sender and receiver, if flows share a connection.
     pairs: Vec<Departures>,
     sizes: FrameSizes,
     dcqcn: Option<DcqcnSettings>,
     window: Option<WindowSettings>,
-    answers: Answers,
+    answers: AckSettings,
     connections: Connections,
     recovery: Recovery,
     counts: HostCounts,
@@ -90,7 +90,7 @@ impl Hosts {
         let gbps = || plan.sockets[..hosts].iter().map(|socket| socket.speed.gbps);
         let pacer = |pacer| gbps().map(move |gbps| Pacer::new(pacer, settings.frame_time(gbps)));
         Ok(Self {
-            turns: (0..hosts).map(|_| Turns::default()).collect(),
+            turns: (0..hosts).map(|_| RoundRobin::default()).collect(),
             pacers: settings.pacer.into_iter().flat_map(pacer).collect::<Result<_, _>>()?,
             lines_mbps: gbps().map(|gbps| gbps * 1_000.0).collect(),
             timer: wires.engine.timers(FABRIC, plan.hosts),
@@ -134,7 +134,7 @@ impl Hosts {
         self.counts.begun += 1;
         let key = FlowKey { slot, life: self.flows[slot as usize].life };
         let look = wires.now + self.recovery.retransmit_after;
-        wires.engine.schedule(look, FABRIC.at(spec.from.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(look, FABRIC.at(spec.from.0), HostEvent::Unanswered(key));
         self.turns[spec.from.index()].enter(slot, wires.now, wires.now);
         self.offer(wires, spec.from);
     }
@@ -206,7 +206,7 @@ impl Hosts {
             sender.heard = now;
         }
         let again = sender.heard + after;
-        wires.engine.schedule(again, FABRIC.at(host.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(again, FABRIC.at(host.0), HostEvent::Unanswered(key));
         if is_due && !is_idle {
             if let Some(window) = &mut sender.window {
                 window.timed_out();
@@ -276,14 +276,14 @@ impl Hosts {
 
     /// Finds a slot for a flow.
     fn room(&mut self, flow: &Flow) -> u32 {
-        let is_selective = self.recovery.repeat != Repeat::GoBackN;
+        let is_selective = self.recovery.repeat != Retransmission::GoBackN;
         let Some(slot) = self.vacant.pop() else {
             self.flows.push(*flow);
-            self.repeats.extend(is_selective.then_some(Repeats::NEW));
+            self.repeats.extend(is_selective.then_some(FrameTracker::NEW));
             return self.flows.len() as u32 - 1;
         };
         if is_selective {
-            self.repeats[slot as usize] = Repeats::NEW;
+            self.repeats[slot as usize] = FrameTracker::NEW;
         }
         let room = &mut self.flows[slot as usize];
         *room = Flow { life: room.life.wrapping_add(1), ..*flow };
@@ -328,7 +328,7 @@ impl Hosts {
         let waits = is_plain && receiver.unanswered < answers.every;
         if waits && !receiver.is_answer_due {
             receiver.is_answer_due = true;
-            wires.engine.schedule(now + answers.after, FABRIC.at(spec.to.0), FabricCue::Answer(data.flow));
+            wires.engine.schedule(now + answers.after, FABRIC.at(spec.to.0), HostEvent::Answer(data.flow));
         } else if !waits && !is_silent {
             receiver.unanswered = 0;
         }
@@ -395,8 +395,8 @@ impl Hosts {
             return Some(missing);
         }
         let most = match self.recovery.repeat {
-            Repeat::Selective { under_way } => under_way,
-            Repeat::GoBackN => u32::MAX,
+            Retransmission::Selective { under_way } => under_way,
+            Retransmission::GoBackN => u32::MAX,
         };
         let most = sender.window.map_or(most, |window| most.min(window.frames()));
         (sender.next < sender.frames && sender.next - sender.acked < most).then_some(sender.next)

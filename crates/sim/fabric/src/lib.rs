@@ -48,7 +48,7 @@ pub use gaps::Gaps;
 pub use hosts::HostCounts;
 pub use idle::Idle;
 pub use ids::{FlowKey, HostId, PortId, SwitchId};
-pub use settings::{Answers, Ecn, FabricSettings, Pfc, Recovery, Repeat};
+pub use settings::{AckSettings, Ecn, FabricSettings, Pfc, Recovery, Retransmission};
 pub use sizes::FlowSizes;
 pub use slowdown::FlowSlowdowns;
 pub use topology::{FabricEnd, FabricLink, LinkSpeed, Topology};

@@ -55,7 +55,7 @@ impl ReceivedFrames {
 
 /// What both sides of a flow know of its frames.
 #[derive(Clone, Debug)]
-pub(crate) struct Repeats {
+pub(crate) struct FrameTracker {
     /// The frames that the receiver has.
     pub(crate) received: ReceivedFrames,
     /// The frames that the sender was told of.
@@ -65,7 +65,7 @@ pub(crate) struct Repeats {
     lost_before: u32,
 }
 
-impl Repeats {
+impl FrameTracker {
     pub(crate) const NEW: Self =
         Self { received: ReceivedFrames::NONE, told: ReceivedFrames::NONE, again: 0, lost_before: 0 };
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_came_early_is_kept_and_what_is_missing_is_sent_again_once() {
-        let mut repeats = Repeats::NEW;
+        let mut repeats = FrameTracker::NEW;
         let mut sender = FlowSender::new(100, 1.0, Nanos(0), None);
         sender.next = 10;
         assert_eq!(repeats.received.add(0), 1);

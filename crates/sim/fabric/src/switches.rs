@@ -26,14 +26,14 @@ pub(crate) struct Switches {
     buffers: Vec<Buffer>,
     ingress: Vec<Ingress>,
     balance: Balance,
-    rules: Rules,
+    rules: SwitchSettings,
     dice: Dice,
     marked: u64,
 }
 
 /// The settings that all switches share.
 #[derive(Clone, Copy, Debug)]
-struct Rules {
+struct SwitchSettings {
     ecn: Ecn,
     has_pfc: bool,
     ingress_alpha: f64,
@@ -58,7 +58,7 @@ impl Switches {
             owners: plan.sockets.iter().map(|socket| owner(socket.owner)).collect(),
             buffers: (0..plan.switches).map(|switch| shared(SwitchId(switch))).collect(),
             balance: Balance::new(settings.balancer, settings.connections, &plan, dice("paths")),
-            rules: Rules {
+            rules: SwitchSettings {
                 ecn: settings.ecn,
                 has_pfc: settings.pfc.is_some(),
                 ingress_alpha: settings.ingress_alpha,
@@ -189,7 +189,7 @@ impl Switches {
         self.marked += u64::from(is_marked);
         let (ingress, bytes) = (frame.ingress, u64::from(frame.bytes));
         let buffer = &mut self.buffers[self.owners[port.index()].index()];
-        let Rules { ingress_alpha, resume_below, has_pfc, .. } = self.rules;
+        let SwitchSettings { ingress_alpha, resume_below, has_pfc, .. } = self.rules;
         if !has_pfc {
             buffer.release_queued(bytes);
         } else if buffer.release(&mut self.ingress[ingress.index()], bytes, ingress_alpha, resume_below) {

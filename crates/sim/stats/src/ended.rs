@@ -5,14 +5,14 @@ use sluice_wire::Nanos;
 
 /// The tasks that workers ended in an interval.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub struct IntervalTasks {
     /// Slowdowns, in thousandths.
     slowdowns: Vec<u32>,
     /// Response times, in nanoseconds.
     responses: Vec<u32>,
 }
 
-impl Ended {
+impl IntervalTasks {
     /// Adds a task with its waits in switch and worker. Its response time is waits plus service; its
     /// slowdown is the response time over the service.
     #[inline]
@@ -51,13 +51,13 @@ mod tests {
 
     #[test]
     fn a_response_is_waits_and_service_and_a_slowdown_that_over_the_service() {
-        let mut ended = Ended::default();
+        let mut ended = IntervalTasks::default();
         for waits in 0..100 {
             ended.take(Nanos(waits * 100), Nanos(100));
         }
         assert_eq!(ended.tasks(), 100);
         assert!((ended.response_p99_ns() - 9_900.0).abs() < 1e-9);
         assert!((ended.slowdown_p99() - 99.0).abs() < 1e-9);
-        assert!(Ended::default().response_p99_ns().abs() < 1e-9);
+        assert!(IntervalTasks::default().response_p99_ns().abs() < 1e-9);
     }
 }

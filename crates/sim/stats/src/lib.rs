@@ -26,9 +26,9 @@ mod sustained;
 mod throughput;
 mod warmup;
 
-pub use diary::{Diary, DiaryEntry};
+pub use diary::{LoggedTask, TaskLog};
 pub use distribution::Distribution;
-pub use ended::Ended;
+pub use ended::IntervalTasks;
 pub use interval::{estimate, mean_of_either_sign, student_t};
 pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
@@ -36,10 +36,10 @@ pub use paired::{NumberInParts, Paired, paired};
 pub use parts::{PARTS, Parts};
 pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
-pub use summary::{ClassSummary, Each, Summary, summarize};
+pub use summary::{ClassSummary, ReplicationSummary, Summary, summarize};
 pub use sustained::{RunPart, sustained_in_parts};
 pub use warmup::Warmup;
 
 pub use sluice_outcome::study::{
-    Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+    Counts, Estimate, Gauges, Measure, Method, Metric, Part, SliceDepths, Spread, Sustained, Times,
 };

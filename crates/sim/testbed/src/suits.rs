@@ -12,7 +12,7 @@ use crate::Testbed;
 
 /// The labels of a rack's workers and tasks, and the table of kinds and classes in each slice.
 #[derive(Clone, Debug)]
-pub struct Suits {
+pub struct LabelCompatibility {
     /// The names of labels.
     pub names: LabelNames,
     /// The labels of each worker, by number.
@@ -20,12 +20,12 @@ pub struct Suits {
     /// The labels that tasks of a type need; types without an entry need none.
     pub needs: Vec<(TaskType, Labels)>,
     /// The slices, in order.
-    pub slices: Vec<SliceSuits>,
+    pub slices: Vec<SliceCompatibility>,
 }
 
 /// Which worker serves which task in a slice.
 #[derive(Clone, Debug)]
-pub struct SliceSuits {
+pub struct SliceCompatibility {
     /// The slice's name in error messages.
     pub called: String,
     /// Which kinds of workers serve which classes of tasks.
@@ -36,7 +36,7 @@ pub struct SliceSuits {
 /// A slice's name, if there are several slices, and how many workers it has.
 pub type Sliced<'p> = (Option<&'p str>, u32);
 
-impl Suits {
+impl LabelCompatibility {
     /// The labels of a testbed whose slices have so many workers and these classes; `None` if it has no
     /// labels.
     pub fn of(
@@ -84,7 +84,7 @@ impl Suits {
         slice_of: impl Fn(&Class) -> usize,
         work_ns: impl Fn(&Class) -> f64,
     ) -> f64 {
-        let of_slice = |(index, slice): (usize, &SliceSuits)| {
+        let of_slice = |(index, slice): (usize, &SliceCompatibility)| {
             let mut work = vec![0.0; slice.serving.classes().len()];
             for class in classes.iter().filter(|class| slice_of(class) == index) {
                 let place = slice.serving.class_of(self.needs_of(class.task_type)).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Suits {
         name: Option<&str>,
         workers: Range<usize>,
         here: impl Iterator<Item = &'c Class>,
-    ) -> Result<SliceSuits, String> {
+    ) -> Result<SliceCompatibility, String> {
         let called = name.map_or_else(|| "the rack".to_owned(), |name| format!("slice `{name}`"));
         let needs: Vec<Labels> = here.map(|class| self.needs_of(class.task_type)).collect();
         let serving = if needs.iter().all(|needs| *needs == Labels::NONE) {
@@ -143,6 +143,6 @@ impl Suits {
                 give: "give some of its [[labels.worker]] these `labels`".to_owned(),
             })?
         };
-        Ok(SliceSuits { called, serving, workers })
+        Ok(SliceCompatibility { called, serving, workers })
     }
 }

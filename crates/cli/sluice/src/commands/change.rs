@@ -2,23 +2,23 @@
 //! task is lost: waiting tasks stay where they are, and a slice that takes tasks keeps at least one worker.
 
 use sluice_rpc::v1::{MoveWorkerRequest, SetTypeRequest};
-use sluice_support::ask::{Asker, types_of};
+use sluice_support::ask::{ControllerCaller, types_of};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::print;
 
-use crate::args::{Map, Move};
+use crate::args::{MapArgs, MoveArgs};
 
 /// Moves a worker; returns once the switch gives it tasks of the new slice.
-pub(crate) fn moves(args: &Move) -> Outcome<()> {
-    let asker = Asker::new(args.rack.remote()?)?;
+pub(crate) fn moves(args: &MoveArgs) -> Outcome<()> {
+    let asker = ControllerCaller::new(args.rack.remote()?)?;
     let request = MoveWorkerRequest { worker: args.worker.clone(), slice: args.slice.clone() };
     asker.ask(async |mut controller| controller.move_worker(request.clone()).await.map(|_| ()))?;
     print::line(format_args!("worker {} serves slice {}", args.worker, args.slice))
 }
 
 /// Maps a type. The slice may have no workers yet.
-pub(crate) fn map(args: &Map) -> Outcome<()> {
-    let asker = Asker::new(args.rack.remote()?)?;
+pub(crate) fn map(args: &MapArgs) -> Outcome<()> {
+    let asker = ControllerCaller::new(args.rack.remote()?)?;
     let status = asker.status()?;
     let mut types = types_of(&status);
     let name = types.called(&args.task_type).map_err(Failure::bad_input)?;

@@ -17,7 +17,7 @@ use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
 
-use crate::args::Server as Args;
+use crate::args::ServerCommandArgs as Args;
 
 /// Runs until a signal.
 pub(crate) fn run(args: &Args) -> Outcome<()> {

@@ -4,44 +4,44 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use sluice_stats::Warmup;
-use sluice_study::bench::{self, Bench, Length, Overload, Terms};
+use sluice_study::bench::{self, CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::limit::Limit;
 use sluice_study::numbers;
-use sluice_study::plan::{Case, Compare, Plan, Run, SearchFor, Tolerance, slices};
+use sluice_study::plan::{Case, Compare, Plan, PolicySetup, SearchFor, Tolerance, slices};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::stop::Stop;
 use sluice_workload::{Arrivals, Workload};
 
-use super::args::{How, LengthArgs, Offered, Setting};
-use super::drive::{self, Job};
+use super::args::{LengthArgs, OfferedArgs, RunArgs, SettingArgs};
+use super::drive::{self, StudyJob};
 
 /// How many characters of the policies' names a folder's name contains.
 const NAME_MAX: usize = 60;
 
 /// The study that the flags describe.
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestedStudy<'a> {
     /// The command, such as `sweep`.
     pub(crate) command: &'static str,
     pub(crate) policies: Vec<String>,
     /// The offered rates, if they are known beforehand.
-    pub(crate) offered: Option<&'a Offered>,
+    pub(crate) offered: Option<&'a OfferedArgs>,
     /// Under which circumstances.
-    pub(crate) setting: &'a Setting,
+    pub(crate) setting: &'a SettingArgs,
     /// The limit, for a search.
     pub(crate) slo: Option<&'a Limit>,
     /// Whether the first two policies are compared.
     pub(crate) compared: bool,
 }
 
-impl Asked<'_> {
+impl RequestedStudy<'_> {
     /// Runs the study and prints the result.
-    pub(crate) fn run(&self, how: &How) -> Outcome<()> {
+    pub(crate) fn run(&self, how: &RunArgs) -> Outcome<()> {
         let bench = self.bench()?;
         let stop = Stop::on_signals_and_hangup()?;
         let again = self.again();
         let own = how.out.is_none();
         let out = how.out.clone().unwrap_or_else(|| self.own_folder(&again));
-        let job = Job { bench: &bench, how, out, own, plan: None, commands: vec![again] };
+        let job = StudyJob { bench: &bench, how, out, own, plan: None, commands: vec![again] };
         let ran = drive::run(&job, &stop)?;
         drive::show(&ran, how, &job.out)
     }
@@ -57,7 +57,7 @@ impl Asked<'_> {
     }
 
     /// The checked plan.
-    fn bench(&self) -> Outcome<Bench> {
+    fn bench(&self) -> Outcome<CheckedPlan> {
         let setting = self.setting;
         if !(0.0..=1.0).contains(&setting.large) {
             return Err(Failure::bad_input(format!(
@@ -67,15 +67,16 @@ impl Asked<'_> {
         }
         let overload = if setting.transient { Overload::Meant } else { Overload::Refused };
         let length = length_for(&setting.length);
-        let terms = Terms { length, overload, folder: PathBuf::new() };
-        Ok(Bench::new(self.plan()?, terms)?)
+        let terms = RunSettings { length, overload, folder: PathBuf::new() };
+        Ok(CheckedPlan::new(self.plan()?, terms)?)
     }
 
     fn plan(&self) -> Outcome<Plan> {
         let setting = self.setting;
         let slices = setting.slices.as_deref().map_or(Ok(Vec::new()), slices)?;
-        let runs = self.policies.iter().map(|policy| Run { policy: policy.clone(), slices: slices.clone() });
-        let runs: Vec<Run> = runs.collect();
+        let runs =
+            self.policies.iter().map(|policy| PolicySetup { policy: policy.clone(), slices: slices.clone() });
+        let runs: Vec<PolicySetup> = runs.collect();
         let case = Case {
             id: "load".into(),
             title: self.title(),
@@ -86,7 +87,8 @@ impl Asked<'_> {
             rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
             runs: runs.clone(),
         };
-        let search = |run: &Run, limit: &Limit| SearchFor { case: 0, run: run.clone(), limit: limit.clone() };
+        let search =
+            |run: &PolicySetup, limit: &Limit| SearchFor { case: 0, run: run.clone(), limit: limit.clone() };
         let searches = self.slo.iter().flat_map(|limit| runs.iter().map(|run| search(run, limit))).collect();
         let pair = || Compare { case: 0, a: runs[0].clone(), b: runs[1].clone() };
         Ok(Plan {
@@ -149,7 +151,7 @@ impl Asked<'_> {
     }
 
     /// Rates as whole tasks per second.
-    fn rates(&self, offered: &Offered) -> Outcome<Vec<f64>> {
+    fn rates(&self, offered: &OfferedArgs) -> Outcome<Vec<f64>> {
         let rates = match (&offered.rate, &offered.load) {
             (Some(text), _) => numbers::several(text, numbers::rate)?,
             (None, Some(text)) => {

@@ -7,5 +7,5 @@ mod cost;
 mod drive;
 mod progress;
 
-pub(crate) use ask::Asked;
-pub(crate) use drive::{Job, Ran, run, show};
+pub(crate) use ask::RequestedStudy;
+pub(crate) use drive::{FinishedStudy, StudyJob, run, show};

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use sluice_outcome::run::{Bin, Felt};
+use sluice_outcome::run::{Bin, FaultEffect};
 use sluice_wire::Nanos;
 
 /// How many replies a bin should have on average, so that their number is significant.
@@ -65,7 +65,7 @@ impl Timeline {
 
     /// The effects of the fault at `fault` on a load that ended at `end`; `None` if there is no earlier bin
     /// to compare with.
-    pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<Felt> {
+    pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<FaultEffect> {
         let first = (fault.0 / self.bin.0) as usize;
         let last = self.bins.len().min((end.0 / self.bin.0) as usize);
         let before = self.bins.get(first.saturating_sub(self.count(BEFORE))..first)?;
@@ -84,7 +84,7 @@ impl Timeline {
             if again.is_empty() { 0 } else { (again.end as u64 * self.bin.0).saturating_sub(fault.0) };
         let again = self.bins.get(again).unwrap_or_default();
         let felt_ns = (felt_until as u64 * self.bin.0).saturating_sub(fault.0);
-        Some(Felt {
+        Some(FaultEffect {
             lasted_s: if felt_until == first { 0.0 } else { Duration::from_nanos(felt_ns).as_secs_f64() },
             slowest_ns: during.iter().map(|bin| bin.slowest_ns).max().unwrap_or(0),
             until_the_end: felt_until == last && felt_until > first,
@@ -166,7 +166,7 @@ mod tests {
             steady(50).felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
         let (sent_again, sent_again_for_s) = (0, 0.0);
         let nothing =
-            Felt { lasted_s: 0.0, slowest_ns: 0, until_the_end: false, sent_again, sent_again_for_s };
+            FaultEffect { lasted_s: 0.0, slowest_ns: 0, until_the_end: false, sent_again, sent_again_for_s };
         assert_eq!(felt, nothing);
     }
 

@@ -3,13 +3,13 @@
 use sluice_workload::TomlStep;
 
 /// A value that can be read and does not fit the others.
-pub(super) struct Misfit {
+pub(super) struct PlanConflict {
     /// Where it is; its section's if it is not there.
     pub(super) path: Vec<TomlStep>,
     pub(super) why: String,
 }
 
-impl Misfit {
+impl PlanConflict {
     pub(super) fn new<const STEPS: usize>(path: [TomlStep; STEPS], why: impl Into<String>) -> Self {
         Self { path: path.into(), why: why.into() }
     }

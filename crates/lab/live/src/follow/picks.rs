@@ -5,8 +5,8 @@ use std::time::Duration;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_study::PointId;
-use sluice_study::bench::Bench;
-use sluice_study::plan::{Case, Run};
+use sluice_study::bench::CheckedPlan;
+use sluice_study::plan::{Case, PolicySetup};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::nanos;
 use sluice_switch::registry::Choice;
@@ -14,22 +14,22 @@ use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
 
 use crate::args::FollowArgs;
-use crate::ask::Who;
+use crate::ask::LivePolicy;
 
 /// The default length of a run.
 pub(super) const SPAN: Duration = Duration::from_millis(200);
 
 /// One case under one policy.
-pub(super) struct Pick {
+pub(super) struct FollowedCase {
     pub(super) case: String,
     pub(super) title: String,
-    pub(super) who: Who,
+    pub(super) who: LivePolicy,
     pub(super) point: Point,
     /// The length of the run in the emulated rack.
     pub(super) span: Nanos,
 }
 
-impl Pick {
+impl FollowedCase {
     /// The start and end of the time in which some workers are slow.
     pub(super) fn slow(&self) -> Option<(Nanos, Nanos)> {
         let slow = &self.point.testbed.slow;
@@ -39,7 +39,7 @@ impl Pick {
 
 /// The runs in the plan's order. Policies whose agents only advise keep a fixed depth: they run only in
 /// cases with slow workers, as a comparison, or if the user names them.
-pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
+pub(super) fn picks(args: &FollowArgs, bench: &CheckedPlan) -> Outcome<Vec<FollowedCase>> {
     let plan = bench.plan();
     let cases: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
     if let Some(name) = args.case.iter().find(|name| !cases.contains(&name.as_str())) {
@@ -80,24 +80,24 @@ pub(super) fn picks(args: &FollowArgs, bench: &Bench) -> Outcome<Vec<Pick>> {
 }
 
 /// The policy, if its agent reports depths.
-fn follows(run: &Run) -> Option<Choice> {
+fn follows(run: &PolicySetup) -> Option<Choice> {
     Choice::parse(&run.policy).ok().filter(|choice| choice.traits().adaptive.is_some())
 }
 
 fn pick(
     args: &FollowArgs,
-    bench: &Bench,
+    bench: &CheckedPlan,
     (place, case): (usize, &Case),
-    run: &Run,
+    run: &PolicySetup,
     choice: Choice,
-) -> Outcome<Pick> {
+) -> Outcome<FollowedCase> {
     let rate = case.rates.first().copied().unwrap_or(1.0) as u64;
     let point = bench.point(&PointId { case: place, run: run.clone(), rate, change: None });
     let lasts = case.lasts_ns.filter(|_| point.testbed.slow.is_any()).map(Nanos);
-    Ok(Pick {
+    Ok(FollowedCase {
         case: case.id.clone(),
         title: case.title.clone(),
-        who: Who {
+        who: LivePolicy {
             name: run.policy.clone(),
             choice,
             policy: Policy::parse(&run.policy).map_err(Failure::bad_input)?,

@@ -1,21 +1,21 @@
 //! Prints the result of following a plan, as text and as a page.
 
 use sluice_report::table::Table;
-use sluice_report::{self as report, Beside, Compared, Section, Strip};
+use sluice_report::{self as report, Compared, LiveAndSimulated, Section, Strip};
 use sluice_study::plan::Plan;
 use sluice_support::fail::Outcome;
 use sluice_support::print;
 
 use super::band::{INTERVAL_NS, Step};
-use super::followed::Followed;
+use super::followed::CaseResult;
 use super::responses::{Responses, Window, mean};
 
 /// How many sequences are printed one by one.
 const TOLD_MAX: usize = 5;
 
 /// Prints one case under one policy.
-pub(super) fn print(one: &Followed) -> Outcome<()> {
-    let Followed { case, policy, band, .. } = one;
+pub(super) fn print(one: &CaseResult) -> Outcome<()> {
+    let CaseResult { case, policy, band, .. } = one;
     print::line(format_args!(
         "{case}, {policy}: {} of {} live runs lie inside the simulator's band",
         one.inside(),
@@ -35,7 +35,7 @@ pub(super) fn print(one: &Followed) -> Outcome<()> {
     Ok(())
 }
 
-fn print_intervals(one: &Followed) -> Outcome<()> {
+fn print_intervals(one: &CaseResult) -> Outcome<()> {
     let band = &one.band;
     print::line(format_args!(
         "  the band holds {} of {} simulated sequences whole ({} that it was not made of); interval: mean depth, borrowed:",
@@ -63,7 +63,7 @@ fn print_intervals(one: &Followed) -> Outcome<()> {
     Ok(())
 }
 
-fn print_responses(one: &Followed, responses: &Responses) -> Outcome<()> {
+fn print_responses(one: &CaseResult, responses: &Responses) -> Outcome<()> {
     let mut table = Table::new([
         "  p99 response, us",
         "from",
@@ -111,7 +111,7 @@ fn compared(responses: &Responses) -> Vec<Compared> {
 }
 
 /// The page with all pictures.
-pub(super) fn page(plan: &Plan, dilation: u32, followed: &[Followed]) -> String {
+pub(super) fn page(plan: &Plan, dilation: u32, followed: &[CaseResult]) -> String {
     let title =
         format!("{}: {}, live (dilated {dilation} times) beside the simulator", plan.name, plan.title);
     let by_case = followed.chunk_by(|a, b| a.case == b.case && a.responses.is_some());
@@ -122,7 +122,7 @@ pub(super) fn page(plan: &Plan, dilation: u32, followed: &[Followed]) -> String 
     report::followed(&title, sections.collect())
 }
 
-fn pictures(one: &Followed) -> Section<'_> {
+fn pictures(one: &CaseResult) -> Section<'_> {
     let mut pictures = vec![("simulated, first seed".to_owned(), &one.simulated[..])];
     for (number, lived) in one.live.iter().enumerate() {
         let verdict = one.band.verdict(&lived.sequence);
@@ -132,16 +132,16 @@ fn pictures(one: &Followed) -> Section<'_> {
 }
 
 /// Simulated bands and live curves of one case, policy by policy.
-fn beside(of_case: &[Followed]) -> Section<'_> {
+fn beside(of_case: &[CaseResult]) -> Section<'_> {
     let title = of_case.first().map_or("", |one| &one.title);
     Section::Beside { title: title.to_owned(), policies: of_case.iter().filter_map(policy).collect() }
 }
 
-fn policy(one: &Followed) -> Option<Beside<'_>> {
+fn policy(one: &CaseResult) -> Option<LiveAndSimulated<'_>> {
     let responses = one.responses.as_ref()?;
     let us = |ns: &[f64]| ns.iter().map(|ns| ns / 1e3).collect::<Vec<f64>>();
     let depths = |steps: &[Step]| steps.iter().map(|step| step.depth_mean).collect::<Vec<f64>>();
-    Some(Beside {
+    Some(LiveAndSimulated {
         policy: &one.policy,
         inside: (one.inside(), one.live.len()),
         seeds: one.band.of,

@@ -34,13 +34,13 @@ pub struct HostGroup {
     ready: ReadySet,
     stopper: Stopper,
     pin: Option<usize>,
-    standing: Arc<Standing>,
+    standing: Arc<GroupStatus>,
     beginning: ScheduleStart,
 }
 
 /// A group's state, for other threads.
 #[derive(Debug, Default)]
-struct Standing {
+struct GroupStatus {
     late: PublishedLateness,
     serving: AtomicUsize,
 }
@@ -219,7 +219,7 @@ impl Kind {
 /// A running group.
 pub struct RunningHostGroup {
     stopper: Stopper,
-    standing: Arc<Standing>,
+    standing: Arc<GroupStatus>,
     thread: JoinHandle<Result<HostGroupReport, NetError>>,
 }
 

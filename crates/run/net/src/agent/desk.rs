@@ -5,7 +5,7 @@ use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
-use super::lines::{Lines, Reader, Seat};
+use super::lines::{LineOwner, Lines, Reader};
 use super::slowdowns::Slowdowns;
 
 /// The findings of an interval.
@@ -24,7 +24,7 @@ pub struct Interval {
 
 /// An agent with the lines of its workers.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ServerAgent {
     agent: Agent,
     settings: AgentSettings,
     rows: Vec<Row>,
@@ -37,10 +37,10 @@ pub struct Desk {
 struct Row {
     reader: Reader,
     /// The worker's seat, with the depth that the agent wants.
-    seat: Option<Seat>,
+    seat: Option<LineOwner>,
 }
 
-impl Desk {
+impl ServerAgent {
     /// An agent whose first interval begins at `begins`.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Desk {
         }
     }
 
-    fn want(&mut self, worker: WorkerId, depth: u8) -> Option<Seat> {
+    fn want(&mut self, worker: WorkerId, depth: u8) -> Option<LineOwner> {
         let is_his = |row: &&mut Row| row.seat.is_some_and(|seat| seat.worker == worker);
         let row = self.rows.iter_mut().find(is_his)?;
         let seat = row.seat.as_mut()?;
@@ -168,7 +168,7 @@ mod tests {
 
     struct Server {
         folder: TempDir,
-        desk: Desk,
+        desk: ServerAgent,
         now: Nanos,
     }
 
@@ -176,11 +176,11 @@ mod tests {
         fn new(settings: AgentSettings) -> Self {
             let folder = tempfile::tempdir().expect("there is room");
             let lines = Lines::make(&folder.path().join("agent"), 4).expect("there is room");
-            let desk = Desk::new(MS.times(100), settings, &lines).expect("sound settings");
+            let desk = ServerAgent::new(MS.times(100), settings, &lines).expect("sound settings");
             Self { folder, desk, now: MS.times(100) }
         }
 
-        fn line(&self, name: &str, seat: Seat) -> Line {
+        fn line(&self, name: &str, seat: LineOwner) -> Line {
             let mut line =
                 Line::claim(&self.folder.path().join("agent"), name, self.now).expect("there is room");
             line.serves(self.now, seat, LATER);
@@ -198,9 +198,9 @@ mod tests {
         }
     }
 
-    fn seat(worker: u16, slice: u16, generation: u32) -> Seat {
+    fn seat(worker: u16, slice: u16, generation: u32) -> LineOwner {
         let (worker, slice, generation) = (WorkerId(worker), SliceId(slice), Generation(generation));
-        Seat { worker, slice, epoch: Epoch(1), generation, depth: 2 }
+        LineOwner { worker, slice, epoch: Epoch(1), generation, depth: 2 }
     }
 
     /// A task that waited in the switch, after which its worker should get one token more.

@@ -61,7 +61,7 @@ const ORDER: usize = LINE;
 
 /// A worker's registration, as the agent sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct LineOwner {
     pub worker: WorkerId,
     pub slice: SliceId,
     pub epoch: Epoch,
@@ -70,7 +70,7 @@ pub struct Seat {
     pub depth: u8,
 }
 
-impl Seat {
+impl LineOwner {
     const TAKEN: u64 = 1 << 63;
 
     /// Epoch and generation.
@@ -180,7 +180,7 @@ pub struct Line {
     place: usize,
     ended: u64,
     blocked: Nanos,
-    seat: Option<Seat>,
+    seat: Option<LineOwner>,
 }
 
 impl Line {
@@ -206,7 +206,7 @@ impl Line {
 
     /// Notes the registration that the worker heard of at `now`; without further news it is valid until
     /// `valid`.
-    pub fn serves(&mut self, now: Nanos, seat: Seat, valid: Nanos) {
+    pub fn serves(&mut self, now: Nanos, seat: LineOwner, valid: Nanos) {
         self.set(own::VALID_UNTIL, valid.0);
         let (word, life) = seat.words();
         if self.seat.is_none_or(|before| before.life() != seat.life()) {
@@ -268,7 +268,7 @@ impl Line {
     }
 
     /// The registration that was last noted.
-    pub fn seat(&self) -> Option<Seat> {
+    pub fn seat(&self) -> Option<LineOwner> {
         self.seat
     }
 
@@ -308,12 +308,12 @@ impl Reader {
     }
 
     /// The worker's registration and when it began; `None` if it is not valid.
-    pub fn seat(&self, now: Nanos) -> Option<(Seat, Nanos)> {
+    pub fn seat(&self, now: Nanos) -> Option<(LineOwner, Nanos)> {
         let word = self.word(own::SEAT);
         let (life, since) = (self.word(own::LIFE), self.word(own::SEATED_AT));
         // The writer clears the seat before it changes either of the other words.
         let is_whole = word == self.word(own::SEAT) && self.word(own::VALID_UNTIL) >= now.0;
-        Seat::of(word, life).filter(|_| is_whole).map(|seat| (seat, Nanos(since)))
+        LineOwner::of(word, life).filter(|_| is_whole).map(|seat| (seat, Nanos(since)))
     }
 
     /// Calls `each` with every task that ended since the last call, up to `until`. Returns how many were
@@ -357,7 +357,7 @@ impl Reader {
     }
 
     /// Orders the worker to use this depth, as long as it has this registration.
-    pub fn want(&self, seat: &Seat, depth: u8) {
+    pub fn want(&self, seat: &LineOwner, depth: u8) {
         self.lines.block(self.place)[ORDER].store(seat.order(depth), Ordering::Release);
     }
 
@@ -402,7 +402,7 @@ mod tests {
 
     use super::*;
 
-    const SEAT: Seat = Seat {
+    const SEAT: LineOwner = LineOwner {
         worker: WorkerId(3),
         slice: SliceId(1),
         epoch: Epoch(1_700_000_000),
@@ -471,14 +471,14 @@ mod tests {
         assert_eq!(line.wanted(), None);
         reader.want(&SEAT, 4);
         assert_eq!(line.wanted(), Some(4));
-        line.serves(Nanos(6), Seat { depth: 4, ..SEAT }, LATER);
+        line.serves(Nanos(6), LineOwner { depth: 4, ..SEAT }, LATER);
         assert_eq!(line.wanted(), None, "it has that depth");
         assert_eq!(
             reader.seat(LATER).map(|(_, since)| since),
             Some(Nanos(5)),
             "nothing but its depth is new"
         );
-        line.serves(Nanos(7), Seat { generation: Generation(8), depth: 2, ..SEAT }, LATER);
+        line.serves(Nanos(7), LineOwner { generation: Generation(8), depth: 2, ..SEAT }, LATER);
         assert_eq!(line.wanted(), None, "it was wanted elsewhere");
     }
 

@@ -21,8 +21,8 @@ use sluice_host::agent::AgentSettings;
 use sluice_rpc::Remote;
 use sluice_wire::Nanos;
 
-pub use desk::{Desk, Interval};
-pub use lines::{LINES, LINES_FILE, Line, Lines, RING, Reader, Seat};
+pub use desk::{Interval, ServerAgent};
+pub use lines::{LINES, LINES_FILE, Line, LineOwner, Lines, RING, Reader};
 pub use said::lines as judgement_lines;
 pub use slowdowns::Slowdowns;
 pub use thread::{RunningAgent, start_agent};

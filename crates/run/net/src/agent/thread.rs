@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::desk::Desk;
+use super::desk::ServerAgent;
 use super::{AgentOptions, said};
 use crate::NetError;
 use crate::clock::Clock;
@@ -117,7 +117,7 @@ impl AgentLoop {
     async fn run(mut self) {
         let begins = self.begins();
         until(&self.clock, begins).await;
-        let desk = Desk::new(begins, self.options.settings, &self.options.lines);
+        let desk = ServerAgent::new(begins, self.options.settings, &self.options.lines);
         let mut desk = desk.expect("its settings were checked before the thread began");
         let pause = Nanos(self.options.settings.interval.0 / LOOKS).max(LOOK_MIN);
         loop {
@@ -168,7 +168,7 @@ impl AgentLoop {
         });
     }
 
-    fn answered(&mut self, desk: &mut Desk, answer: Option<ReportAnswer>) {
+    fn answered(&mut self, desk: &mut ServerAgent, answer: Option<ReportAnswer>) {
         self.is_reporting = false;
         match answer {
             Some(Ok(ReportReply { ended, depths, others })) => {

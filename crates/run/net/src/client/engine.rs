@@ -12,7 +12,7 @@ use sluice_host::client::{
 use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
-use super::ended::{Completion, Ended, Outcome, RefusedWhy};
+use super::ended::{Completion, EndedTask, Outcome, RefusedWhy};
 use super::joining::Joining;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
@@ -437,7 +437,7 @@ impl Effects {
                     let sent = attempts > 0;
                     let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
                     if let Some(completion) = self.completions.take(tag) {
-                        completion.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
+                        completion.tell(EndedTask { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
                 Action::Parts { need, payload } => {

@@ -16,10 +16,10 @@ use super::early::Listener;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
-use super::run::{Ended, Runner, ServiceObserver};
+use super::run::{RunEnd, Runner, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
-use super::telling::Telling;
+use super::telling::AgentReporter;
 use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;
@@ -28,7 +28,7 @@ use crate::payloads::{Payloads, received};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
 pub use processor::EmulatedProcessor;
-use processor::{Processor, Way};
+use processor::{Destination, Processor};
 use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// How long a worker that ends waits for the controller to end its registration.
@@ -44,7 +44,7 @@ pub(super) struct Engine<S> {
     clock: Clock,
     registrar: WorkerRegistrar,
     /// The connection to the agent that finds the worker's depth.
-    telling: Option<Telling>,
+    telling: Option<AgentReporter>,
     hello: WorkerHello,
     runner: Runner<S>,
     actions: Vec<Action>,
@@ -64,7 +64,7 @@ pub(super) struct Engine<S> {
     recent: RecentMeter,
     /// If the capacity is measured: what had been served when it was last reported.
     measured: Option<Served>,
-    said: RegistrationTold,
+    said: LoggedRegistration,
 }
 
 /// A task whose service has returned, but whose dilated time is not over.
@@ -72,7 +72,7 @@ struct Busy {
     slot: u64,
     started: Nanos,
     until: Nanos,
-    ended: Ended,
+    ended: RunEnd,
     reply: Payload,
 }
 
@@ -91,7 +91,7 @@ impl<S: Service> Engine<S> {
         options: &WorkerOptions,
         socket: Socket,
         hello: WorkerHello,
-        (registrar, telling): (WorkerRegistrar, Option<Telling>),
+        (registrar, telling): (WorkerRegistrar, Option<AgentReporter>),
         service: S,
         (stopper, processor): (Stopper, Option<Box<dyn EmulatedProcessor>>),
     ) -> Self {
@@ -126,7 +126,7 @@ impl<S: Service> Engine<S> {
             began,
             measured,
             recent: RecentMeter::new(began),
-            said: RegistrationTold::default(),
+            said: LoggedRegistration::default(),
         }
     }
 
@@ -290,7 +290,7 @@ impl<S: Service> Engine<S> {
     /// Takes the depth that the agent wants. A higher depth sends tokens with the next tick; a lower one
     /// takes effect as tokens are spent.
     fn deepen(&mut self) {
-        let Some(depth) = self.telling.as_mut().and_then(Telling::wanted) else { return };
+        let Some(depth) = self.telling.as_mut().and_then(AgentReporter::wanted) else { return };
         self.machine.set_quota(depth);
         self.says_depth(depth);
     }
@@ -309,8 +309,8 @@ impl<S: Service> Engine<S> {
         let Some(busy) = self.busy.take_if(|busy| busy.until <= now) else { return };
         let Busy { slot, started, ended, reply, .. } = busy;
         self.served.tasks += 1;
-        self.served.failed += u64::from(ended == Ended::Failed);
-        self.served.panicked += u64::from(ended == Ended::Panicked);
+        self.served.failed += u64::from(ended == RunEnd::Failed);
+        self.served.panicked += u64::from(ended == RunEnd::Panicked);
         self.served.busy = self.served.busy + now.since(started);
         self.recent.ended(started, now.since(started), self.machine.waited(slot, started));
         let status = ended.status();
@@ -358,7 +358,7 @@ impl<S: Service> Engine<S> {
         let (ended, reply) =
             match self.effects.replies.keep_first(self.runner.reply(), self.effects.packet_max) {
                 Some(reply) => (ran.ended, reply),
-                None => (Ended::Failed, Payload::EMPTY),
+                None => (RunEnd::Failed, Payload::EMPTY),
             };
         self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
         // A worker that tells how many tasks it holds first receives what arrived meanwhile.
@@ -455,12 +455,12 @@ pub(super) fn remember(switches: &mut Vec<Endpoint>, switch: Endpoint) {
 
 /// The last log message about the registration, so that none is repeated.
 #[derive(Default)]
-pub(super) struct RegistrationTold {
+pub(super) struct LoggedRegistration {
     waits: String,
     granted: Option<(WorkerId, Epoch, Generation)>,
 }
 
-impl RegistrationTold {
+impl LoggedRegistration {
     pub(super) fn waits(&mut self, name: &str, why: &str) {
         if self.waits != why {
             tracing::info!("{name}: registration waits: {why}");
@@ -559,7 +559,7 @@ impl Effects {
     fn send_parts(&mut self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
         for (part, body) in parts(need, payload, self.replies.get(payload.handle), self.packet_max) {
             let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
-            self.processor.send(Way::ToClient(need.asker_at), outbox, write);
+            self.processor.send(Destination::ToClient(need.asker_at), outbox, write);
         }
     }
 
@@ -591,13 +591,13 @@ impl Effects {
                         token.rank = token.rank.further(self.processor.waiting(at));
                     }
                     let write = |out: &mut [u8]| encode(&packet, &[], out).unwrap_or(0);
-                    self.processor.send(Way::ToSwitch(switch), outbox, write);
+                    self.processor.send(Destination::ToSwitch(switch), outbox, write);
                 }
                 Action::Reply { to, mut packet } => {
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    self.processor.send(Way::ToClient(to), outbox, write);
+                    self.processor.send(Destination::ToClient(to), outbox, write);
                 }
                 Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
@@ -605,7 +605,7 @@ impl Effects {
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    self.processor.send(Way::ToSwitch(switch), outbox, write);
+                    self.processor.send(Destination::ToSwitch(switch), outbox, write);
                 }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(WantedRun { slot, task, task_type, payload });

@@ -35,7 +35,7 @@ pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
 use sluice_rpc::registrar::WorkerRegistrar;
 pub use stopper::Stopper;
-use telling::Telling;
+use telling::AgentReporter;
 pub use turn::Turn;
 
 /// A worker that is ready to run.
@@ -140,7 +140,7 @@ fn engine<S: Service>(
         workers: 0,
         held: None,
     };
-    let telling = options.agent.clone().map(|file| Telling::new(file, options.name.clone()));
+    let telling = options.agent.clone().map(|file| AgentReporter::new(file, options.name.clone()));
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
     Ok(Engine::new(options, socket, hello, (registrar, telling), service, (stopper, processor)))

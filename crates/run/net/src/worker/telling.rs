@@ -7,11 +7,11 @@ use sluice_host::agent::Sample;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::WorkerRegistration;
 
-use crate::agent::{Line, Seat};
+use crate::agent::{Line, LineOwner};
 
 /// A worker's end of the agent's file.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct AgentReporter {
     file: PathBuf,
     name: String,
     /// `None` until the server has created the file.
@@ -21,7 +21,7 @@ pub(super) struct Telling {
     complained: bool,
 }
 
-impl Telling {
+impl AgentReporter {
     /// Claims a line in the agent's file, once the file exists.
     pub(super) fn new(file: PathBuf, name: String) -> Self {
         Self { file, name, line: None, free_since: None, complained: false }
@@ -37,7 +37,7 @@ impl Telling {
         let WorkerRegistration { worker, slice, epoch, generation, quota, .. } = grant.registration;
         let known = line.seat().filter(|seat| seat.life() == (epoch, generation));
         let depth = known.map_or(quota, |seat| seat.depth);
-        line.serves(now, Seat { worker, slice, epoch, generation, depth }, now + grant.lease);
+        line.serves(now, LineOwner { worker, slice, epoch, generation, depth }, now + grant.lease);
         depth
     }
 

@@ -22,7 +22,7 @@ pub use ending::{ENDS_SOON, end_of, told_of_end};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
 pub use renewed::read_anew;
-pub(crate) use renewed::{OfFiles, Renewed};
+pub(crate) use renewed::{FromPemFiles, Renewed};
 
 /// gRPC is HTTP/2.
 const ALPN_H2: &[u8] = b"h2";
@@ -106,7 +106,7 @@ impl ServerTls {
     }
 }
 
-impl OfFiles for ServerTls {
+impl FromPemFiles for ServerTls {
     type Made = (Arc<ServerConfig>, Ends);
 
     fn files(&mut self) -> Vec<&mut Pem> {

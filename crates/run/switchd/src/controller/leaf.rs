@@ -54,7 +54,7 @@ impl Leaf {
         let LeafOptions { rack, name, at, life, above, tables } = options;
         let server = start(rack, ControllerObserver::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
-        let line = Line {
+        let line = LeafRegistration {
             state,
             above,
             tables,
@@ -89,7 +89,7 @@ impl Drop for Leaf {
 /// How long to wait before an action is repeated for which no thread could be started.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-struct Line {
+struct LeafRegistration {
     state: LeafLine,
     above: Controllers,
     tables: TablePort,
@@ -100,7 +100,7 @@ struct Line {
     again: Vec<LeafAction>,
 }
 
-impl Line {
+impl LeafRegistration {
     fn run(mut self, heard: &Receiver<LeafWake>) {
         loop {
             let is_done = self.again.is_empty() && self.out.is_empty();

@@ -17,7 +17,7 @@ use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId, Worker
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
-use super::link::{Batch, LineId, Link, SwitchEvent};
+use super::link::{Batch, ConnectionId, Link, SwitchEvent};
 
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
@@ -31,7 +31,7 @@ pub(super) enum Command {
     /// Answer when a worker's registration differs from this one, if the caller speaks for the worker.
     Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
     /// Take an agent's report. Answer once the other agents reported and the slice step was taken.
-    Hear { report: Box<Report>, answer: oneshot::Sender<Result<ForAgent, NotOwn>> },
+    Hear { report: Box<Report>, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>> },
 }
 
 /// An agent's report, and its sender.
@@ -53,7 +53,7 @@ pub(super) struct HeldRow {
 }
 
 /// The answer to an agent's report.
-pub(super) struct ForAgent {
+pub(super) struct AgentAnswer {
     /// The depths that the slice step chose for the agent's workers.
     pub(super) depths: Depths,
     /// What workers of the same slices on other servers did.
@@ -72,11 +72,11 @@ pub(super) struct ControllerSnapshot {
 #[derive(Clone, Debug)]
 pub(super) struct TimedNote {
     pub(super) at_unix_ns: u64,
-    pub(super) what: What,
+    pub(super) what: NoteContent,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum NoteContent {
     Note(Note),
     /// An agent's judgement, as a sentence and as numbers.
     Found(String, Arc<AgentInterval>),
@@ -97,7 +97,7 @@ impl NoteSink {
 
     fn note(&self, note: Note) {
         tracing::info!("{note}");
-        self.tell(What::Note(note));
+        self.tell(NoteContent::Note(note));
     }
 
     fn found(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
@@ -105,10 +105,10 @@ impl NoteSink {
         for line in &lines {
             tracing::info!("{line}");
         }
-        self.tell(What::Found(lines.join("; "), Arc::new(interval)));
+        self.tell(NoteContent::Found(lines.join("; "), Arc::new(interval)));
     }
 
-    fn tell(&self, what: What) {
+    fn tell(&self, what: NoteContent) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         // Sending fails if there is no subscriber, which is no error.
@@ -122,7 +122,7 @@ pub(super) struct Runner {
     commands: mpsc::Receiver<Command>,
     link: Link,
     telling: NoteSink,
-    line: Option<LineId>,
+    line: Option<ConnectionId>,
     /// The switch's last known address.
     at: Option<Endpoint>,
     steps: VecDeque<TableOp>,
@@ -133,7 +133,7 @@ pub(super) struct Runner {
     /// Calls that wait for a change of a worker's registration.
     awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
-    agents: Vec<Waiting>,
+    agents: Vec<WaitingAgent>,
     /// The depths that the last slice step chose.
     depths: Depths,
     told_to: ControllerObserver,
@@ -174,11 +174,11 @@ pub(super) enum SpineEvent {
 }
 
 /// An agent that waits for the slice step.
-struct Waiting {
+struct WaitingAgent {
     server: String,
     workers: Vec<WorkerId>,
     others: Vec<SliceOthers>,
-    answer: oneshot::Sender<Result<ForAgent, NotOwn>>,
+    answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>,
 }
 
 impl Runner {
@@ -307,7 +307,7 @@ impl Runner {
         name.map_or(matches!(caller, Caller::Trusted), |name| caller.may_be(name))
     }
 
-    fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<ForAgent, NotOwn>>) {
+    fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>) {
         let Report { interval, mut tallies, .. } = report;
         // Workers without a known name are left out, since their owner is not known.
         said::hold_to(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
@@ -319,7 +319,7 @@ impl Runner {
             tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
         // An agent that reports again has given up its earlier call.
         self.agents.retain(|agent| agent.server != server);
-        self.agents.push(Waiting { server: server.clone(), workers, others: Vec::new(), answer });
+        self.agents.push(WaitingAgent { server: server.clone(), workers, others: Vec::new(), answer });
         self.event(Event::Tallies { server, advises, tallies });
     }
 
@@ -364,10 +364,10 @@ impl Runner {
         if self.agents.is_empty() || self.controller.is_gathering() {
             return;
         }
-        for Waiting { workers, others, answer, .. } in self.agents.drain(..) {
+        for WaitingAgent { workers, others, answer, .. } in self.agents.drain(..) {
             let depths = self.depths.iter().filter(|(worker, _)| workers.contains(worker)).copied().collect();
             // The agent may have hung up.
-            let _ = answer.send(Ok(ForAgent { depths, others }));
+            let _ = answer.send(Ok(AgentAnswer { depths, others }));
         }
         self.depths.clear();
     }

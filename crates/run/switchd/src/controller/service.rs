@@ -23,7 +23,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::handle::RunnerHandle;
 use super::link::Source;
 use super::pod_registry::PodRegistry;
-use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteSink, Report, TimedNote, What};
+use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteContent, NoteSink, Report, TimedNote};
 use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::services::controller_server::Controller;
 
@@ -32,7 +32,7 @@ const ON_THE_WAY: usize = 16;
 
 pub(super) struct Service {
     handle: RunnerHandle,
-    pods: Option<OfSpine>,
+    pods: Option<ServedSpine>,
     telling: NoteSink,
     source: Source,
     refused: Arc<Refused>,
@@ -40,7 +40,7 @@ pub(super) struct Service {
 
 /// For a controller above several spines: the spine that this service serves.
 #[derive(Clone)]
-pub(super) struct OfSpine {
+pub(super) struct ServedSpine {
     pub(super) spine: usize,
     pub(super) desk: Arc<PodRegistry>,
 }
@@ -48,7 +48,7 @@ pub(super) struct OfSpine {
 impl Service {
     pub(super) fn new(
         handle: RunnerHandle,
-        pods: Option<OfSpine>,
+        pods: Option<ServedSpine>,
         telling: NoteSink,
         source: Source,
         refused: Arc<Refused>,
@@ -316,7 +316,7 @@ async fn forward(
 fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
     let at_unix_ns = told.at_unix_ns;
     match &told.what {
-        What::Note(note) => v1::WatchResponse {
+        NoteContent::Note(note) => v1::WatchResponse {
             at_unix_ns,
             kind: kind(note).to_owned(),
             text: note.to_string(),
@@ -324,7 +324,7 @@ fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
             interval: None,
             step: step(note),
         },
-        What::Found(text, interval) => v1::WatchResponse {
+        NoteContent::Found(text, interval) => v1::WatchResponse {
             at_unix_ns,
             kind: "interval-ended".to_owned(),
             text: text.clone(),

@@ -11,7 +11,7 @@ use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerObserver, NoteSink, Runner};
-use super::service::{OfSpine, Service};
+use super::service::{ServedSpine, Service};
 use crate::SwitchdError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
@@ -61,7 +61,7 @@ pub fn start_above(
     let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| desk()).unzip();
     let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone()));
     let start = |(spine, ((options, handle), asked))| {
-        let pods = OfSpine { spine, desk: Arc::clone(&desk) };
+        let pods = ServedSpine { spine, desk: Arc::clone(&desk) };
         let theirs = Arc::clone(&desk);
         let told_to = ControllerObserver::Above(Box::new(move |news| theirs.hears(spine, news)));
         serve(options, (handle, asked), Some(pods), told_to)
@@ -86,7 +86,7 @@ fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
 fn serve(
     options: ControllerOptions,
     (handle, asked): (RunnerHandle, mpsc::Receiver<Command>),
-    pods: Option<OfSpine>,
+    pods: Option<ServedSpine>,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
     let controller = Controller::new(options.plan, options.seed)?;

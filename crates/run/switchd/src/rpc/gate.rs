@@ -12,7 +12,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::line::LineEnd;
+use super::line::ConnectionPeer;
 use super::refused::{Reason, Refused};
 
 /// Checks calls, and passes them to `inner` with a [`Caller`] in their extensions.
@@ -29,7 +29,7 @@ impl<S> Gate<S> {
     }
 
     fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
-        let line = request.extensions().get::<LineEnd>();
+        let line = request.extensions().get::<ConnectionPeer>();
         if let Some(full) = line.and_then(|line| line.full) {
             // The refusal was counted when the connection was accepted.
             return Err(Status::resource_exhausted(full.to_string()));

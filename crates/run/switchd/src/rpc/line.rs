@@ -21,7 +21,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-use super::seats::{Full, Seat};
+use super::seats::{ConnectionSlot, LimitReached};
 
 /// The length of the HTTP/2 preface, in bytes.
 const PREFACE_BYTES: usize = 24;
@@ -33,13 +33,13 @@ const LOOK_MAX: Duration = Duration::from_mins(1);
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 /// A connection with its seat.
-pub(super) struct Line {
+pub(super) struct Connection {
     stream: Stream,
     from: IpAddr,
     /// When the connection is closed, unless the peer has sent enough by then.
     ends: Option<Pin<Box<Sleep>>>,
     read: usize,
-    seat: Seat,
+    seat: ConnectionSlot,
     /// When the peer's certificate ends, and the timer for the next check.
     certificate: Option<(SystemTime, Pin<Box<Sleep>>)>,
 }
@@ -51,30 +51,30 @@ enum Stream {
 
 /// The peer of a connection.
 #[derive(Clone)]
-pub(super) struct LineEnd {
+pub(super) struct ConnectionPeer {
     pub(super) from: IpAddr,
     /// The peer's certificate chain, its own certificate first.
     pub(super) certificates: Option<Arc<[CertificateDer<'static>]>>,
     /// When the peer's certificate ends.
     pub(super) ends: Option<SystemTime>,
     /// The limit that keeps the connection from being served, if one does.
-    pub(super) full: Option<Full>,
+    pub(super) full: Option<LimitReached>,
 }
 
-impl Line {
-    pub(super) fn plain(stream: TcpStream, from: IpAddr, seat: Seat) -> Self {
+impl Connection {
+    pub(super) fn plain(stream: TcpStream, from: IpAddr, seat: ConnectionSlot) -> Self {
         Self::new(Stream::Plain(stream), from, seat)
     }
 
     /// A connection after its TLS handshake: the peer's certificate, if it showed one, was verified.
-    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut seat: Seat) -> Self {
+    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut seat: ConnectionSlot) -> Self {
         if stream.get_ref().1.peer_certificates().is_some() {
             seat.shows_certificate();
         }
         Self::new(Stream::Tls(Box::new(stream)), from, seat)
     }
 
-    fn new(stream: Stream, from: IpAddr, seat: Seat) -> Self {
+    fn new(stream: Stream, from: IpAddr, seat: ConnectionSlot) -> Self {
         let within = if seat.is_kept() { PREFACE_WITHIN } else { TOLD_WITHIN };
         let certificate = certificates(&stream).and_then(|shown| shown.iter().filter_map(end_of).min());
         let certificate = certificate.map(|end| (end, Box::pin(sleep(Duration::ZERO))));
@@ -104,13 +104,13 @@ trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-impl Connected for Line {
-    type ConnectInfo = LineEnd;
+impl Connected for Connection {
+    type ConnectInfo = ConnectionPeer;
 
-    fn connect_info(&self) -> LineEnd {
+    fn connect_info(&self) -> ConnectionPeer {
         let ends = self.certificate.as_ref().map(|(end, _)| *end);
         let certificates = certificates(&self.stream).map(Into::into);
-        LineEnd { from: self.from, certificates, ends, full: self.seat.full() }
+        ConnectionPeer { from: self.from, certificates, ends, full: self.seat.full() }
     }
 }
 
@@ -121,7 +121,7 @@ fn certificates(stream: &Stream) -> Option<&[CertificateDer<'static>]> {
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -147,7 +147,7 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -187,20 +187,20 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::rpc::seats::{Limits, Seats};
+    use crate::rpc::seats::{ConnectionSlots, Limits};
 
     /// A caller, and its connection, which holds the only seat.
-    async fn connected(seats: &Arc<Seats>) -> (TcpStream, Line) {
+    async fn connected(seats: &Arc<ConnectionSlots>) -> (TcpStream, Connection) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has free ports");
         let at = listener.local_addr().expect("it is bound");
         let caller = TcpStream::connect(at).await.expect("someone listens");
         let (stream, from) = listener.accept().await.expect("someone calls");
-        (caller, Line::plain(stream, from.ip(), seats.take(from.ip()).expect("a seat to be told in")))
+        (caller, Connection::plain(stream, from.ip(), seats.take(from.ip()).expect("a seat to be told in")))
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_caller_that_says_too_little_loses_its_seat() {
-        let seats = Seats::new(Limits { in_all: 1, from_one: 1, unknown: None });
+        let seats = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
         let (mut caller, mut line) = connected(&seats).await;
         // One byte less than a preface does not count as one.
         caller.write_all(&[b' '; PREFACE_BYTES - 1]).await.expect("it is connected");
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn one_that_has_begun_may_be_silent_and_one_that_has_no_seat_may_not() {
-        let seats = Seats::new(Limits { in_all: 1, from_one: 1, unknown: None });
+        let seats = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
         let (mut caller, mut line) = connected(&seats).await;
         caller.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
         let mut said = [0; PREFACE_BYTES];

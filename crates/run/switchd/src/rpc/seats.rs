@@ -57,14 +57,14 @@ impl Limits {
 
 /// The limit that a connection exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
+pub(super) enum LimitReached {
     InAll(usize),
     FromOne(usize),
     UnknownInAll(usize),
     UnknownFromOne(usize),
 }
 
-impl fmt::Display for Full {
+impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InAll(limit) => write!(
@@ -92,34 +92,34 @@ impl fmt::Display for Full {
 
 /// All seats of a server.
 #[derive(Debug)]
-pub(super) struct Seats {
+pub(super) struct ConnectionSlots {
     limits: Limits,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenSlots>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenSlots {
     in_all: usize,
     unknown: usize,
-    by_machine: HashMap<IpAddr, Own>,
+    by_machine: HashMap<IpAddr, MachineSlots>,
     told: usize,
 }
 
 /// How many seats a machine has, and how many of them are connections without a certificate.
 #[derive(Clone, Copy, Debug, Default)]
-struct Own {
+struct MachineSlots {
     in_all: usize,
     unknown: usize,
 }
 
-impl Seats {
+impl ConnectionSlots {
     pub(super) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self { limits, taken: Mutex::default() })
     }
 
     /// A seat for a connection from this address. If a limit is reached, a seat on which the caller is only
     /// told so; `None` if those are taken too.
-    pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Seat> {
+    pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<ConnectionSlot> {
         let machine = machine(from);
         let mut taken = self.taken();
         let own = taken.by_machine.get(&machine).copied().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Seats {
                 return None;
             }
             taken.told += 1;
-            Standing::TimedNote(full)
+            SlotKind::TimedNote(full)
         } else {
             let unknown = usize::from(self.limits.unknown.is_some());
             taken.in_all += 1;
@@ -136,87 +136,87 @@ impl Seats {
             let own = taken.by_machine.entry(machine).or_default();
             own.in_all += 1;
             own.unknown += unknown;
-            if unknown > 0 { Standing::Unknown } else { Standing::Known }
+            if unknown > 0 { SlotKind::Unknown } else { SlotKind::Known }
         };
-        Some(Seat { seats: Arc::clone(self), machine, standing })
+        Some(ConnectionSlot { seats: Arc::clone(self), machine, standing })
     }
 
     /// The limit that another connection of this machine would exceed.
-    fn full(&self, taken: &Taken, own: Own) -> Option<Full> {
+    fn full(&self, taken: &TakenSlots, own: MachineSlots) -> Option<LimitReached> {
         let Limits { in_all, from_one, unknown } = self.limits;
         let of_unknown = |UnknownLimits { in_all, from_one }| {
             if own.unknown >= from_one {
-                Some(Full::UnknownFromOne(from_one))
+                Some(LimitReached::UnknownFromOne(from_one))
             } else {
-                (taken.unknown >= in_all).then_some(Full::UnknownInAll(in_all))
+                (taken.unknown >= in_all).then_some(LimitReached::UnknownInAll(in_all))
             }
         };
         if own.in_all >= from_one {
-            Some(Full::FromOne(from_one))
+            Some(LimitReached::FromOne(from_one))
         } else if taken.in_all >= in_all {
-            Some(Full::InAll(in_all))
+            Some(LimitReached::InAll(in_all))
         } else {
             unknown.and_then(of_unknown)
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, TakenSlots> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A connection's seat; dropping it frees the seat.
 #[derive(Debug)]
-pub(super) struct Seat {
-    seats: Arc<Seats>,
+pub(super) struct ConnectionSlot {
+    seats: Arc<ConnectionSlots>,
     machine: IpAddr,
-    standing: Standing,
+    standing: SlotKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum SlotKind {
     Known,
     /// The connection has shown no certificate.
     Unknown,
     /// The connection is not served, only told the reason.
-    TimedNote(Full),
+    TimedNote(LimitReached),
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// The limit that keeps the connection from being served, if one does.
-    pub(super) const fn full(&self) -> Option<Full> {
+    pub(super) const fn full(&self) -> Option<LimitReached> {
         match self.standing {
-            Standing::TimedNote(full) => Some(full),
-            Standing::Known | Standing::Unknown => None,
+            SlotKind::TimedNote(full) => Some(full),
+            SlotKind::Known | SlotKind::Unknown => None,
         }
     }
 
     /// Whether the connection may keep its seat without a time limit.
     pub(super) const fn is_kept(&self) -> bool {
-        matches!(self.standing, Standing::Known)
+        matches!(self.standing, SlotKind::Known)
     }
 
     /// Notes that the peer showed a trusted certificate.
     pub(super) fn shows_certificate(&mut self) {
-        if self.standing == Standing::Unknown {
+        if self.standing == SlotKind::Unknown {
             let mut taken = self.seats.taken();
             taken.unknown -= 1;
             taken.by_machine.entry(self.machine).or_default().unknown -= 1;
-            self.standing = Standing::Known;
+            self.standing = SlotKind::Known;
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.seats.taken();
         let unknown = match self.standing {
-            Standing::TimedNote(_) => {
+            SlotKind::TimedNote(_) => {
                 taken.told -= 1;
                 return;
             }
-            Standing::Known => 0,
-            Standing::Unknown => 1,
+            SlotKind::Known => 0,
+            SlotKind::Unknown => 1,
         };
         taken.in_all -= 1;
         taken.unknown -= unknown;
@@ -243,11 +243,11 @@ fn machine(from: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn seats(in_all: usize, from_one: usize) -> Arc<Seats> {
-        Seats::new(Limits { in_all, from_one, unknown: None })
+    fn seats(in_all: usize, from_one: usize) -> Arc<ConnectionSlots> {
+        ConnectionSlots::new(Limits { in_all, from_one, unknown: None })
     }
 
-    fn take(seats: &Arc<Seats>, from: &str) -> Seat {
+    fn take(seats: &Arc<ConnectionSlots>, from: &str) -> ConnectionSlot {
         seats.take(from.parse().unwrap()).unwrap()
     }
 
@@ -256,10 +256,10 @@ mod tests {
         let seats = seats(3, 2);
         let own = ["10.0.0.1", "::ffff:10.0.0.1"].map(|from| take(&seats, from));
         assert!(own.iter().all(|seat| seat.full().is_none()));
-        assert_eq!(take(&seats, "10.0.0.1").full(), Some(Full::FromOne(2)));
+        assert_eq!(take(&seats, "10.0.0.1").full(), Some(LimitReached::FromOne(2)));
         let other = take(&seats, "10.0.0.2");
         assert_eq!(other.full(), None);
-        assert_eq!(take(&seats, "10.0.0.3").full(), Some(Full::InAll(3)));
+        assert_eq!(take(&seats, "10.0.0.3").full(), Some(LimitReached::InAll(3)));
         drop(own);
         assert_eq!(take(&seats, "10.0.0.1").full(), None);
         assert_eq!(seats.taken().by_machine.len(), 1, "{seats:?}");
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn machines_without_certificates_leave_seats_for_those_with_one() {
-        let seats = Seats::new(Limits::of_process(true));
+        let seats = ConnectionSlots::new(Limits::of_process(true));
         let all_of = |from: &str| {
             let mut held = Vec::new();
             loop {
@@ -279,7 +279,7 @@ mod tests {
             }
         };
         let (one, full) = all_of("10.0.0.1");
-        assert_eq!(full, Full::UnknownFromOne(one.len()));
+        assert_eq!(full, LimitReached::UnknownFromOne(one.len()));
         let (other, _) = all_of("10.0.0.2");
         let hosts = seats.limits.from_one - 1;
         let known: Vec<_> = (0..hosts)
@@ -302,11 +302,11 @@ mod tests {
     #[test]
     fn a_crowd_of_machines_without_certificates_is_told_that_there_are_too_many() {
         let unknown = UnknownLimits { in_all: 2, from_one: 1 };
-        let seats = Seats::new(Limits { in_all: 9, from_one: 9, unknown: Some(unknown) });
+        let seats = ConnectionSlots::new(Limits { in_all: 9, from_one: 9, unknown: Some(unknown) });
         let mut first = take(&seats, "10.0.0.1");
         let _second = take(&seats, "10.0.0.2");
-        assert_eq!(take(&seats, "10.0.0.2").full(), Some(Full::UnknownFromOne(1)));
-        assert_eq!(take(&seats, "10.0.0.3").full(), Some(Full::UnknownInAll(2)));
+        assert_eq!(take(&seats, "10.0.0.2").full(), Some(LimitReached::UnknownFromOne(1)));
+        assert_eq!(take(&seats, "10.0.0.3").full(), Some(LimitReached::UnknownInAll(2)));
         first.shows_certificate();
         assert_eq!(take(&seats, "10.0.0.3").full(), None);
     }
@@ -315,7 +315,7 @@ mod tests {
     fn a_network_of_64_bits_counts_as_one_machine() {
         let seats = seats(9, 1);
         let _own = take(&seats, "fd00::1");
-        assert_eq!(take(&seats, "fd00::2").full(), Some(Full::FromOne(1)));
+        assert_eq!(take(&seats, "fd00::2").full(), Some(LimitReached::FromOne(1)));
         assert_eq!(take(&seats, "fd00:0:0:1::1").full(), None);
     }
 

@@ -1,7 +1,7 @@
 //! Hosts with windows like TCP's fill a link, share it, and pause.
 
 use sluice_fabric::{
-    Answers, Connections, FabricSettings, FrameSizes, Idle, Recovery, Repeat, WindowSettings,
+    AckSettings, Connections, FabricSettings, FrameSizes, Idle, Recovery, Retransmission, WindowSettings,
 };
 use sluice_wire::Nanos;
 
@@ -13,9 +13,9 @@ fn tcp() -> FabricSettings {
     FabricSettings {
         dcqcn: None,
         window: Some(WindowSettings::default()),
-        answers: Answers { every: 64, ..Answers::default() },
+        answers: AckSettings { every: 64, ..AckSettings::default() },
         pfc: None,
-        recovery: Recovery { repeat: Repeat::Selective { under_way: 1_024 }, ..given.recovery },
+        recovery: Recovery { repeat: Retransmission::Selective { under_way: 1_024 }, ..given.recovery },
         ..given
     }
 }
@@ -48,7 +48,7 @@ fn fewer_answers_leave_hosts_and_every_flow_still_ends() {
     let topology = fat_tree(4);
     let flows = hadoop(&topology, 1_000);
     let every = |every| {
-        let answers = Answers { every, ..Answers::default() };
+        let answers = AckSettings { every, ..AckSettings::default() };
         let run = run(&topology, &FabricSettings { answers, ..FabricSettings::default() }, flows.clone());
         assert_eq!((run.finished.len(), run.counts.hosts.timeouts), (flows.len(), 0));
         run.counts.hops

@@ -19,7 +19,7 @@ pub(super) type RequestId = u32;
 
 /// A request in the server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InServer {
+pub(super) struct RequestInServer {
     pub(super) at: Nanos,
     pub(super) service: Nanos,
     /// The rest of the request's service.
@@ -72,7 +72,7 @@ pub(super) struct ServerRun<'o, O> {
     pub(super) switching: Level,
     /// Cores that run a batch service; `None` if there is none.
     pub(super) batch: Option<Level>,
-    requests: Vec<InServer>,
+    requests: Vec<RequestInServer>,
     free: Vec<RequestId>,
     engine: EventEngine<ServerEvent, ServerEvent>,
     /// The timers of the cores' runs.
@@ -175,7 +175,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         true
     }
 
-    pub(super) fn request(&mut self, id: RequestId) -> &mut InServer {
+    pub(super) fn request(&mut self, id: RequestId) -> &mut RequestInServer {
         &mut self.requests[id as usize]
     }
 
@@ -232,7 +232,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let Request { at, service, class, .. } = *request;
         // A service of zero length would never be seen to run.
         let left = service.max(Nanos(1));
-        let entry = InServer { at, service, left, class };
+        let entry = RequestInServer { at, service, left, class };
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);
         match self.requests.get_mut(id as usize) {
             Some(place) => *place = entry,
@@ -247,7 +247,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     }
 
     fn reply(&mut self, id: RequestId) {
-        let InServer { at, service, class, .. } = self.requests[id as usize];
+        let RequestInServer { at, service, class, .. } = self.requests[id as usize];
         self.free.push(id);
         let waited = Nanos(self.now.since(at).0.saturating_sub(service.0));
         let replied =

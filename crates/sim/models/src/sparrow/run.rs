@@ -45,27 +45,27 @@ enum Event {
 
 /// An event; events are ordered by time, then by order of entry.
 #[derive(Debug)]
-struct Due {
+struct QueuedEvent {
     at: Nanos,
     entered: u64,
     event: Event,
 }
 
-impl PartialEq for Due {
+impl PartialEq for QueuedEvent {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.entered) == (other.at, other.entered)
     }
 }
 
-impl Eq for Due {}
+impl Eq for QueuedEvent {}
 
-impl PartialOrd for Due {
+impl PartialOrd for QueuedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Due {
+impl Ord for QueuedEvent {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
         (self.at, self.entered).cmp(&(other.at, other.entered))
     }
@@ -105,7 +105,7 @@ pub(super) struct SparrowRun<'o, O> {
     held_back: VecDeque<Vec<Request>>,
     held_tasks: usize,
     workers: Vec<WorkerNode>,
-    event_queue: BinaryHeap<Reverse<Due>>,
+    event_queue: BinaryHeap<Reverse<QueuedEvent>>,
     entered: u64,
     dice: Dice,
     said: Vec<(u32, ToWorker<Request>)>,
@@ -179,7 +179,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 ControlFlow::Continue(self.job_comes(job))
             }
             _ => {
-                let Some(Reverse(Due { at, event, .. })) = self.event_queue.pop() else {
+                let Some(Reverse(QueuedEvent { at, event, .. })) = self.event_queue.pop() else {
                     return ControlFlow::Break(());
                 };
                 self.now = at;
@@ -327,7 +327,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     fn enter(&mut self, at: Nanos, event: Event) {
-        self.event_queue.push(Reverse(Due { at, entered: self.entered, event }));
+        self.event_queue.push(Reverse(QueuedEvent { at, entered: self.entered, event }));
         self.entered += 1;
     }
 

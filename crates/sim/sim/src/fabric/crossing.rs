@@ -14,9 +14,9 @@ use super::joined::{JoinedFabric, frame_bytes};
 
 /// A fabric, and the traffic of the world on it. `T` is the type of messages that are no packets.
 #[derive(Debug)]
-pub(crate) struct Crossing<T> {
+pub(crate) struct FabricTransport<T> {
     joined: JoinedFabric,
-    carried: Reused<Carried<T>>,
+    carried: Reused<FrameInFlight<T>>,
     under_way: u32,
     /// The fabric's counts when the measured span began.
     opened: FabricCounts,
@@ -24,50 +24,56 @@ pub(crate) struct Crossing<T> {
 
 /// Sender and receiver of a packet, and their hosts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leg {
+pub(crate) struct PacketEnds {
     pub(crate) ends: [Address; 2],
     pub(crate) hosts: [HostId; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Carried<T> {
+struct FrameInFlight<T> {
     turn: EventTurn,
     ends: [Address; 2],
-    what: Cargo<T>,
+    what: FrameContent<T>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Cargo<T> {
+enum FrameContent<T> {
     Packet(PacketId),
     Other(T),
 }
 
-impl<T: Copy> Crossing<T> {
+impl<T: Copy> FabricTransport<T> {
     /// A fabric without traffic of the world.
     pub(crate) fn new(joined: JoinedFabric) -> Self {
-        let nothing = Carried {
+        let nothing = FrameInFlight {
             turn: EventTurn::default(),
             ends: [Address::node(0); 2],
-            what: Cargo::Packet(Id::of(0)),
+            what: FrameContent::Packet(Id::of(0)),
         };
         Self { joined, carried: Reused::new(nothing), under_way: 0, opened: FabricCounts::default() }
     }
 
     /// A packet of the world leaves at `leaves`.
-    pub(crate) fn send<C, W>(&mut self, world: &mut World<C, W>, leg: Leg, leaves: Nanos, packet: PacketId) {
+    pub(crate) fn send<C, W>(
+        &mut self,
+        world: &mut World<C, W>,
+        leg: PacketEnds,
+        leaves: Nanos,
+        packet: PacketId,
+    ) {
         let bytes = frame_bytes(world.packets.get(packet));
-        self.carry(world, leg, leaves, (bytes, Cargo::Packet(packet)));
+        self.carry(world, leg, leaves, (bytes, FrameContent::Packet(packet)));
     }
 
     /// Another message leaves at `leaves`, with so many bytes.
     pub(crate) fn send_other<C, W>(
         &mut self,
         world: &mut World<C, W>,
-        leg: Leg,
+        leg: PacketEnds,
         leaves: Nanos,
         (bytes, what): (u32, T),
     ) {
-        self.carry(world, leg, leaves, (bytes, Cargo::Other(what)));
+        self.carry(world, leg, leaves, (bytes, FrameContent::Other(what)));
     }
 
     /// Carries out the fabric's events up to the world's next event. Packets that arrive are entered into
@@ -86,21 +92,21 @@ impl<T: Copy> Crossing<T> {
                     self.joined.fabric.begin(flow);
                 }
                 Some(FabricStep::Came(parcel)) => {
-                    let Carried { turn, ends: [from, to], what } = self.takes(parcel);
+                    let FrameInFlight { turn, ends: [from, to], what } = self.takes(parcel);
                     let now = self.joined.fabric.now();
                     match what {
-                        Cargo::Packet(packet) => {
+                        FrameContent::Packet(packet) => {
                             world.engine.arrives(turn, now, to, Mail::Packet { from, packet });
                         }
-                        Cargo::Other(what) => other(what, true),
+                        FrameContent::Other(what) => other(what, true),
                     }
                 }
                 Some(FabricStep::Lost(parcel)) => match self.takes(parcel).what {
-                    Cargo::Packet(packet) => {
+                    FrameContent::Packet(packet) => {
                         world.packets.free(packet);
                         lost += 1;
                     }
-                    Cargo::Other(what) => other(what, false),
+                    FrameContent::Other(what) => other(what, false),
                 },
                 Some(FabricStep::Ended(_) | FabricStep::Other) => {}
                 None => break,
@@ -124,12 +130,12 @@ impl<T: Copy> Crossing<T> {
     fn carry<C, W>(
         &mut self,
         world: &mut World<C, W>,
-        Leg { ends, hosts: [from, to] }: Leg,
+        PacketEnds { ends, hosts: [from, to] }: PacketEnds,
         leaves: Nanos,
-        (bytes, what): (u32, Cargo<T>),
+        (bytes, what): (u32, FrameContent<T>),
     ) {
         let turn = world.engine.turn();
-        let tag = self.carried.keep(&Carried { turn, ends, what }).number();
+        let tag = self.carried.keep(&FrameInFlight { turn, ends, what }).number();
         self.under_way += 1;
         self.joined.fabric.carry(leaves, Parcel { from, to, bytes, tag });
     }
@@ -139,7 +145,7 @@ impl<T: Copy> Crossing<T> {
         self.under_way > 0 || world.engine.next_at() != Nanos(u64::MAX)
     }
 
-    fn takes(&mut self, parcel: Parcel) -> Carried<T> {
+    fn takes(&mut self, parcel: Parcel) -> FrameInFlight<T> {
         self.under_way -= 1;
         self.carried.take(Id::of(parcel.tag))
     }

@@ -17,7 +17,7 @@ use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricStep, FinishedFlow,
 use sluice_fabric::{Topology, Traffic};
 use sluice_wire::Nanos;
 
-pub(crate) use crossing::{Crossing, Leg};
+pub(crate) use crossing::{FabricTransport, PacketEnds};
 use gauges::fabric_gauges;
 pub(crate) use joined::{JoinedFabric, write_bytes};
 pub use scheme::Scheme;
@@ -64,7 +64,7 @@ impl FlowRun<'_> {
         let mut built = self.build(seed, replication).map_err(SimError::Point)?;
         let failed = |why: FabricError| SimError::Point(why.to_string());
         let mut arrivals = built.traffic.arrivals(&built.topology, seed, replication).map_err(failed)?;
-        let mut watch = FlowWatch::new(recorder, built.round_trip);
+        let mut watch = FlowRecorder::new(recorder, built.round_trip);
         let (mut events, bounds) = (0_u32, self.bounds());
         built.fabric.expect(arrivals.next()).map_err(failed)?;
         while let Some(step) = built.fabric.step().map_err(failed)? {
@@ -123,7 +123,7 @@ struct Built {
 }
 
 /// Records the flows of a replication.
-struct FlowWatch {
+struct FlowRecorder {
     recorder: Recorder,
     round_trip: Nanos,
     /// The fabric's counts when the measured span began.
@@ -131,7 +131,7 @@ struct FlowWatch {
     gauges: Option<Gauges>,
 }
 
-impl FlowWatch {
+impl FlowRecorder {
     fn new(recorder: Recorder, round_trip: Nanos) -> Self {
         Self { recorder, round_trip, opened: FabricCounts::default(), gauges: None }
     }

@@ -3,12 +3,12 @@
 use std::thread;
 
 use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
-use sluice_stats::{Counts, Diary, Gauges};
+use sluice_stats::{Counts, Gauges, TaskLog};
 use sluice_testbed::{RackHosts, Servers, Testbed};
 use sluice_wire::Nanos;
 use sluice_workload::Workload;
 
-use super::below::{Below, FabricHosts};
+use super::below::{FabricHosts, RackFabric};
 use super::*;
 use crate::fabric::JoinedFabric;
 use crate::policy::Policy;
@@ -22,7 +22,7 @@ fn point(policy: &str, testbed: Testbed, rate_per_s: f64) -> Point {
 
 /// The links of the "rain" testbed as a fabric without limits: servers are 1.3 µs from the switch; clients
 /// are 0.2 µs from another switch, which is 0.3 µs away.
-fn without_limits(testbed: &Testbed) -> Below {
+fn without_limits(testbed: &Testbed) -> RackFabric {
     let speed = |delay| LinkSpeed { gbps: f64::INFINITY, delay: Nanos(delay) };
     let link = |a, b, delay| FabricLink { ends: [a, b], speed: speed(delay) };
     let (host, switch) = (|host| FabricEnd::Host(HostId(host)), |at| FabricEnd::Switch(SwitchId(at)));
@@ -41,7 +41,7 @@ fn without_limits(testbed: &Testbed) -> Below {
         switch: HostId(inside),
     };
     let workers_each = testbed.workers / servers;
-    Below::new(joined, FabricHosts::of_rack(hosts, workers_each), testbed.switch.pass)
+    RackFabric::new(joined, FabricHosts::of_rack(hosts, workers_each), testbed.switch.pass)
 }
 
 #[test]
@@ -54,12 +54,12 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_rack_w
         let point = point(policy, testbed.clone(), rate_per_s);
         let Policy::Program(choice) = &point.policy else { panic!("{policy} is a program") };
         let below = without_limits(&point.testbed);
-        let mut rack = SimulatedRacks::alone(&point, choice, 0, Plain(Diary::until(END))).over(Some(below));
+        let mut rack = SimulatedRacks::alone(&point, choice, 0, Plain(TaskLog::until(END))).over(Some(below));
         while !rack.run(EVENTS_A_LOOK).unwrap() {}
         let writes = rack.workers.servers.awaited();
         let Ran { observer: Plain(over), counts, .. } = rack.finish().swap_remove(0);
         let run = AtomicBool::new(false);
-        let (alone, expected, _) = point.observe(0, Diary::until(END), &run).unwrap();
+        let (alone, expected, _) = point.observe(0, TaskLog::until(END), &run).unwrap();
         let (over, alone) = (over.in_order(), alone.in_order());
         assert_eq!(over.iter().zip(&alone).find(|(over, alone)| over != alone), None, "{policy}");
         assert!(over.len() == alone.len() && over.len() > 5_000, "{policy}: {}", over.len());
@@ -86,7 +86,7 @@ fn on_fat_tree(load: f64, more: &str) -> Testbed {
 fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
     let run = AtomicBool::new(false);
     let point = point("rain:2", testbed, 0.9e6);
-    let (diary, counts, gauges) = point.observe(0, Diary::until(END), &run).unwrap();
+    let (diary, counts, gauges) = point.observe(0, TaskLog::until(END), &run).unwrap();
     let mut took: Vec<Nanos> =
         diary.in_order().iter().map(|task| task.replied_at.since(task.intended)).collect();
     took.sort_unstable();

@@ -4,12 +4,12 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use sluice_fabric::{FabricEnd, FabricLink, HostId, LinkSpeed, SwitchId, Topology};
-use sluice_stats::{Counts, Diary, Gauges};
+use sluice_stats::{Counts, Gauges, TaskLog};
 use sluice_testbed::{Outage, RackLayout, Testbed, TierHosts};
 use sluice_wire::Nanos;
 use sluice_workload::Workload;
 
-use super::below::{Below, FabricHosts};
+use super::below::{FabricHosts, RackFabric};
 use super::placement::Placement;
 use super::watch::Plain;
 use super::world::SimulatedRacks;
@@ -32,7 +32,7 @@ fn system(policy: &str) -> System {
 
 /// The links of a datacenter as a fabric without limits: a host for each worker. Clients are 0.2 µs from a
 /// switch of their own, and the rest of their way lies between it and the spines.
-fn without_limits(testbed: &Testbed) -> Below {
+fn without_limits(testbed: &Testbed) -> RackFabric {
     let (workers, clients) = (testbed.workers, u32::from(testbed.clients));
     let racks = testbed.racks.sizes(workers);
     let (leaves, spines) = (racks.len() as u32, u32::from(testbed.racks.spines));
@@ -61,7 +61,7 @@ fn without_limits(testbed: &Testbed) -> Below {
         workers: of(0, workers),
         clients: of(workers, clients),
     };
-    Below::new(joined, FabricHosts::of_tiers(hosts), testbed.switch.pass)
+    RackFabric::new(joined, FabricHosts::of_tiers(hosts), testbed.switch.pass)
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datace
         let testbed = Testbed { workers: 18, clients: 3, racks, ..Testbed::rain() };
         let point = point(policy, testbed.clone(), 380e3);
         let ran = |below| {
-            let watched = vec![(&point, Placement::of(&point), Plain(Diary::until(END)))];
+            let watched = vec![(&point, Placement::of(&point), Plain(TaskLog::until(END)))];
             let datacenter = SimulatedRacks::begun(below, system(policy), 0, watched, |_| {});
             let pool = run(datacenter, &AtomicBool::new(false)).unwrap().swap_remove(0);
             (pool.observer.0.in_order(), pool.counts)
@@ -110,7 +110,7 @@ fn on_leaf_spine(load: f64, more: &str) -> Testbed {
 fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
     let point = point("dc-horus", testbed, 340e3);
     point.check().unwrap();
-    let watch = Plain(Diary::until(END));
+    let watch = Plain(TaskLog::until(END));
     let pool = replicate_below_spines(&point, system("dc-horus"), 0, watch, &AtomicBool::new(false)).unwrap();
     let tasks = pool.observer.0.in_order();
     let mut took: Vec<Nanos> = tasks.iter().map(|task| task.replied_at.since(task.intended)).collect();

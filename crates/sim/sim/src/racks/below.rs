@@ -16,8 +16,8 @@ use sluice_testbed::{RackHosts, Testbed, TierHosts};
 use sluice_wire::Nanos;
 
 use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, WORKERS};
-use super::servers::{Servers, Written};
-use crate::fabric::{Crossing, JoinedFabric, Leg, write_bytes};
+use super::servers::{Servers, WrittenCopy};
+use crate::fabric::{FabricTransport, JoinedFabric, PacketEnds, write_bytes};
 
 /// The hosts of a fabric at which the nodes of racks are.
 #[derive(Debug)]
@@ -57,25 +57,25 @@ impl FabricHosts {
 
 /// A fabric, and the racks' traffic on it.
 #[derive(Debug)]
-pub(super) struct Below {
-    crossing: Crossing<Written>,
+pub(super) struct RackFabric {
+    crossing: FabricTransport<WrittenCopy>,
     hosts: FabricHosts,
     /// The time in a switch of a packet that does not enter its pipeline.
     pass: Nanos,
-    opened: Option<Seen>,
+    opened: Option<CountsAtStart>,
     closed: Option<Gauges>,
     writes_lost: u64,
 }
 
 /// The counts when the measured span began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct CountsAtStart {
     writes_lost: u64,
     awaited: u64,
     late: u64,
 }
 
-impl Below {
+impl RackFabric {
     /// The fabric of a testbed, if it has one; an error is one line that says what to change.
     pub(super) fn of(testbed: &Testbed, seed: u64, replication: u32) -> Result<Option<Self>, String> {
         let Some((fabric, _)) = testbed.background() else { return Ok(None) };
@@ -94,7 +94,7 @@ impl Below {
 
     /// A fabric without traffic of racks.
     pub(super) fn new(joined: JoinedFabric, hosts: FabricHosts, pass: Nanos) -> Self {
-        let crossing = Crossing::new(joined);
+        let crossing = FabricTransport::new(joined);
         Self { crossing, hosts, pass, opened: None, closed: None, writes_lost: 0 }
     }
 
@@ -123,7 +123,7 @@ impl Below {
         world: &mut RackWorld,
         servers: &Servers,
         leaves: Nanos,
-        written: Written,
+        written: WrittenCopy,
         write: &WriteAhead,
     ) {
         let leg = self.leg(LEAVES, servers.place(written.server));
@@ -163,13 +163,13 @@ impl Below {
         self.closed.unwrap_or_else(|| self.read(servers))
     }
 
-    fn leg(&self, from: Address, to: Address) -> Leg {
-        Leg { ends: [from, to], hosts: [from, to].map(|at| self.hosts.at(at)) }
+    fn leg(&self, from: Address, to: Address) -> PacketEnds {
+        PacketEnds { ends: [from, to], hosts: [from, to].map(|at| self.hosts.at(at)) }
     }
 
-    fn seen(&self, servers: &Servers) -> Seen {
+    fn seen(&self, servers: &Servers) -> CountsAtStart {
         let (awaited, late) = servers.awaited();
-        Seen { writes_lost: self.writes_lost, awaited, late }
+        CountsAtStart { writes_lost: self.writes_lost, awaited, late }
     }
 
     fn read(&self, servers: &Servers) -> Gauges {

@@ -29,7 +29,7 @@ const PLACES: usize = Place::Lost as usize + 1;
 
 /// How many tasks are in each place.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct TaskPlaces {
     at: [u64; PLACES],
     offered: u64,
     /// Of the tasks in the switch, those that recirculate.
@@ -37,7 +37,7 @@ pub(super) struct Books {
     has_copies: bool,
 }
 
-impl Books {
+impl TaskPlaces {
     /// An empty record; `has_copies` says whether a task can be in several places.
     pub(super) fn new(has_copies: bool) -> Self {
         Self { has_copies, ..Self::default() }

@@ -15,11 +15,11 @@ mod strangers;
 
 use std::ops::Range;
 
-use above::Above;
+use above::ControllerAbove;
 use desk::RENEW;
 use knowledge::Renewals;
 use oracle::HopOracle;
-use racks::Leads;
+use racks::RackControllers;
 use scenario::{
     AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END, UNDER_WAY,
 };
@@ -42,7 +42,8 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let point = &scenario.point;
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
     let mut datacenter = SimulatedRacks::led(system, watched);
-    let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
+    let (leads, above) =
+        (RackControllers::start(&mut datacenter, seed), ControllerAbove::start(&mut datacenter, seed));
     let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario, rested: false };
     trial.renew();
     trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
@@ -73,8 +74,8 @@ enum Step {
 struct Trial<'t> {
     system: System,
     datacenter: SimulatedRacks<HopOracle>,
-    leads: Leads,
-    above: Above,
+    leads: RackControllers,
+    above: ControllerAbove,
     scenario: &'t HopScenario,
     /// Whether no worker had a task at the last look.
     rested: bool,

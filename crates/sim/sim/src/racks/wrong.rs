@@ -18,9 +18,9 @@ use crate::policy::Policy;
 
 /// Rain, with one mistake.
 #[derive(Debug)]
-struct Wrong {
+struct MistakenRain {
     rain: Box<dyn Program>,
-    how: How,
+    how: Mistake,
     seen: u32,
     /// Parked tokens, and the tasks that wait here instead of in Rain.
     tokens: u32,
@@ -28,7 +28,7 @@ struct Wrong {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum Mistake {
     /// No mistake.
     Right,
     /// The newest task is served first.
@@ -39,29 +39,29 @@ enum How {
     LosesTasks(u32),
 }
 
-impl Program for Wrong {
+impl Program for MistakenRain {
     fn pass(&mut self, now: Nanos, arrival: Arrival) -> Verdict {
         let Arrival::Wire { packet, .. } = arrival else { return self.rain.pass(now, arrival) };
         self.seen += 1;
         match (self.how, packet) {
-            (How::LastFirst, Packet::Submit(_)) if self.tokens == 0 => {
+            (Mistake::LastFirst, Packet::Submit(_)) if self.tokens == 0 => {
                 self.waiting.push(arrival);
                 Verdict::Parked
             }
-            (How::LastFirst, Packet::Submit(_)) => {
+            (Mistake::LastFirst, Packet::Submit(_)) => {
                 self.tokens -= 1;
                 self.rain.pass(now, arrival)
             }
-            (How::LastFirst, Packet::Token(_)) => {
+            (Mistake::LastFirst, Packet::Token(_)) => {
                 let parked = self.rain.pass(now, arrival);
                 let task = self.waiting.pop();
                 self.tokens += u32::from(task.is_none());
                 task.map_or(parked, |task| self.rain.pass(now, task))
             }
-            (How::LosesTokens(one_in), Packet::Token(_)) if self.seen.is_multiple_of(one_in) => {
+            (Mistake::LosesTokens(one_in), Packet::Token(_)) if self.seen.is_multiple_of(one_in) => {
                 Verdict::Parked
             }
-            (How::LosesTasks(one_in), Packet::Submit(_)) if self.seen.is_multiple_of(one_in) => {
+            (Mistake::LosesTasks(one_in), Packet::Submit(_)) if self.seen.is_multiple_of(one_in) => {
                 Verdict::Parked
             }
             _ => self.rain.pass(now, arrival),
@@ -102,12 +102,12 @@ fn point(policy: &str) -> Point {
     }
 }
 
-fn run(how: How) -> Measured {
+fn run(how: Mistake) -> Measured {
     let point = point("rain:1");
     let choice = Choice::parse("rain:1").unwrap();
     let wrong = |config: Config| -> Box<dyn Program> {
         let rain = choice.build(config);
-        Box::new(Wrong { rain, how, seen: 0, tokens: 0, waiting: Vec::new() })
+        Box::new(MistakenRain { rain, how, seen: 0, tokens: 0, waiting: Vec::new() })
     };
     let recorder = Recorder::new(point.recording());
     let mut rack = SimulatedRacks::with_program(&point, &choice, (0, recorder), wrong);
@@ -127,17 +127,17 @@ fn central() -> Distribution {
 
 #[test]
 fn the_wrapping_alone_changes_nothing() {
-    assert_eq!(run(How::Right).classes[0].latency, central());
+    assert_eq!(run(Mistake::Right).classes[0].latency, central());
 }
 
 #[test]
 fn last_come_first_served_is_not_the_central_queue() {
-    assert_ne!(run(How::LastFirst).classes[0].latency, central());
+    assert_ne!(run(Mistake::LastFirst).classes[0].latency, central());
 }
 
 #[test]
 fn lost_tokens_are_missed_within_a_short_run() {
-    let measured = run(How::LosesTokens(2_000));
+    let measured = run(Mistake::LosesTokens(2_000));
     assert_ne!(measured.classes[0].latency, central());
     assert!(!summarize(&[measured]).sustained.holds, "workers idle for ever, and tasks pile up");
 }
@@ -145,5 +145,5 @@ fn lost_tokens_are_missed_within_a_short_run() {
 #[test]
 #[should_panic(expected = "wait")]
 fn a_lost_task_is_noticed_at_once() {
-    run(How::LosesTasks(5_000));
+    run(Mistake::LosesTasks(5_000));
 }

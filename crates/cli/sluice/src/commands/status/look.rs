@@ -3,48 +3,48 @@
 use serde_json::{Value, json};
 use sluice_rpc::Remote;
 use sluice_rpc::v1::{LinkState, StatusResponse};
-use sluice_support::ask::Asker;
+use sluice_support::ask::ControllerCaller;
 use sluice_support::fail::{Failure, Outcome};
 
 use super::shown;
 
 /// The controllers that are asked: a rack's, or that of each spine.
-pub(super) struct Askers(Vec<(String, Asker)>);
+pub(super) struct ControllerCallers(Vec<(String, ControllerCaller)>);
 
 /// The controllers' answers.
-pub(super) struct StatusLook(Vec<Seen>);
+pub(super) struct StatusSnapshot(Vec<ControllerAnswer>);
 
-struct Seen {
+struct ControllerAnswer {
     controller: String,
     said: Outcome<StatusResponse>,
 }
 
-impl Askers {
+impl ControllerCallers {
     pub(super) fn of(controllers: Vec<Remote>) -> Outcome<Self> {
-        let asker = |remote: Remote| Ok((remote.url().to_owned(), Asker::new(remote)?));
+        let asker = |remote: Remote| Ok((remote.url().to_owned(), ControllerCaller::new(remote)?));
         Ok(Self(controllers.into_iter().map(asker).collect::<Outcome<_>>()?))
     }
 
     /// Asks all controllers.
-    pub(super) fn look(&self) -> StatusLook {
-        let ask = |(controller, asker): &(String, Asker)| Seen {
+    pub(super) fn look(&self) -> StatusSnapshot {
+        let ask = |(controller, asker): &(String, ControllerCaller)| ControllerAnswer {
             controller: controller.clone(),
             said: asker.status(),
         };
-        StatusLook(self.0.iter().map(ask).collect())
+        StatusSnapshot(self.0.iter().map(ask).collect())
     }
 
     /// Asks all controllers; an error if none answers.
-    pub(super) fn first_look(&self) -> Outcome<StatusLook> {
-        let StatusLook(mut seen) = self.look();
+    pub(super) fn first_look(&self) -> Outcome<StatusSnapshot> {
+        let StatusSnapshot(mut seen) = self.look();
         if seen.iter().all(|seen| seen.said.is_err()) {
             seen.swap_remove(0).said?;
         }
-        Ok(StatusLook(seen))
+        Ok(StatusSnapshot(seen))
     }
 }
 
-impl StatusLook {
+impl StatusSnapshot {
     /// The whole state as text.
     pub(super) fn text(&self) -> String {
         let [only] = &self.0[..] else {
@@ -65,7 +65,7 @@ impl StatusLook {
 
     /// A line for each controller.
     pub(super) fn lines(&self) -> Vec<String> {
-        let line = |seen: &Seen| seen.said.as_ref().map_or_else(Failure::to_string, shown::line);
+        let line = |seen: &ControllerAnswer| seen.said.as_ref().map_or_else(Failure::to_string, shown::line);
         match &self.0[..] {
             [only] => vec![line(only)],
             _ => self
@@ -86,12 +86,12 @@ impl StatusLook {
         only.said.as_ref().map_or_else(Failure::to_json, shown::to_json)
     }
 
-    fn numbered(&self) -> impl Iterator<Item = (usize, &Seen)> {
+    fn numbered(&self) -> impl Iterator<Item = (usize, &ControllerAnswer)> {
         (1..).zip(&self.0)
     }
 }
 
-impl Seen {
+impl ControllerAnswer {
     /// Why a spine counts as dead: its controller does not answer, or cannot reach it. `None` if it lives.
     fn why_dead(&self) -> Option<String> {
         let status = match &self.said {
@@ -121,16 +121,16 @@ mod tests {
 
     use super::*;
 
-    fn seen(link: LinkState, leaf: &str) -> Seen {
+    fn seen(link: LinkState, leaf: &str) -> ControllerAnswer {
         let switch = SwitchStatus { epoch: 7, link: link.into(), ..SwitchStatus::default() };
         let worker = WorkerStatus { name: leaf.to_owned(), workers: 3, ..WorkerStatus::default() };
         let status =
             StatusResponse { switch: Some(switch), workers: vec![worker], ..StatusResponse::default() };
-        Seen { controller: "http://127.0.0.1:7400".to_owned(), said: Ok(status) }
+        ControllerAnswer { controller: "http://127.0.0.1:7400".to_owned(), said: Ok(status) }
     }
 
-    fn silent() -> Seen {
-        Seen {
+    fn silent() -> ControllerAnswer {
+        ControllerAnswer {
             controller: "http://127.0.0.1:7401".to_owned(),
             said: Err(Failure::bad_input("nobody answers")),
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn several_spines_are_told_by_their_numbers_and_the_dead_with_why() {
         let up = || seen(LinkState::Up, "rack-1/get");
-        let look = StatusLook(vec![up(), silent(), seen(LinkState::Down, "rack-3/get")]);
+        let look = StatusSnapshot(vec![up(), silent(), seen(LinkState::Down, "rack-3/get")]);
         let text = look.text();
         for part in [
             "3 spines, 2 of them dead",
@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn one_that_is_asked_alone_has_no_number() {
-        let text = StatusLook(vec![seen(LinkState::Down, "w")]).text();
+        let text = StatusSnapshot(vec![seen(LinkState::Down, "w")]).text();
         assert!(
             text.starts_with("controller http://127.0.0.1:7400; switch  down") && text.contains('w'),
             "{text}"
         );
-        assert_eq!(StatusLook(vec![silent()]).lines(), ["nobody answers"]);
+        assert_eq!(StatusSnapshot(vec![silent()]).lines(), ["nobody answers"]);
     }
 }

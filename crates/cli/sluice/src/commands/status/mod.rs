@@ -8,12 +8,12 @@ mod watch;
 use sluice_support::fail::Outcome;
 use sluice_support::print;
 
-use crate::args::Status;
-use look::Askers;
+use crate::args::StatusArgs;
+use look::ControllerCallers;
 
 /// Asks and prints the answer.
-pub(crate) fn run(args: &Status) -> Outcome<()> {
-    let askers = Askers::of(args.rack.remotes()?)?;
+pub(crate) fn run(args: &StatusArgs) -> Outcome<()> {
+    let askers = ControllerCallers::of(args.rack.remotes()?)?;
     if args.watch {
         return watch::run(args, &askers);
     }

@@ -28,7 +28,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
 /// What came.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct WritesTaken {
+pub(super) struct ReceivedWrites {
     /// WRITEs whose bytes were stored.
     pub(super) placed: u64,
     /// Datagrams that were not valid WRITEs.
@@ -38,13 +38,13 @@ pub(super) struct WritesTaken {
 }
 
 /// Receives writes on a thread of its own.
-pub(super) struct Taking {
+pub(super) struct WriteReceiver {
     local: SocketAddr,
     stop: Stop,
-    thread: JoinHandle<Outcome<WritesTaken>>,
+    thread: JoinHandle<Outcome<ReceivedWrites>>,
 }
 
-impl Taking {
+impl WriteReceiver {
     /// Starts to receive.
     pub(super) fn start(at: SocketAddr) -> Outcome<Self> {
         let mut receiver = open(at)?;
@@ -59,7 +59,7 @@ impl Taking {
     }
 
     /// What came.
-    pub(super) fn end(self) -> Outcome<WritesTaken> {
+    pub(super) fn end(self) -> Outcome<ReceivedWrites> {
         self.stop.ask();
         self.thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
     }
@@ -79,7 +79,7 @@ pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outco
         said["schema"] = json!("sluice.taken.v1");
         print::line(said)?;
     } else {
-        let WritesTaken { placed, refused, resynchronised } = taken;
+        let ReceivedWrites { placed, refused, resynchronised } = taken;
         print::line(format_args!(
             "{placed} WRITEs placed, {refused} datagrams refused, {resynchronised} gaps in numbers"
         ))?;
@@ -109,13 +109,13 @@ fn open(at: SocketAddr) -> Outcome<Receiver> {
     Ok(receiver)
 }
 
-fn take(receiver: &mut Receiver, stop: &Stop) -> Outcome<WritesTaken> {
+fn take(receiver: &mut Receiver, stop: &Stop) -> Outcome<ReceivedWrites> {
     // WRITEs that were sent before the end are in the socket by then.
     while !stop.is_asked() || receiver.step(Wait::Poll)? > 0 {
         receiver.step(Wait::Until(monotonic() + LOOK_EVERY))?;
     }
     let counts = receiver.counts();
-    Ok(WritesTaken {
+    Ok(ReceivedWrites {
         placed: counts.placed,
         refused: RoceRefusal::ALL.iter().map(|why| counts.refused(*why)).sum(),
         resynchronised: counts.resynchronised,

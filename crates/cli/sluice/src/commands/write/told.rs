@@ -7,17 +7,17 @@ use sluice_net::rdma::{WaitsBy, WriteLeft, WriteSeen, WriteSenderOptions, WriteT
 use sluice_report::table::{Table, time};
 use sluice_wire::Nanos;
 
-use super::take::WritesTaken;
+use super::take::ReceivedWrites;
 
 /// The WRITEs that left, by flow.
-pub(super) struct AllSent {
+pub(super) struct SentWrites {
     options: WriteSenderOptions,
     flows: Vec<Vec<WriteLeft>>,
 }
 
 /// When each WRITE was on the link, by flow and number. A WRITE that was not seen has no entry; one that
 /// the kernel did not stamp has no time.
-pub(super) struct Stamped(Vec<HashMap<u32, Option<u64>>>);
+pub(super) struct LinkStamps(Vec<HashMap<u32, Option<u64>>>);
 
 /// The result.
 #[derive(Debug, Serialize)]
@@ -33,14 +33,14 @@ pub(super) struct WriteOutcome {
     rate_per_s: f64,
     /// The share of that time for which the sending thread had a processor.
     cpu: f64,
-    pacer: Option<Paced>,
-    on_link: Option<OnLink>,
-    taken: Option<WritesTaken>,
+    pacer: Option<PacerResult>,
+    on_link: Option<LinkObservations>,
+    taken: Option<ReceivedWrites>,
 }
 
 /// The pacer's results.
 #[derive(Debug, Serialize)]
-struct Paced {
+struct PacerResult {
     threshold_us: f64,
     /// T, a percentile of the host's own gaps, in µs; `None` if the pacer has not learnt it.
     tail_us: Option<f64>,
@@ -50,13 +50,13 @@ struct Paced {
     holds: u64,
     held_mean_us: f64,
     /// How much later than the threshold held frames left, as seen by the sender.
-    late: Option<Apart>,
+    late: Option<GapErrors>,
 }
 
 /// How far gaps were from the threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[expect(clippy::struct_field_names, reason = "JSON has units in its names")]
-struct Apart {
+struct GapErrors {
     p50_us: f64,
     p99_us: f64,
     most_us: f64,
@@ -64,7 +64,7 @@ struct Apart {
 
 /// What was seen on the link.
 #[derive(Debug, Serialize)]
-struct OnLink {
+struct LinkObservations {
     seen: u64,
     gaps: u64,
     /// Gaps that reached the threshold.
@@ -76,11 +76,11 @@ struct OnLink {
     unstamped: u64,
     held_unknown: u64,
     /// How much longer than the threshold the former gaps were, and how much shorter the latter.
-    late: Option<Apart>,
-    short: Option<Apart>,
+    late: Option<GapErrors>,
+    short: Option<GapErrors>,
 }
 
-impl AllSent {
+impl SentWrites {
     pub(super) fn new(options: &WriteSenderOptions) -> Self {
         Self { options: options.clone(), flows: vec![Vec::new(); options.flows.into()] }
     }
@@ -92,8 +92,8 @@ impl AllSent {
     pub(super) fn result(
         &self,
         totals: &WriteTotals,
-        link: Option<&Stamped>,
-        taken: Option<&WritesTaken>,
+        link: Option<&LinkStamps>,
+        taken: Option<&ReceivedWrites>,
     ) -> WriteOutcome {
         let (ran_s, options) = (seconds(totals.ran), &self.options);
         WriteOutcome {
@@ -112,11 +112,11 @@ impl AllSent {
         }
     }
 
-    fn paced(&self, totals: &WriteTotals, threshold: Nanos) -> Paced {
+    fn paced(&self, totals: &WriteTotals, threshold: Nanos) -> PacerResult {
         let counts = totals.pacer;
         let own = || self.pairs().filter(|(_, this)| this.held);
         let late = own().map(|(last, this)| this.at.since(last.at).since(threshold).0);
-        Paced {
+        PacerResult {
             threshold_us: micros(threshold.0),
             tail_us: totals.tail.map(|tail| micros(tail.0)),
             gaps: counts.gaps,
@@ -124,17 +124,17 @@ impl AllSent {
             holds: counts.holds,
             held_mean_us: micros(counts.held.0) / counts.holds.max(1) as f64,
             // With the kernel's queue the sender does not know when frames leave.
-            late: Apart::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
+            late: GapErrors::of(late.filter(|_| self.options.waits != WaitsBy::Kernel).collect()),
         }
     }
 
-    fn on_link(&self, link: &Stamped) -> OnLink {
+    fn on_link(&self, link: &LinkStamps) -> LinkObservations {
         let threshold = self.options.pacer.map_or(u64::MAX, |pacer| as_stamped(pacer.threshold.0));
         let gap =
             |(last, this): (WriteLeft, WriteLeft)| Some(link.at(&this)?.saturating_sub(link.at(&last)?));
         let gaps: Vec<(bool, u64)> = self.pairs().filter_map(|two| Some((two.1.held, gap(two)?))).collect();
         let held = || gaps.iter().filter(|(held, _)| *held).map(|(_, gap)| *gap);
-        OnLink {
+        LinkObservations {
             seen: link.0.iter().map(|of| of.len() as u64).sum(),
             gaps: gaps.len() as u64,
             flowlets: gaps.iter().filter(|(_, gap)| *gap >= threshold).count() as u64,
@@ -142,8 +142,8 @@ impl AllSent {
             held_short: held().filter(|gap| *gap < threshold).count() as u64,
             unstamped: link.0.iter().flat_map(HashMap::values).filter(|at| at.is_none()).count() as u64,
             held_unknown: self.pairs().filter(|two| two.1.held && gap(*two).is_none()).count() as u64,
-            late: Apart::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
-            short: Apart::of(held().filter(|gap| *gap < threshold).map(|gap| threshold - gap).collect()),
+            late: GapErrors::of(held().filter_map(|gap| gap.checked_sub(threshold)).collect()),
+            short: GapErrors::of(held().filter(|gap| *gap < threshold).map(|gap| threshold - gap).collect()),
         }
     }
 
@@ -153,7 +153,7 @@ impl AllSent {
     }
 }
 
-impl Stamped {
+impl LinkStamps {
     /// What was seen of flows from these source ports. If a WRITE was seen twice, the first time counts.
     pub(super) fn new(ports: &[u16], seen: &[WriteSeen]) -> Self {
         let mut flows = vec![HashMap::new(); ports.len()];
@@ -170,7 +170,7 @@ impl Stamped {
     }
 }
 
-impl Apart {
+impl GapErrors {
     fn of(mut late_ns: Vec<u64>) -> Option<Self> {
         late_ns.sort_unstable();
         let most = late_ns.last()?;

@@ -38,7 +38,7 @@ pub(super) struct Processor(Option<Box<dyn EmulatedProcessor>>);
 
 /// The destination of a packet.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum Destination {
     ToSwitch(Endpoint),
     /// Past the switch.
     ToClient(Endpoint),
@@ -113,11 +113,18 @@ impl Processor {
     }
 
     /// Sends a packet, at once or when the emulated processor would have sent it.
-    pub(super) fn send(&mut self, way: Way, outbox: &mut Outbox, write: impl FnOnce(&mut [u8]) -> usize) {
-        let (Way::ToSwitch(to) | Way::ToClient(to)) = way;
+    pub(super) fn send(
+        &mut self,
+        way: Destination,
+        outbox: &mut Outbox,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) {
+        let (Destination::ToSwitch(to) | Destination::ToClient(to)) = way;
         match &mut self.0 {
             None => outbox.send_with(to, write),
-            Some(emulated) => outbox.send_at(emulated.sends(matches!(way, Way::ToClient(_))), to, write),
+            Some(emulated) => {
+                outbox.send_at(emulated.sends(matches!(way, Destination::ToClient(_))), to, write)
+            }
         }
     }
 }
@@ -125,7 +132,7 @@ impl Processor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::run::Ended;
+    use crate::worker::run::RunEnd;
 
     /// An emulated processor that spends no time on packets.
     struct Emulated(Nanos);
@@ -162,7 +169,7 @@ mod tests {
         }
     }
 
-    const RAN: Ran = Ran { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: Ended::Done };
+    const RAN: Ran = Ran { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: RunEnd::Done };
 
     #[test]
     fn dilation_stretches_real_and_held_time() {

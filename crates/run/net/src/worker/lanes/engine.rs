@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::udp::{Socket, Wait};
 use crate::worker::engine::{WantedRun, settings as of_worker};
 use crate::worker::report::{Dropped, Served, WorkerReport};
-use crate::worker::run::Ended;
+use crate::worker::run::RunEnd;
 use crate::worker::stopper::{StopOrder, Stopper};
 
 /// How long the cores may take to finish their tasks when the server ends.
@@ -278,7 +278,7 @@ impl LanesEngine {
     fn fail_run(&mut self, lane: usize, slot: u64, why: &CoresError, now: Nanos) {
         tracing::error!("{}: a task was not taken: {why}", self.name);
         self.served.failed += 1;
-        let reply = (Ended::Failed.status(), Payload::EMPTY);
+        let reply = (RunEnd::Failed.status(), Payload::EMPTY);
         self.machines.finished(lane, now, &self.settings, (slot, now), reply, &mut self.actions);
         self.perform(lane, now);
     }
@@ -297,8 +297,8 @@ impl LanesEngine {
             let service = &mut services[lane.service];
             (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
             served.tasks += 1;
-            served.failed += u64::from(ended == Ended::Failed);
-            served.panicked += u64::from(ended == Ended::Panicked);
+            served.failed += u64::from(ended == RunEnd::Failed);
+            served.panicked += u64::from(ended == RunEnd::Panicked);
             served.busy = served.busy + took;
             let times = (slot, request.began);
             machines.finished(index, now, settings, times, (ended.status(), reply), actions);
@@ -418,9 +418,9 @@ impl LanesEngine {
 }
 
 /// Stores a task's answer, and returns it for the client.
-fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (Ended, Payload) {
+fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (RunEnd, Payload) {
     let served = table.at(place);
     let packet_max = lane.effects.packet_max;
     let kept = lane.effects.replies.keep_first(&served.reply, packet_max);
-    kept.zip(served.ended).map_or((Ended::Failed, Payload::EMPTY), |(reply, ended)| (ended, reply))
+    kept.zip(served.ended).map_or((RunEnd::Failed, Payload::EMPTY), |(reply, ended)| (ended, reply))
 }

@@ -8,7 +8,7 @@ use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
 use super::options::LaneServerOptions;
 use crate::udp::Outbox;
 use crate::worker::engine::{
-    Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
+    Effects, LEAVE_PATIENCE, LoggedRegistration, WantedRun, dilated, remember, settings,
 };
 use crate::worker::recent::RecentMeter;
 
@@ -22,7 +22,7 @@ pub(super) struct ServerLane {
     pub(super) recent: RecentMeter,
     /// The newest first.
     pub(super) switches: Vec<Endpoint>,
-    said: RegistrationTold,
+    said: LoggedRegistration,
     leaving: Option<LaneLeaving>,
 }
 
@@ -48,7 +48,7 @@ impl ServerLane {
             hello,
             recent: RecentMeter::new(now),
             switches: Vec::new(),
-            said: RegistrationTold::default(),
+            said: LoggedRegistration::default(),
             leaving: None,
         }
     }

@@ -17,16 +17,16 @@ use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 
 /// The controller above, and its clients as they call it.
-pub(super) struct Above {
+pub(super) struct ControllerAbove {
     /// The machines; `None` while it is dead.
-    machine: Option<Machine>,
+    machine: Option<PodMachines>,
     /// The machines of all clients; those of one client follow one another, one per spine.
-    clients: Vec<Caller>,
+    clients: Vec<SpineClient>,
     dice: Dice,
     next_call: u64,
 }
 
-struct Machine {
+struct PodMachines {
     pods: Pods,
     spines: Vec<Controller>,
     /// Whether each spine's tables have been read.
@@ -35,16 +35,17 @@ struct Machine {
 
 /// A client's machine for one spine.
 #[derive(Clone, Copy, Debug)]
-struct Caller {
+struct SpineClient {
     /// The spine at whose address the client calls.
     calls: usize,
     held: Option<(ClientId, Key)>,
 }
 
-impl Above {
+impl ControllerAbove {
     pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let spines = datacenter.spines.len();
-        let clients = (0..datacenter.clients.all.len()).map(|at| Caller { calls: at % spines, held: None });
+        let clients =
+            (0..datacenter.clients.all.len()).map(|at| SpineClient { calls: at % spines, held: None });
         let dice = Dice::named(seed, "the controller above", 0);
         let mut above = Self { machine: None, clients: clients.collect(), dice, next_call: 0 };
         above.begin(datacenter);
@@ -70,7 +71,7 @@ impl Above {
             below.map(|rack| rack_name(rack.leaf as usize)).collect()
         });
         let pods = Pods::new(racks.collect(), lease, datacenter.world.now);
-        self.machine = Some(Machine { pods, spines: spines.collect(), are_read: vec![false; count] });
+        self.machine = Some(PodMachines { pods, spines: spines.collect(), are_read: vec![false; count] });
         (0..count)
             .filter(|spine| datacenter.spines[*spine].lives)
             .collect::<Vec<_>>()
@@ -89,7 +90,7 @@ impl Above {
 
     /// A spine was found, or lost.
     fn hears<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, spine: usize, lives: bool) {
-        let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
+        let Some(PodMachines { pods, spines, are_read }) = &mut self.machine else { return };
         let event = if lives {
             Event::SwitchUp(datacenter.spines[spine].program().shape())
         } else {
@@ -113,7 +114,7 @@ impl Above {
 
     /// Notes which spines have leaves, of those whose tables were read.
     fn look<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
-        let Some(Machine { pods, spines, are_read }) = &mut self.machine else { return };
+        let Some(PodMachines { pods, spines, are_read }) = &mut self.machine else { return };
         for (spine, controller) in spines.iter_mut().enumerate() {
             datacenter.lead(SPINES.at(spine as u32), controller, None);
             let serves = controller.does_serve();
@@ -127,8 +128,8 @@ impl Above {
 
     fn client_renews<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
         let spines = datacenter.spines.len();
-        let Caller { calls, held } = self.clients[client];
-        let Some(Machine { pods, .. }) = &self.machine else {
+        let SpineClient { calls, held } = self.clients[client];
+        let Some(PodMachines { pods, .. }) = &self.machine else {
             self.clients[client].calls = (calls + 1) % spines;
             return;
         };
@@ -148,7 +149,7 @@ impl Above {
             return;
         };
         if !is_lost(&mut self.dice, datacenter) {
-            self.clients[client] = Caller { calls: home, held: Some((grant.client, grant.key)) };
+            self.clients[client] = SpineClient { calls: home, held: Some((grant.client, grant.key)) };
             datacenter.grant_client(client, grant.registration);
         }
     }

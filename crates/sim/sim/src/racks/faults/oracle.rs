@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sluice_faults::Tally;
 use sluice_host::client::Outcome;
-use sluice_stats::{Mark, Observer, Outcome as Ended, Replied};
+use sluice_stats::{Mark, Observer, Outcome as IntervalTasks, Replied};
 use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 use crate::racks::watch::TaskWatch;
@@ -156,7 +156,7 @@ impl Observer for HopOracle {
 
     fn done(&mut self, _: &Replied) {}
 
-    fn failed(&mut self, _: Nanos, _: Ended) {}
+    fn failed(&mut self, _: Nanos, _: IntervalTasks) {}
 
     fn is_complete(&self) -> bool {
         self.broken.is_some()

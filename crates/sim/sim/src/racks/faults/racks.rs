@@ -16,7 +16,7 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::TableOp;
 
-use super::above::{Above, rack_name};
+use super::above::{ControllerAbove, rack_name};
 use super::desk::{POOL, is_lost, plan};
 use super::scenario::LeadStep;
 use crate::racks::downtime::{FabricSwitch, OutageStep};
@@ -25,7 +25,7 @@ use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
-struct Lead {
+struct RackController {
     /// The controller, with its line upwards; `None` while it is dead.
     machine: Option<(Controller, LeafLine)>,
     /// What its line tells, while the rack has workers.
@@ -34,8 +34,8 @@ struct Lead {
 }
 
 /// The controllers of all racks, and the registrations of workers.
-pub(super) struct Leads {
-    all: Vec<Lead>,
+pub(super) struct RackControllers {
+    all: Vec<RackController>,
     held: Vec<Option<WorkerRegistration>>,
     /// Workers whose calls are cut off, and workers whose process is dead.
     cut: Vec<bool>,
@@ -44,11 +44,11 @@ pub(super) struct Leads {
     next_call: u64,
 }
 
-impl Leads {
+impl RackControllers {
     /// A controller for each rack, beside its leaf.
     pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
-        let lead = |_| Lead { machine: None, says: None, calls: BTreeMap::new() };
+        let lead = |_| RackController { machine: None, says: None, calls: BTreeMap::new() };
         let mut leads = Self {
             all: (0..leaves).map(lead).collect(),
             held: vec![None; workers],
@@ -86,7 +86,11 @@ impl Leads {
     }
 
     /// All hosts renew: workers in their racks, and racks at the controller above.
-    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, above: &mut Above) {
+    pub(super) fn renew<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        above: &mut ControllerAbove,
+    ) {
         for leaf in 0..self.all.len() {
             self.asks(datacenter, leaf, None);
             for worker in 0..self.held.len() {
@@ -110,7 +114,8 @@ impl Leads {
         let plan = plan(datacenter.control(), Tier::Leaf, at, datacenter.control().limit());
         let line = LeafLine::new(rack_name(leaf), plan.switch, self.dice.word(), QUOTA_MAX);
         let controller = Controller::new(plan, self.dice.seed()).expect("the plan is sound");
-        self.all[leaf] = Lead { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
+        self.all[leaf] =
+            RackController { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
         let shape = datacenter.leaves[leaf].program().shape();
         self.asks(datacenter, leaf, Some(Event::SwitchUp(shape)));
     }
@@ -139,7 +144,9 @@ impl Leads {
 
     /// Passes an event to a rack's controller, or lets it do what is due; workers get its answers.
     fn asks<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, event: Option<Event>) {
-        let Lead { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else { return };
+        let RackController { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else {
+            return;
+        };
         for (call, answer) in datacenter.lead(LEAVES.at(leaf as u32), controller, event) {
             if let (Some(worker), Answer::Worker(grant)) = (calls.remove(&call), answer) {
                 self.held[worker] = Some(grant.registration);
@@ -152,11 +159,13 @@ impl Leads {
     fn line_says<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
-        above: &mut Above,
+        above: &mut ControllerAbove,
         leaf: usize,
     ) {
         let is_lost = is_lost(&mut self.dice, datacenter);
-        let Lead { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else { return };
+        let RackController { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else {
+            return;
+        };
         let mut said = Vec::new();
         line.sized(controller.pool_sizes(), &mut said);
         while let Some(action) = said.pop() {
@@ -178,11 +187,12 @@ impl Leads {
     fn above_hears<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
-        above: &mut Above,
+        above: &mut ControllerAbove,
         leaf: usize,
     ) {
         let [call_lost, answer_lost] = [(); 2].map(|()| is_lost(&mut self.dice, datacenter));
-        let Lead { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf] else {
+        let RackController { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf]
+        else {
             return;
         };
         if call_lost {
