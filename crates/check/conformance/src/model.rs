@@ -15,7 +15,7 @@ use sluice_wire::{
 
 use crate::play::Plane;
 use crate::sent::Sent;
-use crate::vector::{FinalState, Shape, SliceState, TaskState, WorkerState};
+use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape};
 
 /// Rain in the model.
 #[derive(Debug)]
@@ -101,17 +101,17 @@ impl Model {
         state.next.get()
     }
 
-    fn slice(&mut self, slice: SliceId) -> SliceState {
+    fn slice(&mut self, slice: SliceId) -> FinalSlice {
         let TableAnswer::Slice(state) = self.program.table(TableOp::ReadSlice(slice)) else {
             unreachable!("the slice is one of the shape's")
         };
         let parked = self.program.parked(slice);
-        SliceState {
+        FinalSlice {
             balance: state.balance,
             tasks: parked
                 .tasks
                 .iter()
-                .map(|submit| TaskState {
+                .map(|submit| FinalTask {
                     client: submit.client.0,
                     incarnation: submit.task.incarnation.0,
                     sequence: submit.task.sequence.0,
@@ -122,11 +122,11 @@ impl Model {
         }
     }
 
-    fn worker(&mut self, worker: WorkerId) -> WorkerState {
+    fn worker(&mut self, worker: WorkerId) -> FinalWorker {
         let TableAnswer::Worker(state) = self.program.table(TableOp::ReadWorker(worker)) else {
             unreachable!("the worker is one of the shape's")
         };
-        WorkerState { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 }
+        FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 }
     }
 }
 

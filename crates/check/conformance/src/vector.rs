@@ -231,8 +231,8 @@ impl Step {
 pub struct FinalState {
     /// The epoch of the registers.
     pub epoch: u32,
-    pub slices: Vec<SliceState>,
-    pub workers: Vec<WorkerState>,
+    pub slices: Vec<FinalSlice>,
+    pub workers: Vec<FinalWorker>,
     /// The number of the next WRITE to each server; empty in a shape without servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub psns: Vec<u32>,
@@ -243,11 +243,11 @@ pub struct FinalState {
 /// A slice's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SliceState {
+pub struct FinalSlice {
     /// Parked tokens if positive, waiting tasks if negative.
     pub balance: i32,
     /// The waiting tasks, oldest first.
-    pub tasks: Vec<TaskState>,
+    pub tasks: Vec<FinalTask>,
     /// Worker and generation of the parked tokens, oldest first.
     pub tokens: Vec<(u16, u32)>,
 }
@@ -255,7 +255,7 @@ pub struct SliceState {
 /// A waiting task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TaskState {
+pub struct FinalTask {
     pub client: u16,
     pub incarnation: u64,
     pub sequence: u32,
@@ -265,7 +265,7 @@ pub struct TaskState {
 /// A worker's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkerState {
+pub struct FinalWorker {
     /// Tokens granted.
     pub seen: u32,
     /// Tasks sent.

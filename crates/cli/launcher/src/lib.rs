@@ -78,7 +78,10 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     let files = Files { program, plan: plan_file, logs };
     if shown == ViewContent::Screen {
         // The screen is drawn only once the rack is ready.
-        print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
+        print::to_stderr(format_args!(
+            "starting the rack; its logs are in {}",
+            plan.out.join("logs").display()
+        ));
     }
     let mut processes = Processes::start(plan, files, network)?;
     processes.wait_until_ready(stop)?;
@@ -102,7 +105,7 @@ pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<Run
     drop(reporter);
     drop(view);
     if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
-        print::aside(done);
+        print::to_stderr(done);
     }
     processes.end();
     let Some(UpResult { result, tally, ended }) = done? else { return Ok(None) };
@@ -239,7 +242,7 @@ fn supervise(
 ) -> Outcome<()> {
     while let Some((target, why)) = processes.take_dead() {
         board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
-        if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
+        if !script.on_death(&target, format!("{why} (unplanned)"), since(start)) {
             let again = "it dies again and again, so that it was not started once more; see its log";
             return Err(why.and(&Failure::broken(again)));
         }
@@ -258,7 +261,7 @@ fn supervise(
                 board.note(NoteKind::Back, format!("started {target} again"));
             }
         }
-        script.did(event, &step, now);
+        script.on_done(event, &step, now);
     }
     Ok(())
 }

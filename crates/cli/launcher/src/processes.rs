@@ -236,7 +236,7 @@ impl<'p> Processes<'p> {
 
     /// The times that packets took to leaves on servers and back so far.
     pub(super) fn leaf_trips(&self) -> Vec<LeafTrip> {
-        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.trip(rack)).collect()
+        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.leaf_trip(rack)).collect()
     }
 
     /// An error unless all started processes run.
@@ -347,7 +347,7 @@ impl<'p> Processes<'p> {
         role.extend(forwarding.iter().flat_map(|is| ["--behind".to_owned(), is.at().to_string()]));
         let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
         if let Some(forwarding) = forwarding {
-            forwarding.lead_to(started.switch);
+            forwarding.set_leaf(started.switch);
         }
         self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
     }
@@ -473,7 +473,7 @@ fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant)
         child.ask_to_end();
     }
     for child in &mut children {
-        if !child.has_ended_by(patience) {
+        if !child.wait_until(patience) {
             child.kill();
         }
     }

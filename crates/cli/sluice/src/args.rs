@@ -659,7 +659,7 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
         Err(why) => {
             let printed = why.print().and_then(|()| io::stdout().flush());
             // Help that was not asked for goes to stderr, since it is no result.
-            if why.use_stderr() { Ok(None) } else { print::judged(printed).map(|()| None) }
+            if why.use_stderr() { Ok(None) } else { print::outcome_of_write(printed).map(|()| None) }
         }
     }
 }

@@ -148,7 +148,7 @@ async fn tell_events(remote: Remote, who: String, board: Board) {
             let mut events = answer.into_inner();
             while let Ok(Some(event)) = events.message().await {
                 let event = event.shown();
-                let news = board.decided().hear(&event);
+                let news = board.decided().on_event(&event);
                 for line in news {
                     board.note(kind(&event.kind), format!("{who}{line}"));
                 }

@@ -197,7 +197,7 @@ pub enum NoteKind {
 
 impl RunStart {
     /// The moment from which times count, in the format of log files.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} ({})", self.what, self.stamp)
     }
 }

@@ -47,11 +47,11 @@ impl RackFile {
     /// is ignored: it only makes the rack harder to find.
     pub fn running(name: &str, controller: &str) -> Self {
         let pid = std::process::id();
-        Self(began(pid).zip(numbers()).and_then(|(began, numbers)| {
+        Self(start_ticks(pid).zip(numbers()).and_then(|(began, numbers)| {
             let (name, controller) = (name.to_owned(), controller.to_owned());
             let rack = RunningRack { name, controller, pid, began, numbers };
             let failed = |why: &io::Error| {
-                print::aside(format_args!("`sluice status` must be told where this rack is: {why}"));
+                print::to_stderr(format_args!("`sluice status` must be told where this rack is: {why}"));
             };
             write(&rack).inspect_err(failed).ok()
         }))
@@ -131,7 +131,7 @@ fn racks() -> Vec<RunningRack> {
     }
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut racks: Vec<RunningRack> =
-        files.filter(|file| is_told(file)).filter_map(|file| read(&file)).collect();
+        files.filter(|file| is_rack_file(file)).filter_map(|file| read(&file)).collect();
     racks.sort_by_key(|rack| rack.pid);
     racks
 }
@@ -143,7 +143,7 @@ fn read(file: &Path) -> Option<RunningRack> {
     if numbers() != Some(rack.numbers) {
         return None;
     }
-    if began(rack.pid) == Some(rack.began) {
+    if start_ticks(rack.pid) == Some(rack.began) {
         return Some(rack);
     }
     fs::remove_file(file).ok();
@@ -165,7 +165,7 @@ fn write(rack: &RunningRack) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-fn is_told(file: &Path) -> bool {
+fn is_rack_file(file: &Path) -> bool {
     file.extension().is_some_and(|ending| ending == "json")
 }
 
@@ -189,7 +189,7 @@ fn numbers() -> Option<u64> {
 }
 
 /// When a process started, in the kernel's ticks since boot; `None` if there is none.
-fn began(pid: u32) -> Option<u64> {
+fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The process's name, in brackets, may contain anything.
     let (_, behind_name) = stat.rsplit_once(')')?;
@@ -209,7 +209,7 @@ mod tests {
     fn a_file_counts_only_while_its_very_process_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         let (pid, file) = (std::process::id(), folder.path().join("1.json"));
-        let now = began(pid).expect("this process runs");
+        let now = start_ticks(pid).expect("this process runs");
         for (began, found) in [(now, true), (now + 1, false)] {
             fs::write(&file, serde_json::to_string(&rack(pid, began)).expect("JSON")).expect("written");
             assert_eq!((read(&file).is_some(), file.exists()), (found, found));

@@ -68,7 +68,7 @@ pub(crate) struct LivePolicy {
 impl LiveSweep {
     /// The sweep that these settings describe.
     pub(crate) fn new(settings: &SweepSettings) -> Outcome<Self> {
-        let ask = Self {
+        let sweep = Self {
             policies: who(&settings.policies)?,
             loads: settings.loads.clone(),
             workload: Workload::parse(&settings.workload).map_err(Failure::bad_input)?,
@@ -82,7 +82,7 @@ impl LiveSweep {
             io: Io::Udp,
             slices: Vec::new(),
         };
-        ask.checked()
+        sweep.checked()
     }
 
     /// Checks that the whole sweep can be run.
@@ -160,7 +160,7 @@ impl LiveSweep {
     }
 
     /// The real time of all runs, without the simulations.
-    pub(crate) fn takes(&self) -> Duration {
+    pub(crate) fn real_time(&self) -> Duration {
         let one = self.length / WARM_UP_PART + self.length + self.length / TAIL_PART + BETWEEN;
         let runs = self.policies.len() * self.loads.len() * self.replications as usize;
         one * u32::try_from(runs).unwrap_or(u32::MAX)

@@ -67,7 +67,7 @@ pub(crate) struct LiveRack {
     /// Which workers have which labels, if the workload or testbed uses labels.
     suited: Option<RackLabels>,
     /// The agent's setup and the file that workers write, if depths are found at run time.
-    desk: Option<AgentSetup>,
+    agent_setup: Option<AgentSetup>,
     agent: Option<RunningAgent>,
     /// The servers of many cores whose cores are the workers, if there are any.
     servers: Vec<LiveServer>,
@@ -102,37 +102,37 @@ pub(crate) struct SwitchCounts {
 
 impl LiveRack {
     /// Starts all parts, and waits until every host is registered.
-    pub(crate) fn start(ask: &LiveSweep, who: &LivePolicy, epoch: Epoch) -> Outcome<Self> {
-        let (layout, place) = (ThreadLayout::of(ask.io), RackNetwork::new(ask.io)?);
-        let suits = ask.suits(who)?;
-        let config = switch_config(ask, who, epoch, &layout);
-        let plan = |local| control_plan(ask, who, suits.as_ref(), local);
-        let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
+    pub(crate) fn start(sweep: &LiveSweep, who: &LivePolicy, epoch: Epoch) -> Outcome<Self> {
+        let (layout, place) = (ThreadLayout::of(sweep.io), RackNetwork::new(sweep.io)?);
+        let suits = sweep.suits(who)?;
+        let config = switch_config(sweep, who, epoch, &layout);
+        let plan = |local| control_plan(sweep, who, suits.as_ref(), local);
+        let switches = LiveSwitches::start(&place, sweep.below(who).as_ref(), &config, plan)?;
         let mut hosts = HostGroup::new(layout.waiting, layout.hosts_core)?;
-        let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
-        let desk = AgentSetup::of(ask, who)?;
+        let types: Vec<TaskType> = sweep.workload.classes.iter().map(|class| class.task_type).collect();
+        let agent_setup = AgentSetup::of(sweep, who)?;
         let controller = switches.controller_of(0);
-        let servers = servers(ask, who, &controller, &types)?;
-        let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
+        let servers = servers(sweep, who, &controller, &types)?;
+        let alone = if servers.is_empty() { sweep.testbed.workers } else { 0 };
         for number in 0..alone {
             let controller = switches.controller_of(number);
-            let mut options = worker_options(ask, who, &controller, number)?;
-            let costs = Some(ask.costs(number, hosts.beginning()));
+            let mut options = worker_options(sweep, who, &controller, number)?;
+            let costs = Some(sweep.costs(number, hosts.schedule_start()));
             options.listen = place.workers_at();
-            options.agent = desk.as_ref().map(AgentSetup::file);
+            options.agent = agent_setup.as_ref().map(AgentSetup::file);
             options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
             place.at_workers(|| hosts.worker(&options, costs, Box::new(Hold::of(types.clone()))))??;
         }
         let client = ClientOptions {
             name: "sweep".into(),
             listen: place.client_at(),
-            dilation: ask.dilation,
+            dilation: sweep.dilation,
             ..ClientOptions::of(switches.controller()?)
         };
         let player = place.at_client(|| hosts.player(&client))??;
         let hosts = hosts.spawn()?;
         let mut rack =
-            Self { place, switches, hosts, player, types, suited: None, desk, agent: None, servers };
+            Self { place, switches, hosts, player, types, suited: None, agent_setup, agent: None, servers };
         rack.wait_until_ready(alone)?;
         rack.suited = suits.map(|suits| RackLabels::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
@@ -140,12 +140,12 @@ impl LiveRack {
 
     /// Starts the agent if depths are found at run time; its first interval begins at `begins`.
     pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
-        let Some(desk) = &self.desk else { return Ok(()) };
+        let Some(agent_setup) = &self.agent_setup else { return Ok(()) };
         let options = AgentOptions {
             controller: self.controller()?,
             server: "all".to_owned(),
-            lines: desk.lines.clone(),
-            settings: desk.settings,
+            lines: agent_setup.lines.clone(),
+            settings: agent_setup.settings,
             begins,
         };
         self.agent = Some(self.place.at_workers(|| start_agent(options))??);
@@ -171,7 +171,8 @@ impl LiveRack {
         stop: &Stop,
     ) -> Outcome<TraceResult> {
         let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
-        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.hosts.late());
+        let (counted, switch_late, hosts_late) =
+            (self.counted(), self.switches.lateness(), self.hosts.lateness());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
@@ -179,8 +180,8 @@ impl LiveRack {
             labels_met,
             played,
             counted: self.counted().since(&counted),
-            switch_late: self.switches.late().since(switch_late),
-            hosts_late: self.hosts.late().since(hosts_late),
+            switch_late: self.switches.lateness().since(switch_late),
+            hosts_late: self.hosts.lateness().since(hosts_late),
         })
     }
 
@@ -230,11 +231,11 @@ struct AgentSetup {
 
 impl AgentSetup {
     /// `None` if depths are fixed.
-    fn of(ask: &LiveSweep, who: &LivePolicy) -> Outcome<Option<Self>> {
+    fn of(sweep: &LiveSweep, who: &LivePolicy) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.traits().adaptive else { return Ok(None) };
-        let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
+        let settings = adaptation::settings(adaptive, agents::way(&sweep.testbed), sweep.dilation);
         let folder = folder_in_memory()?;
-        let lines = Lines::make(&folder.path().join(LINES_FILE), ask.testbed.workers as usize)?;
+        let lines = Lines::make(&folder.path().join(LINES_FILE), sweep.testbed.workers as usize)?;
         Ok(Some(Self { settings, folder, lines }))
     }
 
@@ -305,35 +306,35 @@ pub(super) fn deadline(dilation: u32) -> Nanos {
 }
 
 /// How many tasks may be outstanding at once: C + ΣN, as in the simulator.
-fn outstanding(ask: &LiveSweep, who: &LivePolicy) -> u32 {
-    ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
+fn outstanding(sweep: &LiveSweep, who: &LivePolicy) -> u32 {
+    sweep.testbed.queue + servers::workers(&sweep.testbed) * u32::from(quota(sweep, who))
 }
 
 /// The quota of workers. They register with at least 1, even if tasks are pushed and the quota is not used.
-fn quota(ask: &LiveSweep, who: &LivePolicy) -> u8 {
-    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
+fn quota(sweep: &LiveSweep, who: &LivePolicy) -> u8 {
+    if sweep.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
 }
 
-fn switch_config(ask: &LiveSweep, who: &LivePolicy, epoch: Epoch, layout: &ThreadLayout) -> SwitchConfig {
-    let most = outstanding(ask, who);
-    let quota_max = who.choice.quota_max().max(quota(ask, who));
-    let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
+fn switch_config(sweep: &LiveSweep, who: &LivePolicy, epoch: Epoch, layout: &ThreadLayout) -> SwitchConfig {
+    let most = outstanding(sweep, who);
+    let quota_max = who.choice.quota_max().max(quota(sweep, who));
+    let types = sweep.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
     let size = Config {
-        workers: servers::workers(&ask.testbed) as u16,
+        workers: servers::workers(&sweep.testbed) as u16,
         clients: 2,
-        slices: ask.slices.len().max(1) as u16,
+        slices: sweep.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
-        tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
+        tokens_per_slice: token_cells(servers::workers(&sweep.testbed), quota_max.into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
         polls_ahead: 0,
-        seed: ask.seed,
+        seed: sweep.seed,
         ..Config::full(epoch)
     };
     SwitchConfig {
         program: who.choice,
-        delays: ask.delays(),
+        delays: sweep.delays(),
         waiting: layout.waiting,
         core: layout.switch_core,
         ..SwitchConfig::new(size)
@@ -341,24 +342,24 @@ fn switch_config(ask: &LiveSweep, who: &LivePolicy, epoch: Epoch, layout: &Threa
 }
 
 fn control_plan(
-    ask: &LiveSweep,
+    sweep: &LiveSweep,
     who: &LivePolicy,
     suits: Option<&LabelCompatibility>,
     switch: Endpoint,
 ) -> Plan {
     let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
-        let here = ask.workload.classes.iter().filter(|class| serves(&class.name));
-        ask.testbed.slice_plan(name.into(), here, who.choice.traits().classes, ask.testbed.queue)
+        let here = sweep.workload.classes.iter().filter(|class| serves(&class.name));
+        sweep.testbed.slice_plan(name.into(), here, who.choice.traits().classes, sweep.testbed.queue)
     };
     let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
-    let slices = match &ask.slices[..] {
+    let slices = match &sweep.slices[..] {
         [] => vec![slice(ALL, &|_| true)],
         slices => slices.iter().map(of).collect(),
     };
     Plan {
         lease: LEASE,
         renew_every: RENEW_EVERY,
-        retry_for: deadline(ask.dilation),
+        retry_for: deadline(sweep.dilation),
         packet_lifetime: PACKET_LIFETIME,
         max_wait: nanos(Duration::from_secs(1)),
         ..testbed_plan(switch, slices, suits)
@@ -366,45 +367,45 @@ fn control_plan(
 }
 
 /// The slice of a worker, by its index among all workers.
-fn slice_of(ask: &LiveSweep, mut place: u32) -> String {
-    for (name, workers) in &ask.slices {
+fn slice_of(sweep: &LiveSweep, mut place: u32) -> String {
+    for (name, workers) in &sweep.slices {
         if place < *workers {
             return name.clone();
         }
         place -= workers;
     }
-    ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
+    sweep.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
 /// Starts the testbed's servers of many cores; none if each worker is a single core.
 fn servers(
-    ask: &LiveSweep,
+    sweep: &LiveSweep,
     who: &LivePolicy,
     controller: &str,
     types: &[TaskType],
 ) -> Outcome<Vec<LiveServer>> {
-    let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
+    let count = sweep.testbed.servers.depth.map_or(0, |_| u32::from(sweep.testbed.servers.count));
     let start = |number| {
-        let options = worker_options(ask, who, controller, number)?;
-        LiveServer::start(&ask.testbed, options, types.to_vec())
+        let options = worker_options(sweep, who, controller, number)?;
+        LiveServer::start(&sweep.testbed, options, types.to_vec())
     };
     (0..count).map(start).collect()
 }
 
 fn worker_options(
-    ask: &LiveSweep,
+    sweep: &LiveSweep,
     who: &LivePolicy,
     controller: &str,
     number: u32,
 ) -> Outcome<WorkerOptions> {
     // A stated capacity is not measured, so the controller gets no reports about it.
-    let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
+    let capacity = (1e9 / sweep.workload.mean_service_ns() / f64::from(sweep.dilation)) as u32;
     Ok(WorkerOptions {
         name: worker_name(number),
-        slice: slice_of(ask, number),
-        quota: quota(ask, who),
+        slice: slice_of(sweep, number),
+        quota: quota(sweep, who),
         capacity: capacity.max(1),
-        dilation: ask.dilation,
+        dilation: sweep.dilation,
         early: who.choice.traits().early.is_some(),
         patience: who.choice.traits().patience,
         ..WorkerOptions::new(controller)?

@@ -117,7 +117,7 @@ impl LiveSwitches {
     }
 
     /// How late packets left the switches.
-    pub(super) fn late(&self) -> Lateness {
+    pub(super) fn lateness(&self) -> Lateness {
         self.handles().map(|switch| switch.counters().late()).fold(Lateness::default(), Lateness::and)
     }
 

@@ -79,42 +79,45 @@ struct Row {
 /// What cannot be run, or a bound that was not kept.
 pub fn run(args: &VersusArgs) -> Outcome<()> {
     let settings = VersusSettings::of(args)?;
-    let ask = ask(&settings)?;
+    let sweep = ask(&settings)?;
     let stop = Stop::on_signals_and_hangup()?;
-    files::make(&ask.out)?;
-    settings.keep(&ask.testbed)?;
+    files::make(&sweep.out)?;
+    settings.keep(&sweep.testbed)?;
     let quiet = args.output.quiet || args.output.json;
     let say = |text: String| {
         if !quiet {
-            print::aside(text);
+            print::to_stderr(text);
         }
     };
-    let runs = u32::try_from(ask.policies.len() + settings.today.len()).unwrap_or(u32::MAX);
-    say(format!("{runs} runs of {:.0} s or more", (ask.takes() / ask.policies.len() as u32).as_secs_f64()));
-    let traces = Traces::draw(&ask, &stop)?;
+    let runs = u32::try_from(sweep.policies.len() + settings.today.len()).unwrap_or(u32::MAX);
+    say(format!(
+        "{runs} runs of {:.0} s or more",
+        (sweep.real_time() / sweep.policies.len() as u32).as_secs_f64()
+    ));
+    let traces = Traces::draw(&sweep, &stop)?;
     let trace = traces.get(0, 0);
-    let central = central(&ask, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
+    let central = central(&sweep, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
     let mut found = VersusReport {
         schema: SCHEMA,
-        workload: ask.workload.to_string(),
+        workload: sweep.workload.to_string(),
         load: settings.load,
         workers: settings.workers,
-        dilation: ask.dilation,
-        tasks: ask.tasks(settings.load),
+        dilation: sweep.dilation,
+        tasks: sweep.tasks(settings.load),
         rows: vec![row(CENTRAL.into(), &central, None)],
         missing: Vec::new(),
     };
     // Not for a switch in the kernel: it may run in the kernel's own threads, which do not share the boost.
     let priority_boost = (settings.io == Io::Udp).then(PriorityBoost::ask);
-    for (place, who) in ask.policies.iter().enumerate() {
-        let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
-        let take = tried(&ask, trace, || rack.play(trace, ask.dilation, &stop));
+    for (place, who) in sweep.policies.iter().enumerate() {
+        let rack = LiveRack::start(&sweep, who, Epoch(place as u32 + 1))?;
+        let take = run_undisturbed(&sweep, trace, || rack.play(trace, sweep.dilation, &stop));
         rack.end()?;
         say(format!("{} done", who.name));
         found.rows.push(live_row(who.name.clone(), &take?));
     }
     for today in &settings.today {
-        match through(*today, &ask, &settings, trace, &stop)? {
+        match through(*today, &sweep, &settings, trace, &stop)? {
             Ok(take) => {
                 say(format!("{} done", today.name()));
                 found.rows.push(live_row(today.name().into(), &take));
@@ -139,7 +142,7 @@ fn ask(settings: &VersusSettings) -> Outcome<LiveSweep> {
     let length = Duration::try_from_secs_f64(seconds).map_err(|why| {
         Failure::bad_input(format!("it would take {seconds:.0} s ({why}): ask for fewer tasks or more load"))
     })?;
-    let ask = LiveSweep {
+    let sweep = LiveSweep {
         policies: ask::who(&settings.policies)?,
         loads: vec![settings.load],
         workload,
@@ -153,18 +156,22 @@ fn ask(settings: &VersusSettings) -> Outcome<LiveSweep> {
         io: settings.io,
         slices: Vec::new(),
     };
-    ask.checked()
+    sweep.checked()
 }
 
-fn central(ask: &LiveSweep, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
+fn central(sweep: &LiveSweep, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
     let policy = Policy::parse(CENTRAL).map_err(Failure::broken)?;
     let who = LivePolicy { name: CENTRAL.into(), choice: Choice::default(), policy };
-    Ok(ask.point(&who, traces.workload(ask, 0, 0), ask.loads[0]))
+    Ok(sweep.point(&who, traces.workload(sweep, 0, 0), sweep.loads[0]))
 }
 
 /// Plays the trace, and repeats it if this machine was disturbed.
-fn tried(ask: &LiveSweep, trace: &Trace, play: impl FnMut() -> Outcome<TraceResult>) -> Outcome<VersusRun> {
-    let (take, played) = record::tried(ask, ask.loads[0], trace, play)?;
+fn run_undisturbed(
+    sweep: &LiveSweep,
+    trace: &Trace,
+    play: impl FnMut() -> Outcome<TraceResult>,
+) -> Outcome<VersusRun> {
+    let (take, played) = record::run_undisturbed(sweep, sweep.loads[0], trace, play)?;
     let is_unanswered = |played: &&PlayedTask| !matches!(played.outcome, Ending::Reply(_));
     let unanswered = played.iter().filter(is_unanswered).count() as u64;
     Ok(VersusRun { take, unanswered })
@@ -179,7 +186,7 @@ struct VersusRun {
 /// Sends the trace through one of today's load balancers; or returns what this machine lacks for it.
 fn through(
     today: LoadBalancer,
-    ask: &LiveSweep,
+    sweep: &LiveSweep,
     settings: &VersusSettings,
     trace: &Trace,
     stop: &Stop,
@@ -199,15 +206,15 @@ fn through(
     })?;
     let proxy = match today {
         LoadBalancer::Nginx => {
-            Some(Nginx::start(rack.workers(), &ask.out.join("nginx"), layout.switch_core)?)
+            Some(Nginx::start(rack.workers(), &sweep.out.join("nginx"), layout.switch_core)?)
         }
         LoadBalancer::Reuseport => None,
     };
     let target = proxy.as_ref().map_or(rack.workers()[0], Nginx::at);
-    let tried = tried(ask, trace, || {
-        let factor = u64::from(ask.dilation);
+    let tried = run_undisturbed(sweep, trace, || {
+        let factor = u64::from(sweep.dilation);
         let of = |task: &TracedTask| (TaskType(0), task.service.unwrap_or_default().times(factor));
-        let playing = rack.play(target, planned(trace, ask.dilation, of), rack::deadline(ask.dilation));
+        let playing = rack.play(target, planned(trace, sweep.dilation, of), rack::deadline(sweep.dilation));
         Ok(TraceResult {
             played: rack::finished(&playing, stop)?,
             labels_met: None,

@@ -59,7 +59,7 @@ pub enum Length {
 
 impl Length {
     /// The warm-up, in words.
-    pub fn told(self) -> String {
+    pub fn text(self) -> String {
         match self {
             Self::Tasks(_, warmup) => warmup.to_string(),
             Self::Time { warmup_ns, span_ns } => {
@@ -118,7 +118,7 @@ impl CheckedPlan {
     }
 
     /// Whether a change affects a run.
-    pub fn touches(&self, change: usize, run: &PolicySetup) -> bool {
+    pub fn affects(&self, change: usize, run: &PolicySetup) -> bool {
         self.changes(Some(change)).iter().any(|change| match change {
             Change::Policy { from, .. } => run.policy == *from,
             Change::Slices(slices) => run.slices != *slices,
@@ -147,9 +147,9 @@ impl CheckedPlan {
         &self.of(case, change).workload
     }
 
-    /// The number of the tasks that a case's policies get. Cases with the same number have the same tasks at one
-    /// rate, drawn from the plan's seed.
-    pub(super) fn tasks_met(&self, case: usize, change: Option<usize>) -> usize {
+    /// The number of the tasks that a case's policies get. Cases with the same number have the same tasks
+    /// at one rate, drawn from the plan's seed.
+    pub(super) fn tasks_number(&self, case: usize, change: Option<usize>) -> usize {
         self.of(case, change).tasks
     }
 
@@ -217,7 +217,7 @@ impl CheckedPlan {
         let lasts_ns = self.plan.cases[id.case].lasts_ns;
         let tasks = lasts_ns.map_or(tasks, |span_ns| set.workload.tasks_within(id.rate as f64, span_ns));
         let warmup = match self.terms.length {
-            Length::Tasks(..) if set.testbed.fabric.is_some() => settles(&set.testbed),
+            Length::Tasks(..) if set.testbed.fabric.is_some() => fabric_warmup(&set.testbed),
             _ if lasts_ns.is_some() => Warmup::Tasks(0),
             // A run whose load changes over time is measured from its beginning.
             Length::Tasks(..) if !self.is_steady(id.case) => Warmup::Tasks(0),
@@ -258,7 +258,7 @@ impl CheckedPlan {
 
     /// The smallest and largest number of tasks that a replication of any point measures; zero if all
     /// lengths are times.
-    pub(super) fn tasks_told(&self) -> (u64, u64) {
+    pub(super) fn tasks_range(&self) -> (u64, u64) {
         if matches!(self.terms.length, Length::Time { .. }) {
             return (0, 0);
         }
@@ -412,7 +412,7 @@ pub fn warmup(text: &str) -> Result<Warmup, StudyError> {
 }
 
 /// The warm-up of a fabric: its hosts first learn their gaps.
-fn settles(testbed: &Testbed) -> Warmup {
+fn fabric_warmup(testbed: &Testbed) -> Warmup {
     Warmup::TimeNs(testbed.fabric.as_ref().map_or(0, |fabric| fabric.settles.0))
 }
 

@@ -46,7 +46,7 @@ impl<'k> Evaluator<'k> {
 
     /// The point of a run; the unchanged one if the change does not affect it.
     pub(super) fn point(&self, case: usize, run: &PolicySetup, rate: u64) -> PointId {
-        let change = self.change.filter(|change| self.bench.touches(*change, run));
+        let change = self.change.filter(|change| self.bench.affects(*change, run));
         PointId { case, run: run.clone(), rate, change }
     }
 
@@ -111,14 +111,19 @@ impl<'k> Evaluator<'k> {
                 return Evaluation::Wants([id].into());
             };
             let basis =
-                number.map(|number| Basis { tasks: self.bench.tasks_met(id.case, id.change), number });
+                number.map(|number| Basis { tasks: self.bench.tasks_number(id.case, id.change), number });
             Evaluation::Known(PolicyNumber { estimate, by: run.label(), rate: Some(rate), note, basis })
         };
         best(who.of.iter().map(one), |one, other| one.value < other.value)
     }
 
     /// The highest rate that keeps a limit; for a family, the highest of its members.
-    pub(super) fn keeps(&self, case: usize, who: &Subject, limit: &Limit) -> Evaluation<PolicyNumber> {
+    pub(super) fn rate_within_limit(
+        &self,
+        case: usize,
+        who: &Subject,
+        limit: &Limit,
+    ) -> Evaluation<PolicyNumber> {
         let number = |summary: &Summary| self.read(case, summary, &limit.wanted);
         self.highest(case, who, limit.below, number)
     }
@@ -140,13 +145,13 @@ impl<'k> Evaluator<'k> {
                 Evaluation::all(rates.iter().map(|rate| self.metric(case, who, wanted, *rate as u64)))
             }
             Quantity::At { wanted, at: ClaimRates::LimitOf(of, limit) } => {
-                self.keeps(case, of, limit).then(|found| {
+                self.rate_within_limit(case, of, limit).then(|found| {
                     let rate = libm::floor(found.estimate.value) as u64;
                     let rate = rate.max(self.floor(case));
                     self.metric(case, who, wanted, rate).map(|figure| vec![figure])
                 })
             }
-            Quantity::Keeps(limit) => self.keeps(case, who, limit).map(|figure| vec![figure]),
+            Quantity::Keeps(limit) => self.rate_within_limit(case, who, limit).map(|figure| vec![figure]),
             Quantity::Saturation => self.saturation(case, who).map(|figure| vec![figure]),
             Quantity::Gauge { gauge, rates } => {
                 let facts = Facts::of(
@@ -231,7 +236,7 @@ impl<'k> Evaluator<'k> {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(case, name));
         let times = class.map_or(&summary.overall, |class| &summary.classes[class].times);
         let found = times.get(self.metric_of(wanted));
-        if wanted.response { found.less(self.ways_ns(case)) } else { found }
+        if wanted.response { found.less(self.client_path_ns(case)) } else { found }
     }
 
     /// The same number part by part.
@@ -241,11 +246,11 @@ impl<'k> Evaluator<'k> {
         if !wanted.response {
             return Some(Arc::clone(number));
         }
-        Some(Arc::new(NumberInParts::clone(number).less_constant(self.ways_ns(id.case))))
+        Some(Arc::new(NumberInParts::clone(number).less_constant(self.client_path_ns(id.case))))
     }
 
     /// A client's way to the first switch, and the way home.
-    fn ways_ns(&self, case: usize) -> f64 {
+    fn client_path_ns(&self, case: usize) -> f64 {
         let testbed = self.bench.testbed(case, self.change);
         (testbed.links.client + testbed.way_home()).0 as f64
     }

@@ -54,46 +54,51 @@ pub(super) fn unit(claim: &Claim) -> Unit {
 }
 
 /// Our result, or the points that are missing for it.
-pub(super) fn find(plan: &Plan, claim: &Claim, desk: Evaluator<'_>) -> Evaluation<Finding> {
+pub(super) fn find(plan: &Plan, claim: &Claim, evaluator: Evaluator<'_>) -> Evaluation<Finding> {
     let unit = claim.quantity.unit();
-    let found =
-        match &claim.relation {
-            Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
-            Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
-                .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
-            Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
-                .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
-            Relation::MeanChange { who, over, over_case, paper } => {
-                let (mine, theirs) = (desk.slowdowns(claim.case, who, &claim.quantity), *over_case);
-                mine.and(desk.slowdowns(theirs, over, &claim.quantity))
-                    .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
-            }
-            Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
-            Relation::AtLeast { who, least } => at_least(claim, who, *least, desk),
-            Relation::Order(places) => order(claim, places, desk, plan.tolerance),
-            Relation::Closer { who, over, case } => {
-                let there = Claim { case: *case, ..claim.clone() };
-                pair(claim, who, (over, claim.case), desk)
-                    .and(pair(&there, who, (over, *case), desk))
-                    .map(|(here, there)| closer(&here, &there, unit))
-            }
-        };
+    let found = match &claim.relation {
+        Relation::Value { who, paper } => value(plan, claim, who, *paper, evaluator),
+        Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), evaluator)
+            .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
+        Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), evaluator)
+            .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+        Relation::MeanChange { who, over, over_case, paper } => {
+            let (mine, theirs) = (evaluator.slowdowns(claim.case, who, &claim.quantity), *over_case);
+            mine.and(evaluator.slowdowns(theirs, over, &claim.quantity))
+                .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
+        }
+        Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, evaluator),
+        Relation::AtLeast { who, least } => at_least(claim, who, *least, evaluator),
+        Relation::Order(places) => order(claim, places, evaluator, plan.tolerance),
+        Relation::Closer { who, over, case } => {
+            let there = Claim { case: *case, ..claim.clone() };
+            pair(claim, who, (over, claim.case), evaluator)
+                .and(pair(&there, who, (over, *case), evaluator))
+                .map(|(here, there)| closer(&here, &there, unit))
+        }
+    };
     let unknown = claim.unknown_set_up.is_some();
     found.map(|found| Finding { verdict: excused(found.verdict, unknown), ..found })
 }
 
-fn value(plan: &Plan, claim: &Claim, who: &Subject, paper: f64, desk: Evaluator<'_>) -> Evaluation<Finding> {
+fn value(
+    plan: &Plan,
+    claim: &Claim,
+    who: &Subject,
+    paper: f64,
+    evaluator: Evaluator<'_>,
+) -> Evaluation<Finding> {
     let share = match claim.quantity {
         Quantity::At { .. } | Quantity::Gauge { .. } | Quantity::Course { .. } => plan.tolerance.value,
         Quantity::Keeps(_) | Quantity::Saturation => plan.tolerance.rate,
     };
-    let shape = shape(plan, claim, share, desk);
-    first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
+    let shape = shape(plan, claim, share, evaluator);
+    first(evaluator.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
         let measured = finite(&figure);
         // A load that is not sustained has no number, and so no shape.
         let shape = shape.filter(|_| measured.is_some());
         let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
-        let mut why = told(&figure, claim.quantity.unit());
+        let mut why = text(&figure, claim.quantity.unit());
         if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {
             let stands = match holds {
                 Holds::Yes => "stands as in the paper",
@@ -111,7 +116,12 @@ fn value(plan: &Plan, claim: &Claim, who: &Subject, paper: f64, desk: Evaluator<
 
 /// Whether the statement's number compares with those of its group as in the paper, and the names of the
 /// group's others. `None` without a group, or if the paper's numbers are too close to each other.
-fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Evaluator<'_>) -> Evaluation<Option<(Holds, String)>> {
+fn shape(
+    plan: &Plan,
+    claim: &Claim,
+    share: f64,
+    evaluator: Evaluator<'_>,
+) -> Evaluation<Option<(Holds, String)>> {
     let Relation::Value { who, paper } = &claim.relation else { return Evaluation::Known(None) };
     let others = plan.claims.iter().filter_map(|other| match &other.relation {
         Relation::Value { who, paper: theirs }
@@ -124,9 +134,9 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Evaluator<'_>) -> Evaluat
         }
         _ => None,
     });
-    let mine = first(desk.figures(claim.case, who, &claim.quantity));
+    let mine = first(evaluator.figures(claim.case, who, &claim.quantity));
     let theirs = others.map(|(other, who, theirs)| {
-        first(desk.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
+        first(evaluator.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
     });
     mine.and(Evaluation::all(theirs)).map(|(mine, others)| {
         let stands = |(figure, theirs): &(PolicyNumber, f64)| {
@@ -143,9 +153,9 @@ fn pair(
     claim: &Claim,
     who: &Subject,
     (over, over_case): (&Subject, usize),
-    desk: Evaluator<'_>,
+    evaluator: Evaluator<'_>,
 ) -> Evaluation<(PolicyNumber, PolicyNumber)> {
-    let of = |case, who| first(desk.figures(case, who, &claim.quantity));
+    let of = |case, who| first(evaluator.figures(case, who, &claim.quantity));
     of(claim.case, who).and(of(over_case, over))
 }
 
@@ -222,12 +232,13 @@ fn at_most(
     who: &Subject,
     over: Option<&(Subject, usize)>,
     most: f64,
-    desk: Evaluator<'_>,
+    evaluator: Evaluator<'_>,
 ) -> Evaluation<Finding> {
     let unit = unit(claim);
-    let figures = desk.figures(claim.case, who, &claim.quantity);
-    let others =
-        over.map_or(Evaluation::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
+    let figures = evaluator.figures(claim.case, who, &claim.quantity);
+    let others = over.map_or(Evaluation::Known(Vec::new()), |(over, case)| {
+        evaluator.figures(*case, over, &claim.quantity)
+    });
     figures.and(others).map(|(figures, others)| {
         let number = |(at, figure): (usize, &PolicyNumber)| {
             let other = others.get(at);
@@ -244,7 +255,7 @@ fn at_most(
         });
         let Some((at, found, keeps)) = worst else { return not_sustained() };
         let why = match others.get(at) {
-            None => told(&figures[at], unit),
+            None => text(&figures[at], unit),
             Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
         };
         let why =
@@ -256,8 +267,8 @@ fn at_most(
 }
 
 /// Like [`at_most`], for a lower bound on a single number.
-fn at_least(claim: &Claim, who: &Subject, least: f64, desk: Evaluator<'_>) -> Evaluation<Finding> {
-    desk.figures(claim.case, who, &claim.quantity).map(|figures| {
+fn at_least(claim: &Claim, who: &Subject, least: f64, evaluator: Evaluator<'_>) -> Evaluation<Finding> {
+    evaluator.figures(claim.case, who, &claim.quantity).map(|figures| {
         let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
         let keeps = |figure: &PolicyNumber| Holds::within(&figure.estimate, (least, f64::INFINITY));
         let worst = sustained.max_by(|one, other| {
@@ -267,7 +278,7 @@ fn at_least(claim: &Claim, who: &Subject, least: f64, desk: Evaluator<'_>) -> Ev
         });
         let Some(worst) = worst else { return not_sustained() };
         let verdict = keeps(worst).verdict();
-        let why = told(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
+        let why = text(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
         Finding {
             measured: Some(worst.estimate),
             verdict,
@@ -294,11 +305,11 @@ fn not_sustained() -> Finding {
 fn order(
     claim: &Claim,
     places: &[Vec<Subject>],
-    desk: Evaluator<'_>,
+    evaluator: Evaluator<'_>,
     tolerance: Tolerance,
 ) -> Evaluation<Finding> {
     let place = |whos: &Vec<Subject>| {
-        Evaluation::all(whos.iter().map(|who| desk.figures(claim.case, who, &claim.quantity)))
+        Evaluation::all(whos.iter().map(|who| evaluator.figures(claim.case, who, &claim.quantity)))
     };
     Evaluation::all(places.iter().map(place)).map(|places| {
         let mut pairs = Pairs::default();
@@ -363,7 +374,7 @@ fn finite(figure: &PolicyNumber) -> Option<Estimate> {
     figure.estimate.value.is_finite().then_some(figure.estimate)
 }
 
-fn told(figure: &PolicyNumber, unit: Unit) -> String {
+fn text(figure: &PolicyNumber, unit: Unit) -> String {
     let at = figure.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
     let note = if figure.note.is_empty() { String::new() } else { format!(" ({})", figure.note) };
     format!("{}{at}: {}{note}", figure.by, shown(figure.estimate.value, unit))
@@ -371,7 +382,7 @@ fn told(figure: &PolicyNumber, unit: Unit) -> String {
 
 fn two(who: &PolicyNumber, over: &PolicyNumber, unit: Unit, measured: bool) -> String {
     let end = if measured { "" } else { "; so there is no quotient" };
-    format!("{}, {}{end}", told(who, unit), told(over, unit))
+    format!("{}, {}{end}", text(who, unit), text(over, unit))
 }
 
 /// A remark about a number whose interval contains one of the bounds, with how much longer a run should be.

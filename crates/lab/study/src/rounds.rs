@@ -22,14 +22,16 @@ pub(super) fn wanted(bench: &CheckedPlan, known: &KnownPoints) -> BTreeSet<Point
     if !missing.is_empty() {
         return missing;
     }
-    let desk = Evaluator::new(bench, known, None);
+    let evaluator = Evaluator::new(bench, known, None);
     let plan = bench.plan();
     let mut wants = BTreeSet::new();
     for search in &plan.searches {
-        wants.extend(desk.keeps(search.case, &Subject::one(&search.run), &search.limit).wants());
+        wants.extend(
+            evaluator.rate_within_limit(search.case, &Subject::one(&search.run), &search.limit).wants(),
+        );
     }
     for claim in &plan.claims {
-        match find(plan, claim, desk) {
+        match find(plan, claim, evaluator) {
             Evaluation::Wants(points) => wants.extend(points),
             Evaluation::Known(finding) if needs_cause(&finding) => {
                 for (at, _) in causes(bench, claim) {

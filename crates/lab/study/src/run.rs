@@ -50,7 +50,9 @@ impl<'b> Study<'b> {
         identity: &Identity,
     ) -> Result<Self, StudyError> {
         let mut known = KnownPoints::default();
-        let take = |id: PointId, replication, measured| learn(bench, &mut known, &id, replication, measured);
+        let take = |id: PointId, replication, measured| {
+            add_replication(bench, &mut known, &id, replication, measured)
+        };
         let journal = Journal::open(folder, identity, take)?;
         Ok(Self { bench, known, journal, threads })
     }
@@ -126,13 +128,19 @@ impl<'b> Study<'b> {
             Ok(measured) => measured,
         };
         self.journal.add(&job.id, job.replication, &measured)?;
-        learn(self.bench, &mut self.known, &job.id, job.replication, measured);
+        add_replication(self.bench, &mut self.known, &job.id, job.replication, measured);
         tell(Step::Done(job));
         Ok(())
     }
 }
 
-fn learn(bench: &CheckedPlan, known: &mut KnownPoints, id: &PointId, replication: u32, measured: Measured) {
+fn add_replication(
+    bench: &CheckedPlan,
+    known: &mut KnownPoints,
+    id: &PointId,
+    replication: u32,
+    measured: Measured,
+) {
     let plan = bench.plan();
     let whole = plan
         .comparisons

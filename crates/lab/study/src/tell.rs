@@ -30,7 +30,7 @@ pub struct Provenance {
 }
 
 /// The study's result, as far as its points are done.
-pub fn tell(bench: &CheckedPlan, known: &KnownPoints, provenance: &Provenance) -> StudyOutcome {
+pub fn outcome(bench: &CheckedPlan, known: &KnownPoints, provenance: &Provenance) -> StudyOutcome {
     let plan = bench.plan();
     StudyOutcome {
         schema: Schema::V1,
@@ -52,7 +52,7 @@ pub fn tell(bench: &CheckedPlan, known: &KnownPoints, provenance: &Provenance) -
 fn settings(bench: &CheckedPlan, provenance: &Provenance) -> Settings {
     let plan = bench.plan();
     let testbed = bench.testbed(0, None);
-    let (tasks, tasks_most) = bench.tasks_told();
+    let (tasks, tasks_most) = bench.tasks_range();
     let mut notes = plan.notes.clone();
     if !plan.source.is_empty() {
         notes.insert(0, plan.source.clone());
@@ -74,7 +74,7 @@ fn settings(bench: &CheckedPlan, provenance: &Provenance) -> Settings {
         replications: plan.replications,
         tasks,
         tasks_most,
-        warm_up: bench.terms().length.told(),
+        warm_up: bench.terms().length.text(),
         dilation: None,
         notes,
     }
@@ -232,13 +232,13 @@ fn shows(claim: &Claim, test: &CauseTest, found: &Finding, with: &Finding) -> St
     match paper(claim) {
         Some(paper) => format!(
             "with {}: {} instead of {} (the paper: {}); {}",
-            test.told(),
+            test.text(),
             number(with),
             number(found),
             shown(paper, unit(claim)),
             with.verdict
         ),
-        None => format!("with {}: {}; {}", test.told(), with.why, with.verdict),
+        None => format!("with {}: {}; {}", test.text(), with.why, with.verdict),
     }
 }
 
@@ -293,9 +293,9 @@ fn comparison(
 }
 
 fn searched(bench: &CheckedPlan, known: &KnownPoints, search: &SearchFor) -> Option<Search> {
-    let desk = Evaluator::new(bench, known, None);
+    let evaluator = Evaluator::new(bench, known, None);
     let PolicyNumber { estimate, note, .. } =
-        desk.keeps(search.case, &Subject::one(&search.run), &search.limit).known()?;
+        evaluator.rate_within_limit(search.case, &Subject::one(&search.run), &search.limit).known()?;
     Some(Search {
         panel: bench.plan().cases[search.case].id.clone(),
         policy: search.run.label(),
@@ -309,15 +309,15 @@ fn searched(bench: &CheckedPlan, known: &KnownPoints, search: &SearchFor) -> Opt
 
 impl CauseTest {
     /// The changes as text.
-    pub fn told(&self) -> String {
-        let all: Vec<String> = self.changes.iter().map(Change::told).collect();
+    pub fn text(&self) -> String {
+        let all: Vec<String> = self.changes.iter().map(Change::text).collect();
         all.join(" and ")
     }
 }
 
 impl Change {
     /// The change as people read it.
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         match self {
             Self::Policy { from, to } => format!("{to} for {from}"),
             Self::Testbed(keys) => keys.to_string().trim().replace('\n', " "),

@@ -9,7 +9,7 @@ use sluice_stats::{Method, Warmup};
 use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_study::run::Study;
-use sluice_study::tell::{Provenance, tell};
+use sluice_study::tell::{Provenance, outcome};
 
 const PLAN: &str = r#"
 name = "pairs"
@@ -106,7 +106,7 @@ fn study() -> StudyOutcome {
     assert!(study.run(&AtomicBool::new(false), |_| {}).expect("it runs"));
     let provenance =
         Provenance { sluice: String::new(), commit: String::new(), plan: None, commands: Vec::new() };
-    tell(&bench, study.known(), &provenance)
+    outcome(&bench, study.known(), &provenance)
 }
 
 #[test]

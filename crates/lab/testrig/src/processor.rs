@@ -110,7 +110,7 @@ mod tests {
         let since = ScheduleStart::default();
         let mut pace = TestbedProcessor::new(costs(Some(SlowPeriod { time, since: since.clone() })));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
-        since.tell(Nanos(5_000));
+        since.set(Nanos(5_000));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
         assert_eq!(pace.done(Nanos(6_000), Nanos(100)), Nanos(6_300));
         pace.arrived(Nanos(6_100), Packet::Token(Token::default()));

@@ -152,7 +152,7 @@ where
         let (mut due, mut has_told) = (None, false);
         for core in &mut cores {
             due = [due, core.step(now, !stops)?].into_iter().flatten().min();
-            has_told |= core.has_told();
+            has_told |= core.take_reported();
         }
         if has_told {
             (made.wake)();

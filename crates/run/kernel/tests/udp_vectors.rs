@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use sluice_conformance::explore::{explore, explore_servers};
-use sluice_conformance::{FinalState, Plane, Sent, Shape, SliceState, TaskState, Vector, WorkerState, play};
+use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Vector, play};
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::Space;
 use sluice_switchd::switch::{Count, SwitchConfig, SwitchDriver};
@@ -247,22 +247,22 @@ impl Plane for Udp<'_> {
 
 /// The read-out.
 impl Udp<'_> {
-    fn slice(&mut self, slice: SliceId) -> Result<SliceState, KernelError> {
+    fn slice(&mut self, slice: SliceId) -> Result<FinalSlice, KernelError> {
         let TableAnswer::Slice(state) = self.ask(TableOp::ReadSlice(slice))? else { panic!("a slice") };
         let parked = self.driver.parked(slice);
-        let tasks = parked.tasks.iter().map(|submit| TaskState {
+        let tasks = parked.tasks.iter().map(|submit| FinalTask {
             client: submit.client.0,
             incarnation: submit.task.incarnation.0,
             sequence: submit.task.sequence.0,
             attempt: submit.attempt.0,
         });
         let tokens = parked.tokens.iter().map(|(worker, generation)| (worker.0, generation.0));
-        Ok(SliceState { balance: state.balance, tasks: tasks.collect(), tokens: tokens.collect() })
+        Ok(FinalSlice { balance: state.balance, tasks: tasks.collect(), tokens: tokens.collect() })
     }
 
-    fn worker(&mut self, worker: WorkerId) -> Result<WorkerState, KernelError> {
+    fn worker(&mut self, worker: WorkerId) -> Result<FinalWorker, KernelError> {
         let TableAnswer::Worker(state) = self.ask(TableOp::ReadWorker(worker))? else { panic!("a worker") };
-        Ok(WorkerState { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
+        Ok(FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
     }
 
     fn psn(&mut self, server: ServerId) -> Result<u32, KernelError> {

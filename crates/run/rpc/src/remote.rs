@@ -99,7 +99,7 @@ impl Remote {
 /// What a status means, in words for people.
 pub fn reason(status: &Status) -> String {
     let source = std::error::Error::source(status);
-    if let Some(why) = source.and_then(why::told) {
+    if let Some(why) = source.and_then(why::tls_error_text) {
         return shown(&why);
     }
     match (status.code(), source) {
@@ -114,7 +114,7 @@ pub fn reason(status: &Status) -> String {
 /// did answer.
 pub fn is_silence(status: &Status) -> bool {
     match std::error::Error::source(status) {
-        Some(source) => why::told(source).is_none(),
+        Some(source) => why::tls_error_text(source).is_none(),
         None => matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded),
     }
 }

@@ -164,31 +164,31 @@ impl Fabric {
         let port = PortId(at.place());
         match what {
             WorldEvent::Mail(Arriving::Frame(id)) if port.0 >= self.host_count => {
-                let lost = self.switches.arrives(&mut self.wires, port, id);
+                let lost = self.switches.on_frame(&mut self.wires, port, id);
                 return Ok(Some(lost.map_or(FabricStep::Other, FabricStep::Lost)));
             }
             WorldEvent::Mail(Arriving::Frame(id)) => {
                 let parcel = self.wires.frames.get(id).parcel();
-                let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
+                let ended = self.hosts.on_frame(&mut self.wires, HostId(port.0), id);
                 let ended = ended.map_or(FabricStep::Other, FabricStep::Ended);
                 return Ok(Some(parcel.map_or(ended, FabricStep::Came)));
             }
             WorldEvent::Mail(Arriving::Left) if port.0 >= self.host_count => {
-                self.switches.left(&mut self.wires, port);
+                self.switches.on_sent(&mut self.wires, port);
             }
-            WorldEvent::Mail(Arriving::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
-            WorldEvent::Timer => self.hosts.wakes(&mut self.wires, HostId(port.0)),
+            WorldEvent::Mail(Arriving::Left) => self.hosts.on_sent(&mut self.wires, HostId(port.0)),
+            WorldEvent::Timer => self.hosts.on_timer(&mut self.wires, HostId(port.0)),
             WorldEvent::Clock => {
                 self.wires.engine.set(self.clock, Nanos(u64::MAX));
                 return Ok(Some(self.expected.take().map_or(FabricStep::Other, FabricStep::Due)));
             }
             WorldEvent::Scheduled(HostEvent::Unanswered(flow)) => {
                 self.check_progress()?;
-                self.hosts.look(&mut self.wires, flow);
+                self.hosts.check_answers(&mut self.wires, flow);
             }
             WorldEvent::Scheduled(HostEvent::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
             WorldEvent::Scheduled(HostEvent::Leaves(id)) => {
-                self.hosts.leaves(&mut self.wires, HostId(port.0), id);
+                self.hosts.send_parcel(&mut self.wires, HostId(port.0), id);
             }
         }
         Ok(Some(FabricStep::Other))

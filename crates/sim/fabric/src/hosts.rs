@@ -14,7 +14,7 @@ use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
 use crate::repeats::FrameTracker;
 use crate::settings::{AckSettings, FabricSettings, Recovery, Retransmission};
-use crate::turns::RoundRobin;
+use crate::turns::ReadyFlows;
 use crate::window::{CongestionWindow, WindowSettings};
 use crate::wires::{FABRIC, HostEvent, Wires};
 use crate::wiring::Wiring;
@@ -46,7 +46,7 @@ pub struct HostCounts {
 /// All hosts of a fabric, and the flows between them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    turns: Vec<RoundRobin>,
+    turns: Vec<ReadyFlows>,
     /// The pacer of each host, if hosts make flowlets.
     pacers: Vec<Pacer>,
     /// The rate of each host's link.
@@ -90,7 +90,7 @@ impl Hosts {
         let gbps = || plan.sockets[..hosts].iter().map(|socket| socket.speed.gbps);
         let pacer = |pacer| gbps().map(move |gbps| Pacer::new(pacer, settings.frame_time(gbps)));
         Ok(Self {
-            turns: (0..hosts).map(|_| RoundRobin::default()).collect(),
+            turns: (0..hosts).map(|_| ReadyFlows::default()).collect(),
             pacers: settings.pacer.into_iter().flat_map(pacer).collect::<Result<_, _>>()?,
             lines_mbps: gbps().map(|gbps| gbps * 1_000.0).collect(),
             timer: wires.engine.timers(FABRIC, plan.hosts),
@@ -141,14 +141,14 @@ impl Hosts {
 
     /// A frame arrives at a host. Returns the flow that ends with it.
     #[inline]
-    pub(crate) fn arrives(&mut self, wires: &mut Wires, host: HostId, id: FrameId) -> Option<FinishedFlow> {
+    pub(crate) fn on_frame(&mut self, wires: &mut Wires, host: HostId, id: FrameId) -> Option<FinishedFlow> {
         let frame = *wires.frames.get(id);
         let port = PortId(host.0);
         wires.ports[port.index()].counts.bytes_in += u64::from(frame.bytes);
         match frame.kind {
             FrameKind::Data => {
                 self.progress = wires.now;
-                if self.receives(wires, &frame, id) {
+                if self.receive_data(wires, &frame, id) {
                     wires.ports[port.index()].answers.push(&mut wires.frames, id);
                     self.offer(wires, host);
                 } else {
@@ -174,20 +174,20 @@ impl Hosts {
 
     /// A frame of another sender, such as a parcel, leaves its host: before flows' frames, and not while
     /// the link is paused.
-    pub(crate) fn leaves(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
+    pub(crate) fn send_parcel(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
         wires.ports[host.index()].data.push(&mut wires.frames, id);
         self.offer(wires, host);
     }
 
     /// The frame that a host sent has left.
     #[inline]
-    pub(crate) fn left(&mut self, wires: &mut Wires, host: HostId) {
+    pub(crate) fn on_sent(&mut self, wires: &mut Wires, host: HostId) {
         wires.ports[host.index()].is_busy = false;
         self.send_next(wires, host);
     }
 
     /// A host's timer expires: some flow may send.
-    pub(crate) fn wakes(&mut self, wires: &mut Wires, host: HostId) {
+    pub(crate) fn on_timer(&mut self, wires: &mut Wires, host: HostId) {
         self.offer(wires, host);
         if self.alarm_at[host.index()] <= wires.now {
             self.wake(wires, host, NEVER);
@@ -195,7 +195,7 @@ impl Hosts {
     }
 
     /// Checks whether a flow's frames were answered, and sends them again if not.
-    pub(crate) fn look(&mut self, wires: &mut Wires, key: FlowKey) {
+    pub(crate) fn check_answers(&mut self, wires: &mut Wires, key: FlowKey) {
         let (now, after) = (wires.now, self.recovery.retransmit_after);
         let Some(flow) = self.flow(key) else { return };
         let host = flow.spec.from;
@@ -299,7 +299,7 @@ impl Hosts {
 
     /// Data arrive. Turns the frame into its answer, if it gets one; returns whether it does.
     #[inline]
-    fn receives(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
+    fn receive_data(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
         let (now, recovery, answers) = (wires.now, self.recovery, self.answers);
         let cnp_interval = self.dcqcn.map_or(NEVER, |dcqcn| dcqcn.cnp_interval);
         let Some(flow) = self.flow(data.flow) else { return false };

@@ -7,14 +7,14 @@ use sluice_wire::Nanos;
 
 /// The flows of one host that have frames to send.
 #[derive(Debug, Default)]
-pub(crate) struct RoundRobin {
+pub(crate) struct ReadyFlows {
     ready: VecDeque<u32>,
     /// For each of the other flows when it may send, and the order in which they entered.
     later: BinaryHeap<Reverse<(u64, u64, u32)>>,
     entered: u64,
 }
 
-impl RoundRobin {
+impl ReadyFlows {
     /// A flow may send from `at` on.
     #[inline]
     pub(crate) fn enter(&mut self, flow: u32, at: Nanos, now: Nanos) {
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn who_may_send_takes_turns_and_who_may_not_waits() {
-        let mut turns = RoundRobin::default();
+        let mut turns = ReadyFlows::default();
         turns.enter(1, Nanos(0), Nanos(0));
         turns.enter(2, Nanos(50), Nanos(0));
         turns.enter(3, Nanos(40), Nanos(0));

@@ -154,8 +154,8 @@ mod tests {
     use sluice_events::dice::Dice;
     use sluice_outcome::study::{Counts, Gauges, Measure, Part};
 
-    /// A replication whose parts' times depend on the seed `luck` and whose tasks' times on the seed `own`. Each
-    /// time is multiplied by `factor`, and `extra` is added.
+    /// A replication whose parts' times depend on the seed `luck` and whose tasks' times on the seed
+    /// `own`. Each time is multiplied by `factor`, and `extra` is added.
     fn replication(luck: u64, own: u64, factor: f64, extra: u64) -> Measured {
         let mut class = ClassMeasured::new(1_000.0, PARTS);
         let (mut luck, mut own) = (Dice::new(luck, 1), Dice::new(own, 2));

@@ -128,8 +128,8 @@ impl PooledValues {
         of_mean(value, least, Chance { variance, freedom }, self.method())
     }
 
-    /// How many independent events the values above the ninth decile are worth. They decide how well the mean is
-    /// known. Infinite if the runs cannot show it.
+    /// How many independent events the values above the ninth decile are worth. They decide how well the
+    /// mean is known. Infinite if the runs cannot show it.
     pub(super) fn tail_events(&self) -> f64 {
         let ninth = self.dispersion(self.edge_near(0.9));
         ninth.map_or(f64::INFINITY, |ninth| 0.1 * self.all.count() as f64 / ninth.factor)

@@ -140,7 +140,7 @@ impl ClusterEvents {
             self.left_out += u64::from(before.is_some());
             return Ok(());
         }
-        self.goes_on(task, event, time);
+        self.is_running(task, event, time);
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl ClusterEvents {
     }
 
     /// Applies an event of a task; events of tasks that were submitted before the file begins are ignored.
-    fn goes_on(&mut self, task: (u64, u64), event: Event, time: u64) {
+    fn is_running(&mut self, task: (u64, u64), event: Event, time: u64) {
         match event {
             Event::Scheduled => {
                 if let Some(submission) = self.waiting.get_mut(&task) {

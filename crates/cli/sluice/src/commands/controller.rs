@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     log(args.output.quiet);
     let plan = plan(args)?;
     let servers = start(args, &plan)?;
-    say(args, &servers)?;
+    print_addresses(args, &servers)?;
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
     let alone = args.parent.is_none();
     let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
@@ -98,14 +98,14 @@ fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<
 }
 
 /// Prints the address of the controller; with several spines, one for each.
-fn say(args: &ControllerCommandArgs, servers: &[RpcServer]) -> Outcome<()> {
+fn print_addresses(args: &ControllerCommandArgs, servers: &[RpcServer]) -> Outcome<()> {
     let controls: Vec<_> = servers.iter().map(RpcServer::local).collect();
     if args.output.json {
         let (schema, control) = ("sluice.listening.v1", controls[0]);
         print::line(json!({ "schema": schema, "control": control, "controls": controls }))?;
     } else if !args.output.quiet {
         let controls: Vec<_> = controls.iter().map(ToString::to_string).collect();
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "controller on {}, switch tables at {}; Ctrl-C ends it",
             controls.join(","),
             args.tables.join(",")

@@ -54,7 +54,7 @@ pub(crate) fn replay(args: &ReplayFaultArgs) -> Outcome<()> {
     lines.end()?;
     match replayed {
         Ok(tally) => {
-            print::aside(format_args!("seed {} keeps every promise: {tally}", args.seed));
+            print::to_stderr(format_args!("seed {} keeps every promise: {tally}", args.seed));
             Ok(())
         }
         Err(broken) => Err(Failure::new(Kind::GateFailed, broken)),
@@ -122,7 +122,7 @@ impl RunProgress<'_> {
         }
         if !args.json {
             let took = started.elapsed().as_secs_f64();
-            print::aside(format_args!("{runs} runs in {took:.0} s, all promises kept"));
+            print::to_stderr(format_args!("{runs} runs in {took:.0} s, all promises kept"));
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl LabelledLoad {
 /// Sends the load, waits for its outcomes, and prints the result.
 pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
-    let mut what = what(args)?;
+    let mut what = labelled_load(args)?;
     // A name that is not known here is asked for at the rack.
     let named = what.name_types();
     let known =
@@ -104,9 +104,9 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
 }
 
 /// The plan's load, or the default one, with the flags' changes.
-fn what(args: &LoadArgs) -> Outcome<LabelledLoad> {
+fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
+    let types = plan.as_ref().map_or_else(Types::built_in, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {

@@ -120,7 +120,7 @@ fn show(args: &Args, profile: &Profile) -> Outcome<()> {
             && operation.preempted as f64 > PREEMPTED_MAX * operation.samples as f64
     };
     for operation in profile.operation.iter().filter(is_disturbed) {
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "{}: the kernel took the processor away {} times in {} samples, which its tail shows; \
              measure on an idle machine, or with --clock cpu",
             operation.name, operation.preempted, operation.samples

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
     }
     let report = server.run()?;
-    print::aside(&report);
+    print::to_stderr(&report);
     if args.output.json {
         print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
     }

@@ -62,7 +62,7 @@ fn plan(args: &UpArgs) -> Outcome<Plan> {
     }
     let out = events - plan.events.len();
     if out > 0 && !args.output.quiet {
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "with these flags {out} of {events} events cannot happen and are left out"
         ));
     }

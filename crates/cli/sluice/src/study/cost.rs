@@ -82,7 +82,7 @@ fn task_s(mut took: impl FnMut(u64) -> f64, all: u64) -> f64 {
 }
 
 /// A time span for people.
-pub(crate) fn told(seconds: f64) -> String {
+pub(crate) fn span_text(seconds: f64) -> String {
     let span = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
     match span.as_secs() {
         0..=1 => "a second".into(),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_unit_that_suits_them() {
-        let shown = [0.1, 59.9, 125.0, 7_260.0].map(told);
+        let shown = [0.1, 59.9, 125.0, 7_260.0].map(span_text);
         assert_eq!(shown, ["a second", "59 s", "2 min 5 s", "2 h 1 min"]);
     }
 }

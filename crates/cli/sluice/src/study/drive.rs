@@ -10,7 +10,7 @@ use sluice_report::table::digits;
 use sluice_study::bench::{CheckedPlan, Length};
 use sluice_study::journal::{self, Identity};
 use sluice_study::run::{Step, Study};
-use sluice_study::tell::{Provenance, tell};
+use sluice_study::tell::{Provenance, outcome};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_support::results::studies;
@@ -18,7 +18,7 @@ use sluice_support::stop::Stop;
 use sluice_support::view;
 
 use super::args::RunArgs;
-use super::cost::{Costs, tasks, told};
+use super::cost::{Costs, span_text, tasks};
 use super::progress::Progress;
 
 /// A study to be run.
@@ -56,9 +56,9 @@ pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
     let first = study.round();
     let costs = Costs::measure(bench, &first, stop.flag());
     if first.is_empty() {
-        progress.say("this was run before, and is shown again; --fresh runs it anew");
+        progress.print_message("this was run before, and is shown again; --fresh runs it anew");
     } else {
-        progress.say(&estimate(bench, &costs, &study, threads));
+        progress.print_message(&estimate(bench, &costs, &study, threads));
     }
     let complete = study.run(stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
@@ -72,7 +72,7 @@ pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
         commands: job.commands.clone(),
     };
     let stopped = !complete?;
-    let outcome = tell(bench, study.known(), &provenance);
+    let outcome = outcome(bench, study.known(), &provenance);
     studies::write(folder, &outcome)?;
     Ok(FinishedStudy { outcome, stopped })
 }
@@ -84,7 +84,7 @@ pub(crate) fn show(ran: &FinishedStudy, how: &RunArgs, out: &Path) -> Outcome<()
     } else {
         print::text(report::summary(&ran.outcome, view::columns()))?;
         if !how.output.quiet {
-            print::aside(format_args!("results are in {}", out.display()));
+            print::to_stderr(format_args!("results are in {}", out.display()));
         }
     }
     if !ran.stopped {
@@ -107,7 +107,7 @@ fn estimate(bench: &CheckedPlan, costs: &Costs, study: &Study<'_>, threads: usiz
     let seconds = costs.of(bench, &jobs);
     let causes = costs.of(bench, &study.of_causes());
     let causes = if causes > seconds / 10.0 {
-        format!("; up to {} more for causes of what differs", told(causes / threads as f64))
+        format!("; up to {} more for causes of what differs", span_text(causes / threads as f64))
     } else {
         String::new()
     };
@@ -119,7 +119,7 @@ fn estimate(bench: &CheckedPlan, costs: &Costs, study: &Study<'_>, threads: usiz
         if points == 1 { "" } else { "s" },
         jobs.len(),
         amount(total),
-        told(seconds / threads as f64),
+        span_text(seconds / threads as f64),
         total / seconds.max(1e-9) / 1e6,
     )
 }

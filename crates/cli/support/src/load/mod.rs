@@ -109,7 +109,7 @@ impl<'p> Load<'p> {
     /// Ends the load early: no further tasks are due, and those pushed back are given up.
     fn cut(&mut self, now: Nanos) {
         self.tally.cut(now);
-        for given_up in self.schedule.cut() {
+        for given_up in self.schedule.cancel() {
             self.tally.ended(&never_sent(&given_up.task, now));
         }
     }
@@ -132,7 +132,7 @@ impl<'p> Load<'p> {
     }
 
     fn send_due(&mut self, now: Nanos, target: &Target) {
-        while let Some(DueTask { task, .. }) = self.schedule.see(now) {
+        while let Some(DueTask { task, .. }) = self.schedule.poll_due(now) {
             self.tally.due(task.kind, task.due, now.since(task.due));
             self.window.due(task.kind);
         }

@@ -31,7 +31,7 @@ pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
     let complain =
         |said: TomlComplaint| Failure::bad_input(format!("plan {name}{}: {}", said.place(), said.why));
     let form: PlanForm = read_toml(text).map_err(complain)?;
-    form.plan().map_err(|misfit| complain(TomlComplaint::of(text, &misfit.path, &misfit.why)))
+    form.plan().map_err(|conflict| complain(TomlComplaint::of(text, &conflict.path, &conflict.why)))
 }
 
 /// Writes a whole plan.
@@ -134,7 +134,7 @@ enum Spacing {
 
 impl PlanForm {
     fn plan(self) -> Result<Plan, PlanConflict> {
-        let mut types = Types::ours();
+        let mut types = Types::built_in();
         for (name, number) in &self.types {
             let named = types.name(name, number.0);
             named.map_err(|why| PlanConflict::new(["types".into(), name.as_str().into()], why))?;
@@ -142,8 +142,8 @@ impl PlanForm {
         let workers = workers(self.worker)?;
         let mut slices = self.slice;
         for (place, slice) in slices.iter_mut().enumerate() {
-            let misfit = |(key, why)| PlanConflict::new(["slice".into(), place.into(), key], why);
-            name_types(slice, &mut types).map_err(misfit)?;
+            let conflict = |(key, why)| PlanConflict::new(["slice".into(), place.into(), key], why);
+            name_types(slice, &mut types).map_err(conflict)?;
         }
         let usual = match (self.racks, workers.iter().any(|worker| worker.cores.is_some())) {
             (Some(_), _) => FABRIC_POLICY,

@@ -409,7 +409,7 @@ fn round_up(number: u64) -> u64 {
 
 fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &BoardState) {
     let notes = &known.notes;
-    let since = |zero: &RunStart| format!("Events, in seconds since {} ", zero.told());
+    let since = |start: &RunStart| format!("Events, in seconds since {} ", start.text());
     let title = known.zero.as_ref().map_or_else(|| "Events ".to_owned(), since);
     let block = section(title);
     let inner = block.inner(area);

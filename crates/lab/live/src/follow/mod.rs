@@ -65,7 +65,7 @@ pub fn run(
     files::make(&out.join("traces"))?;
     let say = |text: String| {
         if !quiet {
-            print::aside(text);
+            print::to_stderr(text);
         }
     };
     say(cost(args, &picks));
@@ -89,7 +89,7 @@ pub fn run(
 }
 
 fn cost(args: &FollowArgs, picks: &[FollowedCase]) -> String {
-    let minutes = run::takes(args, picks).as_secs_f64() / 60.0;
+    let minutes = run::real_time(args, picks).as_secs_f64() / 60.0;
     format!(
         "{} times a policy in a case, {} live runs each, dilated {} times: about {minutes:.0} minutes, and the simulator's \
          seeds before",

@@ -46,7 +46,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &CheckedPlan) -> Outcome<Vec<Follo
         return Err(Failure::bad_input(sluice_units::unknown("case", name, &cases)));
     }
     let named = args.policies();
-    let runs = || plan.cases.iter().flat_map(|case| &case.runs).filter(|run| follows(run).is_some());
+    let runs = || plan.cases.iter().flat_map(|case| &case.runs).filter(|run| adaptive_choice(run).is_some());
     if let Some(name) = named.iter().find(|name| !runs().any(|run| run.policy == **name)) {
         let mut known: Vec<&str> = runs().map(|run| run.policy.as_str()).collect();
         known.dedup();
@@ -59,7 +59,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &CheckedPlan) -> Outcome<Vec<Follo
         }
         let testbed = bench.testbed(place, None);
         for run in &case.runs {
-            let Some(choice) = follows(run) else { continue };
+            let Some(choice) = adaptive_choice(run) else { continue };
             let is_fixed = choice.traits().adaptive.is_some_and(|adaptive| adaptive.advises);
             let is_wanted = if named.is_empty() {
                 !is_fixed || testbed.slow.is_any()
@@ -80,7 +80,7 @@ pub(super) fn picks(args: &FollowArgs, bench: &CheckedPlan) -> Outcome<Vec<Follo
 }
 
 /// The policy, if its agent reports depths.
-fn follows(run: &PolicySetup) -> Option<Choice> {
+fn adaptive_choice(run: &PolicySetup) -> Option<Choice> {
     Choice::parse(&run.policy).ok().filter(|choice| choice.traits().adaptive.is_some())
 }
 

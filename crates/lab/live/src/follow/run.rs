@@ -47,7 +47,7 @@ pub(super) struct LiveRunResult {
 }
 
 /// The real time of all live runs.
-pub(super) fn takes(args: &FollowArgs, picks: &[FollowedCase]) -> Duration {
+pub(super) fn real_time(args: &FollowArgs, picks: &[FollowedCase]) -> Duration {
     let one = |pick: &FollowedCase| Duration::from_nanos(pick.span.times(args.dilate.into()).0) + AROUND;
     picks.iter().map(one).sum::<Duration>() * args.runs
 }

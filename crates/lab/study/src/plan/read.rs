@@ -558,7 +558,7 @@ mod tests {
     #[test]
     fn a_cause_may_change_several_settings_where_each_alone_is_not_enough() {
         let plan = read("large = 1.0\npolicy = { from = \"rain:1\", to = \"rain:3\" }").expect("legal");
-        assert_eq!(plan.causes[0].told(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
+        assert_eq!(plan.causes[0].text(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
 
     /// The next task whose time has come; each task is returned once. Its lateness now is the sender's
     /// lateness.
-    pub fn see(&mut self, now: Nanos) -> Option<&DueTask<K, B>> {
+    pub fn poll_due(&mut self, now: Nanos) -> Option<&DueTask<K, B>> {
         let task = self.next.take_if(|task| task.due <= now)?;
         self.next = self.tasks.next();
         self.last_due = task.due;
@@ -93,7 +93,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         tasks.back()
     }
 
-    /// What to do now about the earliest task that [`Self::see`] returned.
+    /// What to do now about the earliest task that [`Self::poll_due`] returned.
     pub fn next(&mut self, now: Nanos) -> Option<NextStep<K, B>> {
         let offered = self.kinds.iter_mut().filter(|of| of.again_at <= now && !of.tasks.is_empty());
         let first = offered.min_by_key(|of| of.tasks.front().map(|first| first.number))?;
@@ -120,7 +120,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
     }
 
     /// Ends the schedule early: no further tasks come, and tasks that were pushed back are given up.
-    pub fn cut(&mut self) -> impl Iterator<Item = DueTask<K, B>> {
+    pub fn cancel(&mut self) -> impl Iterator<Item = DueTask<K, B>> {
         self.next = None;
         self.kinds.iter_mut().flat_map(|of| std::mem::take(&mut of.tasks))
     }
@@ -214,7 +214,7 @@ mod tests {
             now: Nanos,
             told: &mut Vec<Told>,
         ) {
-            while schedule.see(now).is_some() {}
+            while schedule.poll_due(now).is_some() {}
             while let Some(next) = schedule.next(now) {
                 match next {
                     NextStep::NeverSent(task) => told.push((task.number, task.task.due, None)),
@@ -276,11 +276,11 @@ mod tests {
         let tasks =
             every(MS, 100).map(|(due, kind)| Planned { due, kind, urgency: Urgency::Unstated, bytes: () });
         let mut schedule = Schedule::new(tasks, MS.times(1_000), MS);
-        while schedule.see(MS.times(3)).is_some() {}
+        while schedule.poll_due(MS.times(3)).is_some() {}
         let Some(NextStep::Send(first)) = schedule.next(MS.times(3)) else { panic!("three are due") };
         assert_eq!(schedule.waiting(), 2);
-        assert_eq!(schedule.cut().map(|task| task.number).collect::<Vec<_>>(), [1, 2]);
-        assert!(first.number == 0 && schedule.see(MS.times(50)).is_none());
+        assert_eq!(schedule.cancel().map(|task| task.number).collect::<Vec<_>>(), [1, 2]);
+        assert!(first.number == 0 && schedule.poll_due(MS.times(50)).is_none());
         assert!(!schedule.is_over(MS.times(50)));
         schedule.ended();
         assert!(schedule.is_over(MS.times(50)));

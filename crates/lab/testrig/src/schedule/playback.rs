@@ -98,7 +98,7 @@ impl Playback {
             return None;
         }
         let since = now.since(self.start);
-        while let Some(seen) = self.schedule.see(since) {
+        while let Some(seen) = self.schedule.poll_due(since) {
             self.played[seen.number as usize].seen = since;
         }
         loop {

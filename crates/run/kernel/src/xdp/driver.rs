@@ -113,7 +113,7 @@ impl XdpDriver {
     }
 
     /// The interfaces, and how each runs the program.
-    pub fn carried(&self) -> &[(String, AttachMode)] {
+    pub fn attach_modes(&self) -> &[(String, AttachMode)] {
         &self.carried
     }
 

@@ -113,7 +113,7 @@ impl XdpSwitch {
         let servers: Vec<Server> =
             (0..size.servers).map(|server| self.maps.rows(Table::Servers, server.into()).holds()).collect();
         let sharing = sharing(&servers);
-        self.tell(&sharing, &servers);
+        self.warn_shared_links(&sharing, &servers);
         let leads = |server: u16| {
             let row = &servers[usize::from(server)];
             row.at().is_some() && row.way.link != 0
@@ -160,7 +160,7 @@ impl XdpSwitch {
     }
 
     /// Logs once for servers that share a link what this costs.
-    fn tell(&mut self, sharing: &BTreeSet<u16>, servers: &[Server]) {
+    fn warn_shared_links(&mut self, sharing: &BTreeSet<u16>, servers: &[Server]) {
         for server in sharing.difference(&self.servers.told) {
             let row = &servers[usize::from(*server)];
             let at = row.at().map(std::net::SocketAddr::from);

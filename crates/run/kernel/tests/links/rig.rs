@@ -99,7 +99,7 @@ impl Rig {
         let options = self.options();
         let driver = self.spaces.switch().within(|| XdpDriver::new(&options, || Ok(EPOCH)))??;
         let (epoch, carried) =
-            (driver.epoch(), driver.carried().iter().map(|(_, carried)| *carried).collect());
+            (driver.epoch(), driver.attach_modes().iter().map(|(_, carried)| *carried).collect());
         self.running = Some((driver.handle(), driver.spawn()?));
         Ok((epoch, carried))
     }

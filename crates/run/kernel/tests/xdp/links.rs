@@ -211,9 +211,9 @@ fn drive(spaces: &RackSpaces, at: IpAddr) -> (SwitchHandle, JoinHandle<Result<()
     };
     let driver = XdpDriver::new(&options, || Ok(epoch())).expect("the links carry it");
     assert!(
-        driver.carried().iter().all(|(_, carried)| *carried == AttachMode::Native),
+        driver.attach_modes().iter().all(|(_, carried)| *carried == AttachMode::Native),
         "{:?}",
-        driver.carried()
+        driver.attach_modes()
     );
     (driver.handle(), driver.spawn().expect("a thread"))
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use sluice_conformance::{FinalState, Plane, Sent, Shape, SliceState, TaskState, WorkerState};
+use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape};
 use sluice_kernel::KernelError;
 use sluice_kernel::xdp::frame::{MACS, unwrap, wrap};
 use sluice_kernel::xdp::{FrameAction, HostPath, SliceQueue, TaskInRing, XdpConfig, XdpSwitch};
@@ -72,19 +72,19 @@ impl Xdp {
         }
     }
 
-    fn slice(&mut self, slice: SliceId) -> Result<SliceState, KernelError> {
+    fn slice(&mut self, slice: SliceId) -> Result<FinalSlice, KernelError> {
         let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(slice))? else {
             panic!("a slice")
         };
         let SliceQueue { tasks, tokens } = self.switch.parked(slice);
-        let task = |waits: TaskInRing| TaskState {
+        let task = |waits: TaskInRing| FinalTask {
             client: waits.client.0,
             incarnation: waits.task.incarnation.0,
             sequence: waits.task.sequence.0,
             attempt: waits.attempt,
         };
         let tokens = tokens.into_iter().map(|token| (token.worker.0, token.generation.0));
-        Ok(SliceState {
+        Ok(FinalSlice {
             balance: state.balance,
             tasks: tasks.into_iter().map(task).collect(),
             tokens: tokens.collect(),
@@ -115,11 +115,11 @@ impl Xdp {
         Ok(state.next.get())
     }
 
-    fn worker(&mut self, worker: WorkerId) -> Result<WorkerState, KernelError> {
+    fn worker(&mut self, worker: WorkerId) -> Result<FinalWorker, KernelError> {
         let TableAnswer::Worker(state) = self.switch.table(TableOp::ReadWorker(worker))? else {
             panic!("a worker")
         };
-        Ok(WorkerState { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
+        Ok(FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
     }
 }
 

@@ -5,7 +5,7 @@ use sluice_host::agent::{Agent, AgentError, AgentSettings, Decision, Mode};
 use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
-use super::lines::{LineOwner, Lines, Reader};
+use super::lines::{LineRegistration, Lines, Reader};
 use super::slowdowns::Slowdowns;
 
 /// The findings of an interval.
@@ -37,7 +37,7 @@ pub struct ServerAgent {
 struct Row {
     reader: Reader,
     /// The worker's seat, with the depth that the agent wants.
-    seat: Option<LineOwner>,
+    registration: Option<LineRegistration>,
 }
 
 impl ServerAgent {
@@ -47,7 +47,7 @@ impl ServerAgent {
     /// [`AgentError`] if a setting is out of its range.
     pub fn new(begins: Nanos, settings: AgentSettings, lines: &Lines) -> Result<Self, AgentError> {
         let agent = Agent::new(begins, settings)?;
-        let rows = Reader::all(lines).into_iter().map(|reader| Row { reader, seat: None }).collect();
+        let rows = Reader::all(lines).into_iter().map(|reader| Row { reader, registration: None }).collect();
         Ok(Self { agent, settings, rows, slowdowns: Vec::new(), unseen: 0 })
     }
 
@@ -57,19 +57,19 @@ impl ServerAgent {
     }
 
     /// Reads what workers have written until now, or until the interval's end if that is earlier.
-    pub fn look(&mut self, now: Nanos) {
+    pub fn read_samples(&mut self, now: Nanos) {
         let until = now.min(self.agent.deadline());
         for place in 0..self.rows.len() {
-            self.seat(now, place);
+            self.registration(now, place);
             let row = &mut self.rows[place];
-            let Some(seat) = row.seat else {
+            let Some(registration) = row.registration else {
                 row.reader.read(until, |_, _| ());
                 row.reader.idled(until);
                 continue;
             };
-            let since = row.reader.seat(now).map_or(now, |(_, since)| since);
-            let slowdowns = of_slice(&mut self.slowdowns, seat.slice);
-            let mut account = self.agent.account(seat.worker);
+            let since = row.reader.registration(now).map_or(now, |(_, since)| since);
+            let slowdowns = of_slice(&mut self.slowdowns, registration.slice);
+            let mut account = self.agent.account(registration.worker);
             self.unseen += row.reader.read(until, |at, sample| {
                 if at >= since {
                     slowdowns.add(sample.slowdown_milli(), 1);
@@ -78,7 +78,7 @@ impl ServerAgent {
                     }
                 }
             });
-            self.agent.idled(seat.worker, row.reader.idled(until));
+            self.agent.idled(registration.worker, row.reader.idled(until));
         }
     }
 
@@ -93,7 +93,7 @@ impl ServerAgent {
         self.agent.tick(ended, &mut decisions, &mut tallies);
         if self.settings.mode == Mode::On {
             for decision in decisions.iter().filter(|decision| decision.from != decision.to) {
-                self.want(decision.worker, decision.to);
+                self.order_depth(decision.worker, decision.to);
             }
         }
         let slowdowns = self.slowdowns.clone();
@@ -102,47 +102,49 @@ impl ServerAgent {
     }
 
     /// Takes the depths that the controller wants.
-    pub fn told(&mut self, now: Nanos, depths: &[(WorkerId, u8)]) {
+    pub fn set_depths(&mut self, now: Nanos, depths: &[(WorkerId, u8)]) {
         for (worker, depth) in depths {
-            if let Some(seat) = self.want(*worker, *depth) {
-                self.agent.serves(now, *worker, seat.slice, *depth);
+            if let Some(registration) = self.order_depth(*worker, *depth) {
+                self.agent.serves(now, *worker, registration.slice, *depth);
             }
         }
     }
 
     /// Takes what other servers' workers did in the interval that ended at `ended`.
-    pub fn told_of_others(&mut self, ended: Nanos, others: &[SliceOthers]) {
+    pub fn add_others(&mut self, ended: Nanos, others: &[SliceOthers]) {
         self.agent.told(ended, others);
     }
 
     /// Reads which worker uses a line now.
-    fn seat(&mut self, now: Nanos, place: usize) {
+    fn registration(&mut self, now: Nanos, place: usize) {
         let row = &mut self.rows[place];
-        let (known, found) = (row.seat, row.reader.seat(now));
+        let (known, found) = (row.registration, row.reader.registration(now));
         let is_same = known.zip(found).is_some_and(|(known, (found, _))| {
             (known.worker, known.slice, known.life()) == (found.worker, found.slice, found.life())
         });
         if is_same {
             return;
         }
-        row.seat = found.map(|(seat, _)| seat);
+        row.registration = found.map(|(registration, _)| registration);
         let left = known.map(|known| known.worker);
-        let is_elsewhere = |worker| self.rows.iter().any(|row| row.seat.is_some_and(|s| s.worker == worker));
+        let is_elsewhere =
+            |worker| self.rows.iter().any(|row| row.registration.is_some_and(|s| s.worker == worker));
         if let Some(worker) = left.filter(|worker| !is_elsewhere(*worker)) {
             self.agent.gone(worker);
         }
-        if let Some((seat, since)) = found {
-            self.agent.serves(since, seat.worker, seat.slice, seat.depth);
+        if let Some((registration, since)) = found {
+            self.agent.serves(since, registration.worker, registration.slice, registration.depth);
         }
     }
 
-    fn want(&mut self, worker: WorkerId, depth: u8) -> Option<LineOwner> {
-        let is_his = |row: &&mut Row| row.seat.is_some_and(|seat| seat.worker == worker);
+    fn order_depth(&mut self, worker: WorkerId, depth: u8) -> Option<LineRegistration> {
+        let is_his =
+            |row: &&mut Row| row.registration.is_some_and(|registration| registration.worker == worker);
         let row = self.rows.iter_mut().find(is_his)?;
-        let seat = row.seat.as_mut()?;
-        seat.depth = depth;
-        row.reader.want(seat, depth);
-        Some(*seat)
+        let registration = row.registration.as_mut()?;
+        registration.depth = depth;
+        row.reader.order_depth(registration, depth);
+        Some(*registration)
     }
 }
 
@@ -180,10 +182,10 @@ mod tests {
             Self { folder, desk, now: MS.times(100) }
         }
 
-        fn line(&self, name: &str, seat: LineOwner) -> Line {
+        fn line(&self, name: &str, registration: LineRegistration) -> Line {
             let mut line =
                 Line::claim(&self.folder.path().join("agent"), name, self.now).expect("there is room");
-            line.serves(self.now, seat, LATER);
+            line.set_registration(self.now, registration, LATER);
             line
         }
 
@@ -193,14 +195,14 @@ mod tests {
                 self.now = self.now + Nanos::from_micros(20);
                 line.ended(self.now, &sample);
             }
-            self.desk.look(self.now);
+            self.desk.read_samples(self.now);
             self.desk.close(self.now).expect("the interval is over")
         }
     }
 
-    fn seat(worker: u16, slice: u16, generation: u32) -> LineOwner {
+    fn registration(worker: u16, slice: u16, generation: u32) -> LineRegistration {
         let (worker, slice, generation) = (WorkerId(worker), SliceId(slice), Generation(generation));
-        LineOwner { worker, slice, epoch: Epoch(1), generation, depth: 2 }
+        LineRegistration { worker, slice, epoch: Epoch(1), generation, depth: 2 }
     }
 
     /// A task that waited in the switch, after which its worker should get one token more.
@@ -212,12 +214,12 @@ mod tests {
     #[test]
     fn what_a_line_says_becomes_a_depth_that_its_worker_reads() {
         let mut server = Server::new(AgentSettings::default());
-        let mut line = server.line("a", seat(5, 1, 1));
+        let mut line = server.line("a", registration(5, 1, 1));
         let interval = server.interval(&mut line, waited_there());
         let [decision] = &interval.decisions[..] else { panic!("one worker, one judgement: {interval:?}") };
         assert_eq!((decision.worker, decision.from, decision.to), (WorkerId(5), 2, 3));
         assert_eq!(decision.verdict, Verdict::Deeper);
-        assert_eq!(line.wanted(), Some(3));
+        assert_eq!(line.ordered_depth(), Some(3));
         assert_eq!(interval.tallies[0].depths, [(WorkerId(5), 3)]);
         let (slice, slowdowns) = &interval.slowdowns[0];
         assert_eq!((*slice, slowdowns.tasks()), (SliceId(1), 500));
@@ -227,21 +229,21 @@ mod tests {
     #[test]
     fn an_adviser_wants_nothing() {
         let mut server = Server::new(AgentSettings { mode: Mode::Advise, ..AgentSettings::default() });
-        let mut line = server.line("a", seat(5, 1, 1));
+        let mut line = server.line("a", registration(5, 1, 1));
         for _ in 0..2 {
             let interval = server.interval(&mut line, waited_there());
             assert_eq!((interval.decisions[0].from, interval.decisions[0].to), (2, 3));
-            assert_eq!(line.wanted(), None);
+            assert_eq!(line.ordered_depth(), None);
         }
     }
 
     #[test]
     fn what_the_controller_wants_is_wanted_from_then_on() {
         let mut server = Server::new(AgentSettings::default());
-        let mut line = server.line("a", seat(5, 1, 1));
+        let mut line = server.line("a", registration(5, 1, 1));
         server.interval(&mut line, waited_there());
-        server.desk.told(server.now, &[(WorkerId(5), 6), (WorkerId(9), 1)]);
-        assert_eq!(line.wanted(), Some(6));
+        server.desk.set_depths(server.now, &[(WorkerId(5), 6), (WorkerId(9), 1)]);
+        assert_eq!(line.ordered_depth(), Some(6));
         let interval = server.interval(&mut line, waited_there());
         assert_eq!((interval.decisions[0].from, interval.decisions[0].to), (6, 7));
     }
@@ -249,11 +251,11 @@ mod tests {
     #[test]
     fn a_worker_that_moved_brings_nothing_along_from_its_last_slice() {
         let mut server = Server::new(AgentSettings::default());
-        let mut line = server.line("a", seat(5, 1, 1));
+        let mut line = server.line("a", registration(5, 1, 1));
         for _ in 0..3 {
             line.ended(server.now + MS, &waited_there());
         }
-        line.serves(server.now + MS.times(2), seat(5, 2, 2), LATER);
+        line.set_registration(server.now + MS.times(2), registration(5, 2, 2), LATER);
         let quick = Sample { switch_wait: Nanos(0), ..waited_there() };
         let interval = server.interval(&mut line, quick);
         assert!(interval.decisions.is_empty(), "{interval:?}");
@@ -263,15 +265,15 @@ mod tests {
     #[test]
     fn a_worker_whose_registration_ended_is_gone_unless_it_is_back_at_another_line() {
         let mut server = Server::new(AgentSettings::default());
-        let mut first = server.line("a", seat(5, 1, 1));
+        let mut first = server.line("a", registration(5, 1, 1));
         server.interval(&mut first, waited_there());
-        let mut second = server.line("b", seat(5, 1, 2));
-        first.serves(server.now, seat(5, 1, 1), server.now);
+        let mut second = server.line("b", registration(5, 1, 2));
+        first.set_registration(server.now, registration(5, 1, 1), server.now);
         let interval = server.interval(&mut second, waited_there());
         assert_eq!(interval.tallies[0].depths, [(WorkerId(5), 3)]);
         drop(second);
         server.now = server.now + MS.times(10);
-        server.desk.look(server.now);
+        server.desk.read_samples(server.now);
         assert_eq!(server.desk.close(server.now).map(|interval| interval.tallies.len()), Some(0));
     }
 }

@@ -22,7 +22,7 @@ use sluice_rpc::Remote;
 use sluice_wire::Nanos;
 
 pub use desk::{Interval, ServerAgent};
-pub use lines::{LINES, LINES_FILE, Line, LineOwner, Lines, RING, Reader};
+pub use lines::{LINES, LINES_FILE, Line, LineRegistration, Lines, RING, Reader};
 pub use said::lines as judgement_lines;
 pub use slowdowns::Slowdowns;
 pub use thread::{RunningAgent, start_agent};

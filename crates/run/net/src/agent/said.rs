@@ -96,7 +96,7 @@ pub fn tallies(interval: &v1::AgentInterval) -> Result<Vec<SliceTally>, Malforme
 }
 
 /// The indices of the workers in an interval.
-pub fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
+pub fn workers_in(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
     let of_slice = |slice: &v1::SliceInterval| {
         let depths = slice.workers.iter().map(|depth| depth.worker);
         depths.chain(slice.judgements.iter().map(|judgement| judgement.worker)).collect::<Vec<_>>()
@@ -106,7 +106,7 @@ pub fn told_of(interval: &v1::AgentInterval) -> impl Iterator<Item = u32> {
 
 /// Limits a host's report to its own workers, and counts of overloaded and idle workers to how many these
 /// are.
-pub fn hold_to(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
+pub fn keep_own(tallies: &mut [SliceTally], is_own: impl Fn(WorkerId) -> bool) {
     for tally in tallies {
         tally.depths.retain(|(worker, _)| is_own(*worker));
         let workers = u32::try_from(tally.depths.len()).unwrap_or(u32::MAX);
@@ -195,11 +195,11 @@ mod tests {
         let depths = vec![(WorkerId(0), 2), (WorkerId(1), 2), (WorkerId(2), 2)];
         let mut told = SliceTally { slice: SliceId(0), overloads: 9, idle_milli: 9_000, depths, tasks: 7 };
         let honest = SliceTally { overloads: 1, idle_milli: 1_999, ..told.clone() };
-        hold_to(std::slice::from_mut(&mut told), |worker| worker != WorkerId(1));
+        keep_own(std::slice::from_mut(&mut told), |worker| worker != WorkerId(1));
         assert_eq!(told.depths, [(WorkerId(0), 2), (WorkerId(2), 2)]);
         assert_eq!((told.overloads, told.idle_milli), (2, 2_000));
         let mut kept = [honest.clone()];
-        hold_to(&mut kept, |_| true);
+        keep_own(&mut kept, |_| true);
         assert_eq!(kept, [honest]);
     }
 

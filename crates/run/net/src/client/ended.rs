@@ -152,10 +152,10 @@ impl Completion {
     }
 
     pub(super) fn tell(mut self, ended: EndedTask) {
-        self.say(ended);
+        self.complete(ended);
     }
 
-    fn say(&mut self, ended: EndedTask) {
+    fn complete(&mut self, ended: EndedTask) {
         match self.to.take() {
             // The submitter may have dropped the `PendingTask`.
             Some(CompletionTarget::Pending(sender)) => drop(sender.send(ended)),
@@ -176,7 +176,7 @@ impl Drop for Completion {
     fn drop(&mut self) {
         let unknown = Outcome::Unknown(UnknownWhy::Deadline);
         let ended = if self.sent { EndedTask { outcome: unknown, ..never_sent() } } else { never_sent() };
-        self.say(ended);
+        self.complete(ended);
     }
 }
 

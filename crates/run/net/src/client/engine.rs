@@ -130,7 +130,7 @@ impl Engine {
             self.client.tick(now, &self.settings, &mut self.actions);
             self.perform(now, &[]);
             self.send_waiting();
-            self.tell_floor(now);
+            self.report_floor(now);
             let idle = self.client.outstanding() == 0 && self.waiting == 0;
             if self.aborted || (self.closing && idle) {
                 return Ok(());
@@ -181,7 +181,7 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
-                    self.shared.weights.weigh(&grant.slices, &grant.workers);
+                    self.shared.weights.set(&grant.slices, &grant.workers);
                     self.labels = grant.labels;
                     self.shared.name_types(grant.type_names);
                     let before = self.client.switch().filter(|at| *at != grant.registration.switch);
@@ -335,7 +335,7 @@ impl Engine {
 
     /// Tells the controller the oldest outstanding sequence number. The search for it takes time in
     /// proportion to the tasks, so it does not run in each round.
-    fn tell_floor(&mut self, now: Nanos) {
+    fn report_floor(&mut self, now: Nanos) {
         if now >= self.floor_at {
             self.floor_at = now + FLOOR_EVERY;
             self.registrar.set_floor(self.client.floor());

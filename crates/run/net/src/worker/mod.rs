@@ -140,10 +140,10 @@ fn engine<S: Service>(
         workers: 0,
         held: None,
     };
-    let telling = options.agent.clone().map(|file| AgentReporter::new(file, options.name.clone()));
+    let reporter = options.agent.clone().map(|file| AgentReporter::new(file, options.name.clone()));
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
-    Ok(Engine::new(options, socket, hello, (registrar, telling), service, (stopper, processor)))
+    Ok(Engine::new(options, socket, hello, (registrar, reporter), service, (stopper, processor)))
 }
 
 impl<S> fmt::Debug for Worker<S> {

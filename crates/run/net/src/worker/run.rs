@@ -25,17 +25,17 @@ pub(super) struct Ran {
     pub(super) real: Nanos,
     /// For how much longer the service holds the worker.
     pub(super) held: Nanos,
-    pub(super) ended: RunEnd,
+    pub(super) ended: ServiceEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunEnd {
+pub(super) enum ServiceEnd {
     Done,
     Failed,
     Panicked,
 }
 
-impl RunEnd {
+impl ServiceEnd {
     pub(super) const fn status(self) -> ReplyStatus {
         match self {
             Self::Done => ReplyStatus::Done,
@@ -71,21 +71,26 @@ impl<S: Service> Runner<S> {
         let offered = Task::new(bytes, task_type, self.reply_max, &held)
             .in_packets_of(self.packet_max)
             .called(task)
-            .heard_by(observer.left)
-            .paused_by(observer.pause);
+            .with_listener(observer.left)
+            .with_pauser(observer.pause);
         self.reply.clear();
         let started = clock.now();
         // After a panic the service may be in any state, but there is no other instance.
         let answer = catch_unwind(AssertUnwindSafe(|| self.service.serve(offered, &mut self.reply)));
         let real = clock.now().since(started);
         let ended = match answer {
-            Ok(Ok(())) if self.reply.len() <= self.reply_max => RunEnd::Done,
+            Ok(Ok(())) if self.reply.len() <= self.reply_max => ServiceEnd::Done,
             Ok(Ok(())) => {
                 let bytes = self.reply.len();
-                self.fail(&format!("an answer of {bytes} bytes is over {}", self.reply_max), RunEnd::Failed)
+                self.fail(
+                    &format!("an answer of {bytes} bytes is over {}", self.reply_max),
+                    ServiceEnd::Failed,
+                )
             }
             Ok(Err(why)) => self.fail_with(&why),
-            Err(panic) => self.fail(&format!("the service panicked: {}", words(&*panic)), RunEnd::Panicked),
+            Err(panic) => {
+                self.fail(&format!("the service panicked: {}", words(&*panic)), ServiceEnd::Panicked)
+            }
         };
         Ran { started, real, held: held.get(), ended }
     }
@@ -116,11 +121,11 @@ impl<S: Service> Runner<S> {
         &self.reply
     }
 
-    fn fail_with(&mut self, why: &ServiceError) -> RunEnd {
-        self.fail(&why.to_string(), RunEnd::Failed)
+    fn fail_with(&mut self, why: &ServiceError) -> ServiceEnd {
+        self.fail(&why.to_string(), ServiceEnd::Failed)
     }
 
-    fn fail(&mut self, why: &str, ended: RunEnd) -> RunEnd {
+    fn fail(&mut self, why: &str, ended: ServiceEnd) -> ServiceEnd {
         self.reply.clear();
         self.reply.extend_from_slice(&why.as_bytes()[..why.len().min(self.reply_max)]);
         ended
@@ -179,7 +184,7 @@ mod tests {
     #[test]
     fn a_service_that_panics_fails_the_task_and_no_more() {
         let (ran, reply) = run(b"panic");
-        assert_eq!((ran.ended, reply.as_str()), (RunEnd::Panicked, "the service panicked: out of mood"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Panicked, "the service panicked: out of mood"));
     }
 
     #[test]
@@ -193,12 +198,12 @@ mod tests {
     #[test]
     fn an_error_replaces_what_was_written_of_the_answer() {
         let (ran, reply) = run(b"error");
-        assert_eq!((ran.ended, reply.as_str()), (RunEnd::Failed, "not today"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Failed, "not today"));
     }
 
     #[test]
     fn an_answer_over_the_maximum_is_a_failure() {
         let (ran, reply) = run(b"long");
-        assert_eq!((ran.ended, reply.as_str()), (RunEnd::Failed, "an answer of 1000 bytes is over 100"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Failed, "an answer of 1000 bytes is over 100"));
     }
 }

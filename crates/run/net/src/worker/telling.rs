@@ -7,7 +7,7 @@ use sluice_host::agent::Sample;
 use sluice_wire::Nanos;
 use sluice_wire::registrations::WorkerRegistration;
 
-use crate::agent::{Line, LineOwner};
+use crate::agent::{Line, LineRegistration};
 
 /// A worker's end of the agent's file.
 #[derive(Debug)]
@@ -35,24 +35,28 @@ impl AgentReporter {
         }
         let Some(line) = &mut self.line else { return grant.quota };
         let WorkerRegistration { worker, slice, epoch, generation, quota, .. } = grant.registration;
-        let known = line.seat().filter(|seat| seat.life() == (epoch, generation));
-        let depth = known.map_or(quota, |seat| seat.depth);
-        line.serves(now, LineOwner { worker, slice, epoch, generation, depth }, now + grant.lease);
+        let known = line.registration().filter(|registration| registration.life() == (epoch, generation));
+        let depth = known.map_or(quota, |registration| registration.depth);
+        line.set_registration(
+            now,
+            LineRegistration { worker, slice, epoch, generation, depth },
+            now + grant.lease,
+        );
         depth
     }
 
     /// The depth that the agent wants, if it differs from the present one.
-    pub(super) fn wanted(&mut self) -> Option<u8> {
+    pub(super) fn ordered_depth(&mut self) -> Option<u8> {
         let line = self.line.as_mut()?;
-        let depth = line.wanted()?;
-        line.holds(depth);
+        let depth = line.ordered_depth()?;
+        line.set_depth(depth);
         Some(depth)
     }
 
     /// A task that arrived at `received` begins.
-    pub(super) fn is_taken(&mut self, received: Nanos) {
+    pub(super) fn set_busy(&mut self, received: Nanos) {
         if let Some((since, line)) = self.free_since.take().zip(self.line.as_mut()) {
-            line.is_taken(received.since(since));
+            line.set_busy(received.since(since));
         }
     }
 
@@ -64,10 +68,10 @@ impl AgentReporter {
     }
 
     /// The worker has nothing left to do.
-    pub(super) fn is_free(&mut self, since: Nanos) {
+    pub(super) fn set_idle(&mut self, since: Nanos) {
         if let Some(line) = &self.line {
             self.free_since = Some(since);
-            line.is_free(since);
+            line.set_idle(since);
         }
     }
 
@@ -75,7 +79,7 @@ impl AgentReporter {
         match Line::claim(&self.file, &self.name, now) {
             Ok(line) => {
                 self.line = Some(line);
-                self.is_free(now);
+                self.set_idle(now);
             }
             Err(why) if !self.complained => {
                 self.complained = true;

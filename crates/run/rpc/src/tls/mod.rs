@@ -18,7 +18,7 @@ use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use super::caller::Caller;
 use crate::RpcError;
-pub use ending::{ENDS_SOON, end_of, told_of_end};
+pub use ending::{ENDS_SOON, end_of, end_text};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
 pub use renewed::read_anew;
@@ -231,7 +231,7 @@ impl ClientTls {
         }
         endpoint.tls_config_with_verifier(config, Arc::new(verifier)).map_err(|why| {
             let wrong = self.identity.as_ref().map_or(&self.authority, |(_, key)| key);
-            wrong.wrong(why::told(&why).unwrap_or_else(|| why.to_string()))
+            wrong.wrong(why::tls_error_text(&why).unwrap_or_else(|| why.to_string()))
         })
     }
 }

@@ -113,7 +113,7 @@ impl LeafRegistration {
             }
             let before = mem::take(&mut self.again);
             for action in before.into_iter().chain(mem::take(&mut self.out)) {
-                if let Err(why) = self.act(action.clone()) {
+                if let Err(why) = self.perform(action.clone()) {
                     tracing::error!("{why}; trying again in {AGAIN_AFTER:?}");
                     self.again.push(action);
                 }
@@ -155,9 +155,9 @@ impl LeafRegistration {
         self.state.left(pool, &mut self.out);
     }
 
-    fn act(&mut self, action: LeafAction) -> Result<(), SwitchdError> {
+    fn perform(&mut self, action: LeafAction) -> Result<(), SwitchdError> {
         match action {
-            LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
+            LeafAction::Say { pool, hello, at_once } => self.renew(pool, hello, at_once)?,
             LeafAction::Leave(pool) => self.leave(pool),
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
@@ -169,7 +169,7 @@ impl LeafRegistration {
         Ok(())
     }
 
-    fn say(&mut self, pool: SliceId, hello: WorkerHello, at_once: bool) -> Result<(), NetError> {
+    fn renew(&mut self, pool: SliceId, hello: WorkerHello, at_once: bool) -> Result<(), NetError> {
         match self.registrars.get(&pool) {
             Some(registrar) if at_once => registrar.set_hello(hello),
             Some(registrar) => registrar.set_hello_later(hello),

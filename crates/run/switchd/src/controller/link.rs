@@ -146,20 +146,20 @@ impl SwitchConnection {
         };
         self.complained = false;
         self.id.0 += 1;
-        self.say(SwitchEvent::Up { line: self.id, shape, at }).await?;
+        self.report(SwitchEvent::Up { line: self.id, shape, at }).await?;
         loop {
             let spoken = tokio::select! {
                 batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(RunnerEnded)?).await,
                 () = sleep(ASK_EVERY) => self.ask(shape).await,
             };
             match spoken {
-                Ok(Some(answers)) => self.say(SwitchEvent::Answered(answers)).await?,
+                Ok(Some(answers)) => self.report(SwitchEvent::Answered(answers)).await?,
                 Ok(None) => {}
                 Err(lost) => {
                     if let Some(why) = lost {
                         self.complain(&why);
                     }
-                    return self.say(SwitchEvent::Down).await;
+                    return self.report(SwitchEvent::Down).await;
                 }
             }
         }
@@ -185,7 +185,7 @@ impl SwitchConnection {
         if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
     }
 
-    async fn say(&self, news: SwitchEvent) -> Result<(), RunnerEnded> {
+    async fn report(&self, news: SwitchEvent) -> Result<(), RunnerEnded> {
         self.tell.send(news).await.map_err(|_| RunnerEnded)
     }
 

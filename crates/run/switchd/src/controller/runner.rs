@@ -100,7 +100,7 @@ impl NoteSink {
         self.tell(NoteContent::Note(note));
     }
 
-    fn found(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
+    fn publish_interval(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
         let lines = judgement_lines(&interval, slice_name);
         for line in &lines {
             tracing::info!("{line}");
@@ -222,7 +222,7 @@ impl Runner {
                     None => return,
                 },
                 news = self.link.news.recv() => match news {
-                    Some(news) => self.news(news),
+                    Some(news) => self.on_switch_event(news),
                     None => return,
                 },
                 () = elapsed(due) => {
@@ -230,10 +230,10 @@ impl Runner {
                     self.controller.tick(now, &mut self.out);
                 }
             }
-            self.act();
+            self.perform_actions();
             self.answer_agents();
-            self.tell_changes();
-            self.tell_sizes();
+            self.report_changes();
+            self.report_sizes();
             self.send_steps().await;
             self.show();
         }
@@ -273,7 +273,7 @@ impl Runner {
             Command::Hear { report, answer } => match self.not_own(&report) {
                 // The caller may have hung up.
                 Some(other) => answer.send(Err(NotOwn(other))).unwrap_or_default(),
-                None => self.hear(*report, answer),
+                None => self.on_report(*report, answer),
             },
         }
     }
@@ -293,7 +293,7 @@ impl Runner {
 
     /// A worker in the report that another caller registered, if there is one.
     fn not_own(&self, report: &Report) -> Option<WorkerId> {
-        let told = said::told_of(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
+        let told = said::workers_in(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
         let is_others = |worker: &WorkerId| {
             self.controller.worker_name(*worker).is_some_and(|name| !report.caller.may_be(name))
         };
@@ -307,14 +307,14 @@ impl Runner {
         name.map_or(matches!(caller, Caller::Trusted), |name| caller.may_be(name))
     }
 
-    fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>) {
+    fn on_report(&mut self, report: Report, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>) {
         let Report { interval, mut tallies, .. } = report;
         // Workers without a known name are left out, since their owner is not known.
-        said::hold_to(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
+        said::keep_own(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
             |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));
-        self.telling.found(interval, name);
+        self.telling.publish_interval(interval, name);
         let workers =
             tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
         // An agent that reports again has given up its earlier call.
@@ -323,7 +323,7 @@ impl Runner {
         self.event(Event::Tallies { server, advises, tallies });
     }
 
-    fn tell_changes(&mut self) {
+    fn report_changes(&mut self) {
         let controller = &self.controller;
         let is_old = |(held, _): &mut (HeldRow, _)| {
             controller.settled(held.worker).is_some_and(|now| now != (held.key, held.generation))
@@ -335,7 +335,7 @@ impl Runner {
     }
 
     /// Reports the sizes of a leaf's pools, or whether a spine has leaves, if they changed.
-    fn tell_sizes(&mut self) {
+    fn report_sizes(&mut self) {
         match &self.told_to {
             ControllerObserver::Nobody => {}
             ControllerObserver::Leaf(line) => {
@@ -372,13 +372,13 @@ impl Runner {
         self.depths.clear();
     }
 
-    fn news(&mut self, news: SwitchEvent) {
+    fn on_switch_event(&mut self, news: SwitchEvent) {
         match news {
             SwitchEvent::Up { line, shape, at } => {
                 self.line = Some(line);
                 self.at = Some(at);
                 self.event(Event::SwitchUp(shape));
-                self.tell_above(true);
+                self.report_to_pods(true);
             }
             SwitchEvent::Answered(answers) => {
                 self.awaiting_answers = false;
@@ -392,14 +392,14 @@ impl Runner {
                 // Pending steps are void; the state machine asks for them again once the switch is up.
                 self.steps.clear();
                 self.event(Event::SwitchDown);
-                self.tell_above(false);
+                self.report_to_pods(false);
             }
         }
     }
 
     /// Tells the controller above whether this spine's switch is up. If the switch is lost, answers all
     /// waiting calls, so that registered hosts ask at once for another spine.
-    fn tell_above(&mut self, lives: bool) {
+    fn report_to_pods(&mut self, lives: bool) {
         let ControllerObserver::Above(desk) = &self.told_to else { return };
         desk(SpineEvent::Lives(lives));
         if !lives {
@@ -415,7 +415,7 @@ impl Runner {
         self.controller.event(now, event, &mut self.out);
     }
 
-    fn act(&mut self) {
+    fn perform_actions(&mut self) {
         for action in self.out.drain(..) {
             match action {
                 Action::Table(op) => self.steps.push_back(op),

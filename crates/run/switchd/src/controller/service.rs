@@ -67,7 +67,7 @@ impl Service {
             "{caller} does not speak for {name:?}: it speaks for {own} and names that begin with {own}/; take one of those, \
              or another certificate"
         );
-        self.refused.tell(Reason::OtherName, caller, &why);
+        self.refused.log_refusal(Reason::OtherName, caller, &why);
         Err(Status::permission_denied(why))
     }
 
@@ -82,7 +82,7 @@ impl Service {
             "packets for {name:?} would go to {asked}, and {caller} calls from {from}: listen on the address that you call from, \
              or take a certificate whose subjectAltName has IP:{asked} as well"
         );
-        self.refused.tell(Reason::OtherAddress, caller, &why);
+        self.refused.log_refusal(Reason::OtherAddress, caller, &why);
         Err(Status::permission_denied(why))
     }
 
@@ -91,7 +91,7 @@ impl Service {
             "the interval tells of worker {worker}, and {caller} does not speak for it: an agent tells of workers whose names its \
              certificate gives, those of its own machine; what it sees of others is not taken"
         );
-        self.refused.tell(Reason::OtherWorker, caller, &why);
+        self.refused.log_refusal(Reason::OtherWorker, caller, &why);
         Status::permission_denied(why)
     }
 
@@ -141,7 +141,7 @@ impl Controller for Service {
         if let Err(NotOwn(_)) = answered.await.map_err(|_| unavailable())? {
             // The same answer as for an unknown key, so that callers cannot find out which keys exist.
             let why = format!("it asks how worker {worker} is registered, and does not speak for it");
-            self.refused.tell(Reason::OtherWorker, &asks, &why);
+            self.refused.log_refusal(Reason::OtherWorker, &asks, &why);
             return Err(unavailable());
         }
         Ok(Response::new(v1::AwaitChangeResponse {}))
@@ -223,7 +223,7 @@ impl Controller for Service {
         let slice = self.read(fields::name("slice", slice))?;
         let asked = format!("{caller} moves worker {name} to slice {slice}");
         let answer = self.handle.call(move |call| Event::MoveWorker { call, name, slice }).await?;
-        say(&asked, done(answer))?;
+        log_request(&asked, done(answer))?;
         Ok(Response::new(v1::MoveWorkerResponse {}))
     }
 
@@ -237,7 +237,7 @@ impl Controller for Service {
         let to = slice.as_deref().map_or_else(|| "no slice".to_owned(), |slice| format!("slice {slice}"));
         let asked = format!("{caller} maps task type {task_type} to {to}");
         let answer = self.handle.call(move |call| Event::SetType { call, task_type, slice }).await?;
-        say(&asked, done(answer))?;
+        log_request(&asked, done(answer))?;
         Ok(Response::new(v1::SetTypeResponse {}))
     }
 
@@ -378,7 +378,7 @@ fn kind(note: &Note) -> &'static str {
 }
 
 /// Logs an operator's request and its result.
-fn say(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
+fn log_request(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
     match &done {
         Ok(()) => tracing::info!("{asked}"),
         Err(why) => tracing::warn!("{asked}, which was not done: {}", shown(why.message())),

@@ -39,7 +39,7 @@ pub(super) struct Connection {
     /// When the connection is closed, unless the peer has sent enough by then.
     ends: Option<Pin<Box<Sleep>>>,
     read: usize,
-    seat: ConnectionSlot,
+    slot: ConnectionSlot,
     /// When the peer's certificate ends, and the timer for the next check.
     certificate: Option<(SystemTime, Pin<Box<Sleep>>)>,
 }
@@ -62,23 +62,23 @@ pub(super) struct ConnectionPeer {
 }
 
 impl Connection {
-    pub(super) fn plain(stream: TcpStream, from: IpAddr, seat: ConnectionSlot) -> Self {
-        Self::new(Stream::Plain(stream), from, seat)
+    pub(super) fn plain(stream: TcpStream, from: IpAddr, slot: ConnectionSlot) -> Self {
+        Self::new(Stream::Plain(stream), from, slot)
     }
 
     /// A connection after its TLS handshake: the peer's certificate, if it showed one, was verified.
-    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut seat: ConnectionSlot) -> Self {
+    pub(super) fn tls(stream: TlsStream<TcpStream>, from: IpAddr, mut slot: ConnectionSlot) -> Self {
         if stream.get_ref().1.peer_certificates().is_some() {
-            seat.shows_certificate();
+            slot.shows_certificate();
         }
-        Self::new(Stream::Tls(Box::new(stream)), from, seat)
+        Self::new(Stream::Tls(Box::new(stream)), from, slot)
     }
 
-    fn new(stream: Stream, from: IpAddr, seat: ConnectionSlot) -> Self {
-        let within = if seat.is_kept() { PREFACE_WITHIN } else { TOLD_WITHIN };
+    fn new(stream: Stream, from: IpAddr, slot: ConnectionSlot) -> Self {
+        let within = if slot.is_kept() { PREFACE_WITHIN } else { TOLD_WITHIN };
         let certificate = certificates(&stream).and_then(|shown| shown.iter().filter_map(end_of).min());
         let certificate = certificate.map(|end| (end, Box::pin(sleep(Duration::ZERO))));
-        Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, seat, certificate }
+        Self { stream, from, ends: Some(Box::pin(sleep(within))), read: 0, slot, certificate }
     }
 
     /// Whether the peer's certificate has ended.
@@ -110,7 +110,7 @@ impl Connected for Connection {
     fn connect_info(&self) -> ConnectionPeer {
         let ends = self.certificate.as_ref().map(|(end, _)| *end);
         let certificates = certificates(&self.stream).map(Into::into);
-        ConnectionPeer { from: self.from, certificates, ends, full: self.seat.full() }
+        ConnectionPeer { from: self.from, certificates, ends, full: self.slot.full() }
     }
 }
 
@@ -139,7 +139,7 @@ impl AsyncRead for Connection {
         ready!(self.stream().poll_read(context, into))?;
         if self.ends.is_some() {
             self.read += into.filled().len() - before;
-            if self.read >= PREFACE_BYTES && self.seat.is_kept() {
+            if self.read >= PREFACE_BYTES && self.slot.is_kept() {
                 self.ends = None;
             }
         }
@@ -190,35 +190,35 @@ mod tests {
     use crate::rpc::seats::{ConnectionSlots, Limits};
 
     /// A caller, and its connection, which holds the only seat.
-    async fn connected(seats: &Arc<ConnectionSlots>) -> (TcpStream, Connection) {
+    async fn connected(slots: &Arc<ConnectionSlots>) -> (TcpStream, Connection) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has free ports");
         let at = listener.local_addr().expect("it is bound");
         let caller = TcpStream::connect(at).await.expect("someone listens");
         let (stream, from) = listener.accept().await.expect("someone calls");
-        (caller, Connection::plain(stream, from.ip(), seats.take(from.ip()).expect("a seat to be told in")))
+        (caller, Connection::plain(stream, from.ip(), slots.take(from.ip()).expect("a seat to be told in")))
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_caller_that_says_too_little_loses_its_seat() {
-        let seats = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
-        let (mut caller, mut line) = connected(&seats).await;
+        let slots = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
+        let (mut caller, mut line) = connected(&slots).await;
         // One byte less than a preface does not count as one.
         caller.write_all(&[b' '; PREFACE_BYTES - 1]).await.expect("it is connected");
         let ended = async { while line.read(&mut [0; 64]).await.is_ok() {} };
         timeout(PREFACE_WITHIN.saturating_mul(2), ended).await.expect("it is closed");
         drop(line);
-        assert!(connected(&seats).await.1.seat.full().is_none(), "the seat is free again");
+        assert!(connected(&slots).await.1.slot.full().is_none(), "the seat is free again");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn one_that_has_begun_may_be_silent_and_one_that_has_no_seat_may_not() {
-        let seats = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
-        let (mut caller, mut line) = connected(&seats).await;
+        let slots = ConnectionSlots::new(Limits { in_all: 1, from_one: 1, unknown: None });
+        let (mut caller, mut line) = connected(&slots).await;
         caller.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
         let mut said = [0; PREFACE_BYTES];
         line.read_exact(&mut said).await.expect("it came");
-        let (mut told, mut seatless) = connected(&seats).await;
-        assert!(seatless.seat.full().is_some());
+        let (mut told, mut seatless) = connected(&slots).await;
+        assert!(seatless.slot.full().is_some());
         told.write_all(&[b' '; PREFACE_BYTES]).await.expect("it is connected");
         let ended = async { while seatless.read(&mut [0; 64]).await.is_ok() {} };
         timeout(PREFACE_WITHIN, ended).await.expect("it was told why, and is closed");

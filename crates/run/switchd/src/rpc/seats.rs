@@ -123,12 +123,12 @@ impl ConnectionSlots {
         let machine = machine(from);
         let mut taken = self.taken();
         let own = taken.by_machine.get(&machine).copied().unwrap_or_default();
-        let standing = if let Some(full) = self.full(&taken, own) {
+        let kind = if let Some(full) = self.full(&taken, own) {
             if taken.told >= TOLD_MAX {
                 return None;
             }
             taken.told += 1;
-            SlotKind::TimedNote(full)
+            SlotKind::Refused(full)
         } else {
             let unknown = usize::from(self.limits.unknown.is_some());
             taken.in_all += 1;
@@ -138,7 +138,7 @@ impl ConnectionSlots {
             own.unknown += unknown;
             if unknown > 0 { SlotKind::Unknown } else { SlotKind::Known }
         };
-        Some(ConnectionSlot { seats: Arc::clone(self), machine, standing })
+        Some(ConnectionSlot { slots: Arc::clone(self), machine, kind })
     }
 
     /// The limit that another connection of this machine would exceed.
@@ -168,9 +168,9 @@ impl ConnectionSlots {
 /// A connection's seat; dropping it frees the seat.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    seats: Arc<ConnectionSlots>,
+    slots: Arc<ConnectionSlots>,
     machine: IpAddr,
-    standing: SlotKind,
+    kind: SlotKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,39 +179,39 @@ enum SlotKind {
     /// The connection has shown no certificate.
     Unknown,
     /// The connection is not served, only told the reason.
-    TimedNote(LimitReached),
+    Refused(LimitReached),
 }
 
 impl ConnectionSlot {
     /// The limit that keeps the connection from being served, if one does.
     pub(super) const fn full(&self) -> Option<LimitReached> {
-        match self.standing {
-            SlotKind::TimedNote(full) => Some(full),
+        match self.kind {
+            SlotKind::Refused(full) => Some(full),
             SlotKind::Known | SlotKind::Unknown => None,
         }
     }
 
     /// Whether the connection may keep its seat without a time limit.
     pub(super) const fn is_kept(&self) -> bool {
-        matches!(self.standing, SlotKind::Known)
+        matches!(self.kind, SlotKind::Known)
     }
 
     /// Notes that the peer showed a trusted certificate.
     pub(super) fn shows_certificate(&mut self) {
-        if self.standing == SlotKind::Unknown {
-            let mut taken = self.seats.taken();
+        if self.kind == SlotKind::Unknown {
+            let mut taken = self.slots.taken();
             taken.unknown -= 1;
             taken.by_machine.entry(self.machine).or_default().unknown -= 1;
-            self.standing = SlotKind::Known;
+            self.kind = SlotKind::Known;
         }
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.seats.taken();
-        let unknown = match self.standing {
-            SlotKind::TimedNote(_) => {
+        let mut taken = self.slots.taken();
+        let unknown = match self.kind {
+            SlotKind::Refused(_) => {
                 taken.told -= 1;
                 return;
             }
@@ -247,86 +247,86 @@ mod tests {
         ConnectionSlots::new(Limits { in_all, from_one, unknown: None })
     }
 
-    fn take(seats: &Arc<ConnectionSlots>, from: &str) -> ConnectionSlot {
-        seats.take(from.parse().unwrap()).unwrap()
+    fn take(slots: &Arc<ConnectionSlots>, from: &str) -> ConnectionSlot {
+        slots.take(from.parse().unwrap()).unwrap()
     }
 
     #[test]
     fn one_machine_leaves_room_for_the_others() {
-        let seats = seats(3, 2);
-        let own = ["10.0.0.1", "::ffff:10.0.0.1"].map(|from| take(&seats, from));
-        assert!(own.iter().all(|seat| seat.full().is_none()));
-        assert_eq!(take(&seats, "10.0.0.1").full(), Some(LimitReached::FromOne(2)));
-        let other = take(&seats, "10.0.0.2");
+        let slots = seats(3, 2);
+        let own = ["10.0.0.1", "::ffff:10.0.0.1"].map(|from| take(&slots, from));
+        assert!(own.iter().all(|slot| slot.full().is_none()));
+        assert_eq!(take(&slots, "10.0.0.1").full(), Some(LimitReached::FromOne(2)));
+        let other = take(&slots, "10.0.0.2");
         assert_eq!(other.full(), None);
-        assert_eq!(take(&seats, "10.0.0.3").full(), Some(LimitReached::InAll(3)));
+        assert_eq!(take(&slots, "10.0.0.3").full(), Some(LimitReached::InAll(3)));
         drop(own);
-        assert_eq!(take(&seats, "10.0.0.1").full(), None);
-        assert_eq!(seats.taken().by_machine.len(), 1, "{seats:?}");
+        assert_eq!(take(&slots, "10.0.0.1").full(), None);
+        assert_eq!(slots.taken().by_machine.len(), 1, "{slots:?}");
     }
 
     #[test]
     fn machines_without_certificates_leave_seats_for_those_with_one() {
-        let seats = ConnectionSlots::new(Limits::of_process(true));
+        let slots = ConnectionSlots::new(Limits::of_process(true));
         let all_of = |from: &str| {
             let mut held = Vec::new();
             loop {
-                let seat = take(&seats, from);
-                if let Some(full) = seat.full() {
+                let slot = take(&slots, from);
+                if let Some(full) = slot.full() {
                     return (held, full);
                 }
-                held.push(seat);
+                held.push(slot);
             }
         };
         let (one, full) = all_of("10.0.0.1");
         assert_eq!(full, LimitReached::UnknownFromOne(one.len()));
         let (other, _) = all_of("10.0.0.2");
-        let hosts = seats.limits.from_one - 1;
+        let hosts = slots.limits.from_one - 1;
         let known: Vec<_> = (0..hosts)
             .map(|_| {
-                let mut seat = take(&seats, "10.0.0.3");
-                assert!(seat.full().is_none() && !seat.is_kept());
-                seat.shows_certificate();
-                assert!(seat.is_kept());
-                seat
+                let mut slot = take(&slots, "10.0.0.3");
+                assert!(slot.full().is_none() && !slot.is_kept());
+                slot.shows_certificate();
+                assert!(slot.is_kept());
+                slot
             })
             .collect();
         drop((one, other));
-        let taken = seats.taken();
+        let taken = slots.taken();
         assert_eq!((taken.in_all, taken.unknown), (hosts, 0));
         drop(taken);
         drop(known);
-        assert!(seats.taken().by_machine.is_empty());
+        assert!(slots.taken().by_machine.is_empty());
     }
 
     #[test]
     fn a_crowd_of_machines_without_certificates_is_told_that_there_are_too_many() {
         let unknown = UnknownLimits { in_all: 2, from_one: 1 };
-        let seats = ConnectionSlots::new(Limits { in_all: 9, from_one: 9, unknown: Some(unknown) });
-        let mut first = take(&seats, "10.0.0.1");
-        let _second = take(&seats, "10.0.0.2");
-        assert_eq!(take(&seats, "10.0.0.2").full(), Some(LimitReached::UnknownFromOne(1)));
-        assert_eq!(take(&seats, "10.0.0.3").full(), Some(LimitReached::UnknownInAll(2)));
+        let slots = ConnectionSlots::new(Limits { in_all: 9, from_one: 9, unknown: Some(unknown) });
+        let mut first = take(&slots, "10.0.0.1");
+        let _second = take(&slots, "10.0.0.2");
+        assert_eq!(take(&slots, "10.0.0.2").full(), Some(LimitReached::UnknownFromOne(1)));
+        assert_eq!(take(&slots, "10.0.0.3").full(), Some(LimitReached::UnknownInAll(2)));
         first.shows_certificate();
-        assert_eq!(take(&seats, "10.0.0.3").full(), None);
+        assert_eq!(take(&slots, "10.0.0.3").full(), None);
     }
 
     #[test]
     fn a_network_of_64_bits_counts_as_one_machine() {
-        let seats = seats(9, 1);
-        let _own = take(&seats, "fd00::1");
-        assert_eq!(take(&seats, "fd00::2").full(), Some(LimitReached::FromOne(1)));
-        assert_eq!(take(&seats, "fd00:0:0:1::1").full(), None);
+        let slots = seats(9, 1);
+        let _own = take(&slots, "fd00::1");
+        assert_eq!(take(&slots, "fd00::2").full(), Some(LimitReached::FromOne(1)));
+        assert_eq!(take(&slots, "fd00:0:0:1::1").full(), None);
     }
 
     #[test]
     fn a_few_at_a_time_are_told_and_the_rest_are_not_let_in() {
-        let seats = seats(1, 1);
-        let _served = take(&seats, "10.0.0.1");
-        let told: Vec<_> = (0..TOLD_MAX).map(|_| take(&seats, "10.0.0.1")).collect();
-        assert!(seats.take("10.0.0.2".parse().unwrap()).is_none());
+        let slots = seats(1, 1);
+        let _served = take(&slots, "10.0.0.1");
+        let told: Vec<_> = (0..TOLD_MAX).map(|_| take(&slots, "10.0.0.1")).collect();
+        assert!(slots.take("10.0.0.2".parse().unwrap()).is_none());
         drop(told);
-        assert!(seats.take("10.0.0.2".parse().unwrap()).is_some());
+        assert!(slots.take("10.0.0.2".parse().unwrap()).is_some());
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport
             receive: Nanos(4_000),
             send: Nanos(4_000),
             to_client: delays.host_to_host(),
-            slow: slow.filter(|_| number == 0).map(|time| SlowPeriod { time, since: group.beginning() }),
+            slow: slow.filter(|_| number == 0).map(|time| SlowPeriod { time, since: group.schedule_start() }),
         };
         let hold = service_fn(ECHO, |task, reply| {
             task.hold(Nanos::from_micros(200));

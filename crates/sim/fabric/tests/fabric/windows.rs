@@ -23,7 +23,8 @@ fn tcp() -> FabricSettings {
 #[test]
 fn a_window_grows_until_a_flow_alone_has_its_link() {
     let (topology, flow) = (fat_tree(4), flow(0, 0, 15, 20_000_000));
-    let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").took(&flow);
+    let idle =
+        Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").flow_time(&flow);
     let run = run(&topology, &tcp(), [flow]);
     let slower = run.finished[0].took.0 as f64 / idle.0 as f64;
     assert!((1.0..1.1).contains(&slower), "{slower}");

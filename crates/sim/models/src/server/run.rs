@@ -56,7 +56,7 @@ pub(super) trait Orchestrates {
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
 
     /// A scheduled event happens.
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
 }
 
 /// A server in virtual time, without its policy.
@@ -134,7 +134,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                     break;
                 }
             } else if self.in_server() > 0 || next.is_some() {
-                if !self.goes_on(policy) {
+                if !self.step(policy) {
                     break;
                 }
             } else {
@@ -157,7 +157,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
 
     /// Advances to the next event and passes it to the policy; returns whether there was one.
     #[inline]
-    fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
+    fn step(&mut self, policy: &mut impl Orchestrates) -> bool {
         let Some((at, whom, what)) = self.engine.take_next() else { return false };
         self.now = at;
         let event = match what {
@@ -168,7 +168,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                 ServerEvent::Ran { core }
             }
         };
-        policy.happens(event, self);
+        policy.on_event(event, self);
         if let Some(core) = self.rang.take() {
             self.engine.alarm_before(self.ran.of_place(core.into()), Nanos(u64::MAX));
         }

@@ -148,7 +148,7 @@ impl FlowRecorder {
     }
 
     fn ended(&mut self, finished: &FinishedFlow, idle: &Idle, bounds: &[u64]) {
-        let service = idle.took(&finished.flow);
+        let service = idle.flow_time(&finished.flow);
         let class = bounds.partition_point(|most| *most < finished.flow.bytes).min(bounds.len() - 1);
         self.recorder.done(&Replied {
             class: class as u8,

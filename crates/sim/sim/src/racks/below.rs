@@ -114,7 +114,7 @@ impl RackFabric {
             (LEAVES, CLIENTS) => spine,
             _ => 0,
         };
-        self.crossing.send(world, self.leg(from, to), leaves + self.pass.times(past), packet);
+        self.crossing.send(world, self.packet_ends(from, to), leaves + self.pass.times(past), packet);
     }
 
     /// A copy of a waiting task leaves for its server at `leaves`.
@@ -126,7 +126,7 @@ impl RackFabric {
         written: WrittenCopy,
         write: &WriteAhead,
     ) {
-        let leg = self.leg(LEAVES, servers.place(written.server));
+        let leg = self.packet_ends(LEAVES, servers.place(written.server));
         self.crossing.send_other(world, leg, leaves, (write_bytes(write.payload.len), written));
     }
 
@@ -150,7 +150,7 @@ impl RackFabric {
     pub(super) fn looks(&mut self, is_open: bool, servers: &Servers) {
         match (is_open, self.opened) {
             (true, None) => {
-                self.opened = Some(self.seen(servers));
+                self.opened = Some(self.counts(servers));
                 self.crossing.opens();
             }
             (false, Some(_)) if self.closed.is_none() => self.closed = Some(self.read(servers)),
@@ -163,11 +163,11 @@ impl RackFabric {
         self.closed.unwrap_or_else(|| self.read(servers))
     }
 
-    fn leg(&self, from: Address, to: Address) -> PacketEnds {
+    fn packet_ends(&self, from: Address, to: Address) -> PacketEnds {
         PacketEnds { ends: [from, to], hosts: [from, to].map(|at| self.hosts.at(at)) }
     }
 
-    fn seen(&self, servers: &Servers) -> CountsAtStart {
+    fn counts(&self, servers: &Servers) -> CountsAtStart {
         let (awaited, late) = servers.awaited();
         CountsAtStart { writes_lost: self.writes_lost, awaited, late }
     }
@@ -176,7 +176,7 @@ impl RackFabric {
         if !self.hosts.spines.is_empty() {
             return self.crossing.gauges();
         }
-        let (now, then) = (self.seen(servers), self.opened.unwrap_or_default());
+        let (now, then) = (self.counts(servers), self.opened.unwrap_or_default());
         let awaited = now.awaited - then.awaited;
         Gauges {
             writes_late: (awaited > 0).then(|| (now.late - then.late) as f64 / awaited as f64),

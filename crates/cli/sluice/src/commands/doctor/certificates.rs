@@ -1,6 +1,6 @@
 //! Checks when the certificates in the flags end.
 
-use sluice_rpc::{ClientTls, ENDS_SOON, Ends, RpcError, ServerTls, told_of_end};
+use sluice_rpc::{ClientTls, ENDS_SOON, Ends, RpcError, ServerTls, end_text};
 
 use super::check::Check;
 use crate::args::DoctorArgs;
@@ -34,7 +34,7 @@ fn served(args: &DoctorArgs) -> Result<Ends, RpcError> {
 fn check((which, end): (String, std::time::SystemTime)) -> Check {
     let next = "put a new one in its place, and its key; who runs reads it by itself, or at SIGHUP";
     let days = ENDS_SOON.as_secs() / 86_400;
-    match told_of_end(end) {
+    match end_text(end) {
         None => Check::ok(WHAT, format!("{which} lasts for more than {days} days")),
         Some(told) if end < std::time::SystemTime::now() => {
             Check::fail(WHAT, format!("{which} {told}"), next)

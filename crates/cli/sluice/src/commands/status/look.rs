@@ -21,15 +21,15 @@ struct ControllerAnswer {
 
 impl ControllerCallers {
     pub(super) fn of(controllers: Vec<Remote>) -> Outcome<Self> {
-        let asker = |remote: Remote| Ok((remote.url().to_owned(), ControllerCaller::new(remote)?));
-        Ok(Self(controllers.into_iter().map(asker).collect::<Outcome<_>>()?))
+        let caller = |remote: Remote| Ok((remote.url().to_owned(), ControllerCaller::new(remote)?));
+        Ok(Self(controllers.into_iter().map(caller).collect::<Outcome<_>>()?))
     }
 
     /// Asks all controllers.
     pub(super) fn look(&self) -> StatusSnapshot {
-        let ask = |(controller, asker): &(String, ControllerCaller)| ControllerAnswer {
+        let ask = |(controller, caller): &(String, ControllerCaller)| ControllerAnswer {
             controller: controller.clone(),
-            said: asker.status(),
+            said: caller.status(),
         };
         StatusSnapshot(self.0.iter().map(ask).collect())
     }

@@ -74,8 +74,8 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     let handle = driver.handle();
     let serving = serve(args, &plan, role, &handle, state)?;
     let server = serving.server();
-    say(args, epoch, &plan, &handle, server)?;
-    let _told = told(args, &plan, role, server);
+    print_addresses(args, epoch, &plan, &handle, server)?;
+    let _told = announce(args, &plan, role, server);
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
@@ -88,9 +88,9 @@ pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
         return Err(Failure::broken("the controller's thread ended; see above"));
     }
     if !args.output.quiet {
-        print::aside(counters(&handle).to_string().trim_end());
+        print::to_stderr(counters(&handle).to_string().trim_end());
         if plan.switch.io == Io::Xdp {
-            xdp::say_what_stays(args, &plan);
+            xdp::print_what_stays(args, &plan);
         }
     }
     Ok(())
@@ -235,7 +235,7 @@ impl Serving {
 }
 
 /// Prints the addresses: as text, or as JSON for the process that started this one.
-fn say(
+fn print_addresses(
     args: &SwitchArgs,
     epoch: Epoch,
     plan: &Plan,
@@ -249,7 +249,7 @@ fn say(
         )?;
     } else if !args.output.quiet {
         let FirstPacket { bytes, limit, .. } = plan.first_packet();
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "switch on {switch}, controller on {control}, epoch {epoch}; tasks of up to {bytes} B take one packet ({limit} \
              sets that), workers ask for the rest of longer ones; Ctrl-C ends it"
         ));
@@ -258,7 +258,7 @@ fn say(
 }
 
 /// Announces a rack of its own to other commands. A part of a larger rack is found through that rack.
-fn told(args: &SwitchArgs, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<RackFile> {
+fn announce(args: &SwitchArgs, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<RackFile> {
     let is_part = plan.switch.controller_apart || is_leaf(role);
     let is_alone = !is_part && args.parent.is_none();
     is_alone.then(|| RackFile::running(&plan.name, &reached_at(server, &args.guard)))

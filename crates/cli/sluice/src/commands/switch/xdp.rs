@@ -31,13 +31,13 @@ pub(super) fn driver(args: &SwitchArgs, plan: &Plan, state: &mut StateFolder) ->
     };
     let driver = XdpDriver::new(&options, || state.next_epoch())?;
     if !args.output.quiet {
-        for (interface, carried) in driver.carried() {
+        for (interface, carried) in driver.attach_modes() {
             match carried {
                 AttachMode::Native => {
-                    print::aside(format_args!("{interface}: its driver carries the program"))
+                    print::to_stderr(format_args!("{interface}: its driver carries the program"))
                 }
                 AttachMode::Kept => {
-                    print::aside(format_args!(
+                    print::to_stderr(format_args!(
                         "{interface}: the program is replaced; what waits in it stays"
                     ));
                 }
@@ -50,9 +50,9 @@ pub(super) fn driver(args: &SwitchArgs, plan: &Plan, state: &mut StateFolder) ->
 }
 
 /// Prints what remains in the kernel after the process ends.
-pub(super) fn say_what_stays(args: &SwitchArgs, plan: &Plan) {
+pub(super) fn print_what_stays(args: &SwitchArgs, plan: &Plan) {
     let pins = pins(args, plan);
-    print::aside(format_args!(
+    print::to_stderr(format_args!(
         "the program stays on its links: sluice switch --io xdp --detach --pins {} takes it off",
         pins.display()
     ));
@@ -67,7 +67,7 @@ pub(super) fn detach(args: &SwitchArgs, plan: &Plan) -> Outcome<()> {
     let was_there = sluice_kernel::xdp::detach(&pins)?;
     if !args.output.quiet {
         let what = if was_there { "taken off its links, with its maps" } else { "nothing was there" };
-        print::aside(format_args!("{}: {what}", pins.display()));
+        print::to_stderr(format_args!("{}: {what}", pins.display()));
     }
     Ok(())
 }

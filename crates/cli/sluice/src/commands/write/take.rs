@@ -71,7 +71,7 @@ pub(super) fn until_stopped(at: SocketAddr, as_json: bool, stop: &Stop) -> Outco
     if as_json {
         print::line(json!({ "schema": "sluice.listening.v1", "roce": receiver.local() }))?;
     } else {
-        print::aside(format_args!("taking WRITEs at {}, until Ctrl-C", receiver.local()));
+        print::to_stderr(format_args!("taking WRITEs at {}, until Ctrl-C", receiver.local()));
     }
     let taken = take(&mut receiver, stop)?;
     if as_json {

@@ -178,7 +178,7 @@ impl GapErrors {
         Some(Self { p50_us: micros(quantile(50)), p99_us: micros(quantile(99)), most_us: micros(*most) })
     }
 
-    fn told(self) -> String {
+    fn text(self) -> String {
         let [p50, p99, most] = [self.p50_us, self.p99_us, self.most_us].map(|us| time(us * 1e3));
         format!("median {p50}, p99 {p99}, most {most}")
     }
@@ -212,7 +212,7 @@ impl WriteOutcome {
             );
             row("holds", format!("{}, {} each in the mean", pacer.holds, time(pacer.held_mean_us * 1e3)));
             if let Some(late) = pacer.late {
-                row("late", late.told());
+                row("late", late.text());
             }
         }
         if let Some(link) = &self.on_link {
@@ -232,10 +232,10 @@ impl WriteOutcome {
                 );
             }
             if let Some(late) = link.late {
-                row("late there", late.told());
+                row("late there", late.text());
             }
             if let Some(short) = link.short {
-                row("short there", short.told());
+                row("short there", short.text());
             }
         }
         if let Some(taken) = &self.taken {

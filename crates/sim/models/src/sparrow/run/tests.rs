@@ -82,7 +82,7 @@ struct ReceivedMessages {
 
 impl ReceivedMessages {
     /// Counts the messages since the event before; at most one scheduler sent some.
-    fn hears<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
+    fn check_messages<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
         let mut places = vec![0_usize; run.workers.len()];
         for Reverse(due) in run.event_queue.iter().filter(|Reverse(due)| due.entered >= since) {
             match &due.event {
@@ -147,7 +147,7 @@ proptest! {
         let mut coming = requests.iter().copied().peekable();
         let mut since = 0;
         while run.turn(&mut coming).is_continue() {
-            told.hears(&run, since)?;
+            told.check_messages(&run, since)?;
             since = run.entered;
             no_worker_stands_idle_or_asks_for_two(&run)?;
         }

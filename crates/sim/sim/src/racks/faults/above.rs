@@ -52,7 +52,7 @@ impl ControllerAbove {
         above
     }
 
-    pub(super) fn dies(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.machine = None;
     }
 
@@ -76,20 +76,29 @@ impl ControllerAbove {
             .filter(|spine| datacenter.spines[*spine].lives)
             .collect::<Vec<_>>()
             .into_iter()
-            .for_each(|spine| self.hears(datacenter, spine, true));
+            .for_each(|spine| self.on_spine_change(datacenter, spine, true));
     }
 
     /// Handles the death or return of a spine.
-    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
+    pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
-            OutageStep::Out(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, false),
-            OutageStep::Back(FabricSwitch::Spine(spine)) => self.hears(datacenter, spine as usize, true),
+            OutageStep::Out(FabricSwitch::Spine(spine)) => {
+                self.on_spine_change(datacenter, spine as usize, false)
+            }
+            OutageStep::Back(FabricSwitch::Spine(spine)) => {
+                self.on_spine_change(datacenter, spine as usize, true)
+            }
             OutageStep::Dies(_) | OutageStep::Out(_) | OutageStep::Back(_) => {}
         }
     }
 
     /// A spine was found, or lost.
-    fn hears<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, spine: usize, lives: bool) {
+    fn on_spine_change<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        spine: usize,
+        lives: bool,
+    ) {
         let Some(PodMachines { pods, spines, are_read }) = &mut self.machine else { return };
         let event = if lives {
             Event::SwitchUp(datacenter.spines[spine].program().shape())
@@ -104,16 +113,16 @@ impl ControllerAbove {
 
     /// All controllers do what is due, and clients renew.
     pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
-        self.look(datacenter);
+        self.note_spines(datacenter);
         for client in 0..self.clients.len() {
             if !is_lost(&mut self.dice, datacenter) {
-                self.client_renews(datacenter, client);
+                self.renew_client(datacenter, client);
             }
         }
     }
 
     /// Notes which spines have leaves, of those whose tables were read.
-    fn look<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
+    fn note_spines<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let Some(PodMachines { pods, spines, are_read }) = &mut self.machine else { return };
         for (spine, controller) in spines.iter_mut().enumerate() {
             datacenter.lead(SPINES.at(spine as u32), controller, None);
@@ -126,7 +135,7 @@ impl ControllerAbove {
         }
     }
 
-    fn client_renews<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
+    fn renew_client<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
         let spines = datacenter.spines.len();
         let SpineClient { calls, held } = self.clients[client];
         let Some(PodMachines { pods, .. }) = &self.machine else {
@@ -145,7 +154,7 @@ impl ControllerAbove {
         let event = |call| Event::ClientHello { call, hello: hello.clone() };
         // The registration that it leaves behind stays until its lease ends, for tasks that are still under
         // way there.
-        let Some((Answer::Client(grant), _)) = self.renews(datacenter, route, &hello.name, event) else {
+        let Some((Answer::Client(grant), _)) = self.register(datacenter, route, &hello.name, event) else {
             return;
         };
         if !is_lost(&mut self.dice, datacenter) {
@@ -155,22 +164,22 @@ impl ControllerAbove {
     }
 
     /// A leaf registers a pool of its rack; returns the grant.
-    pub(super) fn leaf_renews<O: TaskWatch>(
+    pub(super) fn register_leaf<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         hello: &WorkerHello,
     ) -> Option<WorkerRegistration> {
         let route = self.machine.as_ref()?.pods.of_leaf(datacenter.world.now, hello).ok()?;
         let event = |call| Event::WorkerHello { call, hello: hello.clone() };
-        let (answer, left) = self.renews(datacenter, route, &hello.name, event)?;
+        let (answer, left) = self.register(datacenter, route, &hello.name, event)?;
         if let Some(left) = left {
-            self.leaves(datacenter, left, hello);
+            self.leave(datacenter, left, hello);
         }
         if let Answer::Worker(grant) = answer { Some(grant.registration) } else { None }
     }
 
     /// The last worker of a leaf's pool has left.
-    pub(super) fn leaf_leaves<O: TaskWatch>(
+    pub(super) fn remove_leaf<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         hello: &WorkerHello,
@@ -178,47 +187,42 @@ impl ControllerAbove {
         let Some(spine) = self.machine.as_ref().and_then(|machine| machine.pods.seat(&hello.name)) else {
             return;
         };
-        self.leaves(datacenter, spine, hello);
+        self.leave(datacenter, spine, hello);
         if let Some(machine) = &mut self.machine {
             machine.pods.left(&hello.name);
         }
     }
 
-    fn leaves<O: TaskWatch>(
-        &mut self,
-        datacenter: &mut SimulatedRacks<O>,
-        spine: usize,
-        hello: &WorkerHello,
-    ) {
+    fn leave<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, spine: usize, hello: &WorkerHello) {
         let (name, life) = (hello.name.clone(), hello.life);
-        self.asks(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
+        self.call(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
     }
 
     /// Registers a host. A host that changes its spine stays registered at the old one until the new one
     /// has granted it; then it leaves the old one.
-    fn renews<O: TaskWatch>(
+    fn register<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         PodRoute { to, from }: PodRoute,
         name: &str,
         event: impl Fn(CallId) -> Event,
     ) -> Option<(Answer, Option<usize>)> {
-        let answer = self.renews_at(datacenter, to, name, &event);
+        let answer = self.register_at(datacenter, to, name, &event);
         match (from, &answer) {
             (Some(_), Some(Answer::Worker(_) | Answer::Client(_))) => Some((answer?, from)),
-            (Some(from), _) => Some((self.renews_at(datacenter, from, name, &event)?, None)),
+            (Some(from), _) => Some((self.register_at(datacenter, from, name, &event)?, None)),
             (None, _) => Some((answer?, None)),
         }
     }
 
-    fn renews_at<O: TaskWatch>(
+    fn register_at<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         spine: usize,
         name: &str,
         event: impl Fn(CallId) -> Event,
     ) -> Option<Answer> {
-        let answer = self.asks(datacenter, spine, event)?;
+        let answer = self.call(datacenter, spine, event)?;
         let key = match &answer {
             Answer::Worker(grant) => grant.key,
             Answer::Client(grant) => grant.key,
@@ -229,7 +233,7 @@ impl ControllerAbove {
     }
 
     /// Passes a call to a controller; returns the answer if it comes at once.
-    fn asks<O: TaskWatch>(
+    fn call<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         spine: usize,

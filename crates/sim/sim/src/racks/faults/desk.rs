@@ -65,7 +65,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         while let Some(action) = said.pop_front() {
             match action {
                 Action::Table(op) => {
-                    let Some(answer) = self.carries_out(at, controller.term(), op) else { continue };
+                    let Some(answer) = self.perform_op(at, controller.term(), op) else { continue };
                     let mut more = Vec::new();
                     controller.event(now, Event::TableAnswered(answer), &mut more);
                     said.extend(more);
@@ -78,7 +78,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     /// Carries out an operation of a switch's controller; a dead switch gives no answer.
-    pub(super) fn carries_out(&mut self, at: Address, by: Term, op: TableOp) -> Option<TableAnswer> {
+    pub(super) fn perform_op(&mut self, at: Address, by: Term, op: TableOp) -> Option<TableAnswer> {
         let switch = self.switch(at);
         if !switch.lives {
             return None;

@@ -62,7 +62,7 @@ impl RackControllers {
     }
 
     /// A leaf dies with its controller, and returns with a new one.
-    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
+    pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
             OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.begin(datacenter, leaf as usize),
@@ -71,7 +71,7 @@ impl RackControllers {
     }
 
     /// Carries out a step about controllers, workers or their calls.
-    pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
+    pub(super) fn on_lead_step<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
             LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
@@ -92,7 +92,7 @@ impl RackControllers {
         above: &mut ControllerAbove,
     ) {
         for leaf in 0..self.all.len() {
-            self.asks(datacenter, leaf, None);
+            self.step_controller(datacenter, leaf, None);
             for worker in 0..self.held.len() {
                 let is_here = datacenter.control().seats[worker].leaf as usize == leaf;
                 let is_silent = self.cut[worker] || self.gone[worker];
@@ -100,8 +100,8 @@ impl RackControllers {
                     self.call(datacenter, leaf, worker);
                 }
             }
-            self.line_says(datacenter, above, leaf);
-            self.above_hears(datacenter, above, leaf);
+            self.report_workers(datacenter, above, leaf);
+            self.renew_above(datacenter, above, leaf);
         }
     }
 
@@ -117,7 +117,7 @@ impl RackControllers {
         self.all[leaf] =
             RackController { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
         let shape = datacenter.leaves[leaf].program().shape();
-        self.asks(datacenter, leaf, Some(Event::SwitchUp(shape)));
+        self.step_controller(datacenter, leaf, Some(Event::SwitchUp(shape)));
     }
 
     fn call<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, worker: usize) {
@@ -139,11 +139,16 @@ impl RackControllers {
             held: self.held[worker].map(|held| (held.worker, held.key, held.generation)),
         };
         self.all[leaf].calls.insert(call, worker);
-        self.asks(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
+        self.step_controller(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
     }
 
     /// Passes an event to a rack's controller, or lets it do what is due; workers get its answers.
-    fn asks<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, event: Option<Event>) {
+    fn step_controller<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        leaf: usize,
+        event: Option<Event>,
+    ) {
         let RackController { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else {
             return;
         };
@@ -156,7 +161,7 @@ impl RackControllers {
     }
 
     /// Tells the rack's line how many workers the rack has, and carries out what follows.
-    fn line_says<O: TaskWatch>(
+    fn report_workers<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         above: &mut ControllerAbove,
@@ -174,7 +179,7 @@ impl RackControllers {
                 LeafAction::Leave(pool) => {
                     // A leaf whose call is lost is removed at the end of its lease.
                     if let Some(hello) = says.take().filter(|_| !is_lost) {
-                        above.leaf_leaves(datacenter, &hello);
+                        above.remove_leaf(datacenter, &hello);
                     }
                     line.left(pool, &mut said);
                 }
@@ -184,7 +189,7 @@ impl RackControllers {
     }
 
     /// A rack renews at the controller above, and its leaf learns which spine it is below.
-    fn above_hears<O: TaskWatch>(
+    fn renew_above<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         above: &mut ControllerAbove,
@@ -198,12 +203,12 @@ impl RackControllers {
         if call_lost {
             return;
         }
-        let Some(grant) = above.leaf_renews(datacenter, hello).filter(|_| !answer_lost) else { return };
+        let Some(grant) = above.register_leaf(datacenter, hello).filter(|_| !answer_lost) else { return };
         let mut said = Vec::new();
         line.granted(SliceId(0), &grant, &mut said);
         for action in said {
             if let LeafAction::Link(pool, row) = action {
-                datacenter.carries_out(
+                datacenter.perform_op(
                     LEAVES.at(leaf as u32),
                     controller.term(),
                     TableOp::SetSpine(pool, row),
