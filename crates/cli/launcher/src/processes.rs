@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use sluice_outcome::run::LeafTrip;
 use sluice_rpc::Remote;
-use sluice_support::ask::{ControllerCaller, rack_now};
+use sluice_support::controller_caller::{ControllerCaller, rack_now};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::plan::{Plan, Target, WorkerPlan};
 use sluice_support::shared_memory::HeldMemory;

@@ -8,17 +8,17 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-mod ask;
 pub mod follow;
 mod kept;
+mod live_sweep;
 mod nginx;
 mod outcome;
-mod place;
 mod priority_boost;
 mod rack;
+mod rack_labels;
+mod rack_network;
 mod record;
 mod servers;
-mod suited;
 mod switches;
 mod trace;
 pub mod versus;
@@ -41,8 +41,8 @@ use sluice_testbed::Testbed;
 use sluice_wire::{Epoch, Nanos};
 
 use args::SweepArgs;
-use ask::LiveSweep;
 use kept::{KeptSettings, SweepSettings};
+use live_sweep::LiveSweep;
 use outcome::{Cell, late_testbed_name, lateness};
 use priority_boost::PriorityBoost;
 use rack::LiveRack;

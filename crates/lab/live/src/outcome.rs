@@ -7,7 +7,7 @@ use sluice_outcome::study::{
 use sluice_report as report;
 use sluice_stats::{Measured, Paired, Summary, paired, summarize};
 
-use super::ask::{LivePolicy, LiveSweep, WARM_UP_PART};
+use super::live_sweep::{LivePolicy, LiveSweep, WARM_UP_PART};
 use super::record::LiveReplication;
 
 /// The only panel.

@@ -26,18 +26,18 @@ use sluice_support::stop::Stop;
 use sluice_switch::Config;
 use sluice_switchd::switch::{Count, SwitchConfig};
 use sluice_testbed::agents;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testbed::control_plan::control_plan as testbed_plan;
-use sluice_testbed::suits::LabelCompatibility;
 use sluice_testrig::host_group::{HostGroup, Player, RunningHostGroup};
 use sluice_testrig::schedule::{PlayedTask, Playing};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Endpoint, Epoch, Nanos, Serial, TaskType};
 use sluice_workload::{Trace, TracedTask};
 
-use super::ask::{LivePolicy, LiveSweep};
-use super::place::RackNetwork;
+use super::live_sweep::{LivePolicy, LiveSweep};
+use super::rack_labels::{RackLabels, labels_of, worker_name};
+use super::rack_network::RackNetwork;
 use super::servers::{self, LiveServer};
-use super::suited::{RackLabels, labels_of, worker_name};
 use super::switches::LiveSwitches;
 use super::trace::planned;
 

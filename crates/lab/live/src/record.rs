@@ -12,7 +12,7 @@ use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::Nanos;
 use sluice_workload::Trace;
 
-use super::ask::LiveSweep;
+use super::live_sweep::LiveSweep;
 use super::rack::{SwitchCounts, TraceResult};
 
 /// If more than one task in a hundred left later than this, in the emulated rack's time, a run has measured

@@ -9,7 +9,7 @@ use sluice_control::Tier;
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::Controllers;
-use sluice_support::ask::{ControllerCaller, rack_now};
+use sluice_support::controller_caller::{ControllerCaller, rack_now};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_switch::Config;
 use sluice_switch::horus::FabricReading;
@@ -18,7 +18,7 @@ use sluice_switchd::rpc::{LocalSwitch, RpcServer};
 use sluice_switchd::switch::{Count, Delays, SwitchConfig, SwitchHandle, SwitchPlace};
 use sluice_wire::Nanos;
 
-use super::place::{RackNetwork, RunningSwitch};
+use super::rack_network::{RackNetwork, RunningSwitch};
 
 /// How often the spine is asked whether it knows all workers.
 const ASK_EVERY: Duration = Duration::from_millis(20);

@@ -14,7 +14,7 @@ use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
 use sluice_workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 
-use super::ask::LiveSweep;
+use super::live_sweep::LiveSweep;
 
 /// One trace for each load and replication.
 pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);

@@ -26,8 +26,8 @@ use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::{Epoch, TaskType};
 use sluice_workload::{Trace, TracedTask, Workload};
 
-use super::ask::{self, LivePolicy, LiveSweep};
 use super::kept::{KeptSettings, VersusSettings};
+use super::live_sweep::{self, LivePolicy, LiveSweep};
 use super::nginx::Nginx;
 use super::priority_boost::PriorityBoost;
 use super::rack::{self, LiveRack, SwitchCounts, ThreadLayout, TraceResult};
@@ -143,7 +143,7 @@ fn ask(settings: &VersusSettings) -> Outcome<LiveSweep> {
         Failure::bad_input(format!("it would take {seconds:.0} s ({why}): ask for fewer tasks or more load"))
     })?;
     let sweep = LiveSweep {
-        policies: ask::who(&settings.policies)?,
+        policies: live_sweep::who(&settings.policies)?,
         loads: vec![settings.load],
         workload,
         testbed,

@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Settings, StudyOutcome, Verdict};
 
 use super::html::{Html, tag};
-use super::look::SeriesStyles;
+use super::series_style::SeriesStyles;
 use super::{heat, panel, show, tables};
 
 /// The page of a study.

@@ -6,8 +6,8 @@ use sluice_outcome::study::{
 
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Style, Swatch, swatch};
 use super::html::{Html, tag};
-use super::look::{SeriesStyle, SeriesStyles};
-use super::prices::PassCosts;
+use super::pass_costs::PassCosts;
+use super::series_style::{SeriesStyle, SeriesStyles};
 use super::show;
 
 /// Draws a panel; `number` distinguishes it from the others on the page.

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use sluice_outcome::study::{Estimate, Unit, Verdict};
 use sluice_stats::mean_of_either_sign;
 
-use super::desk::{ClassNumbers, Evaluator};
-use super::figure::{PolicyNumber, is_less, quotient};
-use super::known::Evaluation;
+use super::evaluator::{ClassNumbers, Evaluator};
+use super::known_points::Evaluation;
 use super::plan::{Claim, Plan, Quantity, Relation, Subject, Tolerance};
+use super::policy_number::{PolicyNumber, is_less, quotient};
 use super::verdict::{Holds, Pairs, excused, is_at_most, of_number, of_order, times_as_many, tolerated};
 
 /// An advice to run more than this many times as many tasks would be useless.

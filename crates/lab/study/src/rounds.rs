@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 
 use sluice_outcome::study::Verdict;
 
-use super::bench::CheckedPlan;
-use super::desk::Evaluator;
+use super::checked_plan::CheckedPlan;
+use super::evaluator::Evaluator;
 use super::finding::{Finding, find};
-use super::known::{Evaluation, KnownPoints, PointId};
+use super::known_points::{Evaluation, KnownPoints, PointId};
 use super::plan::{CauseTest, Claim, Subject};
 
 /// The points of the next round; none if everything is known.

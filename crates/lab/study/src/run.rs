@@ -8,10 +8,10 @@ use sluice_sim::SimError;
 use sluice_sim::run_jobs;
 use sluice_stats::Measured;
 
-use super::bench::CheckedPlan;
+use super::checked_plan::CheckedPlan;
 use super::error::StudyError;
 use super::journal::{Identity, Journal};
-use super::known::{KnownPoints, PointId, Retention};
+use super::known_points::{KnownPoints, PointId, Retention};
 use super::rounds::{of_causes, wanted};
 
 /// A running study.

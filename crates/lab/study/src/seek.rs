@@ -5,7 +5,7 @@
 
 use sluice_stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
 
-use super::known::{Evaluation, KnownPoints, PointId};
+use super::known_points::{Evaluation, KnownPoints, PointId};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]

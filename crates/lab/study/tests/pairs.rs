@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_outcome::study::{Estimate, StudyOutcome, Verdict};
 use sluice_stats::{Method, Warmup};
-use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::outcome::{Provenance, outcome};
 use sluice_study::plan::Plan;
 use sluice_study::run::Study;
-use sluice_study::tell::{Provenance, outcome};
 
 const PLAN: &str = r#"
 name = "pairs"

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use sluice_stats::Warmup;
-use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 
 fn assert_can_be_run(plans: &[&str], warmup: Warmup, overload: Overload) {

@@ -6,8 +6,8 @@ use sluice_stats::{PARTS, Recording, Warmup};
 use sluice_switch::registry::Software;
 use sluice_testbed::Testbed;
 use sluice_testbed::capacity::{CELLS_MAX, Capacity};
+use sluice_testbed::compatibility::{LabelCompatibility, SliceCompatibility, Sliced};
 use sluice_testbed::cores_layout::CoresLayout;
-use sluice_testbed::suits::{LabelCompatibility, SliceCompatibility, Sliced};
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Class, Requests, Workload};
 

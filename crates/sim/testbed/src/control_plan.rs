@@ -7,7 +7,7 @@ use sluice_wire::serving::Serving;
 use sluice_workload::Class;
 
 use crate::Testbed;
-use crate::suits::LabelCompatibility;
+use crate::compatibility::LabelCompatibility;
 
 impl Testbed {
     /// A slice for tasks of these classes, in a switch that tells so many classes apart.

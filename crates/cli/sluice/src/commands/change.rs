@@ -2,7 +2,7 @@
 //! task is lost: waiting tasks stay where they are, and a slice that takes tasks keeps at least one worker.
 
 use sluice_rpc::v1::{MoveWorkerRequest, SetTypeRequest};
-use sluice_support::ask::{ControllerCaller, types_of};
+use sluice_support::controller_caller::{ControllerCaller, types_of};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::print;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sluice_live::args::FollowArgs;
 use sluice_stats::Warmup;
-use sluice_study::bench;
+use sluice_study::checked_plan::warmup;
 use sluice_study::limit::Limit;
 use sluice_study::numbers;
 use sluice_support::flags::Output;
@@ -55,7 +55,7 @@ pub(crate) struct LengthArgs {
     pub(crate) replications: u32,
     /// What is left out at the beginning of each replication: a number of tasks (100k), a span (1s), or
     /// detect.
-    #[arg(long, value_name = "HOW", default_value = "detect", alias = "warmup", value_parser = bench::warmup)]
+    #[arg(long, value_name = "HOW", default_value = "detect", alias = "warmup", value_parser = warmup)]
     pub(crate) warm_up: Warmup,
 }
 

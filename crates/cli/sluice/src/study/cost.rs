@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sluice_stats::Warmup;
 use sluice_study::PointId;
-use sluice_study::bench::CheckedPlan;
+use sluice_study::checked_plan::CheckedPlan;
 use sluice_study::plan::PolicySetup;
 use sluice_study::run::Job;
 

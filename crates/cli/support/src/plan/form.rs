@@ -11,8 +11,8 @@ use sluice_net::client::deadline_default;
 use sluice_services::rocks::RocksArgs;
 use sluice_workload::{TomlComplaint, TomlStep, read_toml};
 
+use super::conflict::PlanConflict;
 use super::keys;
-use super::misfit::PlanConflict;
 use super::parts::{
     Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, SlicePlan,
     SwitchPlan, state_in,

@@ -9,8 +9,8 @@ use sluice_net::served::{
 };
 use sluice_workload::TomlStep;
 
+use super::conflict::PlanConflict;
 use super::keys;
-use super::misfit::PlanConflict;
 use super::parts::{CoresPlan, ServicePlan, WorkerPlan};
 
 /// The most workers that one section may stand for.

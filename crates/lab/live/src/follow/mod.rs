@@ -7,17 +7,17 @@
 //! while, also the p99 response.
 
 mod band;
+mod cases;
 mod followed;
-mod picks;
 mod responses;
+mod results;
 mod run;
-mod tell;
 
 use std::path::Path;
 
 use serde::Serialize;
 use sluice_outcome::study::{SliceDepths, Verdict};
-use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::load::nanos;
@@ -27,8 +27,8 @@ use sluice_support::stop::Stop;
 
 use super::args::FollowArgs;
 use band::{Band, INTERVAL_NS, Sequence, shares};
+use cases::FollowedCase;
 use followed::{CaseResult, LiveRun};
-use picks::FollowedCase;
 use responses::Responses;
 
 /// Everything, as JSON.
@@ -57,11 +57,11 @@ pub fn run(
     stop: &Stop,
 ) -> Outcome<()> {
     let (folder, out) = at;
-    let span = args.span.unwrap_or(picks::SPAN);
+    let span = args.span.unwrap_or(cases::SPAN);
     let length = Length::Time { warmup_ns: 0, span_ns: nanos(span).0 };
     let terms = RunSettings { length, overload: Overload::Meant, folder: folder.to_owned() };
     let bench = CheckedPlan::new(plan.clone(), terms)?;
-    let picks = picks::picks(args, &bench)?;
+    let picks = cases::picks(args, &bench)?;
     files::make(&out.join("traces"))?;
     let say = |text: String| {
         if !quiet {
@@ -164,11 +164,11 @@ fn finish(
     };
     let text = serde_json::to_string(&result).expect("every key is a string and every number is finite");
     files::save(out, "followed.json", &(text.clone() + "\n"))?;
-    files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
+    files::save(out, "followed.html", &results::page(plan, dilation, followed))?;
     if json {
         print::line(text)?;
     } else {
-        followed.iter().try_for_each(tell::print)?;
+        followed.iter().try_for_each(results::print)?;
         print::line(format_args!(
             "the depths over time are drawn in {}",
             out.join("followed.html").display()

@@ -193,7 +193,7 @@ mod tests {
 
     use super::super::Style;
     use super::*;
-    use crate::look::SeriesStyle;
+    use crate::series_style::SeriesStyle;
 
     fn chart(rates: &[f64]) -> Chart {
         let curve = |(place, rate): (usize, &f64)| Curve {

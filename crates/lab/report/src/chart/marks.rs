@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::html::{Html, tag};
-use crate::look::{Marker, SeriesStyle};
+use crate::series_style::{Marker, SeriesStyle};
 
 /// A coordinate with one decimal, which is finer than any screen shows.
 #[derive(Clone, Copy, Debug)]

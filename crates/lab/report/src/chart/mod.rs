@@ -12,7 +12,7 @@ use std::fmt::Write;
 use sluice_outcome::study::{Estimate, Unit};
 
 use super::html::{Html, tag};
-use super::look::SeriesStyle;
+use super::series_style::SeriesStyle;
 use super::show::{self, DisplayScale};
 use axis::Axis;
 

@@ -10,9 +10,9 @@ mod read;
 use serde::{Deserialize, Serialize};
 use sluice_outcome::study::Measure;
 
-use super::course::TimeCourse;
 use super::gauge::Gauge;
 use super::limit::{ClassMetric, Limit};
+use super::time_course::TimeCourse;
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,12 +9,12 @@ use super::{
     Case, CauseTest, Change, Claim, ClaimRates, Plan, PolicySetup, Quantity, Relation, Subject, Tolerance,
     slices,
 };
-use crate::course::RawCourse;
 use crate::error::StudyError;
 use crate::gauge::Gauge;
 use crate::hint;
 use crate::limit::{ClassMetric, Limit, value_of};
 use crate::numbers;
+use crate::time_course::RawCourse;
 
 /// The largest number of replications in a plan.
 const REPLICATIONS_MAX: u32 = 1_000;

@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::desk::ServerAgent;
-use super::{AgentOptions, said};
+use super::server_agent::ServerAgent;
+use super::{AgentOptions, messages};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::sys;
@@ -130,7 +130,8 @@ impl AgentLoop {
             desk.read_samples(now);
             while let Some(interval) = desk.close(now) {
                 let ago = now.since(interval.ended);
-                let message = said::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
+                let message =
+                    messages::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
                 self.report(interval.ended, message);
                 // Tasks that ended later belong to the next interval.
                 desk.read_samples(now);
@@ -191,8 +192,8 @@ impl AgentLoop {
 fn parse_reply(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<ReportReply, Malformed> {
     Ok(ReportReply {
         ended,
-        depths: answer.depths.iter().copied().map(said::worker_depth).collect::<Result<_, _>>()?,
-        others: answer.others.iter().copied().map(said::others).collect::<Result<_, _>>()?,
+        depths: answer.depths.iter().copied().map(messages::worker_depth).collect::<Result<_, _>>()?,
+        others: answer.others.iter().copied().map(messages::others).collect::<Result<_, _>>()?,
     })
 }
 

@@ -12,6 +12,7 @@ use sluice_wire::{
     TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse,
 };
 
+use super::agent_reporter::AgentReporter;
 use super::early::Listener;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
@@ -19,7 +20,6 @@ use super::report::{Dropped, Served, WorkerReport, report};
 use super::run::{Runner, ServiceEnd, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
-use super::telling::AgentReporter;
 use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;

@@ -6,6 +6,7 @@
 //! as long, but receives packets. A reply that is longer than a packet is kept, and its client asks for the
 //! rest.
 
+mod agent_reporter;
 mod early;
 mod engine;
 mod lanes;
@@ -15,7 +16,6 @@ mod report;
 mod run;
 mod slots;
 mod stopper;
-mod telling;
 mod turn;
 
 use std::fmt;
@@ -26,6 +26,7 @@ use crate::NetError;
 use crate::pin::settle_thread;
 use crate::service::Service;
 use crate::udp::Socket;
+use agent_reporter::AgentReporter;
 pub use engine::EmulatedProcessor;
 use engine::Engine;
 pub use lanes::{LaneServer, LaneServerOptions, LaneService};
@@ -35,7 +36,6 @@ pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
 use sluice_rpc::registrar::WorkerRegistrar;
 pub use stopper::Stopper;
-use telling::AgentReporter;
 pub use turn::Turn;
 
 /// A worker that is ready to run.

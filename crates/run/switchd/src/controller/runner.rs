@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_control::{Action, Answer, CallId, Controller, Event, Note, PoolSize, Refusal, View};
-use sluice_net::agent::{judgement_lines, said};
+use sluice_net::agent::{judgement_lines, messages};
 use sluice_net::clock::Clock;
 use sluice_rpc::Caller;
 use sluice_rpc::v1::AgentInterval;
@@ -293,7 +293,7 @@ impl Runner {
 
     /// A worker in the report that another caller registered, if there is one.
     fn not_own(&self, report: &Report) -> Option<WorkerId> {
-        let told = said::workers_in(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
+        let told = messages::workers_in(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
         let is_others = |worker: &WorkerId| {
             self.controller.worker_name(*worker).is_some_and(|name| !report.caller.may_be(name))
         };
@@ -310,7 +310,7 @@ impl Runner {
     fn on_report(&mut self, report: Report, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>) {
         let Report { interval, mut tallies, .. } = report;
         // Workers without a known name are left out, since their owner is not known.
-        said::keep_own(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
+        messages::keep_own(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
             |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));

@@ -9,7 +9,7 @@ use sluice_control::{
     Answer, ClassView, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView,
     View, WorkerHello, WorkerPhase, WorkerView,
 };
-use sluice_net::agent::said;
+use sluice_net::agent::messages;
 use sluice_rpc::Caller;
 use sluice_rpc::fields::{self, number, present};
 use sluice_rpc::misanswered;
@@ -249,15 +249,19 @@ impl Controller for Service {
         let mut interval = self.read(present("interval", message.interval))?;
         interval.server = self.read(fields::name("interval.server", mem::take(&mut interval.server)))?;
         self.check_own(&caller, &interval.server)?;
-        let tallies = self.read(said::tallies(&interval))?;
+        let tallies = self.read(messages::tallies(&interval))?;
         let (answer, answered) = oneshot::channel();
         let report = Box::new(Report { caller: caller.clone(), interval, tallies });
         self.handle.command(Command::Hear { report, answer })?;
         let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
         let told = told.map_err(|NotOwn(worker)| self.not_own(&caller, worker))?;
         Ok(Response::new(v1::ReportIntervalResponse {
-            depths: told.depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect(),
-            others: told.others.iter().map(said::others_of).collect(),
+            depths: told
+                .depths
+                .into_iter()
+                .map(|(worker, depth)| messages::depth_of(worker, depth))
+                .collect(),
+            others: told.others.iter().map(messages::others_of).collect(),
         }))
     }
 

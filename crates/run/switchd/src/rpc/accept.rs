@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::line::Connection;
+use super::connection::Connection;
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, Limits};
 use super::refused::{Reason, Refused};
-use super::seats::{ConnectionSlot, ConnectionSlots, Limits};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(2);
 /// How many accepted connections may wait to be served.
@@ -92,7 +92,7 @@ impl Acceptor {
         let acceptor = TlsAcceptor::from(tls.config());
         match timeout(HANDSHAKE_MAX, acceptor.accept(stream).into_fallible()).await {
             Ok(Ok(stream)) => {
-                ready.send(Ok(Connection::tls(stream, from.ip(), slot))).await.unwrap_or_default()
+                ready.send(Ok(Connection::tls(stream, from.ip(), slot))).await.unwrap_or_default();
             }
             Ok(Err((why, stream))) => {
                 self.refuse(from, &why);

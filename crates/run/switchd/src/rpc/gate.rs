@@ -12,7 +12,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::line::ConnectionPeer;
+use super::connection::ConnectionPeer;
 use super::refused::{Reason, Refused};
 
 /// Checks calls, and passes them to `inner` with a [`Caller`] in their extensions.

@@ -5,11 +5,11 @@
 //! measured span no new flow begins and those under way end, as in the public set-up: a flow whose rate was
 //! lowered takes many times the span.
 
-mod crossing;
 mod gauges;
 mod joined;
 mod scheme;
 mod settings;
+mod transport;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,11 +17,11 @@ use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricStep, FinishedFlow,
 use sluice_fabric::{Topology, Traffic};
 use sluice_wire::Nanos;
 
-pub(crate) use crossing::{FabricTransport, PacketEnds};
 use gauges::fabric_gauges;
 pub(crate) use joined::{JoinedFabric, write_bytes};
 pub use scheme::Scheme;
 use settings::settings_of;
+pub(crate) use transport::{FabricTransport, PacketEnds};
 
 use crate::error::SimError;
 use sluice_stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};

@@ -5,18 +5,17 @@
 //! One seed gives one run. The controller above spines is in `above`, racks' own controllers are in
 //! `racks`.
 
-mod above;
-mod desk;
+mod controller_above;
 mod knowledge;
 mod oracle;
 mod racks;
 mod scenario;
 mod strangers;
+mod table_operations;
 
 use std::ops::Range;
 
-use above::ControllerAbove;
-use desk::RENEW;
+use controller_above::ControllerAbove;
 use knowledge::Renewals;
 use oracle::HopOracle;
 use racks::RackControllers;
@@ -25,6 +24,7 @@ use scenario::{
 };
 use sluice_faults::{Broken, Many, Tally, run_each};
 use sluice_wire::Nanos;
+use table_operations::RENEW;
 
 use super::downtime::OutageStep;
 use super::placement::Placement;

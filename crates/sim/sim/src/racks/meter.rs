@@ -1,7 +1,7 @@
 //! The counts of a run beside its tasks' times: packets, queues, idleness.
 
 use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
-use sluice_testbed::suits::LabelCompatibility;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 

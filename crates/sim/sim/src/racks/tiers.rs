@@ -3,8 +3,6 @@
 use sluice_events::dice::Dice;
 use sluice_wire::{Epoch, Nanos};
 
-use super::below::RackFabric;
-use super::books::TaskPlaces;
 use super::clients::{Clients, PoolRequests, Submitter};
 use super::control::Control;
 use super::imbalance::Imbalance;
@@ -13,8 +11,10 @@ use super::meter::Meter;
 use super::packet_loss::PoolLoss;
 use super::placement::Placement;
 use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
+use super::rack_fabric::RackFabric;
 use super::setup::client_settings;
 use super::switch::SwitchPass;
+use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};

@@ -11,7 +11,7 @@ use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_report::table::Table;
 use sluice_stats::Warmup;
-use sluice_study::bench::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::figures::PLANS;

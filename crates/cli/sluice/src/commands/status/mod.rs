@@ -1,15 +1,15 @@
 //! `sluice status`: the state of a rack, or of each of several spines, as its controller reports it; once,
 //! or repeatedly.
 
-mod look;
 mod shown;
+mod snapshot;
 mod watch;
 
 use sluice_support::fail::Outcome;
 use sluice_support::print;
 
 use crate::args::StatusArgs;
-use look::ControllerCallers;
+use snapshot::ControllerCallers;
 
 /// Asks and prints the answer.
 pub(crate) fn run(args: &StatusArgs) -> Outcome<()> {

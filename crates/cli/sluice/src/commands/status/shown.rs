@@ -7,7 +7,7 @@ use sluice_control::write_labels;
 use sluice_report::table::{Table, digits, time};
 use sluice_rpc::end_text;
 use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
-use sluice_support::ask::{link, phase, types_of};
+use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::peers;
 
 /// The whole state as text.

@@ -12,7 +12,7 @@ use sluice_support::print;
 use sluice_support::stop::Stop;
 use sluice_support::view::Keyboard;
 
-use super::look::{ControllerCallers, StatusSnapshot};
+use super::snapshot::{ControllerCallers, StatusSnapshot};
 use crate::args::StatusArgs;
 
 /// How often signals are checked between two looks at the rack.

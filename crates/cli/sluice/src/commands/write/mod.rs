@@ -1,8 +1,8 @@
 //! `sluice write`: sends RDMA writes at a rate through HF²T's pacer, or receives them.
 
+mod outcome;
+mod receiver;
 mod schedule;
-mod take;
-mod told;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -18,9 +18,9 @@ use sluice_wire::Nanos;
 use sluice_wire::roce::write_len;
 
 use crate::args::{WaitArg, WriteArgs as Args};
+use outcome::{LinkStamps, SentWrites};
+use receiver::{FIRST_PAIR, KEY, WriteReceiver};
 use schedule::SpacedStarts;
-use take::{FIRST_PAIR, KEY, WriteReceiver};
-use told::{LinkStamps, SentWrites};
 
 /// The largest number of WRITEs in a run: each is stored to compute gaps.
 const WRITES_MAX: f64 = 4e6;
@@ -35,7 +35,7 @@ const AROUND_BYTES: usize = 14 + 20 + 8 + 4 + 20;
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     if let Some(at) = args.listen {
-        return take::until_stopped(at, args.output.json, &stop);
+        return receiver::until_stopped(at, args.output.json, &stop);
     }
     check(args)?;
     let taking =

@@ -137,7 +137,7 @@ impl TaskWatch for HopOracle {
                 self.record_breach(format!("promise 1: task {task} ended twice, then {ending:?}"));
             }
             Ending::Refused if ran => {
-                self.record_breach(format!("promise 1: task {task} was refused, but it ran"))
+                self.record_breach(format!("promise 1: task {task} was refused, but it ran"));
             }
             Ending::Replied if !ran => {
                 self.record_breach(format!("promise 2: task {task} got a reply that no run gave"));

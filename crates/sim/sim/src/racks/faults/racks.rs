@@ -16,9 +16,9 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::TableOp;
 
-use super::above::{ControllerAbove, rack_name};
-use super::desk::{POOL, is_lost, plan};
+use super::controller_above::{ControllerAbove, rack_name};
 use super::scenario::LeadStep;
+use super::table_operations::{POOL, is_lost, plan};
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::{LEAVES, WORKERS};
 use crate::racks::watch::TaskWatch;

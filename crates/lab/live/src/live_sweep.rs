@@ -7,7 +7,7 @@ use std::time::Duration;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_stats::Warmup;
-use sluice_study::bench;
+use sluice_study::checked_plan;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::check::SIMULATED_ONLY;
@@ -15,7 +15,7 @@ use sluice_support::policies;
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testbed::Testbed;
-use sluice_testbed::suits::LabelCompatibility;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testrig::ScheduleStart;
 use sluice_testrig::processor::{HostCosts, SlowPeriod};
 use sluice_wire::Nanos;
@@ -72,7 +72,7 @@ impl LiveSweep {
             policies: who(&settings.policies)?,
             loads: settings.loads.clone(),
             workload: Workload::parse(&settings.workload).map_err(Failure::bad_input)?,
-            testbed: bench::testbed(&settings.testbed, Path::new(""))?,
+            testbed: checked_plan::testbed(&settings.testbed, Path::new(""))?,
             dilation: settings.dilation,
             length: settings.length,
             replications: settings.replications,

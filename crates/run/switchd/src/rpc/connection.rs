@@ -21,7 +21,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-use super::seats::{ConnectionSlot, LimitReached};
+use super::connection_slots::{ConnectionSlot, LimitReached};
 
 /// The length of the HTTP/2 preface, in bytes.
 const PREFACE_BYTES: usize = 24;
@@ -187,7 +187,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::rpc::seats::{ConnectionSlots, Limits};
+    use crate::rpc::connection_slots::{ConnectionSlots, Limits};
 
     /// A caller, and its connection, which holds the only seat.
     async fn connected(slots: &Arc<ConnectionSlots>) -> (TcpStream, Connection) {

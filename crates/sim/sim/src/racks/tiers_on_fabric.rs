@@ -9,8 +9,8 @@ use sluice_testbed::{Outage, RackLayout, Testbed, TierHosts};
 use sluice_wire::Nanos;
 use sluice_workload::Workload;
 
-use super::below::{FabricHosts, RackFabric};
 use super::placement::Placement;
+use super::rack_fabric::{FabricHosts, RackFabric};
 use super::watch::Plain;
 use super::world::SimulatedRacks;
 use super::{replicate_below_spines, run};

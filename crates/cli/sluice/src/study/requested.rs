@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use sluice_stats::Warmup;
-use sluice_study::bench::{self, CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::checked_plan::{self, CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::limit::Limit;
 use sluice_study::numbers;
 use sluice_study::plan::{Case, Compare, Plan, PolicySetup, SearchFor, Tolerance, slices};
@@ -165,7 +165,7 @@ impl RequestedStudy<'_> {
 
     /// The rate that all workers together can serve.
     fn capacity(&self) -> Outcome<f64> {
-        let testbed = bench::testbed(&self.setting.testbed, Path::new(""))?;
+        let testbed = checked_plan::testbed(&self.setting.testbed, Path::new(""))?;
         let workers = self.setting.workers.unwrap_or(testbed.workers);
         Ok(f64::from(workers) * 1e9 / self.workload()?.mean_service_ns())
     }

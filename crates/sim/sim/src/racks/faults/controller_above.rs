@@ -10,7 +10,7 @@ use sluice_events::dice::Dice;
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{ClientId, Key};
 
-use super::desk::{is_lost, plan};
+use super::table_operations::{is_lost, plan};
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::SPINES;
 use crate::racks::watch::TaskWatch;
@@ -83,10 +83,10 @@ impl ControllerAbove {
     pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Out(FabricSwitch::Spine(spine)) => {
-                self.on_spine_change(datacenter, spine as usize, false)
+                self.on_spine_change(datacenter, spine as usize, false);
             }
             OutageStep::Back(FabricSwitch::Spine(spine)) => {
-                self.on_spine_change(datacenter, spine as usize, true)
+                self.on_spine_change(datacenter, spine as usize, true);
             }
             OutageStep::Dies(_) | OutageStep::Out(_) | OutageStep::Back(_) => {}
         }

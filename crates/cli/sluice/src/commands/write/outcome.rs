@@ -7,7 +7,7 @@ use sluice_net::rdma::{WaitsBy, WriteLeft, WriteSeen, WriteSenderOptions, WriteT
 use sluice_report::table::{Table, time};
 use sluice_wire::Nanos;
 
-use super::take::ReceivedWrites;
+use super::receiver::ReceivedWrites;
 
 /// The WRITEs that left, by flow.
 pub(super) struct SentWrites {

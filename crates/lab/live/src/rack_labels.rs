@@ -2,9 +2,9 @@
 
 use sluice_host::client::Outcome as Ending;
 use sluice_rpc::Remote;
-use sluice_support::ask::ControllerCaller;
+use sluice_support::controller_caller::ControllerCaller;
 use sluice_support::fail::Outcome;
-use sluice_testbed::suits::LabelCompatibility;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::serving::Labels;
 use sluice_wire::{TaskType, WorkerId};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sluice_rpc::Remote;
 use sluice_rpc::v1::{LinkState, StatusResponse};
-use sluice_support::ask::ControllerCaller;
+use sluice_support::controller_caller::ControllerCaller;
 use sluice_support::fail::{Failure, Outcome};
 
 use super::shown;

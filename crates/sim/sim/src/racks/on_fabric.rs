@@ -8,7 +8,7 @@ use sluice_testbed::{RackHosts, Servers, Testbed};
 use sluice_wire::Nanos;
 use sluice_workload::Workload;
 
-use super::below::{FabricHosts, RackFabric};
+use super::rack_fabric::{FabricHosts, RackFabric};
 use super::*;
 use crate::fabric::JoinedFabric;
 use crate::policy::Policy;

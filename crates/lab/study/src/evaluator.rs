@@ -6,12 +6,12 @@ use std::sync::Arc;
 use sluice_outcome::study::{Metric, Part, Unit};
 use sluice_stats::{Estimate, Method, NumberInParts, ReplicationSummary, SloFound, Summary};
 
-use super::bench::CheckedPlan;
-use super::figure::{Basis, PolicyNumber};
+use super::checked_plan::CheckedPlan;
 use super::gauge::Facts;
-use super::known::{Evaluation, KnownPoints, PointId};
+use super::known_points::{Evaluation, KnownPoints, PointId};
 use super::limit::{ClassMetric, Limit};
 use super::plan::{Change, ClaimRates, PolicySetup, Quantity, Subject};
+use super::policy_number::{Basis, PolicyNumber};
 use super::seek::{Bracket, Range, bracket, seek};
 
 /// Rates below this share of capacity are not searched.

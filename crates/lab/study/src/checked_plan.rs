@@ -13,7 +13,7 @@ use sluice_workload::Workload;
 use sluice_workload::files;
 
 use super::error::StudyError;
-use super::known::{OfClass, PointId};
+use super::known_points::{OfClass, PointId};
 use super::limit::{ClassMetric, value_of};
 use super::numbers;
 use super::plan::{Case, Change, ClaimRates, Plan, PolicySetup, Quantity};

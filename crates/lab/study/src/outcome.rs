@@ -6,14 +6,14 @@ use sluice_outcome::study::{
 };
 use sluice_stats::{Summary, paired};
 
-use super::bench::CheckedPlan;
-use super::desk::Evaluator;
-use super::figure::PolicyNumber;
+use super::checked_plan::CheckedPlan;
+use super::evaluator::Evaluator;
 use super::finding::{Finding, find, paper, shown, unit};
-use super::known::{Evaluation, KnownPoints, PointId};
+use super::known_points::{Evaluation, KnownPoints, PointId};
 use super::plan::{
     CauseTest, Change, Claim, ClaimRates, Compare, PolicySetup, Quantity, Relation, SearchFor, Subject,
 };
+use super::policy_number::PolicyNumber;
 use super::rounds::{causes, needs_cause, wanted};
 
 /// What the caller knows about the run.

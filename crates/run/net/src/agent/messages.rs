@@ -10,7 +10,7 @@ use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{SliceId, WorkerId};
 
 use super::AgentOptions;
-use super::desk::Interval;
+use super::server_agent::Interval;
 
 /// How many workers a line names one by one.
 const NAMED_MAX: usize = 8;

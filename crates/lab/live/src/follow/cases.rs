@@ -5,7 +5,7 @@ use std::time::Duration;
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_study::PointId;
-use sluice_study::bench::CheckedPlan;
+use sluice_study::checked_plan::CheckedPlan;
 use sluice_study::plan::{Case, PolicySetup};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::nanos;
@@ -14,7 +14,7 @@ use sluice_testbed::Testbed;
 use sluice_wire::Nanos;
 
 use crate::args::FollowArgs;
-use crate::ask::LivePolicy;
+use crate::live_sweep::LivePolicy;
 
 /// The default length of a run.
 pub(super) const SPAN: Duration = Duration::from_millis(200);
