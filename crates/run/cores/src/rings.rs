@@ -154,7 +154,7 @@ pub struct Returner<W> {
 impl<W: SharedWord> Returner<W> {
     /// Returns a word: a request of this priority has ended.
     #[inline]
-    pub fn tell(&mut self, priority: Priority, word: u64) {
+    pub fn give_back(&mut self, priority: Priority, word: u64) {
         let entries = &self.ring.entries;
         entries[(self.told % entries.len() as u64) as usize].set(word, Relaxed);
         self.told += 1;
@@ -176,15 +176,15 @@ pub struct NoticeReceiver<W> {
 impl<W: SharedWord> NoticeReceiver<W> {
     /// Reads the counts. Returns how many words can be read now.
     #[inline]
-    pub fn listen(&mut self) -> u64 {
+    pub fn refresh(&mut self) -> u64 {
         self.counts = std::array::from_fn(|priority| self.ring.counts.0[priority].get(Acquire));
         self.told = self.counts.iter().sum();
         self.told - self.heard
     }
 
-    /// Takes the next of the words that [`Self::listen`] reported.
+    /// Takes the next of the words that [`Self::refresh`] reported.
     #[inline]
-    pub fn hear(&mut self) -> Option<u64> {
+    pub fn take_ended(&mut self) -> Option<u64> {
         if self.heard == self.told {
             return None;
         }
@@ -194,7 +194,7 @@ impl<W: SharedWord> NoticeReceiver<W> {
         Some(word)
     }
 
-    /// The counts at the last [`Self::listen`]: requests that ended on the core, by priority.
+    /// The counts at the last [`Self::refresh`]: requests that ended on the core, by priority.
     pub const fn counts(&self) -> &[u64; PRIORITIES] {
         &self.counts
     }
@@ -215,9 +215,9 @@ mod tests {
         giver.give(2).unwrap();
         assert!(matches!(giver.give(3), Err(CoresError::RingFull(2))));
         let word = taker.take().unwrap();
-        returner.tell(Priority::new(3).unwrap(), word);
+        returner.give_back(Priority::new(3).unwrap(), word);
         assert!(giver.give(3).is_err(), "it is on its way back");
-        assert_eq!((hearer.listen(), hearer.hear(), hearer.hear()), (1, Some(1), None));
+        assert_eq!((hearer.refresh(), hearer.take_ended(), hearer.take_ended()), (1, Some(1), None));
         giver.returned();
         giver.give(3).unwrap();
         assert_eq!((taker.take(), taker.take(), taker.take()), (Some(2), Some(3), None));
@@ -244,15 +244,15 @@ mod tests {
                         prop_assert_eq!(taken, there.pop_front());
                         at_core.extend(taken);
                         if let Some(ended) = at_core.pop_front() {
-                            returner.tell(Priority::new(priority).unwrap(), ended);
+                            returner.give_back(Priority::new(priority).unwrap(), ended);
                             counts[usize::from(priority)] += 1;
                             back.push_back(ended);
                         }
                     }
                     _ => {
-                        prop_assert_eq!(hearer.listen(), back.len() as u64);
+                        prop_assert_eq!(hearer.refresh(), back.len() as u64);
                         prop_assert_eq!(hearer.counts(), &counts);
-                        while let Some(word) = hearer.hear() {
+                        while let Some(word) = hearer.take_ended() {
                             giver.returned();
                             prop_assert_eq!(Some(word), back.pop_front());
                         }

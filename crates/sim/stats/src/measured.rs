@@ -1,7 +1,7 @@
 //! The measurements of one replication.
 
 use serde::{Deserialize, Serialize};
-use sluice_outcome::study::{Counts, Depths, Gauges};
+use sluice_outcome::study::{Counts, Gauges, SliceDepths};
 
 use super::distribution::Distribution;
 use super::parts::Parts;
@@ -30,7 +30,7 @@ pub struct Measured {
     pub settled: bool,
     /// Depths over time, where they are found at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
 }
 
 impl Measured {
@@ -47,7 +47,7 @@ impl Measured {
     /// The same replication with depths over time, and with their mean over the intervals of the measured
     /// span.
     #[must_use]
-    pub fn with_depths(mut self, depths: Vec<Depths>) -> Self {
+    pub fn with_depths(mut self, depths: Vec<SliceDepths>) -> Self {
         let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
         let within: Vec<_> = depths.iter().filter(|depths| measured.contains(&depths.at_ns)).collect();
         let workers: f64 = within.iter().map(|depths| f64::from(depths.workers)).sum();
@@ -100,7 +100,7 @@ impl ClassMeasured {
 
     /// Adds these tasks, each to its class. One measure is recorded after the other: a histogram does not
     /// stay in the nearest cache, but the cells of many tasks can be fetched in parallel.
-    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTook]) {
+    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTimes]) {
         record_measure(classes, tasks, |class, task| {
             (&mut class.latency, &mut class.parts.latency, task.latency_ns)
         });
@@ -118,8 +118,8 @@ impl ClassMeasured {
 
 fn record_measure(
     classes: &mut [ClassMeasured],
-    tasks: &[TaskTook],
-    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTook) -> (&'a mut Distribution, &'a mut Parts, u64),
+    tasks: &[TaskTimes],
+    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTimes) -> (&'a mut Distribution, &'a mut Parts, u64),
 ) {
     for task in tasks {
         let (distribution, parts, value) = of(&mut classes[usize::from(task.class)], task);
@@ -130,7 +130,7 @@ fn record_measure(
 
 /// A task's latency and scheduling delay, and its two slowdowns in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TaskTook {
+pub(super) struct TaskTimes {
     pub(super) class: u8,
     pub(super) latency_ns: u64,
     pub(super) delay_ns: u64,

@@ -8,7 +8,7 @@ use sluice_outcome::study::{Estimate, Method, Metric};
 use super::chance::{Chance, Total};
 use super::interval::{around, around_quotient, withheld};
 use super::measured::Measured;
-use super::pool::{Pool, QUANTILES, Quantile};
+use super::pool::{PooledValues, QUANTILES, Quantile};
 use super::throughput::{throughput, throughput_parts};
 
 /// A number under two policies that got the same tasks, replication by replication.
@@ -64,7 +64,7 @@ impl NumberInParts {
             let estimate = throughput(measured);
             return Self::plain(estimate, throughput_parts(measured, estimate.value));
         };
-        let pool = Pool::of(measured, class, measure);
+        let pool = PooledValues::of(measured, class, measure);
         let quantiles = pool.quantiles();
         let quantile = quantiles.iter().zip(QUANTILES).find(|(_, (of, _))| *of == part);
         if let Some((quantile, _)) = quantile {
@@ -85,7 +85,7 @@ impl NumberInParts {
         Self { estimate, parts, caution: 1.0, withheld: 1.0, cell: 0.0 }
     }
 
-    fn of_quantile(pool: &Pool, quantile: &Quantile) -> Self {
+    fn of_quantile(pool: &PooledValues, quantile: &Quantile) -> Self {
         Self {
             estimate: quantile.estimate,
             parts: pool.quantile_parts(quantile),
@@ -148,7 +148,7 @@ impl NumberInParts {
 mod tests {
     use std::slice;
 
-    use super::super::measured::{Backlog, ClassMeasured, TaskTook};
+    use super::super::measured::{Backlog, ClassMeasured, TaskTimes};
     use super::super::parts::PARTS;
     use super::*;
     use sluice_events::dice::Dice;
@@ -161,7 +161,7 @@ mod tests {
         let (mut luck, mut own) = (Dice::new(luck, 1), Dice::new(own, 2));
         for _ in 0..PARTS {
             let busy = luck.between(10_000, 20_000);
-            let mut task = || TaskTook {
+            let mut task = || TaskTimes {
                 class: 0,
                 latency_ns: ((busy + own.between(0, 1_000)) as f64 * factor) as u64 + extra,
                 delay_ns: 1,

@@ -30,7 +30,7 @@ pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
 
 /// All values of a measure.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
+pub(super) struct PooledValues {
     all: Distribution,
     runs: Vec<Parts>,
     /// How many units of the values make 1.
@@ -59,7 +59,7 @@ struct Dispersion {
     freedom: usize,
 }
 
-impl Pool {
+impl PooledValues {
     /// A measure of a class, or of all tasks.
     pub(super) fn of(measured: &[Measured], class: Option<usize>, measure: Measure) -> Self {
         let mut pool = Self { all: Distribution::new(), runs: Vec::new(), unit: 1.0 };

@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
-use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTook};
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTimes};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
@@ -115,7 +115,7 @@ pub struct Recorder {
     measured_ended: u64,
     classes: Vec<ClassMeasured>,
     /// Tasks of the present part that are still to be recorded.
-    pending: Vec<TaskTook>,
+    pending: Vec<TaskTimes>,
     phase: Phase,
     pilot: Option<Pilot>,
     settled: bool,
@@ -207,7 +207,7 @@ impl Recorder {
         let own_milli = (float(latency.0) * scale) as i64 as u64;
         let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
         let delay_ns = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
-        self.pending.push(TaskTook { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
+        self.pending.push(TaskTimes { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
         if self.pending.len() == PENDING_MAX {
             self.record_pending();
         }

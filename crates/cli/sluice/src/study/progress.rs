@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::cost::told;
+use super::cost::span_text;
 
 use sluice_support::print;
 
@@ -45,11 +45,11 @@ impl Progress {
     }
 
     /// Prints a message that stays.
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn print_message(&self, what: &str) {
         match &self.shown {
             Shown::Nothing => {}
-            Shown::Lines { .. } => print::aside(what),
-            Shown::Bar(bar) => bar.suspend(|| print::aside(what)),
+            Shown::Lines { .. } => print::to_stderr(what),
+            Shown::Bar(bar) => bar.suspend(|| print::to_stderr(what)),
         }
     }
 
@@ -68,7 +68,7 @@ impl Progress {
         match &mut self.shown {
             Shown::Lines { next } if Instant::now() >= *next => {
                 *next = Instant::now() + LINE_EVERY;
-                print::aside(line);
+                print::to_stderr(line);
             }
             Shown::Bar(bar) => {
                 bar.set_position(share.min(BAR));
@@ -88,7 +88,7 @@ impl Progress {
     fn line(&self) -> String {
         let elapsed = self.started.elapsed().as_secs_f64();
         let left = elapsed * (self.total - self.done).max(0.0) / self.done.max(1e-9);
-        format!("{} of {} runs, about {} left", self.jobs_done, self.jobs, told(left))
+        format!("{} of {} runs, about {} left", self.jobs_done, self.jobs, span_text(left))
     }
 }
 

@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> Ended {
+fn translate(ended: &client::EndedTask, start: Nanos, kind: usize, due: Nanos) -> Ended {
     let complaint = match &ended.outcome {
         TaskOutcome::Reply(answer) if answer.failed => Some(shown(&String::from_utf8_lossy(&answer.bytes))),
         _ => None,

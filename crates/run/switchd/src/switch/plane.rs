@@ -136,7 +136,7 @@ impl Plane {
     /// Carries out one table step of the controller.
     pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
         let answer = self.program.table(op);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
             let verdict = self.program.pass(now, Arrival::Control(sweep));
             self.settle(now, verdict, None, outbox);
@@ -183,7 +183,7 @@ impl Plane {
             clients.handed_down(&verdict, task, at);
         }
         self.settle(now, verdict, long, outbox);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
     }
 
     /// Reserves a cell for a payload that does not fit into the packet's fields. Also returns whether the
@@ -202,12 +202,12 @@ impl Plane {
         let long = waiting(again.payload());
         let verdict = self.program.pass(now, Arrival::Round(again));
         self.settle(now, verdict, long, outbox);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
     }
 
     /// Sends what a leaf tells its spine, in addition to the packet of its pass.
     #[inline]
-    fn tell(&mut self, now: Nanos, outbox: &mut Outbox) {
+    fn send_to_spine(&mut self, now: Nanos, outbox: &mut Outbox) {
         if self.clients.is_some()
             && let Some(Mirror { to, update }) = self.program.mirrored()
         {

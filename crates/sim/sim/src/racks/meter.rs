@@ -1,7 +1,7 @@
 //! The counts of a run beside its tasks' times: packets, queues, idleness.
 
 use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
-use sluice_testbed::suits::Suits;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
@@ -75,7 +75,7 @@ impl<O: Observer> Meter<O> {
     }
 
     /// A task was dispatched to a worker: counts whether the worker has the labels of the task's type.
-    pub(crate) fn given(&mut self, suits: &Suits, worker: u32, task_type: TaskType) {
+    pub(crate) fn given(&mut self, suits: &LabelCompatibility, worker: u32, task_type: TaskType) {
         let needs = suits.needs_of(task_type);
         if needs == Labels::NONE {
             return;

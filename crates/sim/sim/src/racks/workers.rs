@@ -16,7 +16,7 @@ use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 use super::adaptation::{Adaptation, IntervalEnd};
-use super::control::{Control, WorkerSeat};
+use super::control::{Control, WorkerPosition};
 use super::cores::ServersOfCores;
 use super::early::Estimates;
 use super::places::{LEAVES, RackWorld, WORKERS};
@@ -117,7 +117,7 @@ impl Workers {
 
     /// The workers of racks below spines, which are not registered yet.
     pub(super) fn below_spines(world: &mut RackWorld, control: &Control, testbed: &Testbed) -> Self {
-        let node = |(worker, seat): (usize, &WorkerSeat)| Node {
+        let node = |(worker, seat): (usize, &WorkerPosition)| Node {
             pool: seat.pool,
             ..Node::new(Worker::new(), WORKERS.at(worker as u32), LEAVES.at(seat.leaf))
         };

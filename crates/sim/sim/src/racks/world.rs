@@ -5,13 +5,11 @@ use sluice_events::{Address, LaneId, Mail, PacketId, WorldEvent};
 use sluice_fabric::FabricError;
 use sluice_host::client::still_counts;
 use sluice_nodes::PacketSource;
-use sluice_stats::{Counts, Depths, Gauges};
-use sluice_testbed::suits::Suits;
+use sluice_stats::{Counts, Gauges, SliceDepths};
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::{Nanos, Packet, TaskType};
 
-use super::below::Below;
-use super::books::Books;
 use super::clients::{Clients, PoolRequests, machine_of};
 use super::control::Control;
 use super::controller::ControllerNode;
@@ -19,8 +17,10 @@ use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::meter::Meter;
 use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, Scheduled, WORKERS, pool_of};
+use super::rack_fabric::RackFabric;
 use super::setup::RackSetup;
 use super::switch::SwitchNode;
+use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use crate::error::SimError;
@@ -66,7 +66,7 @@ pub(crate) struct Ran<O> {
     pub(crate) counts: Counts,
     pub(crate) gauges: Gauges,
     /// What became of depths, where they are found at run time, or of tasks, interval by interval.
-    pub(crate) depths: Vec<Depths>,
+    pub(crate) depths: Vec<SliceDepths>,
 }
 
 /// Racks in a world of their own.
@@ -74,8 +74,8 @@ pub(crate) struct Ran<O> {
 pub(super) struct SimulatedRacks<O> {
     pub(super) world: RackWorld,
     /// The fabric that packets cross, if there is one.
-    pub(super) below: Option<Box<Below>>,
-    pub(super) books: Books,
+    pub(super) below: Option<Box<RackFabric>>,
+    pub(super) books: TaskPlaces,
     pub(super) times: SwitchTimes,
     /// Where what goes round is on its way.
     pub(super) round: LaneId,
@@ -87,7 +87,7 @@ pub(super) struct SimulatedRacks<O> {
     /// Whether each task that a worker gets answers a poll.
     pub(super) is_polled: bool,
     /// Who has what tasks need, where something is said of labels.
-    pub(super) suits: Option<Suits>,
+    pub(super) suits: Option<LabelCompatibility>,
     pub(super) workers: Workers,
     pub(super) clients: Clients,
     pub(super) pools: Vec<PoolRun<O>>,

@@ -15,8 +15,8 @@ use sluice_wire::{Nanos, Submit, TaskId};
 use sluice_workload::Request;
 
 use super::Clients;
-use crate::racks::books::Place;
 use crate::racks::places::{CLIENTS, Scheduled};
+use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::{PoolRun, SimulatedRacks};
 

@@ -7,8 +7,8 @@ use sluice_testbed::cores_layout::id;
 use sluice_wire::{Nanos, Payload, ReplyStatus};
 
 use super::CoreTask;
-use crate::racks::books::Place;
 use crate::racks::places::{Scheduled, WORKERS};
+use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
 use crate::racks::workers::Workers;
 use crate::racks::world::SimulatedRacks;

@@ -15,7 +15,7 @@ use crate::racks::world::SimulatedRacks;
 const ELSEWHERE: Endpoint = Endpoint { ip: [0xfe; 16], port: 9 };
 
 /// Sends one task from each stranger to each leaf that is up.
-pub(super) fn hand_down(datacenter: &mut SimulatedRacks<HopOracle>) {
+pub(super) fn send_strangers_tasks(datacenter: &mut SimulatedRacks<HopOracle>) {
     let Some(task) = datacenter.pools[0].meter.observer.newest else { return };
     let spines = (0..datacenter.spines.len()).map(|spine| SPINES.at(spine as u32).endpoint());
     let senders: Vec<Endpoint> = spines.chain([ELSEWHERE]).collect();

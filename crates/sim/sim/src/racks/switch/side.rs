@@ -7,9 +7,9 @@ use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
 use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews, TaskId};
 
 use super::SwitchNode;
-use crate::racks::books::Place;
 use crate::racks::clients::machine_of;
 use crate::racks::places::{LEAVES, SPINES, WORKERS};
+use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 use crate::software::ServerCore;

@@ -11,9 +11,9 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 
 use super::Workers;
-use crate::racks::books::Place;
 use crate::racks::meter::Meter;
 use crate::racks::places::Scheduled;
+use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 
