@@ -100,6 +100,10 @@ impl Scheduler for Draconis {
                 }
             }
             SelfNote::FixAndEmpty(carrier) => self.fix_and_empty(pass, carrier),
+            SelfNote::Empty(carrier) => match self.token_of(carrier) {
+                Some(granted) => self.front.send_empty(pass, granted),
+                None => Verdict::Drop(Refusal::Closed),
+            },
         }
     }
 

@@ -137,6 +137,10 @@ impl Rack<'_> {
         if slab > 0 {
             return Err(format!("promise 6: the switch rests with {slab} payloads that nobody waits for"));
         }
+        let carried = self.carried();
+        if carried > 0 {
+            return Err(format!("promise 4: the switch rests with {carried} tasks that polls carry about"));
+        }
         let waiting = self.switch.program.as_ref().map_or(0, |program| program.waiting());
         if waiting > 0 {
             return Err(format!("promise 4: the switch rests with {waiting} tasks that wait"));
@@ -217,6 +221,15 @@ impl Rack<'_> {
 
     fn balance(&mut self, slice: usize) -> i32 {
         self.slice_state(slice).map_or(0, |state| state.balance)
+    }
+
+    /// How many tasks wait, or are on their way with a poll, in the class where most do; 0 under a program
+    /// whose polls carry no tasks.
+    pub(super) fn carried(&mut self) -> i32 {
+        if !self.scenario.program.traits().carries_waiting {
+            return 0;
+        }
+        (0..self.scenario.slices).map(|slice| self.longest(slice)).max().unwrap_or(0)
     }
 
     /// How many tasks wait in the class where most wait.

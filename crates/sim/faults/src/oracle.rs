@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use sluice_host::client::UnknownWhy;
+use sluice_host::client::{RefusedWhy, UnknownWhy};
 use sluice_wire::tables::Feed;
 use sluice_wire::{
-    Attempt, Handle, Incarnation, Nanos, Payload, Reject, ReplyStatus, Serial, Submit, TaskId,
+    Attempt, Handle, Incarnation, Nanos, Payload, Reject, RejectReason, ReplyStatus, Serial, Submit, TaskId,
 };
 
 use super::kind::RackKind;
@@ -36,7 +36,7 @@ pub(super) enum Ending {
     /// With a reply of these bytes and this status.
     Replied(Payload, ReplyStatus),
     /// Refused: no try can have run.
-    Refused,
+    Refused(RefusedWhy),
     /// Unknown: it may have run.
     Unknown(UnknownWhy),
 }
@@ -53,6 +53,9 @@ pub struct Tally {
     /// Refused tasks that might have been tried again, but found no room at last because repeats of their
     /// client's tasks had taken some.
     pub crowded_out: u64,
+    /// The sum over runs of the square of what each has beyond the bound of such tasks; see
+    /// [`Tally::has_room`].
+    pub crowded_squares: u128,
     /// Tasks that ended unknown.
     pub unknown: u64,
     /// Tasks whose client was restarted before they ended.
@@ -81,6 +84,7 @@ impl Tally {
             replied: self.replied + other.replied,
             refused: self.refused + other.refused,
             crowded_out: self.crowded_out + other.crowded_out,
+            crowded_squares: self.crowded_squares + other.crowded_squares,
             unknown: self.unknown + other.unknown,
             abandoned: self.abandoned + other.abandoned,
             run_again: self.run_again + other.run_again,
@@ -103,13 +107,25 @@ const UNKNOWN_OF_SERVERS_PER_MILLE_MAX: u64 = 17;
 /// How many per ten thousand tasks may be refused for lack of room because repeats of their client's tasks
 /// had taken some: tasks that waited for longer than their client's patience. Up to 0.2 were measured, and
 /// 4.4 to 7 if repeats take no place of their client's share.
-const CROWDED_OUT_PER_MYRIAD_MAX: u64 = 2;
+const CROWDED_OUT_PER_MYRIAD_MAX: i128 = 2;
+/// How many standard errors the measured share must be above the bound to break it.
+const SURE_ERRORS: u128 = 3;
 
 impl Tally {
     /// Whether few enough tasks were refused because their client's repeats had taken room.
+    ///
+    /// One queue that stays full refuses many tasks of its run, so the run is what counts as independent,
+    /// not the task: the bound is broken if the sum of what the runs have beyond it is more than three
+    /// times the root of the sum of its squares. So it takes ten runs at least.
     #[must_use]
     pub const fn has_room(&self) -> bool {
-        self.crowded_out * 10_000 <= self.submitted * CROWDED_OUT_PER_MYRIAD_MAX
+        let beyond = self.crowded_beyond();
+        beyond <= 0 || beyond.unsigned_abs().pow(2) <= SURE_ERRORS.pow(2) * self.crowded_squares
+    }
+
+    /// How many tasks were refused so beyond the bound, in ten-thousandths of a task.
+    const fn crowded_beyond(&self) -> i128 {
+        self.crowded_out as i128 * 10_000 - self.submitted as i128 * CROWDED_OUT_PER_MYRIAD_MAX
     }
 
     /// Whether no more tasks ended unknown than faults explain in such a rack. Meaningful from a thousand
@@ -225,7 +241,9 @@ impl Oracle {
             ));
         }
         match fate.ending {
-            Some(Ending::Refused) => Err(format!("promise 1: task {task} was refused and ran all the same")),
+            Some(Ending::Refused(_)) => {
+                Err(format!("promise 1: task {task} was refused and ran all the same"))
+            }
             _ => Ok(()),
         }
     }
@@ -260,7 +278,7 @@ impl Oracle {
             return Err(format!("promise 1: task {task} ended twice: {earlier:?}, then {ending:?}"));
         }
         match ending {
-            Ending::Refused if !fate.runs.is_empty() => {
+            Ending::Refused(_) if !fate.runs.is_empty() => {
                 Err(format!("promise 1: task {task} was refused, but it ran"))
             }
             Ending::Replied(bytes, status)
@@ -278,7 +296,7 @@ impl Oracle {
             Ending::Unknown(_) if fate.submitted >= SETTLED && has_room => {
                 Err(format!("promise 4: task {task} found no worker in a rack without faults"))
             }
-            Ending::Refused if fate.submitted >= SETTLED => {
+            Ending::Refused(_) if fate.submitted >= SETTLED => {
                 Err(format!("task {task} was refused in a rack without faults and with room"))
             }
             _ => Ok(()),
@@ -324,9 +342,9 @@ impl Oracle {
             tally.run_again += fate.runs.len().saturating_sub(1) as u64;
             match fate.ending {
                 Some(Ending::Replied(..)) => tally.replied += 1,
-                Some(Ending::Refused) => {
+                Some(Ending::Refused(why)) => {
                     tally.refused += 1;
-                    tally.crowded_out += u64::from(fate.is_crowded_out);
+                    tally.crowded_out += u64::from(is_for_room(why) && fate.is_crowded_out);
                 }
                 Some(Ending::Unknown(_)) => tally.unknown += 1,
                 None if fate.abandoned => tally.abandoned += 1,
@@ -336,12 +354,18 @@ impl Oracle {
                 }
             }
         }
+        tally.crowded_squares = tally.crowded_beyond().unsigned_abs().pow(2);
         Ok(tally)
     }
 
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
         self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))
     }
+}
+
+/// Whether the last try of a refused task found no room.
+const fn is_for_room(why: RefusedWhy) -> bool {
+    matches!(why, RefusedWhy::Rejected(RejectReason::QueueFull | RejectReason::NoRoom))
 }
 
 fn out_of_nowhere(task: TaskId) -> String {

@@ -313,11 +313,11 @@ impl<'t> Rack<'t> {
     }
 
     /// Nothing new was submitted for a while. A client may have held tasks back until then, a task may be
-    /// sent until its deadline, and a sweep may carry a token. When all that is over, workers get their
-    /// longest probe interval once more.
+    /// sent until its deadline, a sweep may carry a token, and polls may carry a repeat past the worker
+    /// that it suits. When all that is over, workers get their longest probe interval once more.
     fn rest(&mut self) -> Result<(), String> {
         let now = self.world.now;
-        if self.oracle.has_open() || self.switch.reckoning.has_sweep() {
+        if self.oracle.has_open() || self.switch.reckoning.has_sweep() || self.carried() > 0 {
             self.rests_from = now + REST.since(SUBMIT_END);
         }
         if now < self.rests_from {

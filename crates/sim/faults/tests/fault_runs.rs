@@ -105,7 +105,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, with the cause.
-const BROKE: [(&str, &str, &[u64]); 21] = [
+const BROKE: [(&str, &str, &[u64]); 24] = [
     // An operator's look at balances made the controller's own readings rarer and rarer. A worker that had
     // to wait for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -166,6 +166,15 @@ const BROKE: [(&str, &str, &[u64]); 21] = [
     // with one token did a task in 70 us, and tasks of 12 us came every 20 us, long after the faults.
     ("rain:2,labels", "", &[110_004_439]),
     ("rain:2,labels,wait=4", "", &[110_004_439, 100_023_979]),
+    // Polls carried a task that no worker served any more, and were answered, for 47 ms: it was out of the
+    // queue whenever a sweep came.
+    ("draconis:poll=20us,labels", "", &[110_000_045]),
+    // A round took three times as long as the pause between two polls. Two workers took each other's task
+    // out of the queue, by turns, for 50 ms.
+    ("draconis:poll=20us,labels", "", &[100_001_523]),
+    // The runs' own bug: polls of five workers took a repeat out of the queue, a round each, before the one
+    // worker that it suited, and the run was to rest 12 ms after the last task.
+    ("draconis:poll=20us,labels", "", &[100_009_746]),
 ];
 
 #[test]
@@ -189,6 +198,16 @@ fn a_repeat_in_a_full_queue_explains_one_refusal() {
     let many = run_many(&kind, 60_004_228..60_004_229, 1, |_| true);
     assert!(many.broken.is_none() && many.tally.refused > 1_000, "{:?}", many.tally);
     assert_eq!(many.tally.crowded_out, 1, "{:?}", many.tally);
+}
+
+/// In this seed tries of 41 tasks find a full queue, half of it repeats. Then the only worker is gone, and
+/// the last tries of all of them are rejected for that. No room would have helped these tasks.
+#[test]
+fn a_task_whose_last_try_found_no_worker_was_not_refused_for_room() {
+    let kind = RackKind::of(program("draconis:poll=20us"));
+    let many = run_many(&kind, 110_000_039..110_000_040, 1, |_| true);
+    assert!(many.broken.is_none() && many.tally.refused > 40, "{:?}", many.tally);
+    assert_eq!(many.tally.crowded_out, 0, "{:?}", many.tally);
 }
 
 /// The same seeds, without our corrections and with them: the corrections keep the promises.

@@ -33,6 +33,8 @@ pub(super) enum SelfNote {
     Poll { worker: WorkerId, generation: Generation, class: u8 },
     /// Sets a retrieve pointer, and then answers the token, for which no task was found.
     FixAndEmpty(Carrier),
+    /// Answers the token, for which no task was found.
+    Empty(Carrier),
 }
 
 /// The memo of a recirculating task.
@@ -138,7 +140,8 @@ impl SelfNote {
                 generation: Generation((memo >> 16) as u32),
                 class: (memo >> 48) as u8,
             },
-            _ => Self::FixAndEmpty(Carrier::read(memo)),
+            2 => Self::FixAndEmpty(Carrier::read(memo)),
+            _ => Self::Empty(Carrier::read(memo)),
         }
     }
 
@@ -149,6 +152,7 @@ impl SelfNote {
                 1 << KIND_SHIFT | (class as u64) << 48 | (generation.0 as u64) << 16 | worker.0 as u64
             }
             Self::FixAndEmpty(carrier) => 2 << KIND_SHIFT | carrier.memo(),
+            Self::Empty(carrier) => 3 << KIND_SHIFT | carrier.memo(),
         }
     }
 
@@ -243,6 +247,7 @@ mod tests {
             SelfNote::Fix { queue, ticket: u32::MAX },
             SelfNote::Poll { worker, generation, class: 3 },
             SelfNote::FixAndEmpty(carrier),
+            SelfNote::Empty(carrier),
         ] {
             assert_eq!(SelfNote::read(note.memo()), note);
         }

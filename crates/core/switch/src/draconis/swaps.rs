@@ -5,7 +5,13 @@
 //! next place. One access writes the carried task there and takes out the entry that was there. If that
 //! entry suits the worker, it is dispatched. Otherwise it is carried on in its turn, so that the tasks
 //! which were passed over keep their order. Behind the last task, or after the most swaps, the carried task
-//! is added again, and the poll is answered with EMPTY.
+//! is added again, and the poll is answered with EMPTY. If no worker serves that task any more, it is
+//! refused instead: polls would carry it about for ever, and no sweep would find it in the queue.
+//!
+//! A carried task that comes back to an empty queue is there for at least a round before its poll is
+//! answered. If a round takes longer than the time between two polls, and the answer left at once, two
+//! workers could carry each other's task for ever: each task would be away whenever the other one's
+//! carrier looks.
 //!
 //! No task is lost behind the retrieve pointer. If that pointer has moved past the carrier's place, the
 //! carrier goes on at the pointer. No pass swaps beyond an add pointer that a fix is about to set back. A
@@ -113,8 +119,13 @@ impl Draconis {
         let at = later(carrier.ticket(retrieved), retrieved);
         let ends = granted.is_none() || carrier.swaps >= self.swaps_most();
         let is_last = |added: u32| ends || ahead(at, added) >= 0;
-        let added = self.add.branch(pass, s, is_last, |added| added.wrapping_add(1), |added| added);
+        let is_closed = self.is_closed(carrier);
+        let adds = |added: u32| is_last(added) && !is_closed;
+        let added = self.add.branch(pass, s, adds, |added| added.wrapping_add(1), |added| added);
         let returns = is_last(added);
+        if returns && is_closed {
+            return self.refuse_carried(pass, &task, carrier, granted);
+        }
         let is_full = returns && ahead(added, retrieved) >= cells;
         let stays = |flag: u64| flag != CLEAR || !is_full;
         let failing = self.add_fix.branch(pass, s, stays, |flag| flag, |_| SET | u64::from(added));
@@ -131,6 +142,24 @@ impl Draconis {
             }
             _ => self.returns(pass, task, carrier, added, retrieved, granted),
         }
+    }
+
+    /// Refuses a carried task that no worker serves any more. If it were added again, the next poll would
+    /// take it before a sweep could. The pass sends the REJECT, so the poll gets no answer: its worker
+    /// misses a number, and polls again.
+    #[cold]
+    fn refuse_carried(
+        &mut self,
+        pass: &mut Pass,
+        task: &Entering<'_>,
+        carrier: Carrier,
+        granted: Option<Granted>,
+    ) -> Verdict {
+        if let Some(granted) = granted {
+            self.front.leave_unanswered(pass, granted);
+        }
+        self.count_left(pass, carrier.slice, carrier.class);
+        self.front.sweep_out(task.submit)
     }
 
     /// Adds the carried task again, behind all others, and answers the poll.
@@ -154,6 +183,7 @@ impl Draconis {
         self.put(pass, s, ticket, carrier.class, task.submit, task.arrived);
         match granted {
             Some(_) if starts(fixing) => SelfNote::FixAndEmpty(carrier.at(ticket)).go(),
+            Some(_) if retrieved == ticket => SelfNote::Empty(carrier).go(),
             Some(granted) => self.front.send_empty(pass, granted),
             None if starts(fixing) => SelfNote::Fix { queue, ticket }.go(),
             None => Verdict::Parked,
@@ -252,11 +282,17 @@ impl Draconis {
     }
 
     /// The token that a carried task belongs to, if its worker is still there.
-    fn token_of(&self, carrier: Carrier) -> Option<Granted> {
+    pub(super) fn token_of(&self, carrier: Carrier) -> Option<Granted> {
         let row = self.front.tables.worker(carrier.worker)?;
         let generation: Generation = carrier.generation(row.generation);
         let is_there = row.slice == carrier.slice && self.front.is_admitted(carrier.worker, generation);
         is_there.then_some(Granted { worker: carrier.worker, generation, seen: None })
+    }
+
+    /// Whether no worker of the slice serves the class of the carried task any more.
+    fn is_closed(&self, carrier: Carrier) -> bool {
+        let SliceRow { open, closed, .. } = &self.front.tables.slices[usize::from(carrier.slice.0)];
+        !open || closed >> carrier.class & 1 == 1
     }
 
     fn swaps_most(&self) -> u8 {

@@ -93,6 +93,12 @@ impl Front {
         Verdict::Send { to, packet: Packet::Empty(empty) }
     }
 
+    /// Counts a poll as answered whose pass sends another packet. Its worker hears of the number that it
+    /// misses when it asks for its counters, writes the number off, and polls again.
+    pub(crate) fn leave_unanswered(&mut self, pass: &mut Pass, granted: Granted) {
+        self.number(pass, granted);
+    }
+
     /// Tells the client that its task was not taken.
     pub(crate) fn reject(&self, submit: &Submit, reason: RejectReason) -> Verdict {
         self.turn_away(submit, reason, None)

@@ -273,6 +273,71 @@ fn a_carried_task_whose_worker_left_is_added_again_and_nobody_is_answered() {
     assert_eq!([1, 1].map(|worker| taken(&mut rack, worker)), [1, 0]);
 }
 
+/// Polls of workers that the task does not suit take it out of the queue before each sweep, and the last
+/// worker that it suited is gone.
+#[test]
+fn a_carried_task_that_nobody_serves_any_more_is_refused_instead_of_added_again() {
+    let class_closes = |row: SliceRow| SliceRow { closed: 1 << row.serving.class_of(GPU).unwrap(), ..row };
+    let slice_closes = |row: SliceRow| SliceRow { open: false, ..row };
+    let closings: [&dyn Fn(SliceRow) -> SliceRow; 2] = [&class_closes, &slice_closes];
+    for closes in closings {
+        let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);
+        rack.task_with(GPU);
+        let carrier = circulating(rack.token(0));
+        let row = rack.state().row;
+        rack.set_slice(closes(row));
+        assert_eq!(rack.control(SWEEP), Verdict::Drop(Refusal::SweepDone), "the queue is empty meanwhile");
+        let Verdict::Swept { packet: Packet::Reject(reject), .. } = rack.once_more(carrier) else {
+            panic!("the task is carried on")
+        };
+        assert_eq!((reject.task.sequence, reject.reason), (START, RejectReason::NoWorkers));
+        let state = rack.state();
+        assert_eq!((state.balance, state.tasks_out), (0, state.tasks_in));
+        // The poll's number is spent, so that its worker misses it and polls again.
+        let worker = rack.worker(0);
+        assert_eq!(worker.sent, worker.seen);
+        rack.set_slice(row);
+        rack.task_with(ANY);
+        assert_eq!(taken(&mut rack, 0), 1);
+    }
+}
+
+/// A round takes three times as long as the pause between two polls. Worker 0 carries the task of worker 1,
+/// and worker 1 that of worker 0.
+#[test]
+fn two_workers_do_not_carry_each_others_tasks_for_ever() {
+    const ROUND: u32 = 70;
+    const PAUSE: u32 = 24;
+    const SSD: Labels = Labels(2);
+    let mut rack = swapping("draconis:labels", &[GPU, SSD], &[SSD, GPU], false);
+    let mut rounds: Vec<(u32, u16, Circulating)> = Vec::new();
+    let mut polls = vec![(0, 0), (40, 1)];
+    let mut served = Vec::new();
+    rack.task_with(GPU);
+    for now in 0..2_000 {
+        if now == 10 {
+            rack.task_with(SSD);
+        }
+        let back: Vec<_> = rounds.extract_if(.., |(at, ..)| *at == now).collect();
+        let asks: Vec<_> = polls.extract_if(.., |(at, _)| *at == now).collect();
+        let back = back.into_iter().map(|(_, worker, round)| (worker, rack.once_more(round)));
+        let mut verdicts: Vec<(u16, Verdict)> = back.collect();
+        verdicts.extend(asks.into_iter().map(|(_, worker)| (worker, rack.token(worker))));
+        for (worker, verdict) in verdicts {
+            match verdict {
+                Verdict::Again(round) => rounds.push((now + ROUND, worker, round)),
+                Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => served.push(dispatch.worker.0),
+                empty => {
+                    assert!(is_empty(&empty), "{empty:?}");
+                    polls.push((now + PAUSE, worker));
+                }
+            }
+        }
+    }
+    served.sort_unstable();
+    assert_eq!(served, [0, 1], "both tasks wait, and both workers poll");
+}
+
 #[test]
 fn what_nobody_serves_is_refused_at_once_and_swept_out_of_the_middle() {
     let mut rack = swapping("draconis:labels", &[ANY, GPU], &[ANY, GPU], false);

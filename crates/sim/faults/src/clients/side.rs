@@ -225,7 +225,7 @@ impl Rack<'_> {
             Outcome::Reply(reply) => {
                 Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
             }
-            Outcome::Refused(_) => Ending::Refused,
+            Outcome::Refused(why) => Ending::Refused(*why),
             Outcome::Unknown(why) => Ending::Unknown(*why),
         };
         self.oracle.ended(self.world.now, task, ending)
