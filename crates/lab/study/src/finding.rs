@@ -159,7 +159,7 @@ fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tole
     let measured = figure.as_ref().map(|figure| figure.estimate);
     let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
     let why = two(who, over, unit, measured.is_some());
-    Finding { off, figure, ..sided(measured, 1.0, (paper, paper * tolerance.ratio), why) }
+    Finding { figure, off, ..sided(measured, 1.0, (paper, paper * tolerance.ratio), why) }
 }
 
 fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
