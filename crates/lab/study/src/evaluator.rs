@@ -50,6 +50,11 @@ impl<'k> Evaluator<'k> {
         PointId { case, run: run.clone(), rate, change }
     }
 
+    /// The place of a case's workload among the plan's.
+    pub(super) fn tasks_met(&self, case: usize) -> usize {
+        self.bench.tasks_number(case, self.change)
+    }
+
     /// A metric at a rate; for a family, the lowest.
     pub(super) fn metric(
         &self,

@@ -1,14 +1,15 @@
 //! Our result for a statement of the paper.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use sluice_outcome::study::{Estimate, Unit, Verdict};
-use sluice_stats::mean_of_either_sign;
+use sluice_stats::{NumberInParts, mean_of_either_sign};
 
 use super::evaluator::{ClassNumbers, Evaluator};
 use super::known_points::Evaluation;
 use super::plan::{Claim, Plan, Quantity, Relation, Subject, Tolerance};
-use super::policy_number::{PolicyNumber, is_less, quotient};
+use super::policy_number::{Basis, PolicyNumber, is_less, quotient, quotient_figure};
 use super::verdict::{Holds, Pairs, excused, is_at_most, of_number, of_order, times_as_many, tolerated};
 
 /// An advice to run more than this many times as many tasks would be useless.
@@ -19,6 +20,8 @@ const TIMES_MAX: f64 = 1_000.0;
 pub(super) struct Finding {
     /// Our number, if the statement is about one and the load was reached.
     pub measured: Option<Estimate>,
+    /// The same number with what it rests on, to be compared with that under a change of the plan.
+    pub figure: Option<PolicyNumber>,
     /// How our number compares with the paper's.
     pub verdict: Verdict,
     /// The reason for the verdict.
@@ -64,8 +67,9 @@ pub(super) fn find(plan: &Plan, claim: &Claim, evaluator: Evaluator<'_>) -> Eval
             .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
         Relation::MeanChange { who, over, over_case, paper } => {
             let (mine, theirs) = (evaluator.slowdowns(claim.case, who, &claim.quantity), *over_case);
+            let tasks = evaluator.tasks_met(claim.case);
             mine.and(evaluator.slowdowns(theirs, over, &claim.quantity))
-                .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
+                .map(|pair| mean_change(&pair, (who, over), tasks, (*paper, plan.tolerance)))
         }
         Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, evaluator),
         Relation::AtLeast { who, least } => at_least(claim, who, *least, evaluator),
@@ -110,7 +114,8 @@ fn value(
         }
         let (least, most) = tolerated(paper, paper * share);
         why += &open(verdict, measured, &[least, most]);
-        Finding { measured, verdict, why, off: (figure.estimate.value / paper - 1.0).abs() }
+        let off = (figure.estimate.value / paper - 1.0).abs();
+        Finding { measured, figure: Some(figure), verdict, why, off }
     })
 }
 
@@ -165,12 +170,11 @@ fn ratio(
     paper: f64,
     tolerance: Tolerance,
 ) -> Finding {
-    let measured = quotient(who, over);
+    let figure = quotient_figure(who, over);
+    let measured = figure.as_ref().map(|figure| figure.estimate);
     let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
-    Finding {
-        off,
-        ..sided(measured, 1.0, (paper, paper * tolerance.ratio), two(who, over, unit, measured.is_some()))
-    }
+    let why = two(who, over, unit, measured.is_some());
+    Finding { figure, off, ..sided(measured, 1.0, (paper, paper * tolerance.ratio), why) }
 }
 
 fn change(
@@ -179,13 +183,14 @@ fn change(
     paper: f64,
     tolerance: Tolerance,
 ) -> Finding {
-    let measured = quotient(who, over).map(|found| Estimate {
-        value: found.value - 1.0,
-        low: found.low - 1.0,
-        high: found.high - 1.0,
-        ..found
-    });
-    sided(measured, 0.0, (paper, tolerance.change), two(who, over, unit, measured.is_some()))
+    let figure = quotient_figure(who, over);
+    let measured = figure.as_ref().map(|figure| shifted(figure.estimate, -1.0));
+    let why = two(who, over, unit, measured.is_some());
+    Finding { figure, ..sided(measured, 0.0, (paper, tolerance.change), why) }
+}
+
+fn shifted(found: Estimate, by: f64) -> Estimate {
+    Estimate { value: found.value + by, low: found.low + by, high: found.high + by, ..found }
 }
 
 /// The result for a number whose side matters: the side of `none` on which the paper's number is.
@@ -195,6 +200,7 @@ fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why
     let (least, most) = tolerated(paper, off_by);
     Finding {
         measured,
+        figure: None,
         verdict,
         why: why + &open(verdict, measured, &[least, most, none]),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
@@ -205,8 +211,8 @@ fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why
 fn mean_change(
     (mine, theirs): &(Vec<ClassNumbers>, Vec<ClassNumbers>),
     (who, over): (&Subject, &Subject),
-    paper: f64,
-    tolerance: Tolerance,
+    tasks: usize,
+    (paper, tolerance): (f64, Tolerance),
 ) -> Finding {
     let of_classes = |(mine, theirs): (&ClassNumbers, &ClassNumbers)| {
         let both = mine.iter().zip(theirs).filter_map(|(mine, theirs)| Some(((*mine)?, (*theirs)?)));
@@ -222,7 +228,13 @@ fn mean_change(
         over.label,
         samples.len()
     );
-    sided(Some(found), 0.0, (paper, tolerance.change), why)
+    // As quotients, which are never negative.
+    let quotients: Vec<f64> = samples.iter().map(|change| change + 1.0).collect();
+    let number = NumberInParts::of_replications(shifted(found, 1.0), &quotients);
+    let basis = Some(Basis { tasks, number: Arc::new(number) });
+    let by = who.label.clone();
+    let figure = PolicyNumber { estimate: shifted(found, 1.0), by, rate: None, note: String::new(), basis };
+    Finding { figure: Some(figure), ..sided(Some(found), 0.0, (paper, tolerance.change), why) }
 }
 
 /// Checks a limit at all rates. The worst rate decides: a rate that surely breaks the limit counts before a
@@ -245,15 +257,18 @@ fn at_most(
             if other.is_some_and(|other| other.estimate.value.is_infinite()) {
                 return None;
             }
-            let found = other.and_then(|other| quotient(figure, other));
+            let times = other.and_then(|other| quotient_figure(figure, other));
+            let found = times.as_ref().map(|times| times.estimate);
             let keeps = is_at_most(&figure.estimate, other.map(|other| (&other.estimate, found)), most);
-            Some((at, found.unwrap_or(figure.estimate), keeps))
+            Some((at, times.unwrap_or_else(|| figure.clone()), keeps))
         };
         let numbers = figures.iter().enumerate().filter_map(number);
         let worst = numbers.max_by(|one, other| {
-            broken(one.2).cmp(&broken(other.2)).then(one.1.value.total_cmp(&other.1.value))
+            let values = one.1.estimate.value.total_cmp(&other.1.estimate.value);
+            broken(one.2).cmp(&broken(other.2)).then(values)
         });
-        let Some((at, found, keeps)) = worst else { return not_sustained() };
+        let Some((at, figure, keeps)) = worst else { return not_sustained() };
+        let found = figure.estimate;
         let why = match others.get(at) {
             None => text(&figures[at], unit),
             Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
@@ -262,7 +277,8 @@ fn at_most(
             if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
         let measured = found.value.is_finite().then_some(found);
         let why = why + &open(keeps.verdict(), measured, &[most]);
-        Finding { measured, verdict: keeps.verdict(), why, off: (found.value / most - 1.0).max(0.0) }
+        let off = (found.value / most - 1.0).max(0.0);
+        Finding { measured, figure: Some(figure), verdict: keeps.verdict(), why, off }
     })
 }
 
@@ -281,6 +297,7 @@ fn at_least(claim: &Claim, who: &Subject, least: f64, evaluator: Evaluator<'_>) 
         let why = text(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
         Finding {
             measured: Some(worst.estimate),
+            figure: Some(worst.clone()),
             verdict,
             why: if figures.len() > 1 { format!("of {} rates the least: {why}", figures.len()) } else { why },
             off: (1.0 - worst.estimate.value / least).max(0.0),
@@ -299,7 +316,7 @@ const fn broken(keeps: Holds) -> u8 {
 
 fn not_sustained() -> Finding {
     let why = "no rate is sustained".to_owned();
-    Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
+    Finding { measured: None, figure: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
 }
 
 fn order(
@@ -330,6 +347,7 @@ fn order(
         let all = f64::from(pairs.all().max(1));
         Finding {
             measured: None,
+            figure: None,
             verdict: of_order(pairs, tolerance.order),
             why: told_order(pairs, &wrong),
             // Pairs that cannot be told apart count half, so that a change which separates them counts as
@@ -340,10 +358,11 @@ fn order(
 }
 
 fn closer(here: &(PolicyNumber, PolicyNumber), there: &(PolicyNumber, PolicyNumber), unit: Unit) -> Finding {
+    let by = here.0.by.clone();
     let why =
         format!("here {}; there {}", two(&here.0, &here.1, unit, true), two(&there.0, &there.1, unit, true));
     let Some((here, there)) = apart(here).zip(apart(there)).filter(|(here, _)| here.value > 0.0) else {
-        return Finding { measured: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
+        return Finding { measured: None, figure: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
     };
     let verdict = Holds::less(&there, &here).verdict();
     let times = Estimate {
@@ -354,7 +373,8 @@ fn closer(here: &(PolicyNumber, PolicyNumber), there: &(PolicyNumber, PolicyNumb
         ..here
     };
     let why = why + &open(verdict, Some(times), &[1.0]);
-    Finding { measured: Some(times), verdict, why, off: times.value }
+    let figure = Some(PolicyNumber { estimate: times, by, rate: None, note: String::new(), basis: None });
+    Finding { measured: Some(times), figure, verdict, why, off: times.value }
 }
 
 /// How far the ratio of two numbers is from 1, in either direction.

@@ -13,8 +13,9 @@ use super::known_points::{Evaluation, KnownPoints, PointId};
 use super::plan::{
     CauseTest, Change, Claim, ClaimRates, Compare, PolicySetup, Quantity, Relation, SearchFor, Subject,
 };
-use super::policy_number::PolicyNumber;
+use super::policy_number::{PolicyNumber, is_less};
 use super::rounds::{causes, needs_cause, wanted};
+use super::verdict::Holds;
 
 /// What the caller knows about the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +163,7 @@ fn expectation(bench: &CheckedPlan, known: &KnownPoints, claim: &Claim) -> Expec
         Evaluation::Known(found) => found,
         Evaluation::Wants(_) => Finding {
             measured: None,
+            figure: None,
             verdict: Verdict::NotMeasured,
             why: "the run was stopped before its points were done".into(),
             off: f64::INFINITY,
@@ -215,10 +217,10 @@ fn cause(
 }
 
 /// Whether a change brings the number closer to the paper's: by more than chance, or so that the verdict
-/// becomes an agreement.
+/// becomes an agreement. Chance is smaller where both numbers are of the same tasks.
 fn moves(found: &Finding, with: &Finding) -> bool {
-    let apart = match (found.measured, with.measured) {
-        (Some(one), Some(other)) => one.most() < other.low || other.most() < one.low,
+    let apart = match (&found.figure, &with.figure) {
+        (Some(one), Some(other)) => is_less(one, other) != Holds::Open,
         _ => true,
     };
     let mends = found.verdict == Verdict::Differs && with.verdict == Verdict::Agrees;
@@ -336,5 +338,37 @@ impl Change {
             }
             Self::Workers(workers) => format!("{workers} workers"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sluice_stats::{Method, NumberInParts, estimate};
+
+    use super::super::policy_number::Basis;
+    use super::*;
+
+    /// A mean of four replications over some tasks, which differs from a paper's 10.
+    fn finding(samples: [f64; 4], tasks: usize) -> Finding {
+        let found = estimate(samples.iter().sum::<f64>() / 4.0, &samples, Method::Replications);
+        let number = Arc::new(NumberInParts::of_replications(found, &samples));
+        let basis = Some(Basis { tasks, number });
+        let figure =
+            PolicyNumber { estimate: found, by: "rain:1".into(), rate: Some(1), note: String::new(), basis };
+        let off = found.value / 10.0 - 1.0;
+        let verdict = Verdict::Differs;
+        Finding { measured: Some(found), figure: Some(figure), verdict, why: String::new(), off }
+    }
+
+    #[test]
+    fn a_change_is_a_cause_if_pairs_of_the_same_tasks_show_that_it_brings_the_number_closer() {
+        let found = finding([20.0, 30.0, 40.0, 50.0], 0);
+        let closer = [19.0, 28.4, 38.1, 47.4];
+        assert!(moves(&found, &finding(closer, 0)));
+        assert!(!moves(&found, &finding(closer, 1)), "other tasks' luck is as large");
+        assert!(!moves(&finding(closer, 0), &found), "it brings the number farther");
+        assert!(!moves(&found, &finding([20.1, 29.8, 40.1, 49.9], 0)), "it may be chance");
     }
 }

@@ -36,6 +36,15 @@ pub(super) fn quotient(above: &PolicyNumber, below: &PolicyNumber) -> Option<Est
     by_pairs.or_else(|| verdict::quotient(&above.estimate, &below.estimate))
 }
 
+/// The quotient of two figures as a figure. It rests on pairs if both met the same tasks.
+pub(super) fn quotient_figure(above: &PolicyNumber, below: &PolicyNumber) -> Option<PolicyNumber> {
+    let estimate = quotient(above, below)?;
+    let number = pair(above, below).and_then(|(above, below)| above.quotient(below));
+    let basis = above.basis.as_ref().zip(number);
+    let basis = basis.map(|(of, number)| Basis { tasks: of.tasks, number: Arc::new(number) });
+    Some(PolicyNumber { estimate, basis, note: String::new(), ..above.clone() })
+}
+
 /// Whether one figure is less than another one.
 pub(super) fn is_less(less: &PolicyNumber, more: &PolicyNumber) -> Holds {
     match pair(less, more).and_then(|(less, more)| more.less(less)) {
@@ -91,6 +100,19 @@ mod tests {
             assert!(found.low < 0.6 && found.high > 2.0, "{found:?}");
             assert_eq!(is_less(&one, &other), Holds::Open);
         }
+    }
+
+    /// Both quotients have the luck of the first policy against the second, so that their own intervals
+    /// overlap.
+    #[test]
+    fn quotients_of_the_same_tasks_are_compared_by_pairs() {
+        const OTHER: [f64; 4] = [11.5, 21.0, 33.5, 43.0];
+        let over = |other: &PolicyNumber, tasks| quotient_figure(other, &figure(BUSY, 1, tasks));
+        let found = |tasks| over(&figure(OTHER, 1, tasks), tasks).expect("there is one");
+        let more = over(&figure(OTHER.map(|of| of * 1.01), 1, 0), 0).expect("there is one");
+        assert!(found(0).estimate.high > more.estimate.low, "{found:?} {more:?}", found = found(0));
+        assert_eq!((is_less(&found(0), &more), is_less(&more, &found(0))), (Holds::Yes, Holds::No));
+        assert_eq!(is_less(&found(1), &more), Holds::Open, "of other tasks");
     }
 
     #[test]

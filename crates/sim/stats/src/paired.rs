@@ -136,6 +136,20 @@ impl NumberInParts {
         around_quotient(above / below, cell, chance, Method::Paired)
     }
 
+    /// The same quotient in parts itself, to be compared with other quotients of the same tasks.
+    pub fn quotient(&self, other: &Self) -> Option<Self> {
+        let estimate = self.over(other)?;
+        let (above, below) = (self.estimate.value, other.estimate.value);
+        let [of_above, of_below] = [above, below].map(|of| estimate.value / of);
+        Some(Self {
+            estimate,
+            parts: self.parts.times(of_above).less(&other.parts.times(of_below)),
+            caution: self.caution.max(other.caution) * self.withheld.max(other.withheld),
+            withheld: 1.0,
+            cell: (self.cell * of_above).max(other.cell * of_below),
+        })
+    }
+
     /// Whether there are as many parts of both, and both have intervals.
     fn has_pairs_with(&self, other: &Self) -> bool {
         self.parts.is_as_long_as(&other.parts)
@@ -232,6 +246,27 @@ mod tests {
             let (held, by_pairs, apart) = quotients(part, 1);
             assert!(held >= TRIALS * 91 / 100, "{part:?}: {held} of {TRIALS} intervals hold");
             assert!((0.75..1.33).contains(&(by_pairs / apart)), "{part:?}: {by_pairs} and {apart}");
+        }
+    }
+
+    /// Two numbers of the same tasks over a third one of others. The third one's luck makes both quotients
+    /// uncertain, and cancels out of their difference.
+    #[test]
+    fn quotients_over_the_same_number_are_told_apart_as_often_as_they_say() {
+        for part in [Part::Mean, Part::P90] {
+            let (mut held, mut seen, mut seen_apart) = (0, 0, 0);
+            for trial in 0..TRIALS {
+                let of = |own, factor| number(trial, 0, own, factor, part);
+                let third = number(trial, 1, 1, 1.0, part);
+                let over = |own, factor| of(own, factor).quotient(&third).expect("there are pairs");
+                let (more, less) = (over(0, FACTOR + 0.02), over(2, FACTOR));
+                let found = more.less(&less).expect("there are pairs");
+                held += u64::from((found.low..=found.high).contains(&0.02));
+                seen += u64::from(found.low > 0.0);
+                seen_apart += u64::from(more.estimate().low > less.estimate().most());
+            }
+            assert!(held >= TRIALS * 91 / 100, "{part:?}: {held} of {TRIALS} intervals hold");
+            assert!(seen > 2 * seen_apart, "{part:?}: {seen} are seen, {seen_apart} apart");
         }
     }
 
