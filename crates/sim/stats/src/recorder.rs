@@ -385,10 +385,11 @@ impl Recorder {
     }
 }
 
-/// No span of a run comes near 2⁶³ ns, and a signed number becomes a float in one instruction.
+/// A span in nanoseconds, or another number that does not come near 2⁶³, as a float: a signed number becomes
+/// one in one instruction.
 #[inline]
-const fn float(span: u64) -> f64 {
-    span as i64 as f64
+pub const fn float(number: u64) -> f64 {
+    number as i64 as f64
 }
 
 impl Observer for Recorder {
