@@ -33,7 +33,7 @@ pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
 pub use paired::{NumberInParts, Paired, paired};
 pub use parts::{PARTS, Parts};
-pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
+pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied, float};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
 pub use summary::{ClassSummary, ReplicationSummary, Summary, summarize};
 pub use sustained::{RunPart, sustained_in_parts};

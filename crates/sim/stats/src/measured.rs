@@ -98,40 +98,30 @@ impl ClassMeasured {
         Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
     }
 
-    /// Adds these tasks, each to its class. One measure is recorded after the other: a histogram does not
-    /// stay in the nearest cache, but the cells of many tasks can be fetched in parallel.
-    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTimes]) {
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.latency, &mut class.parts.latency, task.latency_ns)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.scheduling_delay, &mut class.parts.scheduling_delay, task.delay_ns)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.slowdown_own, &mut class.parts.slowdown_own, task.own_milli)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.slowdown_server, &mut class.parts.slowdown_server, task.server_milli)
-        });
+    /// Adds these tasks of the class. One measure is recorded after the other: a histogram does not stay in
+    /// the nearest cache, but the cells of many tasks can be fetched in parallel.
+    pub(super) fn record(&mut self, tasks: &[TaskTimes]) {
+        let Self { latency, scheduling_delay, slowdown_own, slowdown_server, parts, .. } = self;
+        record_measure(latency, &mut parts.latency, tasks, |task| task.latency_ns);
+        record_measure(scheduling_delay, &mut parts.scheduling_delay, tasks, |task| task.delay_ns);
+        record_measure(slowdown_own, &mut parts.slowdown_own, tasks, |task| task.own_milli);
+        record_measure(slowdown_server, &mut parts.slowdown_server, tasks, |task| task.server_milli);
     }
 }
 
 fn record_measure(
-    classes: &mut [ClassMeasured],
+    distribution: &mut Distribution,
+    parts: &mut Parts,
     tasks: &[TaskTimes],
-    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTimes) -> (&'a mut Distribution, &'a mut Parts, u64),
+    of: impl Fn(&TaskTimes) -> u64,
 ) {
-    for task in tasks {
-        let (distribution, parts, value) = of(&mut classes[usize::from(task.class)], task);
-        distribution.record(value);
-        parts.record(value);
-    }
+    distribution.record_all(tasks.iter().map(&of));
+    parts.record_all(tasks.iter().map(of));
 }
 
 /// A task's latency and scheduling delay, and its two slowdowns in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskTimes {
-    pub(super) class: u8,
     pub(super) latency_ns: u64,
     pub(super) delay_ns: u64,
     pub(super) own_milli: u64,

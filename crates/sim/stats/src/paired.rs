@@ -160,8 +160,6 @@ impl NumberInParts {
 
 #[cfg(test)]
 mod tests {
-    use std::slice;
-
     use super::super::measured::{Backlog, ClassMeasured, TaskTimes};
     use super::super::parts::PARTS;
     use super::*;
@@ -176,14 +174,13 @@ mod tests {
         for _ in 0..PARTS {
             let busy = luck.between(10_000, 20_000);
             let mut task = || TaskTimes {
-                class: 0,
                 latency_ns: ((busy + own.between(0, 1_000)) as f64 * factor) as u64 + extra,
                 delay_ns: 1,
                 own_milli: 1,
                 server_milli: 1,
             };
             let tasks: Vec<_> = (0..100).map(|_| task()).collect();
-            ClassMeasured::record(slice::from_mut(&mut class), &tasks);
+            class.record(&tasks);
             class.parts.next();
         }
         Measured {

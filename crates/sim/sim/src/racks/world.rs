@@ -273,9 +273,24 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         leaves: Nanos,
         make: impl FnOnce(&mut Packet),
     ) {
-        let counts = &mut self.pools[pool].meter.counts;
-        counts.packets += 1;
+        self.pools[pool].meter.counts.packets += 1;
         let packet = self.world.packets.make(make);
+        if self.below.is_some() || self.world.network.injector.is_some() {
+            return self.transmit_over_faults(pool, (from, to), leaves, packet);
+        }
+        let copies = self.world.send(from, to, leaves, packet);
+        debug_assert!(copies == 1, "no fault stops it");
+    }
+
+    /// A packet crosses the fabric, or links on which packets are lost.
+    #[inline(never)]
+    fn transmit_over_faults(
+        &mut self,
+        pool: usize,
+        (from, to): (Address, Address),
+        leaves: Nanos,
+        packet: PacketId,
+    ) {
         if let Some(below) = &mut self.below {
             return below.send(&mut self.world, from, to, leaves, packet);
         }
@@ -283,7 +298,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             loss.turn_to(pool);
         }
         let copies = self.world.send(from, to, leaves, packet);
-        counts.lost_packets += u64::from(copies == 0);
+        self.pools[pool].meter.counts.lost_packets += u64::from(copies == 0);
     }
 
     #[inline]

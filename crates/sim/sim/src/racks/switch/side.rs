@@ -72,17 +72,40 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     #[inline(always)]
     pub(in crate::racks) fn pass(&mut self, pass: &SwitchPass, arrival: Arrival) {
         self.pools[pass.pool].meter.counts.passes += 1;
-        let (now, is_below) = (self.world.now, !self.spines.is_empty());
-        let handed_down = if is_below { handed_down(&arrival) } else { None };
-        let program = self.switch(pass.at).program();
+        if !self.spines.is_empty() {
+            return self.pass_in_tiers(pass, arrival);
+        }
+        let now = self.world.now;
+        let verdict = self.switch(pass.at).program().pass(now, arrival);
+        self.on_verdict(pass, &verdict);
+    }
+
+    /// A pass of a spine, or of a leaf below spines. Kept apart, so that a rack without spines does not pay
+    /// for what tiers tell each other.
+    #[inline(never)]
+    fn pass_in_tiers(&mut self, pass: &SwitchPass, arrival: Arrival) {
+        let now = self.world.now;
+        let switch = self.switch(pass.at);
+        let handed_down = if switch.clients.is_some() { handed_down(&arrival) } else { None };
+        let program = switch.program();
         let verdict = program.pass(now, arrival);
-        let told = if is_below { program.mirrored() } else { None };
+        let told = program.mirrored();
         if let Some((task, at)) = handed_down
-            && let Some(clients) = &mut self.switch(pass.at).clients
+            && let Some(clients) = &mut switch.clients
         {
             clients.handed_down(&verdict, task, at);
         }
-        match &verdict {
+        self.on_verdict(pass, &verdict);
+        if let Some(told) = told {
+            self.tell_spine(pass, &told);
+        }
+    }
+
+    /// The effects of a pass.
+    #[expect(clippy::inline_always, reason = "each pass pays for a call that stays one")]
+    #[inline(always)]
+    fn on_verdict(&mut self, pass: &SwitchPass, verdict: &Verdict) {
+        match verdict {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
                 self.goes_out(pass, to, packet);
             }
@@ -90,14 +113,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             Verdict::Ahead(write) => self.writes_ahead(write),
             Verdict::Parked => {}
             Verdict::Drop(_) => {
+                let now = self.world.now;
                 for _ in 0..pass.tasks {
                     self.pools[pass.pool].meter.in_switch.leave(now);
                     self.books.moves(Place::InSwitch, Place::Lost);
                 }
             }
-        }
-        if let Some(told) = told {
-            self.tell_spine(pass, &told);
         }
     }
 
@@ -139,9 +160,9 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             Packet::Reject(_) => (0, 1),
             _ => (0, 0),
         };
-        for _ in 0..enter {
-            self.pools[pool].meter.in_switch.enter(self.world.now);
-            self.books.moves(Place::ToSwitch, Place::InSwitch);
+        if enter > 0 {
+            self.pools[pool].meter.in_switch.enter_many(enter, self.world.now);
+            (0..enter).for_each(|_| self.books.moves(Place::ToSwitch, Place::InSwitch));
         }
         SwitchPass { at, pool, tasks }
     }
