@@ -51,7 +51,7 @@ impl<'b> Study<'b> {
     ) -> Result<Self, StudyError> {
         let mut known = KnownPoints::default();
         let take = |id: PointId, replication, measured| {
-            add_replication(bench, &mut known, &id, replication, measured)
+            add_replication(bench, &mut known, &id, replication, measured);
         };
         let journal = Journal::open(folder, identity, take)?;
         Ok(Self { bench, known, journal, threads })

@@ -34,7 +34,7 @@ pub(super) fn driver(args: &SwitchArgs, plan: &Plan, state: &mut StateFolder) ->
         for (interface, carried) in driver.attach_modes() {
             match carried {
                 AttachMode::Native => {
-                    print::to_stderr(format_args!("{interface}: its driver carries the program"))
+                    print::to_stderr(format_args!("{interface}: its driver carries the program"));
                 }
                 AttachMode::Kept => {
                     print::to_stderr(format_args!(
