@@ -25,6 +25,7 @@ mod controller;
 mod cores;
 mod downtime;
 mod early;
+mod effects;
 mod faults;
 mod guess;
 mod imbalance;

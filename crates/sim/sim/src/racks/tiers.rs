@@ -5,6 +5,7 @@ use sluice_wire::{Epoch, Nanos};
 
 use super::clients::{Clients, PoolRequests, Submitter};
 use super::control::Control;
+use super::effects::SwitchPass;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::meter::Meter;
@@ -13,7 +14,6 @@ use super::placement::Placement;
 use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
 use super::rack_fabric::RackFabric;
 use super::setup::client_settings;
-use super::switch::SwitchPass;
 use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;

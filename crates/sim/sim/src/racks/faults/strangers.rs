@@ -7,8 +7,8 @@ use sluice_switch::Arrival;
 use sluice_wire::{Dispatch, Endpoint, Epoch, Packet};
 
 use super::oracle::HopOracle;
+use crate::racks::effects::SwitchPass;
 use crate::racks::places::{LEAVES, SPINES};
-use crate::racks::switch::SwitchPass;
 use crate::racks::world::SimulatedRacks;
 
 /// An address where no client is.

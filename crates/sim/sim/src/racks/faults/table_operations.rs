@@ -12,7 +12,7 @@ use sluice_wire::{Nanos, Term};
 
 use super::scenario::FAULTS_END;
 use crate::racks::control::{Control, START};
-use crate::racks::switch::SwitchPass;
+use crate::racks::effects::SwitchPass;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 

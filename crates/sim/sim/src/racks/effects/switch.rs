@@ -6,9 +6,9 @@ use sluice_switch::Mirror;
 use sluice_switch::{Arrival, Cargo, Circulating, Verdict, WriteAhead};
 use sluice_wire::{Endpoint, INLINE_BYTES, Nanos, Packet, RackNews, TaskId};
 
-use super::SwitchNode;
 use crate::racks::clients::machine_of;
 use crate::racks::places::{LEAVES, SPINES, WORKERS};
+use crate::racks::switch::SwitchNode;
 use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;

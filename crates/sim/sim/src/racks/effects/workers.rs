@@ -10,11 +10,11 @@ use sluice_nodes::{Duty, PacketSource, TaskRun, WorkerEffect, write_reply, write
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 
-use super::Workers;
 use crate::racks::meter::Meter;
 use crate::racks::places::Scheduled;
 use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
+use crate::racks::workers::Workers;
 use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);

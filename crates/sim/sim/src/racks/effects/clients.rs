@@ -14,7 +14,7 @@ use sluice_wire::registrations::ClientRegistration;
 use sluice_wire::{Nanos, Submit, TaskId};
 use sluice_workload::Request;
 
-use super::Clients;
+use crate::racks::clients::Clients;
 use crate::racks::places::{CLIENTS, Scheduled};
 use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;

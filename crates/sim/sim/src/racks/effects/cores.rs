@@ -6,7 +6,7 @@ use sluice_nodes::TaskRun;
 use sluice_testbed::cores_layout::id;
 use sluice_wire::{Nanos, Payload, ReplyStatus};
 
-use super::CoreTask;
+use crate::racks::cores::ServerTask;
 use crate::racks::places::{Scheduled, WORKERS};
 use crate::racks::task_places::Place;
 use crate::racks::watch::TaskWatch;
@@ -38,7 +38,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let service = Nanos(u64::from_le_bytes(run.payload.inline));
         let left = layout.packets + layout.times.descriptor + service;
         let (server, of) = layout.place_of(worker);
-        let taken = cores.all[server].offer(of, CoreTask { worker, run, left: left.max(Nanos(1)) }, now);
+        let taken = cores.all[server].offer(of, ServerTask { worker, run, left: left.max(Nanos(1)) }, now);
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
 
