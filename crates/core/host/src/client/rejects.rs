@@ -67,10 +67,8 @@ impl Client {
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
         // A busy slice is told at once: the application knows best whether its task is still worth a retry.
-        let is_final = matches!(
-            reject.reason,
-            RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Busy
-        );
+        let is_final =
+            matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Busy);
         if slot.may_retry(again) && !is_final {
             if !living {
                 return;

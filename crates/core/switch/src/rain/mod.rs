@@ -51,8 +51,8 @@ pub use selective::Selective;
 pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
-use target::{Admission, ByRow};
 pub use target::Targeted;
+use target::{Admission, ByRow};
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.

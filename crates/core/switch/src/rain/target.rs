@@ -15,8 +15,8 @@
 use sluice_wire::tables::SliceState;
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
-use super::stages::{Kinds, Stages};
 use super::Rain;
+use super::stages::{Kinds, Stages};
 use crate::config::Config;
 use crate::front::{Entering, Front, Granted, Scheduler};
 use crate::pipeline::{Layout, Pass, Register};
