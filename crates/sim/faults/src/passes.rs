@@ -30,6 +30,9 @@ impl Rack<'_> {
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
+            if reject.reason == RejectReason::Busy && is_served(&mut **program, reject) {
+                return Err(format!("promise 8: task {} was refused as busy while none waited", reject.task));
+            }
         }
         if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
@@ -79,6 +82,14 @@ fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
             program.parked(slice).tasks
         }
         _ => Vec::new(),
+    }
+}
+
+/// Whether no task waits in the slice of a rejected task's type.
+fn is_served(program: &mut dyn Program, reject: &Reject) -> bool {
+    match program.table(TableOp::ReadType(reject.task_type)) {
+        TableAnswer::Type(Some(slice)) => program.parked(slice).tasks.is_empty(),
+        _ => false,
     }
 }
 

@@ -109,6 +109,7 @@ const fn reject(reason: RejectReason) -> &'static str {
         RejectReason::UnknownType => UNKNOWN_TYPE,
         RejectReason::StaleTokens => "stale_tokens",
         RejectReason::Unserved => "unserved",
+        RejectReason::Busy => "busy",
     }
 }
 
