@@ -136,7 +136,7 @@ impl NumberInParts {
         around_quotient(above / below, cell, chance, Method::Paired)
     }
 
-    /// Whether there are as many parts of both, and both have intervals.
+    /// Whether both numbers have equally many parts, and an interval each.
     fn has_pairs_with(&self, other: &Self) -> bool {
         self.parts.is_as_long_as(&other.parts)
             && self.estimate.has_interval()
