@@ -216,7 +216,7 @@ impl Step {
         }
     }
 
-    /// The SWEEP of this step, in a switch of this epoch; `None` if it is another step.
+    /// The SWEEP that this step sends to a switch of this epoch; `None` if the step sends none.
     pub fn sweep(&self, epoch: u32) -> Option<(Nanos, Sweep)> {
         let Self::Sweep { at_ns, slice, tasks, left, .. } = *self else { return None };
         let of = if tasks { SweepOf::Tasks } else { SweepOf::Tokens };

@@ -158,8 +158,8 @@ fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()
     Ok(())
 }
 
-/// Runs the load on a thread of its own, and the plan's faults on this one: child processes die with the
-/// thread that started them. Returns the measurements whatever ends the run.
+/// Runs the load on a thread of its own, and the plan's faults on the calling thread: child processes die
+/// with the thread that started them. Returns the measurements whatever ends the run.
 fn run_load(
     plan: &Plan,
     load: &LoadPlan,

@@ -67,8 +67,8 @@ pub(super) fn grid(bench: &CheckedPlan) -> BTreeSet<PointId> {
     ids.filter(|id| bench.is_within_reach(id)).collect()
 }
 
-/// Whether to look for a cause: the number differs. An undecided number has no difference that could have a
-/// cause.
+/// Whether to look for a cause, because our number differs from the paper's. An undecided number has no
+/// difference that could have a cause.
 pub(super) fn needs_cause(finding: &Finding) -> bool {
     !matches!(finding.verdict, Verdict::Agrees | Verdict::Undecided | Verdict::NotMeasured)
 }

@@ -81,7 +81,7 @@ impl<'b> Study<'b> {
         jobs.filter(|job| !self.known.has(&job.id, job.replication)).collect()
     }
 
-    /// Runs until everything is known or `stop` is set, which an error does too. Returns whether everything
+    /// Runs until everything is known or `stop` is set; an error sets `stop`, too. Returns whether everything
     /// is known.
     pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(Step<'_>)) -> Result<bool, StudyError> {
         loop {

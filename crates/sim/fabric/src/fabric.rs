@@ -139,8 +139,8 @@ impl Fabric {
 
     /// A parcel leaves its host at `at`, or when the link has room; never before now.
     ///
-    /// # Panics
-    /// If it goes to its own host, or is longer than a full frame: switches keep room for a full frame.
+    /// # Panics If the parcel goes to its own host, or if it is longer than a full frame, for which
+    /// switches keep room.
     pub fn carry(&mut self, at: Nanos, parcel: Parcel) {
         let Parcel { from, to, bytes, .. } = parcel;
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);

@@ -150,7 +150,7 @@ impl NumberInParts {
         })
     }
 
-    /// Whether there are as many parts of both, and both have intervals.
+    /// Whether both numbers have equally many parts, and an interval each.
     fn has_pairs_with(&self, other: &Self) -> bool {
         self.parts.is_as_long_as(&other.parts)
             && self.estimate.has_interval()

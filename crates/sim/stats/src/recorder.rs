@@ -21,7 +21,7 @@ pub struct Recording {
     pub mean_services_ns: Vec<f64>,
     /// How many tasks to measure; a few more if several are due at the same time as the last.
     pub tasks: u64,
-    /// The tasks before them, which are left out.
+    /// The tasks before the measured ones, which are left out.
     pub warmup: Warmup,
     /// Parts of the run for estimating chance: [`PARTS`](super::PARTS) if the run is steady; 1 if it
     /// changes with time by plan, so that only replications show chance; 0 if these cannot either, because

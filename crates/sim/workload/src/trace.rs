@@ -1,7 +1,8 @@
 //! Recorded tasks: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of time.
 //!
-//! The first column counts from the start, with up to three decimals. Without a service one is drawn from
-//! the class. `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
+//! The first column counts from the start, with up to three decimals. A line without a service gets one
+//! that is drawn from its class. `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a
+//! remark.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

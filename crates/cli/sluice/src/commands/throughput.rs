@@ -5,7 +5,7 @@ use sluice_support::fail::Outcome;
 use crate::study::RequestedStudy;
 use crate::study::args::ThroughputArgs;
 
-/// Searches, and prints the result.
+/// Searches for the highest rate within the limit, and prints it.
 pub(crate) fn run(args: &ThroughputArgs) -> Outcome<()> {
     let asked = RequestedStudy {
         command: "throughput",

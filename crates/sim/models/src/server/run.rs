@@ -31,7 +31,7 @@ pub(super) struct RequestInServer {
 /// order of the cores, as in the references; the others come in the order in which they were scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ServerEvent {
-    /// A core has run as long as it was told to.
+    /// A core has run for the time that its policy set.
     Ran { core: u16 },
     /// A request reaches a core.
     Reaches { core: u16, request: RequestId },

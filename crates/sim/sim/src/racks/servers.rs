@@ -110,7 +110,7 @@ impl Servers {
         worker.checked_div(self.workers_each).map(|server| server as usize).filter(|_| self.count() > 0)
     }
 
-    /// Writes a waiting task ahead: so many copies leave, and `send` is called for each.
+    /// Writes a waiting task ahead, and calls `send` for each copy.
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,

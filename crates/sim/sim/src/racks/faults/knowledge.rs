@@ -1,10 +1,10 @@
 //! Checks what a spine knows of its racks when nothing is under way. This is promise 4 for tasks to come: a
 //! rack that its spine believes busy gets none.
 //!
-//! The spine has to know what the rack's leaf knows. A leaf of Rain knows that all of its workers are idle,
-//! since a worker whose token was lost repeats it. A leaf of Horus may not: by the published design a
-//! worker whose reply was lost counts as busy until its next reply. A busy rack that is believed idle says
-//! so after the first task that comes, so it may stand on the list until then.
+//! The spine has to know what the rack's leaf knows. A leaf of Rain knows when all of its workers are
+//! idle, since a worker repeats a lost token. A leaf of Horus may not know it: by the published design a
+//! worker whose reply was lost counts as busy until its next reply. A spine may list a busy rack as idle
+//! until it sends that rack a task, because the rack then reports that it is busy.
 
 use sluice_events::Address;
 use sluice_switch::Program;

@@ -26,9 +26,9 @@ use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
 struct RackController {
-    /// The controller, with its line upwards; `None` while it is dead.
+    /// The controller, and its registration with the controller above; `None` while the controller is dead.
     machine: Option<(Controller, LeafLine)>,
-    /// What its line tells, while the rack has workers.
+    /// What it registers there, while the rack has workers.
     says: Option<WorkerHello>,
     calls: BTreeMap<CallId, usize>,
 }
