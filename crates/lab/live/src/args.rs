@@ -61,7 +61,7 @@ pub struct FollowArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "live",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// With --live, how many simulated runs of each case they are compared with.
+    /// With --live, how many simulated runs of each case the live runs are compared with.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub seeds: u32,

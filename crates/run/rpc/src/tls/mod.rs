@@ -122,7 +122,8 @@ impl FromPemFiles for ServerTls {
 /// Names of certificates, each with the certificate's end.
 pub type Ends = Vec<(String, SystemTime)>;
 
-/// `None` for an authority of X.509 version 1, which may be trusted but whose end cannot be read here.
+/// The name of the file in messages, and when the first of its certificates expires. `None` if no expiry can
+/// be read, as in an authority of X.509 version 1, which may still be trusted.
 fn ends(pem: &Pem) -> Option<(String, SystemTime)> {
     let end = ending::first_end(&pem.certificates().ok()?)?;
     Some((pem.what().to_owned(), end))

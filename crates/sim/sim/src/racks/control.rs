@@ -275,8 +275,8 @@ impl Control {
         ClientId(pool as u16 * self.clients + client)
     }
 
-    /// Puts a rack of a pool below a spine: each gets a row of the other. Returns the UPDATE that the spine
-    /// has to get first.
+    /// Puts a pool's rack below a spine: each switch gets a row for the other. Returns the first UPDATE to
+    /// the spine, if the policy has one.
     pub(super) fn link(
         &self,
         (pool, rack): (usize, usize),

@@ -70,7 +70,7 @@ enum Step {
     End,
 }
 
-/// A datacenter of one pool, whose racks have the numbers of their leaves, and the steps of its run.
+/// One fault run: a datacenter with one pool, in which rack *i* is the rack of leaf *i*, and the run's steps.
 struct Trial<'t> {
     system: System,
     datacenter: SimulatedRacks<HopOracle>,
