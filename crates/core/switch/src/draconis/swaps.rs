@@ -8,10 +8,9 @@
 //! is added again, and the poll is answered with EMPTY. If no worker serves that task any more, it is
 //! refused instead: polls would carry it about for ever, and no sweep would find it in the queue.
 //!
-//! A carried task that comes back to an empty queue is there for at least a round before its poll is
-//! answered. If a round takes longer than the time between two polls, and the answer left at once, two
-//! workers could carry each other's task for ever: each task would be away whenever the other one's
-//! carrier looks.
+//! If a round takes longer than the time between two polls, two workers can carry each other's task: each
+//! task is away whenever the other one's carrier looks. So a task that has waited for long and comes back
+//! to an empty queue is there for at least a round before its poll is answered.
 //!
 //! No task is lost behind the retrieve pointer. If that pointer has moved past the carrier's place, the
 //! carrier goes on at the pointer. No pass swaps beyond an add pointer that a fix is about to set back. A
@@ -34,6 +33,9 @@ use crate::front::{Entering, Granted};
 use crate::pipeline::Pass;
 use crate::program::{Cargo, Circulating, Verdict};
 use crate::refusal::Refusal;
+
+/// No task should wait for so long: a slice has room for what workers serve in this time, by default.
+const LONG_WAIT: Nanos = Nanos::from_millis(20);
 
 impl Draconis {
     /// The class of a task by what it needs; class 0 if workers do not differ. An error if no worker that
@@ -140,7 +142,10 @@ impl Draconis {
                 let left = ahead(added, at).max(1) as u32 - 1;
                 self.swap(pass, now, task, carrier.at(at), (at, left), granted)
             }
-            _ => self.returns(pass, task, carrier, added, retrieved, granted),
+            _ => {
+                let waited = now.since(task.arrived);
+                self.returns(pass, task, carrier, (added, retrieved), (granted, waited))
+            }
         }
     }
 
@@ -168,9 +173,8 @@ impl Draconis {
         pass: &mut Pass,
         task: Entering<'_>,
         carrier: Carrier,
-        ticket: u32,
-        retrieved: u32,
-        granted: Option<Granted>,
+        (ticket, retrieved): (u32, u32),
+        (granted, waited): (Option<Granted>, Nanos),
     ) -> Verdict {
         let queue = QueueId { slice: carrier.slice, class: 0 };
         let s = self.index(queue);
@@ -183,7 +187,7 @@ impl Draconis {
         self.put(pass, s, ticket, carrier.class, task.submit, task.arrived);
         match granted {
             Some(_) if starts(fixing) => SelfNote::FixAndEmpty(carrier.at(ticket)).go(),
-            Some(_) if retrieved == ticket => SelfNote::Empty(carrier).go(),
+            Some(_) if retrieved == ticket && waited >= LONG_WAIT => SelfNote::Empty(carrier).go(),
             Some(granted) => self.front.send_empty(pass, granted),
             None if starts(fixing) => SelfNote::Fix { queue, ticket }.go(),
             None => Verdict::Parked,
