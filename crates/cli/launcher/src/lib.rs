@@ -30,7 +30,7 @@ use sluice_support::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
 use sluice_support::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_support::print;
 use sluice_support::results::kept::{HeldFolder, Keeper};
-use sluice_support::results::{self, Label, Run, files};
+use sluice_support::results::{self, Label, RunInputs, files};
 use sluice_support::rocksdb;
 use sluice_support::running::RackFile;
 use sluice_support::stop::Stop;
@@ -201,7 +201,7 @@ fn run_load(
     let (mut depths, mut decisions) = (decided.depths(unix_ns(started), 1), decided.kept(unix_ns(started)));
     depths.retain(|row| Duration::from_nanos(row.at_ns) <= lasted);
     decisions.retain(|decision| decision.at_s <= lasted.as_secs_f64());
-    let run = Run {
+    let run = RunInputs {
         label: Label { io: Some(plan.switch.io), ..Label::of(plan) },
         load,
         aborted: stop.is_asked() || ended.is_err(),

@@ -53,9 +53,11 @@ pub type CoreEnds<W> = (RingReceiver<W>, Returner<W>);
 /// Both rings of a core. They have room for `capacity` words that are at the core or on their way back.
 /// Returns the dispatcher's ends and the core's.
 pub fn rings<W: SharedWord>(capacity: usize) -> (DispatcherEnds<W>, CoreEnds<W>) {
-    let down = Arc::new(Down { given: CacheLine(W::zero()), entries: entries(capacity) });
-    let up =
-        Arc::new(Up { counts: CacheLine(std::array::from_fn(|_| W::zero())), entries: entries(capacity) });
+    let down = Arc::new(ToCore { given: CacheLine(W::zero()), entries: entries(capacity) });
+    let up = Arc::new(FromCore {
+        counts: CacheLine(std::array::from_fn(|_| W::zero())),
+        entries: entries(capacity),
+    });
     let giver = RingSender { ring: Arc::clone(&down), given: 0, returned: 0 };
     let hearer = NoticeReceiver { ring: Arc::clone(&up), counts: [0; PRIORITIES], told: 0, heard: 0 };
     (
@@ -73,13 +75,13 @@ fn entries<W: SharedWord>(capacity: usize) -> Box<[W]> {
 struct CacheLine<T>(T);
 
 #[derive(Debug)]
-struct Down<W> {
+struct ToCore<W> {
     given: CacheLine<W>,
     entries: Box<[W]>,
 }
 
 #[derive(Debug)]
-struct Up<W> {
+struct FromCore<W> {
     /// A core's load feedback: how many requests ended, by priority.
     counts: CacheLine<[W; PRIORITIES]>,
     entries: Box<[W]>,
@@ -88,7 +90,7 @@ struct Up<W> {
 /// The dispatcher's end of the ring to a core.
 #[derive(Debug)]
 pub struct RingSender<W> {
-    ring: Arc<Down<W>>,
+    ring: Arc<ToCore<W>>,
     given: u64,
     returned: u64,
 }
@@ -119,7 +121,7 @@ impl<W: SharedWord> RingSender<W> {
 /// The core's end of the ring to a core.
 #[derive(Debug)]
 pub struct RingReceiver<W> {
-    ring: Arc<Down<W>>,
+    ring: Arc<ToCore<W>>,
     taken: u64,
 }
 
@@ -146,7 +148,7 @@ impl<W: SharedWord> RingReceiver<W> {
 /// The core's end of the ring to the dispatcher.
 #[derive(Debug)]
 pub struct Returner<W> {
-    ring: Arc<Up<W>>,
+    ring: Arc<FromCore<W>>,
     counts: [u64; PRIORITIES],
     told: u64,
 }
@@ -167,7 +169,7 @@ impl<W: SharedWord> Returner<W> {
 /// The dispatcher's end of the ring from a core.
 #[derive(Debug)]
 pub struct NoticeReceiver<W> {
-    ring: Arc<Up<W>>,
+    ring: Arc<FromCore<W>>,
     counts: [u64; PRIORITIES],
     told: u64,
     heard: u64,

@@ -12,7 +12,7 @@ use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::{self, LoadRun, Source, Target};
 use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
-use sluice_support::results::{self, Label, Run, files};
+use sluice_support::results::{self, Label, RunInputs, files};
 use sluice_support::stop::Stop;
 use sluice_support::units;
 use sluice_support::view::{Heading, View, ViewContent};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
     let closed = target.into_client().close().map(drop).map_err(Failure::from);
-    let run = Run {
+    let run = RunInputs {
         label: what.label,
         load: &what.load,
         aborted: stop.is_asked() || ended.is_err(),

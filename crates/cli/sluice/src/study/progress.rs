@@ -17,7 +17,7 @@ const BAR: u64 = 1_000;
 /// The progress of a run.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shown: Shown,
+    shown: ProgressForm,
     started: Instant,
     done: f64,
     total: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 }
 
 #[derive(Debug)]
-enum Shown {
+enum ProgressForm {
     Nothing,
     Lines { next: Instant },
     Bar(ProgressBar),
@@ -37,9 +37,9 @@ impl Progress {
     pub(crate) fn new(quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match (quiet, std::io::stderr().is_terminal() && !dumb) {
-            (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(bar()),
-            (false, false) => Shown::Lines { next: Instant::now() + LINE_EVERY },
+            (true, _) => ProgressForm::Nothing,
+            (false, true) => ProgressForm::Bar(bar()),
+            (false, false) => ProgressForm::Lines { next: Instant::now() + LINE_EVERY },
         };
         Self { shown, started: Instant::now(), done: 0.0, total: 0.0, jobs: 0, jobs_done: 0 }
     }
@@ -47,9 +47,9 @@ impl Progress {
     /// Prints a message that stays.
     pub(crate) fn print_message(&self, what: &str) {
         match &self.shown {
-            Shown::Nothing => {}
-            Shown::Lines { .. } => print::to_stderr(what),
-            Shown::Bar(bar) => bar.suspend(|| print::to_stderr(what)),
+            ProgressForm::Nothing => {}
+            ProgressForm::Lines { .. } => print::to_stderr(what),
+            ProgressForm::Bar(bar) => bar.suspend(|| print::to_stderr(what)),
         }
     }
 
@@ -66,21 +66,21 @@ impl Progress {
         let line = self.line();
         let share = (self.done / self.total * BAR as f64) as u64;
         match &mut self.shown {
-            Shown::Lines { next } if Instant::now() >= *next => {
+            ProgressForm::Lines { next } if Instant::now() >= *next => {
                 *next = Instant::now() + LINE_EVERY;
                 print::to_stderr(line);
             }
-            Shown::Bar(bar) => {
+            ProgressForm::Bar(bar) => {
                 bar.set_position(share.min(BAR));
                 bar.set_message(line);
             }
-            Shown::Nothing | Shown::Lines { .. } => {}
+            ProgressForm::Nothing | ProgressForm::Lines { .. } => {}
         }
     }
 
     /// The end.
     pub(crate) fn finish(self) {
-        if let Shown::Bar(bar) = &self.shown {
+        if let ProgressForm::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
     }

@@ -19,7 +19,7 @@ use sluice_testrig::schedule::{DueTask, NextStep, Schedule};
 use sluice_wire::Nanos;
 
 pub use source::{Source, Task};
-pub use tally::{Counts, Ended, Ending, KindTally, SLOWDOWN_SCALE, Tally};
+pub use tally::{Counts, Ending, KindTally, SLOWDOWN_SCALE, Tally, TaskEnd};
 pub use target::Target;
 pub use timeline::Timeline;
 
@@ -171,8 +171,8 @@ impl<'p> Load<'p> {
     }
 }
 
-fn never_sent(task: &Task, now: Nanos) -> Ended {
-    Ended {
+fn never_sent(task: &Task, now: Nanos) -> TaskEnd {
+    TaskEnd {
         kind: task.kind,
         due: task.due,
         at: now,

@@ -61,7 +61,7 @@ impl Label {
 }
 
 /// The inputs of a result, beside the tally.
-pub struct Run<'r> {
+pub struct RunInputs<'r> {
     /// The settings of the run.
     pub label: Label,
     pub load: &'r LoadPlan,
@@ -81,7 +81,7 @@ pub struct Run<'r> {
     pub decisions: Vec<Decision>,
 }
 
-impl Run<'_> {
+impl RunInputs<'_> {
     /// The result.
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);

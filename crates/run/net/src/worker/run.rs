@@ -19,7 +19,7 @@ pub(super) struct Runner<S> {
 
 /// The result of a service call; the answer is in [`Runner::reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ran {
+pub(super) struct ServiceRun {
     pub(super) started: Nanos,
     /// How long the call really took.
     pub(super) real: Nanos,
@@ -66,7 +66,7 @@ impl<S: Service> Runner<S> {
         task_type: TaskType,
         bytes: &[u8],
         observer: ServiceObserver<'_>,
-    ) -> Ran {
+    ) -> ServiceRun {
         let held = Cell::new(Nanos(0));
         let offered = Task::new(bytes, task_type, self.reply_max, &held)
             .in_packets_of(self.packet_max)
@@ -92,7 +92,7 @@ impl<S: Service> Runner<S> {
                 self.fail(&format!("the service panicked: {}", words(&*panic)), ServiceEnd::Panicked)
             }
         };
-        Ran { started, real, held: held.get(), ended }
+        ServiceRun { started, real, held: held.get(), ended }
     }
 
     /// Does one piece of the service's batch work. Returns whether more may be left; after a panic, never.
@@ -175,7 +175,7 @@ mod tests {
 
     const DEAF: ServiceObserver<'_> = ServiceObserver { left: &|_| (), pause: &|| () };
 
-    fn run(bytes: &[u8]) -> (Ran, String) {
+    fn run(bytes: &[u8]) -> (ServiceRun, String) {
         let mut runner = Runner::new(ChangingService, 100, 50);
         let ran = runner.run(&Clock::start(), TaskId::default(), TaskType(1), bytes, DEAF);
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())

@@ -3,7 +3,7 @@
 use sluice_wire::{Endpoint, Nanos, Packet};
 
 use crate::udp::Outbox;
-use crate::worker::run::Ran;
+use crate::worker::run::ServiceRun;
 
 /// An emulated processor with a time of its own: it receives, serves and sends one after the other, each
 /// step with its own duration.
@@ -103,7 +103,7 @@ impl Processor {
 
     /// When a service call begins and ends, stretched by `dilation`. On an emulated processor it begins in
     /// the processor's own time, and lasts only as long as the service holds the worker.
-    pub(super) fn service_span(&self, ran: &Ran, dilation: u32) -> (Nanos, Nanos) {
+    pub(super) fn service_span(&self, ran: &ServiceRun, dilation: u32) -> (Nanos, Nanos) {
         let factor = u64::from(dilation);
         let Some(emulated) = &self.0 else {
             return (ran.started, ran.started + (ran.real + ran.held).times(factor));
@@ -169,7 +169,8 @@ mod tests {
         }
     }
 
-    const RAN: Ran = Ran { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: ServiceEnd::Done };
+    const RAN: ServiceRun =
+        ServiceRun { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: ServiceEnd::Done };
 
     #[test]
     fn dilation_stretches_real_and_held_time() {
@@ -181,6 +182,9 @@ mod tests {
         let mut processor = Processor::new(Some(Box::new(Emulated(Nanos(0)))));
         processor.worked(Nanos(40));
         assert_eq!(processor.service_span(&RAN, 10), (Nanos(40), Nanos(240)));
-        assert_eq!(processor.service_span(&Ran { held: Nanos(0), ..RAN }, 10), (Nanos(40), Nanos(110)));
+        assert_eq!(
+            processor.service_span(&ServiceRun { held: Nanos(0), ..RAN }, 10),
+            (Nanos(40), Nanos(110))
+        );
     }
 }
