@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sluice_net::NetError;
 use sluice_switchd::SwitchdError;
 
-/// Why there is no figure. A missed bound is not an error.
+/// Why a bench has no result. A missed bound is a result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// The command line is invalid.

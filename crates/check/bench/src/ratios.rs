@@ -377,8 +377,8 @@ pub(crate) fn orchestrator(report: &mut Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Compares the rings of a server's cores with bare ones, and yields with the coroutine library's bare
-/// context switch.
+/// Compares two costs in a server of many cores: a word to a core and back with bare rings, and a task's
+/// yield with the coroutine library's bare context switch.
 pub(crate) fn cores(report: &mut Report) -> Result<(), BenchError> {
     let of: CoresWeighed = bench("sluice-cores", "cores")?;
     report.add("a word to a core and back ÷ bare rings", of.rings_ratio, "×", Bound::AtMost(RINGS_MAX));

@@ -11,7 +11,7 @@ use sluice_wire::{Kind, Packet, View, parse};
 use crate::explore::AGES;
 use crate::model::Model;
 use crate::play::{Plane, take};
-use crate::sent::Left;
+use crate::sent::StepOutput;
 use crate::vector::{Step, Vector};
 
 /// Vectors from these walks, [`explore`](crate::explore::explore) or another, by seed and number of steps.
@@ -98,13 +98,13 @@ const fn looked_ns(step: &Step) -> u64 {
     }
 }
 
-fn is_dispatch(left: &Left) -> bool {
+fn is_dispatch(left: &StepOutput) -> bool {
     let view = left.sent.as_ref().and_then(|sent| View::parse(&sent.bytes).ok());
     view.is_some_and(|view| view.kind() == Kind::Dispatch)
 }
 
 /// Whether a task leaves with an age that is at least 4.9 hours above its age at arrival.
-fn waited_for_hours(left: &Left) -> bool {
+fn waited_for_hours(left: &StepOutput) -> bool {
     match left.sent.as_ref().map(|sent| parse(&sent.bytes)) {
         Some(Ok((Packet::Dispatch(task), _))) => (1 << 30..AGES[AGES.len() - 1]).contains(&task.age.0),
         _ => false,
@@ -122,7 +122,7 @@ fn what_came(step: &Step) -> String {
     }
 }
 
-fn what_left(step: &Step, left: &Left) -> String {
+fn what_left(step: &Step, left: &StepOutput) -> String {
     let Some(sent) = &left.sent else {
         return if left.written.is_empty() {
             String::new()

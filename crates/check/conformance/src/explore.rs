@@ -34,8 +34,9 @@ pub const SHAPE: Shape = Shape {
     servers: 0,
 };
 
-/// The ages of tasks at arrival, the oldest last.
-pub(crate) const AGES: [u32; 6] = [0, 0, 0, 3_000, 1 << 24, u32::MAX - 2];
+/// The ages of tasks at arrival, the oldest last. The last but one is kept in steps, and is between two of
+/// them.
+pub(crate) const AGES: [u32; 6] = [0, 0, 0, 3_000, (1 << 20) + 1, u32::MAX - 2];
 /// The unit of the longest pauses, in ns. A pause has up to four billion units: a minute, or two days.
 const PAUSE_UNIT_NS: u64 = 16;
 const PAUSE_UNIT_OF_HOURS_NS: u64 = 45_000;

@@ -15,7 +15,7 @@ use sluice_wire::{
 
 use crate::play::Plane;
 use crate::sent::Sent;
-use crate::vector::{After, Shape, SliceAfter, TaskAfter, WorkerAfter};
+use crate::vector::{FinalSlice, FinalState, FinalTask, FinalWorker, Shape};
 
 /// Rain in the model.
 #[derive(Debug)]
@@ -101,17 +101,17 @@ impl Model {
         state.next.get()
     }
 
-    fn slice(&mut self, slice: SliceId) -> SliceAfter {
+    fn slice(&mut self, slice: SliceId) -> FinalSlice {
         let TableAnswer::Slice(state) = self.program.table(TableOp::ReadSlice(slice)) else {
             unreachable!("the slice is one of the shape's")
         };
         let parked = self.program.parked(slice);
-        SliceAfter {
+        FinalSlice {
             balance: state.balance,
             tasks: parked
                 .tasks
                 .iter()
-                .map(|submit| TaskAfter {
+                .map(|submit| FinalTask {
                     client: submit.client.0,
                     incarnation: submit.task.incarnation.0,
                     sequence: submit.task.sequence.0,
@@ -122,11 +122,11 @@ impl Model {
         }
     }
 
-    fn worker(&mut self, worker: WorkerId) -> WorkerAfter {
+    fn worker(&mut self, worker: WorkerId) -> FinalWorker {
         let TableAnswer::Worker(state) = self.program.table(TableOp::ReadWorker(worker)) else {
             unreachable!("the worker is one of the shape's")
         };
-        WorkerAfter { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 }
+        FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 }
     }
 }
 
@@ -164,7 +164,7 @@ impl Plane for Model {
         Ok(self.settle(now, verdict, &[]))
     }
 
-    fn after(&mut self) -> Result<After, Infallible> {
+    fn after(&mut self) -> Result<FinalState, Infallible> {
         let mut counts: BTreeMap<String, u64> =
             self.counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
         let malformed = ParseError::ALL.iter().map(|why| (why.name(), self.malformed[*why as usize]));
@@ -172,7 +172,7 @@ impl Plane for Model {
         counts
             .extend(malformed.chain(refused).filter(|(_, count)| *count > 0).map(|(n, c)| (n.to_owned(), c)));
         let servers = if self.has_servers { self.config.servers } else { 0 };
-        Ok(After {
+        Ok(FinalState {
             epoch: self.config.epoch.0,
             psns: (0..servers).map(|server| self.psn(ServerId(server))).collect(),
             slices: (0..self.config.slices).map(|slice| self.slice(SliceId(slice))).collect(),

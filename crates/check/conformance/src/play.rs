@@ -7,8 +7,8 @@ use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, Sweep};
 
 use crate::VectorError;
-use crate::sent::{Left, Sent};
-use crate::vector::{After, Step, Vector};
+use crate::sent::{Sent, StepOutput};
+use crate::vector::{FinalState, Step, Vector};
 
 /// What a data plane must offer to be compared with vectors. At the start it has the vector's size and is
 /// empty.
@@ -31,7 +31,7 @@ pub trait Plane {
     fn sweep(&mut self, now: Nanos, sweep: Sweep) -> Result<Option<Sent>, Self::Error>;
 
     /// The state of the plane's tables and queues.
-    fn after(&mut self) -> Result<After, Self::Error>;
+    fn after(&mut self) -> Result<FinalState, Self::Error>;
 }
 
 /// Plays all steps of a vector on a plane, and compares the outputs and the final state.
@@ -46,9 +46,9 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
             why: why.to_string(),
         })?;
         let expected = match step {
-            Step::Packet { out, written, .. } => Left { sent: out.clone(), written: written.clone() },
-            Step::Sweep { out, .. } => Left { sent: out.clone(), ..Left::default() },
-            _ => Left::default(),
+            Step::Packet { out, written, .. } => StepOutput { sent: out.clone(), written: written.clone() },
+            Step::Sweep { out, .. } => StepOutput { sent: out.clone(), ..StepOutput::default() },
+            _ => StepOutput::default(),
         };
         if found != expected {
             return Err(VectorError::Differs {
@@ -68,19 +68,19 @@ pub fn play<P: Plane>(vector: &Vector, plane: &mut P) -> Result<(), VectorError>
 }
 
 /// The output of a step.
-pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<Left, P::Error> {
+pub(crate) fn take<P: Plane>(plane: &mut P, step: &Step, epoch: u32) -> Result<StepOutput, P::Error> {
     if let Some(op) = step.table() {
-        return plane.table(op).map(|()| Left::default());
+        return plane.table(op).map(|()| StepOutput::default());
     }
     if let Some((now, sweep)) = step.sweep(epoch) {
-        return Ok(Left { sent: plane.sweep(now, sweep)?, written: Vec::new() });
+        return Ok(StepOutput { sent: plane.sweep(now, sweep)?, written: Vec::new() });
     }
-    let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(Left::default()) };
+    let Step::Packet { at_ns, from, r#in, .. } = step else { return Ok(StepOutput::default()) };
     let sent = plane.packet(Nanos(*at_ns), *from, r#in)?;
-    Ok(Left { sent, written: plane.written()? })
+    Ok(StepOutput { sent, written: plane.written()? })
 }
 
-fn compare(vector: &Vector, found: &After) -> Result<(), VectorError> {
+fn compare(vector: &Vector, found: &FinalState) -> Result<(), VectorError> {
     let differs =
         |expected: String, found: String| VectorError::After { vector: vector.name.clone(), expected, found };
     let expected = &vector.after;

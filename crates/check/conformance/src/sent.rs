@@ -24,12 +24,12 @@ impl fmt::Display for Sent {
 
 /// Everything that left in a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct StepOutput {
     pub(crate) sent: Option<Sent>,
     pub(crate) written: Vec<Sent>,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for StepOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sent {
             Some(sent) => sent.fmt(f)?,

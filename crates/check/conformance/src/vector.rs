@@ -13,7 +13,7 @@ use sluice_wire::{
 
 use crate::VectorError;
 use crate::hex::{bytes, hex};
-use crate::sent::{Left, Sent};
+use crate::sent::{Sent, StepOutput};
 
 /// The version of the format.
 const SCHEMA: &str = "sluice.vector.v1";
@@ -32,7 +32,7 @@ pub struct Vector {
     /// The steps, in order.
     pub steps: Vec<Step>,
     /// The final state.
-    pub after: After,
+    pub after: FinalState,
 }
 
 impl Vector {
@@ -44,7 +44,7 @@ impl Vector {
             about: about.to_owned(),
             shape,
             steps: Vec::new(),
-            after: After::default(),
+            after: FinalState::default(),
         }
     }
 
@@ -208,7 +208,7 @@ impl Step {
     }
 
     /// Records the outputs of the step.
-    pub(crate) fn set_left(&mut self, left: Left) {
+    pub(crate) fn set_left(&mut self, left: StepOutput) {
         match self {
             Self::Packet { out, written, .. } => (*out, *written) = (left.sent, left.written),
             Self::Sweep { out, .. } => *out = left.sent,
@@ -216,7 +216,7 @@ impl Step {
         }
     }
 
-    /// The SWEEP of this step, in a switch of this epoch; `None` if it is another step.
+    /// The SWEEP that this step sends to a switch of this epoch; `None` if the step sends none.
     pub fn sweep(&self, epoch: u32) -> Option<(Nanos, Sweep)> {
         let Self::Sweep { at_ns, slice, tasks, left, .. } = *self else { return None };
         let of = if tasks { SweepOf::Tasks } else { SweepOf::Tokens };
@@ -228,11 +228,11 @@ impl Step {
 /// The state of a switch when no packet recirculates any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct After {
+pub struct FinalState {
     /// The epoch of the registers.
     pub epoch: u32,
-    pub slices: Vec<SliceAfter>,
-    pub workers: Vec<WorkerAfter>,
+    pub slices: Vec<FinalSlice>,
+    pub workers: Vec<FinalWorker>,
     /// The number of the next WRITE to each server; empty in a shape without servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub psns: Vec<u32>,
@@ -243,11 +243,11 @@ pub struct After {
 /// A slice's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SliceAfter {
+pub struct FinalSlice {
     /// Parked tokens if positive, waiting tasks if negative.
     pub balance: i32,
     /// The waiting tasks, oldest first.
-    pub tasks: Vec<TaskAfter>,
+    pub tasks: Vec<FinalTask>,
     /// Worker and generation of the parked tokens, oldest first.
     pub tokens: Vec<(u16, u32)>,
 }
@@ -255,7 +255,7 @@ pub struct SliceAfter {
 /// A waiting task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TaskAfter {
+pub struct FinalTask {
     pub client: u16,
     pub incarnation: u64,
     pub sequence: u32,
@@ -265,7 +265,7 @@ pub struct TaskAfter {
 /// A worker's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkerAfter {
+pub struct FinalWorker {
     /// Tokens granted.
     pub seen: u32,
     /// Tasks sent.

@@ -63,8 +63,8 @@ const WITHOUT_STD: [&str; 9] = [
     "zerocopy",
 ];
 
-/// Crates that only a rack's middle needs: BPF, namespaces, the gate and reflection. An application with a
-/// client or a service does not compile them.
+/// Crates that only the switch, its controller and network namespaces need: BPF, netlink, the switch's own
+/// crates and gRPC reflection. An application with a client or a service does not compile them.
 const NOT_EMBEDDED: [&str; 7] = [
     "aya",
     "netlink-packet-core",

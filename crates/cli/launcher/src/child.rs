@@ -92,7 +92,7 @@ impl Child {
     }
 
     /// Waits for the child's end, but no longer than until `patience`. Returns whether it ended.
-    pub(super) fn has_ended_by(&mut self, patience: Instant) -> bool {
+    pub(super) fn wait_until(&mut self, patience: Instant) -> bool {
         loop {
             match self.process.try_wait() {
                 Ok(None) if Instant::now() < patience => thread::sleep(LOOK_EVERY),
@@ -104,7 +104,7 @@ impl Child {
 
     /// Why the child ends, from its exit code and the last line of its log. Kills it if it does not end.
     pub(super) fn complaint(&mut self) -> Failure {
-        if !self.has_ended_by(Instant::now() + COMPLAINT_PATIENCE) {
+        if !self.wait_until(Instant::now() + COMPLAINT_PATIENCE) {
             self.kill();
         }
         let Ok(status) = self.process.wait() else {

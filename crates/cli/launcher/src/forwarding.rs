@@ -64,12 +64,12 @@ impl Forwarding {
     }
 
     /// Sets the address at which the leaf's process listens.
-    pub(super) fn lead_to(&self, leaf: Option<SocketAddr>) {
+    pub(super) fn set_leaf(&self, leaf: Option<SocketAddr>) {
         *locked(&self.shared.leaf) = leaf;
     }
 
     /// The times that packets took to this rack's leaf and back.
-    pub(super) fn trip(&self, rack: u16) -> LeafTrip {
+    pub(super) fn leaf_trip(&self, rack: u16) -> LeafTrip {
         let trips = locked(&self.shared.trips);
         LeafTrip { rack, packets: trips.len(), trip_ns: quantiles(&trips, 1.0) }
     }
@@ -114,18 +114,18 @@ impl Forwarder {
         let packet = &bytes[detour::HEAD_BYTES..];
         if from == leaf {
             let Some((to, packet)) = detour::take(packet) else { return };
-            self.came_back(packet);
+            self.record_return(packet);
             // A datagram that cannot be sent is lost, as any datagram may be.
             self.socket.send_to(packet, SocketAddr::from(to)).ok();
             return;
         }
-        self.goes_away(packet);
+        self.record_departure(packet);
         let length = packet.len();
         let sent = detour::put(from.into(), bytes, |_| length);
         self.socket.send_to(&bytes[..sent], leaf).ok();
     }
 
-    fn goes_away(&mut self, packet: &[u8]) {
+    fn record_departure(&mut self, packet: &[u8]) {
         if self.away.len() == AWAY_MAX {
             self.away.clear();
         }
@@ -134,7 +134,7 @@ impl Forwarder {
         }
     }
 
-    fn came_back(&mut self, packet: &[u8]) {
+    fn record_return(&mut self, packet: &[u8]) {
         let Some(went) = known(packet).and_then(|known| self.away.remove(&known)) else { return };
         let trip_ns = u64::try_from(went.elapsed().as_nanos()).unwrap_or(u64::MAX);
         locked(&self.shared.trips).saturating_record(trip_ns);

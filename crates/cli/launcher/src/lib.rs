@@ -22,19 +22,19 @@ use sluice_net::clock::Clock;
 use sluice_netem::FaultPlan;
 use sluice_outcome::run::RunResult;
 use sluice_services::rocks;
-use sluice_support::ask::Reporter;
 use sluice_support::board::{Board, NoteKind};
+use sluice_support::controller_caller::Reporter;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::{Io, Output};
 use sluice_support::load::{self, LoadRun, Source, Tally, Target as LoadTarget};
 use sluice_support::plan::{LoadPlan, Plan, ServicePlan};
 use sluice_support::print;
 use sluice_support::results::kept::{HeldFolder, Keeper};
-use sluice_support::results::{self, Label, Run, files};
+use sluice_support::results::{self, Label, RunInputs, files};
 use sluice_support::rocksdb;
-use sluice_support::running::Told;
+use sluice_support::running::RackFile;
 use sluice_support::stop::Stop;
-use sluice_support::view::{Heading, Shown, View};
+use sluice_support::view::{Heading, View, ViewContent};
 use sluice_wire::{Nanos, TaskType};
 
 use network::Network;
@@ -45,7 +45,7 @@ use script::{FaultSchedule, Step};
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How a plan is run.
-pub struct Up<'u> {
+pub struct UpSettings<'u> {
     /// Stores the plan beside the results.
     pub keeper: &'u Keeper,
     /// How results are printed.
@@ -57,8 +57,8 @@ pub struct Up<'u> {
 ///
 /// # Errors
 /// An invalid plan, a process that died, or a gate that was not passed.
-pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
-    let shown = Shown::fitting(args.output.quiet || args.output.json);
+pub fn up(plan: &Plan, args: &UpSettings<'_>, stop: &Stop) -> Outcome<Option<RunResult>> {
+    let shown = ViewContent::fitting(args.output.quiet || args.output.json);
     let logs = plan.out.join("logs");
     files::make(&logs)?;
     if let Some(folder) = &plan.rdma.pcap {
@@ -76,9 +76,12 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     let board = Board::default();
     board.name_slices(plan.slices.iter().map(|slice| slice.name.clone()).collect());
     let files = Files { program, plan: plan_file, logs };
-    if shown == Shown::Screen {
+    if shown == ViewContent::Screen {
         // The screen is drawn only once the rack is ready.
-        print::aside(format_args!("starting the rack; its logs are in {}", plan.out.join("logs").display()));
+        print::to_stderr(format_args!(
+            "starting the rack; its logs are in {}",
+            plan.out.join("logs").display()
+        ));
     }
     let mut processes = Processes::start(plan, files, network)?;
     processes.wait_until_ready(stop)?;
@@ -91,7 +94,7 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     let reporter = Reporter::start(processes.controllers()?, board.clone())?;
     // A controller in a namespace cannot be reached from outside, so it is not announced.
     let all = processes::listed(&processes.known_controllers()?);
-    let told = (plan.switch.io == Io::Udp).then(|| Told::running(&plan.name, &all));
+    let told = (plan.switch.io == Io::Udp).then(|| RackFile::running(&plan.name, &all));
     let heading = Heading { what: title(plan), place: format!("controller at {controller}") };
     let view = View::start(shown, heading, board.clone(), stop.clone());
     let done = match plan.load.as_ref().zip(source) {
@@ -102,16 +105,16 @@ pub fn up(plan: &Plan, args: &Up<'_>, stop: &Stop) -> Outcome<Option<RunResult>>
     drop(reporter);
     drop(view);
     if let Some(done) = processes.network().link_faults_done().filter(|_| !args.output.quiet) {
-        print::aside(done);
+        print::to_stderr(done);
     }
     processes.end();
-    let Some(Measured { result, tally, ended }) = done? else { return Ok(None) };
+    let Some(UpResult { result, tally, ended }) = done? else { return Ok(None) };
     results::tell(&result, &tally, Some(&plan.out), args.output.json, ended)?;
     Ok(Some(result))
 }
 
 /// The measurements of a load, and the error that ended it early, if any; a signal is not an error.
-struct Measured {
+struct UpResult {
     result: RunResult,
     tally: Tally,
     ended: Outcome<()>,
@@ -129,11 +132,11 @@ fn clear(logs: &Path) {
 }
 
 /// Loads the workers' data, once, before any of them starts.
-fn load_data(plan: &Plan, shown: Shown, stop: &Stop) -> Outcome<()> {
+fn load_data(plan: &Plan, shown: ViewContent, stop: &Stop) -> Outcome<()> {
     if !plan.workers.iter().any(|worker| worker.service == ServicePlan::Ours(rocks::NAME.to_owned())) {
         return Ok(());
     }
-    rocksdb::load(&plan.rocksdb, matches!(shown, Shown::Nothing), stop)
+    rocksdb::load(&plan.rocksdb, matches!(shown, ViewContent::Nothing), stop)
 }
 
 fn title(plan: &Plan) -> String {
@@ -155,8 +158,8 @@ fn idle(processes: &mut Processes<'_>, board: &Board, stop: &Stop) -> Outcome<()
     Ok(())
 }
 
-/// Runs the load on a thread of its own, and the plan's faults on this one: child processes die with the
-/// thread that started them. Returns the measurements whatever ends the run.
+/// Runs the load on a thread of its own, and the plan's faults on the calling thread: child processes die
+/// with the thread that started them. Returns the measurements whatever ends the run.
 fn run_load(
     plan: &Plan,
     load: &LoadPlan,
@@ -164,7 +167,7 @@ fn run_load(
     processes: &mut Processes<'_>,
     board: &Board,
     stop: &Stop,
-) -> Outcome<Measured> {
+) -> Outcome<UpResult> {
     let client =
         SpineClients::connect(&client_options(plan, processes)?, &processes.controllers()?, plan.seed)?;
     let types = load.mix.iter().filter_map(|(name, _)| plan.types.number(name)).map(TaskType);
@@ -198,7 +201,7 @@ fn run_load(
     let (mut depths, mut decisions) = (decided.depths(unix_ns(started), 1), decided.kept(unix_ns(started)));
     depths.retain(|row| Duration::from_nanos(row.at_ns) <= lasted);
     decisions.retain(|decision| decision.at_s <= lasted.as_secs_f64());
-    let run = Run {
+    let run = RunInputs {
         label: Label { io: Some(plan.switch.io), ..Label::of(plan) },
         load,
         aborted: stop.is_asked() || ended.is_err(),
@@ -213,7 +216,7 @@ fn run_load(
     let ended = ended.and(closed);
     // If no task was answered, only the error matters.
     let ended = if tally.everything().replied == 0 { Ok(ended?) } else { ended };
-    Ok(Measured { result: run.result(&tally), tally, ended })
+    Ok(UpResult { result: run.result(&tally), tally, ended })
 }
 
 fn client_options(plan: &Plan, processes: &Processes<'_>) -> Outcome<ClientOptions> {
@@ -239,7 +242,7 @@ fn supervise(
 ) -> Outcome<()> {
     while let Some((target, why)) = processes.take_dead() {
         board.note(NoteKind::Fault, format!("{why}, which the plan did not want"));
-        if !script.died(&target, format!("{why} (unplanned)"), since(start)) {
+        if !script.on_death(&target, format!("{why} (unplanned)"), since(start)) {
             let again = "it dies again and again, so that it was not started once more; see its log";
             return Err(why.and(&Failure::broken(again)));
         }
@@ -258,7 +261,7 @@ fn supervise(
                 board.note(NoteKind::Back, format!("started {target} again"));
             }
         }
-        script.did(event, &step, now);
+        script.on_done(event, &step, now);
     }
     Ok(())
 }

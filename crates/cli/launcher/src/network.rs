@@ -31,7 +31,7 @@ pub(super) enum Network {
 
 /// A part of the rack that has a network namespace.
 #[derive(Clone, Copy)]
-pub(super) enum Who<'p> {
+pub(super) enum RackPart<'p> {
     /// The switch, and a controller in a process of its own.
     Switch,
     /// A server, by its index in the plan.
@@ -57,7 +57,7 @@ impl Network {
     }
 
     /// Runs `work`, which starts a process, in the namespace of `who`.
-    pub(super) fn within<T>(&self, plan: &Plan, who: Who<'_>, work: impl FnOnce() -> T) -> Outcome<T> {
+    pub(super) fn within<T>(&self, plan: &Plan, who: RackPart<'_>, work: impl FnOnce() -> T) -> Outcome<T> {
         match self {
             Self::Loopback { .. } => Ok(work()),
             Self::Spaces { rack, .. } => Ok(space(rack, plan, who).within(work)?),
@@ -163,11 +163,11 @@ fn home(plan: &Plan, worker: &WorkerPlan) -> usize {
     at_server.or_else(own).unwrap_or(0)
 }
 
-fn space<'r>(rack: &'r RackSpaces, plan: &Plan, who: Who<'_>) -> &'r Space {
+fn space<'r>(rack: &'r RackSpaces, plan: &Plan, who: RackPart<'_>) -> &'r Space {
     match who {
-        Who::Switch => rack.switch(),
-        Who::Server(place) => &rack.hosts()[1 + place].space,
-        Who::Worker(worker) => &rack.hosts()[1 + home(plan, worker)].space,
+        RackPart::Switch => rack.switch(),
+        RackPart::Server(place) => &rack.hosts()[1 + place].space,
+        RackPart::Worker(worker) => &rack.hosts()[1 + home(plan, worker)].space,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use sluice_outcome::run::LeafTrip;
 use sluice_rpc::Remote;
-use sluice_support::ask::{Asker, rack_now};
+use sluice_support::controller_caller::{ControllerCaller, rack_now};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::plan::{Plan, Target, WorkerPlan};
 use sluice_support::shared_memory::HeldMemory;
@@ -17,7 +17,7 @@ use sluice_support::stop::Stop;
 
 use super::child::Child;
 use super::forwarding::Forwarding;
-use super::network::{Network, Who};
+use super::network::{Network, RackPart};
 use super::servers;
 
 /// How long a rack may take to become ready.
@@ -236,7 +236,7 @@ impl<'p> Processes<'p> {
 
     /// The times that packets took to leaves on servers and back so far.
     pub(super) fn leaf_trips(&self) -> Vec<LeafTrip> {
-        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.trip(rack)).collect()
+        (1..).zip(&self.forwardings).map(|(rack, forwarding)| forwarding.leaf_trip(rack)).collect()
     }
 
     /// An error unless all started processes run.
@@ -246,7 +246,8 @@ impl<'p> Processes<'p> {
 
     /// Waits until the switch knows all workers and servers and serves all slices, by polling.
     pub(super) fn wait_until_ready(&mut self, stop: &Stop) -> Outcome<()> {
-        let askers = self.controllers()?.into_iter().map(Asker::new).collect::<Outcome<Vec<_>>>()?;
+        let askers =
+            self.controllers()?.into_iter().map(ControllerCaller::new).collect::<Outcome<Vec<_>>>()?;
         let patience = Instant::now() + READY_PATIENCE;
         loop {
             self.check()?;
@@ -346,7 +347,7 @@ impl<'p> Processes<'p> {
         role.extend(forwarding.iter().flat_map(|is| ["--behind".to_owned(), is.at().to_string()]));
         let started = self.start_in_fabric(&format!("leaf {rack}"), role, at)?;
         if let Some(forwarding) = forwarding {
-            forwarding.lead_to(started.switch);
+            forwarding.set_leaf(started.switch);
         }
         self.leaf(rack).map(|leaf| *leaf = started).ok_or_else(none)
     }
@@ -383,7 +384,7 @@ impl<'p> Processes<'p> {
 
     /// Starts a process that prints its addresses on stdout.
     fn start_listener(&self, name: &str, args: Vec<String>) -> Outcome<(Child, Listening)> {
-        let mut child = self.start_child(name, Who::Switch, args)?;
+        let mut child = self.start_child(name, RackPart::Switch, args)?;
         let line = child.first_line()?;
         match serde_json::from_str(&line) {
             Ok(listening) => Ok((child, listening)),
@@ -405,7 +406,7 @@ impl<'p> Processes<'p> {
             let file = folder.join(format!("{name}-{}.pcap", self.starts[place]));
             args.extend(["--pcap".to_owned(), path(&file)]);
         }
-        self.servers[place] = Some(self.start_child(name, Who::Server(place), args)?);
+        self.servers[place] = Some(self.start_child(name, RackPart::Server(place), args)?);
         Ok(())
     }
 
@@ -423,12 +424,12 @@ impl<'p> Processes<'p> {
         let Some(place) = self.place(name) else { return Err(Failure::broken(format!("no worker {name}"))) };
         let worker = &self.plan.workers[place];
         let args = self.worker_args(worker)?;
-        let child = self.start_child(&format!("worker {name}"), Who::Worker(worker), args)?;
+        let child = self.start_child(&format!("worker {name}"), RackPart::Worker(worker), args)?;
         self.workers[place] = Some(child);
         Ok(())
     }
 
-    fn start_child(&self, name: &str, who: Who<'_>, mut args: Vec<String>) -> Outcome<Child> {
+    fn start_child(&self, name: &str, who: RackPart<'_>, mut args: Vec<String>) -> Outcome<Child> {
         args.extend(["--parent".to_owned(), std::process::id().to_string()]);
         let start = || Child::start(name, &self.files.program, &args, &self.files.logs);
         self.network.within(self.plan, who, start)?
@@ -456,7 +457,7 @@ impl Drop for Processes<'_> {
 }
 
 /// How many workers a controller's switch has, and how many servers have rings.
-fn joined(asker: &Asker) -> (usize, usize) {
+fn joined(asker: &ControllerCaller) -> (usize, usize) {
     asker.status().map_or((0, 0), |status| {
         let written = status.servers.iter().filter(|server| !server.rings.is_empty()).count();
         let rack = rack_now(&status);
@@ -472,7 +473,7 @@ fn end_all<'c>(children: impl Iterator<Item = &'c mut Child>, patience: Instant)
         child.ask_to_end();
     }
     for child in &mut children {
-        if !child.has_ended_by(patience) {
+        if !child.wait_until(patience) {
             child.kill();
         }
     }

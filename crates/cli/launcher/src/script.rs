@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use sluice_outcome::run::{EventResult, Felt};
+use sluice_outcome::run::{EventResult, FaultEffect};
 use sluice_support::load::{Timeline, nanos};
 use sluice_support::plan::{Event, Target};
 use sluice_wire::Nanos;
@@ -29,11 +29,11 @@ const DEATHS_MAX: usize = 3;
 pub(super) struct FaultSchedule {
     /// The remaining actions and their times.
     left: VecDeque<(Duration, usize, Step)>,
-    done: Vec<Done>,
+    done: Vec<InjectedFault>,
 }
 
 #[derive(Clone, Debug)]
-struct Done {
+struct InjectedFault {
     target: Target,
     what: String,
     planned: bool,
@@ -52,7 +52,7 @@ impl FaultSchedule {
             }
         }
         left.sort_by_key(|(at, ..)| *at);
-        let done = events.iter().map(|event| Done {
+        let done = events.iter().map(|event| InjectedFault {
             target: event.kill.clone(),
             what: format!("kill -9 {}", event.kill),
             planned: true,
@@ -64,14 +64,14 @@ impl FaultSchedule {
 
     /// Notes that a part was found dead at `now` that the plan did not kill, and schedules its restart.
     /// Returns false if it keeps dying, so that restarting does not help.
-    pub(super) fn died(&mut self, target: &Target, what: String, now: Duration) -> bool {
+    pub(super) fn on_death(&mut self, target: &Target, what: String, now: Duration) -> bool {
         let of_it = self.done.iter().filter(|done| !done.planned && done.target == *target);
         let deaths: Vec<Duration> = of_it.filter_map(|done| done.killed).chain([now]).collect();
         let soon = deaths.windows(2).rev().take_while(|two| two[1].saturating_sub(two[0]) < SOON);
         let goes_on = soon.count() < DEATHS_MAX;
         let event = self.done.len();
         let killed = Some(now);
-        self.done.push(Done { target: target.clone(), what, planned: false, killed, started: None });
+        self.done.push(InjectedFault { target: target.clone(), what, planned: false, killed, started: None });
         if goes_on {
             let at = now + AWAY;
             let place = self.left.partition_point(|(other, ..)| *other <= at);
@@ -87,7 +87,7 @@ impl FaultSchedule {
     }
 
     /// Notes that action `step` of event `event` was done at `now`.
-    pub(super) fn did(&mut self, event: usize, step: &Step, now: Duration) {
+    pub(super) fn on_done(&mut self, event: usize, step: &Step, now: Duration) {
         match step {
             Step::Kill(target) => {
                 self.done[event].killed = Some(now);
@@ -105,7 +105,7 @@ impl FaultSchedule {
     pub(super) fn results(&self, timeline: &Timeline, end: Nanos) -> Vec<EventResult> {
         let done = self.done.iter().filter_map(|done| done.killed.map(|killed| (done, killed)));
         done.map(|(done, killed)| {
-            let felt: Option<Felt> = timeline.felt(nanos(killed), end);
+            let felt: Option<FaultEffect> = timeline.effect_of(nanos(killed), end);
             EventResult {
                 at_s: killed.as_secs_f64(),
                 what: done.what.clone(),
@@ -134,14 +134,14 @@ mod tests {
     fn what_dies_outside_the_plan_comes_back_unless_the_plan_kills_it_meanwhile() {
         let event = Event { at: seconds(5), kill: worker(), return_after: None };
         let mut script = FaultSchedule::new(&[event]);
-        assert!(script.died(&worker(), "by hand".to_owned(), seconds(1)));
+        assert!(script.on_death(&worker(), "by hand".to_owned(), seconds(1)));
         assert_eq!(script.next(seconds(1)), None, "it is away for a while");
         let back = script.next(seconds(2)).expect("it is due");
         assert_eq!(back, (1, Step::Start(worker())));
-        script.did(back.0, &back.1, seconds(2));
-        assert!(script.died(&worker(), "by hand".to_owned(), Duration::from_millis(4_900)));
+        script.on_done(back.0, &back.1, seconds(2));
+        assert!(script.on_death(&worker(), "by hand".to_owned(), Duration::from_millis(4_900)));
         let kill = script.next(seconds(5)).expect("the plan's");
-        script.did(kill.0, &kill.1, seconds(5));
+        script.on_done(kill.0, &kill.1, seconds(5));
         assert_eq!(script.next(seconds(60)), None, "the plan wants it away");
         let timeline = Timeline::new(Some(100.0));
         let found = script.results(&timeline, Nanos(0));
@@ -161,13 +161,13 @@ mod tests {
     fn a_part_that_dies_again_and_again_is_given_up_and_one_that_lived_long_is_not() {
         let dies = |every: u64, times: u64| {
             let mut script = FaultSchedule::new(&[]);
-            (1..=times).take_while(|n| script.died(&worker(), String::new(), seconds(n * every))).count()
+            (1..=times).take_while(|n| script.on_death(&worker(), String::new(), seconds(n * every))).count()
         };
         assert_eq!(dies(1, 10), 3);
         assert_eq!(dies(10, 10), 10);
         let mut script = FaultSchedule::new(&[]);
         let others = ["a", "b", "c", "d", "e"].map(|name| Target::Worker(name.to_owned()));
-        assert!(others.iter().all(|other| script.died(other, String::new(), seconds(1))));
+        assert!(others.iter().all(|other| script.on_death(other, String::new(), seconds(1))));
     }
 
     #[test]

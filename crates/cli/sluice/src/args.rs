@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use sluice_faults::Only;
 use sluice_host::pacer::{Alpha, GapShare};
-use sluice_live::args::{LiveArgs, Versus};
+use sluice_live::args::{LiveArgs, VersusArgs};
 use sluice_net::program::{ControllerArgs, TlsArgs, WorkerArgs};
 use sluice_services::rocks::RocksArgs;
 use sluice_services::rocks::measure::MeasureArgs;
@@ -35,79 +35,79 @@ pub(crate) struct Sluice {
 pub(crate) enum Command {
     /// Run a whole rack on this machine: switch, workers, a load, and the faults of its plan.
     #[command(after_help = words::UP)]
-    Up(Up),
+    Up(UpArgs),
     /// Run a switch, with the controller in it.
     #[command(after_help = words::SWITCH)]
-    Switch(Switch),
+    Switch(SwitchArgs),
     /// Run a controller on its own, for a switch that was started with --controller-apart.
     #[command(after_help = words::CONTROLLER)]
-    Controller(Controller),
+    Controller(ControllerCommandArgs),
     /// Run a worker of one of our services, or of a program of yours.
     #[command(after_help = words::WORKER)]
-    Worker(Worker),
+    Worker(WorkerCommandArgs),
     /// Run a server: memory of this machine that the switch writes waiting tasks into, for the workers beside
     /// it.
     #[command(after_help = words::SERVER)]
-    Server(Server),
+    Server(ServerCommandArgs),
     /// Send a load to a rack and measure what comes of it.
     #[command(after_help = words::LOAD)]
-    Load(Load),
+    Load(LoadArgs),
     /// Write over RDMA (RoCEv2) at a rate, as a host that makes pauses between flowlets (HF²T), and look at
     /// the gaps; or take what another one writes.
     #[command(after_help = words::WRITE)]
     Write(WriteArgs),
     /// Show how a rack stands: its switch, slices, workers, servers and clients.
     #[command(after_help = words::STATUS)]
-    Status(Status),
+    Status(StatusArgs),
     /// Move a worker to another slice (a queue in the switch, with its types and workers) while it runs.
     #[command(after_help = words::MOVE)]
-    Move(Move),
+    Move(MoveArgs),
     /// Send a type of tasks to another slice (a queue in the switch) while the rack runs.
     #[command(after_help = words::MAP)]
-    Map(Map),
+    Map(MapArgs),
     /// Compare Rain with what stands in front of services today (nginx, shared addresses), on the same tasks.
     #[command(after_help = words::VERSUS)]
-    Versus(Versus),
+    Versus(VersusArgs),
     /// Say what this machine can do, and what to do about the rest.
     #[command(after_help = words::DOCTOR)]
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// List the policies (schedulers) with what they do and what they take.
     #[command(after_help = words::POLICIES)]
-    Policies(Policies),
+    Policies(PoliciesArgs),
     /// Show how much of a switch's stages and memory a scheduler takes.
     #[command(after_help = words::RESOURCES)]
-    Resources(Resources),
+    Resources(ResourcesArgs),
     /// Measure how long a real service takes here, as a workload for the simulator.
     #[command(after_help = words::PROFILE)]
-    Profile(Profile),
+    Profile(ProfileArgs),
     /// Simulate one policy under a load.
     #[command(after_help = words::SIM)]
-    Sim(study::args::Curves),
+    Sim(study::args::CurvesArgs),
     /// Simulate several policies under several loads, each on the same tasks.
     #[command(after_help = words::SWEEP)]
-    Sweep(study::args::Curves),
+    Sweep(study::args::CurvesArgs),
     /// Simulate two policies on the same tasks, and say whether they really differ.
     #[command(after_help = words::COMPARE)]
-    Compare(study::args::Curves),
+    Compare(study::args::CurvesArgs),
     /// Find the highest rate at which policies keep a limit.
     #[command(after_help = words::THROUGHPUT)]
-    Throughput(study::args::Throughput),
+    Throughput(study::args::ThroughputArgs),
     /// Run the papers' figures, and hold their numbers against ours.
     #[command(after_help = words::REPRODUCE)]
-    Reproduce(study::args::Reproduce),
+    Reproduce(study::args::ReproduceArgs),
     /// Make the page and the tables of a study anew from its JSON.
     #[command(after_help = words::REPORT)]
-    Report(Report),
+    Report(ReportArgs),
     /// Tell what happens in one fault run, packet by packet.
     #[command(after_help = words::REPLAY_FAULT)]
-    ReplayFault(ReplayFault),
+    ReplayFault(ReplayFaultArgs),
     /// Run racks in virtual time under failures, seed after seed, until one breaks a promise.
     #[command(after_help = words::FAULT_RUNS)]
-    FaultRuns(FaultRuns),
+    FaultRuns(FaultRunsArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Up {
+pub(crate) struct UpArgs {
     /// The plan [default: the demo].
     pub(crate) plan: Option<PathBuf>,
     /// Where results go, instead of the plan's folder.
@@ -153,7 +153,7 @@ pub(crate) struct Up {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Switch {
+pub(crate) struct SwitchArgs {
     /// The plan whose switch and slices these are [default: the demo].
     pub(crate) plan: Option<PathBuf>,
     /// Where packets come in, instead of the plan's address.
@@ -216,7 +216,7 @@ pub(crate) struct Switch {
     pub(crate) tls: TlsArgs,
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
-    /// End when the process of this number, our parent, does.
+    /// End when our parent, the process with this number, ends.
     #[arg(long, hide = true)]
     pub(crate) parent: Option<u32>,
     #[command(flatten)]
@@ -238,7 +238,7 @@ pub(crate) struct GuardArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Controller {
+pub(crate) struct ControllerCommandArgs {
     /// The plan whose slices these are [default: the demo].
     pub(crate) plan: Option<PathBuf>,
     /// Where the switch is asked: the control address of one that was started with --controller-apart; of
@@ -268,7 +268,7 @@ pub(crate) struct Controller {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerCommandArgs {
     /// What to serve: rocksdb, spin or hold.
     #[arg(required_unless_present_any = ["exec", "plan"])]
     pub(crate) service: Option<String>,
@@ -293,7 +293,7 @@ pub(crate) struct Worker {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Server {
+pub(crate) struct ServerCommandArgs {
     /// The rack's plan: what it says of rdma, its scheduler, dilation, faults and seed [default: what a plan
     /// has that says nothing].
     pub(crate) plan: Option<PathBuf>,
@@ -351,7 +351,7 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Load {
+pub(crate) struct LoadArgs {
     /// A plan whose load this is; flags go before it.
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
@@ -516,7 +516,7 @@ pub(crate) enum ArrivalsArg {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub(crate) struct StatusArgs {
     /// Ask again and again, until q or Ctrl-C: the screen is drawn anew, and without a terminal each look is
     /// a line.
     #[arg(long)]
@@ -532,7 +532,7 @@ pub(crate) struct Status {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Move {
+pub(crate) struct MoveArgs {
     /// The worker's name.
     pub(crate) worker: String,
     /// The slice that it is to serve.
@@ -542,7 +542,7 @@ pub(crate) struct Move {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Map {
+pub(crate) struct MapArgs {
     /// The type: its number, or the name of one of ours.
     #[arg(value_name = "TYPE")]
     pub(crate) task_type: String,
@@ -553,7 +553,7 @@ pub(crate) struct Map {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// The state folder to try.
     #[arg(long, value_name = "FOLDER", default_value = "out/state")]
     pub(crate) state: PathBuf,
@@ -569,14 +569,14 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Policies {
+pub(crate) struct PoliciesArgs {
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Resources {
+pub(crate) struct ResourcesArgs {
     /// The scheduler, such as rain; without one, a line for each.
     pub(crate) program: Option<String>,
     /// Print JSON on stdout.
@@ -585,7 +585,7 @@ pub(crate) struct Resources {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     /// The study.json of a run.
     pub(crate) study: PathBuf,
     /// Where page and CSV go, instead of beside the JSON.
@@ -594,7 +594,7 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileArgs {
     /// What to measure: rocksdb.
     pub(crate) service: String,
     #[command(flatten)]
@@ -607,7 +607,7 @@ pub(crate) struct Profile {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ReplayFault {
+pub(crate) struct ReplayFaultArgs {
     /// The run's seed, as `sluice fault-runs` names it.
     pub(crate) seed: u64,
     /// Tell only what worker:2, client:0, server:1, switch or controller does or suffers, or what becomes of
@@ -615,12 +615,12 @@ pub(crate) struct ReplayFault {
     #[arg(long, value_name = "WHO", value_parser = str::parse::<Only>)]
     pub(crate) only: Option<Only>,
     #[command(flatten)]
-    pub(crate) runs: FaultRunsOf,
+    pub(crate) runs: FaultRunsOfArgs,
 }
 
 /// What the switch of a fault run runs.
 #[derive(Debug, Args)]
-pub(crate) struct FaultRunsOf {
+pub(crate) struct FaultRunsOfArgs {
     /// What the switch runs. Workers' quotas and early tokens are drawn by the seed, whatever this says of
     /// them.
     #[arg(long, value_name = "POLICY", value_parser = str::parse::<Choice>, default_value = "rain")]
@@ -631,7 +631,7 @@ pub(crate) struct FaultRunsOf {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct FaultRuns {
+pub(crate) struct FaultRunsArgs {
     /// The first seed; each seed is one run.
     #[arg(long, default_value_t = 0)]
     pub(crate) from: u64,
@@ -643,7 +643,7 @@ pub(crate) struct FaultRuns {
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) runs: FaultRunsOf,
+    pub(crate) runs: FaultRunsOfArgs,
     /// Print JSON on stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -659,7 +659,7 @@ pub(crate) fn read() -> Outcome<Option<Sluice>> {
         Err(why) => {
             let printed = why.print().and_then(|()| io::stdout().flush());
             // Help that was not asked for goes to stderr, since it is no result.
-            if why.use_stderr() { Ok(None) } else { print::judged(printed).map(|()| None) }
+            if why.use_stderr() { Ok(None) } else { print::outcome_of_write(printed).map(|()| None) }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use sluice_support::fail::{Failure, Outcome};
-use sluice_support::stop::outlive_limits;
+use sluice_support::stop::ignore_size_signal;
 
 use args::Command;
 
@@ -34,7 +34,7 @@ fn run_whole(command: Command) -> Outcome<()> {
 }
 
 fn run(command: Command) -> Outcome<()> {
-    outlive_limits()?;
+    ignore_size_signal()?;
     match command {
         Command::Up(args) => commands::up::run(&args),
         Command::Switch(args) => commands::switch::run(&args),
@@ -44,8 +44,8 @@ fn run(command: Command) -> Outcome<()> {
         Command::Load(args) => commands::load::run(&args),
         Command::Write(args) => commands::write::run(&args),
         Command::Status(args) => commands::status::run(&args),
-        Command::Move(args) => commands::change::moves(&args),
-        Command::Map(args) => commands::change::map(&args),
+        Command::Move(args) => commands::change::run_move(&args),
+        Command::Map(args) => commands::change::run_map(&args),
         Command::Versus(args) => sluice_live::versus::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Policies(args) => commands::policies::run(&args),

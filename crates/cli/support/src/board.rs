@@ -6,32 +6,32 @@ use std::time::{Duration, Instant, SystemTime};
 use sluice_rpc::v1::RecentWork;
 
 use crate::decisions::Decisions;
-use crate::peers::Apart;
+use crate::peers::PeerDifference;
 use crate::utc;
 
 /// The state of a run, shared between threads.
 #[derive(Clone, Default)]
 pub struct Board {
-    inner: Arc<Mutex<Known>>,
+    inner: Arc<Mutex<BoardState>>,
     decisions: Arc<Mutex<Decisions>>,
 }
 
 /// Everything that the board shows.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct BoardState {
     /// The moment from which all times count, once it has come.
-    pub zero: Option<Zero>,
+    pub zero: Option<RunStart>,
     /// The load's state, once it runs.
     pub load: Option<LoadNow>,
     /// The rack's state, once it was asked for.
     pub rack: Option<RackNow>,
     /// What happened, in order.
-    pub notes: Vec<Note>,
+    pub notes: Vec<BoardNote>,
 }
 
 /// The moment from which all times of a run count, in events and results.
 #[derive(Clone, Debug)]
-pub struct Zero {
+pub struct RunStart {
     at: Instant,
     /// The time in the format of log files.
     stamp: String,
@@ -169,12 +169,12 @@ pub struct WorkerNow {
     /// The worker's work over the last seconds.
     pub recent: RecentWork,
     /// How it differs from its peers, if it does.
-    pub apart: Option<Apart>,
+    pub apart: Option<PeerDifference>,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug)]
-pub struct Note {
+pub struct BoardNote {
     /// The time of the note; `None` before times count.
     pub at: Option<Duration>,
     pub text: String,
@@ -195,14 +195,14 @@ pub enum NoteKind {
     Back,
 }
 
-impl Zero {
+impl RunStart {
     /// The moment from which times count, in the format of log files.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} ({})", self.what, self.stamp)
     }
 }
 
-impl Note {
+impl BoardNote {
     /// The time as text of fixed width: seconds, or a mark for a time before times count.
     pub fn when(&self) -> String {
         self.at.map_or_else(|| format!("{:>10}", "before"), |at| format!("{:8.2} s", at.as_secs_f64()))
@@ -212,14 +212,14 @@ impl Note {
 impl Board {
     /// Starts to count times: `what` happened now.
     pub fn begin(&self, what: &'static str) {
-        self.lock().zero = Some(Zero { at: Instant::now(), stamp: utc::stamp(SystemTime::now()), what });
+        self.lock().zero = Some(RunStart { at: Instant::now(), stamp: utc::stamp(SystemTime::now()), what });
     }
 
     /// Adds a note about an event that happened now.
     pub fn note(&self, kind: NoteKind, text: impl Into<String>) {
         let mut known = self.lock();
         let at = known.zero.as_ref().map(|zero| zero.at.elapsed());
-        known.notes.push(Note { at, text: text.into(), kind });
+        known.notes.push(BoardNote { at, text: text.into(), kind });
     }
 
     /// Sets the names of slices in agents' intervals, in the order of their indices.
@@ -243,16 +243,16 @@ impl Board {
     }
 
     /// A copy of the whole state.
-    pub fn known(&self) -> Known {
+    pub fn known(&self) -> BoardState {
         self.lock().clone()
     }
 
     /// The notes from number `first` on.
-    pub fn notes_from(&self, first: usize) -> Vec<Note> {
+    pub fn notes_from(&self, first: usize) -> Vec<BoardNote> {
         self.lock().notes.get(first..).unwrap_or_default().to_vec()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, BoardState> {
         // Every write is one assignment or push, so the data are consistent even after a panic of another
         // thread.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use sluice_net::agent::{Slowdowns, judgement_lines};
-use sluice_outcome::run::{Decision, Numbers};
-use sluice_outcome::study::Depths;
+use sluice_outcome::run::{Decision, VerdictNumbers};
+use sluice_outcome::study::SliceDepths;
 use sluice_rpc::v1::{AgentInterval, Judgement, SliceInterval, SliceStep, Verdict, WatchResponse};
 
 /// How many decisions of a run are stored one by one; later ones only appear in the depths.
@@ -51,7 +51,7 @@ impl Decisions {
     }
 
     /// Takes an event of the controller. Returns the lines about new decisions.
-    pub fn hear(&mut self, event: &WatchResponse) -> Vec<String> {
+    pub fn on_event(&mut self, event: &WatchResponse) -> Vec<String> {
         if let Some(interval) = &event.interval {
             return self.found(interval);
         }
@@ -62,7 +62,7 @@ impl Decisions {
     }
 
     /// The state of the slices, interval by interval, from a moment on; times are divided by the dilation.
-    pub fn depths(&self, from_unix_ns: u64, dilation: u32) -> Vec<Depths> {
+    pub fn depths(&self, from_unix_ns: u64, dilation: u32) -> Vec<SliceDepths> {
         let of = |row: &Row| {
             let until = row.ended_unix_ns + row.lasted_ns / 2;
             let moves = self.moves.iter().filter(|at| (from_unix_ns..until).contains(at)).count();
@@ -182,7 +182,7 @@ fn decision(interval: &AgentInterval, slice: &str, judgement: &Judgement, text: 
         from_depth: Some(judgement.from),
         to_depth: Some(judgement.to),
         from_slice: None,
-        numbers: Some(Numbers {
+        numbers: Some(VerdictNumbers {
             slowdown_p99: judgement.slowdown_p99,
             worker_share: judgement.worker_share,
             occupancy_p99: judgement.occupancy_p99,
@@ -224,10 +224,10 @@ impl Row {
         self.idle_milli += slice.idle_milli;
     }
 
-    fn depths(&self, at_ns: u64, moves: u32) -> Depths {
+    fn depths(&self, at_ns: u64, moves: u32) -> SliceDepths {
         let depths = || self.workers.values().map(|depth| u8::try_from(*depth).unwrap_or(u8::MAX));
         let sum: f64 = depths().map(f64::from).sum();
-        Depths {
+        SliceDepths {
             at_ns,
             slice: self.slice,
             workers: self.workers.len() as u32,
@@ -291,9 +291,9 @@ mod tests {
     #[test]
     fn servers_whose_intervals_end_together_are_counted_together() {
         let mut decisions = decisions();
-        decisions.hear(&found("a", 10, &[(0, 2), (1, 2)], vec![judgement(0, Verdict::Deeper, 1, 2)]));
-        decisions.hear(&found("b", 11, &[(2, 5)], Vec::new()));
-        decisions.hear(&found("a", 20, &[(0, 2), (1, 2)], Vec::new()));
+        decisions.on_event(&found("a", 10, &[(0, 2), (1, 2)], vec![judgement(0, Verdict::Deeper, 1, 2)]));
+        decisions.on_event(&found("b", 11, &[(2, 5)], Vec::new()));
+        decisions.on_event(&found("a", 20, &[(0, 2), (1, 2)], Vec::new()));
         let depths = decisions.depths(0, 1);
         assert_eq!(depths.len(), 2);
         let first = depths[0];
@@ -306,10 +306,10 @@ mod tests {
     fn a_judgement_that_repeats_itself_is_told_and_kept_once() {
         let mut decisions = decisions();
         let overloaded = || vec![judgement(0, Verdict::Overloaded, 1, 1)];
-        assert_eq!(decisions.hear(&found("a", 10, &[(0, 1)], overloaded())).len(), 1);
-        assert!(decisions.hear(&found("a", 20, &[(0, 1)], overloaded())).is_empty());
-        assert!(decisions.hear(&found("a", 30, &[(0, 1)], Vec::new())).is_empty());
-        let said = decisions.hear(&found("a", 40, &[(0, 1)], overloaded()));
+        assert_eq!(decisions.on_event(&found("a", 10, &[(0, 1)], overloaded())).len(), 1);
+        assert!(decisions.on_event(&found("a", 20, &[(0, 1)], overloaded())).is_empty());
+        assert!(decisions.on_event(&found("a", 30, &[(0, 1)], Vec::new())).is_empty());
+        let said = decisions.on_event(&found("a", 40, &[(0, 1)], overloaded()));
         assert!(
             said[0].starts_with("slice scan: worker 0 overloaded at depth 1: p99 slowdown 12.0"),
             "{said:?}"
@@ -321,13 +321,13 @@ mod tests {
     #[test]
     fn a_lent_worker_leaves_its_slice_and_counts_as_a_move_from_then_on() {
         let mut decisions = decisions();
-        decisions.hear(&found("a", 10, &[(0, 1), (1, 1)], Vec::new()));
+        decisions.on_event(&found("a", 10, &[(0, 1), (1, 1)], Vec::new()));
         let lending = Some(Lending { worker: 1, from: "scan".to_owned() });
         let step = SliceStep { slice: "get".to_owned(), depth: 3, lending };
         let text = "slice scan lends worker w".to_owned();
         let event = WatchResponse { at_unix_ns: 11 * MS, text, step: Some(step), ..WatchResponse::default() };
-        assert_eq!(decisions.hear(&event), ["slice scan lends worker w"]);
-        decisions.hear(&found("a", 20, &[(0, 1)], Vec::new()));
+        assert_eq!(decisions.on_event(&event), ["slice scan lends worker w"]);
+        decisions.on_event(&found("a", 20, &[(0, 1)], Vec::new()));
         let depths = decisions.depths(0, 1);
         assert_eq!(depths.iter().map(|d| (d.workers, d.moves)).collect::<Vec<_>>(), [(1, 1), (1, 1)]);
         let kept = &decisions.kept(1_000 * MS)[0];
@@ -338,9 +338,9 @@ mod tests {
     #[test]
     fn depths_that_were_evened_out_hold_at_once() {
         let mut decisions = decisions();
-        decisions.hear(&found("a", 10, &[(0, 1), (1, 5)], Vec::new()));
+        decisions.on_event(&found("a", 10, &[(0, 1), (1, 5)], Vec::new()));
         let step = Some(SliceStep { slice: "scan".to_owned(), depth: 3, lending: None });
-        decisions.hear(&WatchResponse { step, ..WatchResponse::default() });
+        decisions.on_event(&WatchResponse { step, ..WatchResponse::default() });
         let depths = decisions.depths(0, 1)[0];
         assert_eq!((depths.depth_min, depths.depth_max), (3, 3));
     }

@@ -9,7 +9,7 @@ impl Failure {
     /// Prints the failure on stderr (with `json` also an error object on stdout), and returns the exit
     /// code.
     pub fn report(&self, json: bool) -> ExitCode {
-        print::aside(format_args!("sluice: {}", self.message));
+        print::to_stderr(format_args!("sluice: {}", self.message));
         if json && !self.result_shown {
             // If stdout fails, the message is still on stderr.
             print::line(self.to_json()).ok();

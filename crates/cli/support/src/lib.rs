@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 pub mod adaptation;
-pub mod ask;
 pub mod board;
+pub mod controller_caller;
 pub mod decisions;
 mod errors;
 pub mod fail;

@@ -27,7 +27,7 @@ const FEW: f64 = 0.5;
 
 /// How a worker differs from its peers: pairs of its own value and the median of theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Apart {
+pub struct PeerDifference {
     /// The number of its peers.
     pub peers: usize,
     /// The mean service time, in ns.
@@ -38,7 +38,7 @@ pub struct Apart {
     pub rate: Option<(f64, f64)>,
 }
 
-impl fmt::Display for Apart {
+impl fmt::Display for PeerDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let span =
             |what: &str, (own, others): (f64, f64)| format!("{what} {} against {}", time(own), time(others));
@@ -52,16 +52,16 @@ impl fmt::Display for Apart {
 }
 
 /// The differences of each worker in a status, in the status's order.
-pub fn apart(status: &StatusResponse) -> Vec<Option<Apart>> {
+pub fn apart(status: &StatusResponse) -> Vec<Option<PeerDifference>> {
     let of = |(at, worker): (usize, &WorkerStatus)| {
-        let own = Work::of(worker)?;
+        let own = WorkerActivity::of(worker)?;
         let is_peer = |(other, them): &(usize, &WorkerStatus)| {
             *other != at
                 && (them.slice, &them.labels) == (worker.slice, &worker.labels)
                 && (them.workers > 0) == (worker.workers > 0)
         };
         let peers = status.workers.iter().enumerate().filter(is_peer);
-        compared(&own, &peers.filter_map(|(_, peer)| Work::of(peer)).collect::<Vec<_>>())
+        compared(&own, &peers.filter_map(|(_, peer)| WorkerActivity::of(peer)).collect::<Vec<_>>())
     };
     status.workers.iter().enumerate().map(of).collect()
 }
@@ -72,7 +72,7 @@ pub fn rate(recent: &RecentWork) -> Option<f64> {
 }
 
 /// The work of a worker over the last seconds; for a leaf, of one of its workers on average.
-struct Work {
+struct WorkerActivity {
     tasks: f64,
     span_ns: f64,
     service_ns: f64,
@@ -80,7 +80,7 @@ struct Work {
     wait_ns: f64,
 }
 
-impl Work {
+impl WorkerActivity {
     fn of(worker: &WorkerStatus) -> Option<Self> {
         let recent = worker.recent.as_ref().filter(|recent| recent.span_ns > 0)?;
         (worker.phase() == WorkerPhase::Open).then(|| Self {
@@ -102,35 +102,35 @@ impl Work {
     }
 }
 
-fn compared(own: &Work, peers: &[Work]) -> Option<Apart> {
-    let median = |of: fn(&Work) -> f64, among: &[&Work]| {
+fn compared(own: &WorkerActivity, peers: &[WorkerActivity]) -> Option<PeerDifference> {
+    let median = |of: fn(&WorkerActivity) -> f64, among: &[&WorkerActivity]| {
         let mut all: Vec<f64> = among.iter().map(|work| of(work)).collect();
         all.sort_by(f64::total_cmp);
         // The larger one of the two in the middle: a worker must be worse than both.
         all.get(all.len() / 2).copied()
     };
-    let all: Vec<&Work> = peers.iter().collect();
-    let known: Vec<&Work> = peers.iter().filter(|work| work.tasks >= TASKS_MIN).collect();
+    let all: Vec<&WorkerActivity> = peers.iter().collect();
+    let known: Vec<&WorkerActivity> = peers.iter().filter(|work| work.tasks >= TASKS_MIN).collect();
     let is_known = own.tasks >= TASKS_MIN;
     let service = median(|work| work.service_ns, &known).filter(|others| is_known && is_slow(own, *others));
     let wait = median(|work| work.wait_ns, &known).filter(|others| {
         let more = own.at_once(own.wait_ns - others);
         is_known && own.wait_ns >= WAIT_FACTOR * others && more >= TASKS_MORE
     });
-    let rate = median(Work::per_s, &all).filter(|others| {
+    let rate = median(WorkerActivity::per_s, &all).filter(|others| {
         let expected = others * own.span_ns / 1e9;
         own.tasks <= FEW * expected && expected - own.tasks > ERRORS_MIN * expected.sqrt()
     });
-    let apart = Apart {
+    let apart = PeerDifference {
         peers: peers.len(),
         service: service.map(|others| (own.service_ns, others)),
         wait: wait.map(|others| (own.wait_ns, others)),
         rate: rate.map(|others| (own.per_s(), others)),
     };
-    (apart != Apart { peers: peers.len(), ..Apart::default() }).then_some(apart)
+    (apart != PeerDifference { peers: peers.len(), ..PeerDifference::default() }).then_some(apart)
 }
 
-fn is_slow(own: &Work, others_ns: f64) -> bool {
+fn is_slow(own: &WorkerActivity, others_ns: f64) -> bool {
     let more_ns = own.service_ns - others_ns;
     let is_beyond_chance = more_ns >= ERRORS_MIN * own.deviation_ns / own.tasks.sqrt();
     let is_stalled = own.service_ns >= STALLED_FACTOR * others_ns && own.at_once(more_ns) >= TASKS_MORE;
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn found(workers: Vec<WorkerStatus>) -> Vec<Option<Apart>> {
+    fn found(workers: Vec<WorkerStatus>) -> Vec<Option<PeerDifference>> {
         apart(&StatusResponse { workers, ..StatusResponse::default() })
     }
 
@@ -168,7 +168,10 @@ mod tests {
         let slow = worker("slow", 490, 4 * MS, 4 * MS, 40 * US);
         let found = found(vec![usual("a"), slow, usual("b"), usual("c")]);
         let apart = found[1].expect("it is slow");
-        assert_eq!(apart, Apart { peers: 3, service: Some((4e6, 1e6)), ..Apart::default() });
+        assert_eq!(
+            apart,
+            PeerDifference { peers: 3, service: Some((4e6, 1e6)), ..PeerDifference::default() }
+        );
         assert_eq!(apart.to_string(), "a service takes 4.00 ms against 1.00 ms");
         assert_eq!([found[0], found[2], found[3]], [None; 3], "its peers are as they were");
     }

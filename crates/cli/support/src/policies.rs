@@ -83,7 +83,7 @@ pub fn at_most_one<S: AsRef<str>>(
     }
 }
 
-/// A list's policies, known or not.
+/// The policies of a list, including unknown ones.
 pub fn split(list: &str) -> Vec<String> {
     let mut policies: Vec<String> = Vec::new();
     for part in list.split(',') {

@@ -21,27 +21,27 @@ pub fn line(what: impl Display) -> Outcome<()> {
 /// Prints a result, or a part of one, unchanged.
 pub fn text(what: impl Display) -> Outcome<()> {
     let mut out = io::stdout().lock();
-    judged(write!(out, "{what}").and_then(|()| out.flush()))
+    outcome_of_write(write!(out, "{what}").and_then(|()| out.flush()))
 }
 
 /// Prints a part of an endless output. Returns whether it is still read.
 pub fn while_read(what: impl Display) -> Outcome<bool> {
     let mut out = io::stdout().lock();
     let written = write!(out, "{what}").and_then(|()| out.flush());
-    let is_read = !matches!(&written, Err(why) if nobody_reads(why));
-    judged(written).map(|()| is_read)
+    let is_read = !matches!(&written, Err(why) if is_reader_gone(why));
+    outcome_of_write(written).map(|()| is_read)
 }
 
 /// Prints a line to stderr.
-pub fn aside(what: impl Display) {
+pub fn to_stderr(what: impl Display) {
     // In one write, so that lines of several threads do not mix.
     io::stderr().lock().write_all(format!("{what}\n").as_bytes()).ok();
 }
 
 /// The result of a command whose output was written with this success.
-pub fn judged(written: io::Result<()>) -> Outcome<()> {
+pub fn outcome_of_write(written: io::Result<()>) -> Outcome<()> {
     match written {
-        Err(why) if !nobody_reads(&why) => Err(Failure::broken(format!(
+        Err(why) if !is_reader_gone(&why) => Err(Failure::broken(format!(
             "what was found cannot be written to stdout: {why}; {}",
             advice(Attempt::Print, &why)
         ))
@@ -51,7 +51,7 @@ pub fn judged(written: io::Result<()>) -> Outcome<()> {
 }
 
 /// Whether a write failed because the other end of the pipe or terminal is gone.
-fn nobody_reads(why: &io::Error) -> bool {
+fn is_reader_gone(why: &io::Error) -> bool {
     let is_device =
         || fstat(io::stdout()).is_ok_and(|of| FileType::from_raw_mode(of.st_mode).is_char_device());
     why.kind() == ErrorKind::BrokenPipe || Errno::from_io_error(why) == Some(Errno::IO) && is_device()
@@ -78,6 +78,6 @@ impl Lines {
 
     /// Writes the rest.
     pub fn end(mut self) -> Outcome<()> {
-        judged(self.written.and_then(|()| self.out.flush()))
+        outcome_of_write(self.written.and_then(|()| self.out.flush()))
     }
 }

@@ -24,7 +24,7 @@ use crate::print;
 /// A running rack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rack {
+struct RunningRack {
     /// The rack's name.
     name: String,
     /// The address of the controller.
@@ -40,25 +40,25 @@ struct Rack {
 
 /// The file of this process's rack; dropping it removes the file.
 #[derive(Debug)]
-pub struct Told(Option<PathBuf>);
+pub struct RackFile(Option<PathBuf>);
 
-impl Told {
+impl RackFile {
     /// Announces that this process runs a rack called `name` with its controller at `controller`. A failure
     /// is ignored: it only makes the rack harder to find.
     pub fn running(name: &str, controller: &str) -> Self {
         let pid = std::process::id();
-        Self(began(pid).zip(numbers()).and_then(|(began, numbers)| {
+        Self(start_ticks(pid).zip(numbers()).and_then(|(began, numbers)| {
             let (name, controller) = (name.to_owned(), controller.to_owned());
-            let rack = Rack { name, controller, pid, began, numbers };
+            let rack = RunningRack { name, controller, pid, began, numbers };
             let failed = |why: &io::Error| {
-                print::aside(format_args!("`sluice status` must be told where this rack is: {why}"));
+                print::to_stderr(format_args!("`sluice status` must be told where this rack is: {why}"));
             };
             write(&rack).inspect_err(failed).ok()
         }))
     }
 }
 
-impl Drop for Told {
+impl Drop for RackFile {
     fn drop(&mut self) {
         if let Some(file) = &self.0 {
             // A file that stays is ignored once the process is gone.
@@ -114,9 +114,9 @@ fn controller(said: Option<&str>) -> Outcome<String> {
     }
 }
 
-fn which(racks: &[Rack]) -> String {
+fn which(racks: &[RunningRack]) -> String {
     let mut text = format!("{} racks run here: ", racks.len());
-    for Rack { name, controller, pid, .. } in racks {
+    for RunningRack { name, controller, pid, .. } in racks {
         // Writing to a string cannot fail.
         let _ = write!(text, "`{}` (process {pid}) with --controller {controller}, ", name.escape_debug());
     }
@@ -124,32 +124,33 @@ fn which(racks: &[Rack]) -> String {
 }
 
 /// All running racks, by process number.
-fn racks() -> Vec<Rack> {
+fn racks() -> Vec<RunningRack> {
     let folder = folder();
     if !is_ours(&folder) {
         return Vec::new();
     }
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut racks: Vec<Rack> = files.filter(|file| is_told(file)).filter_map(|file| read(&file)).collect();
+    let mut racks: Vec<RunningRack> =
+        files.filter(|file| is_rack_file(file)).filter_map(|file| read(&file)).collect();
     racks.sort_by_key(|rack| rack.pid);
     racks
 }
 
 /// The rack in a file, if its process number is one of this namespace; removes the file of a rack that has
 /// ended.
-fn read(file: &Path) -> Option<Rack> {
-    let rack: Rack = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+fn read(file: &Path) -> Option<RunningRack> {
+    let rack: RunningRack = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
     if numbers() != Some(rack.numbers) {
         return None;
     }
-    if began(rack.pid) == Some(rack.began) {
+    if start_ticks(rack.pid) == Some(rack.began) {
         return Some(rack);
     }
     fs::remove_file(file).ok();
     None
 }
 
-fn write(rack: &Rack) -> io::Result<PathBuf> {
+fn write(rack: &RunningRack) -> io::Result<PathBuf> {
     let folder = folder();
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     if !is_ours(&folder) {
@@ -164,7 +165,7 @@ fn write(rack: &Rack) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-fn is_told(file: &Path) -> bool {
+fn is_rack_file(file: &Path) -> bool {
     file.extension().is_some_and(|ending| ending == "json")
 }
 
@@ -188,7 +189,7 @@ fn numbers() -> Option<u64> {
 }
 
 /// When a process started, in the kernel's ticks since boot; `None` if there is none.
-fn began(pid: u32) -> Option<u64> {
+fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The process's name, in brackets, may contain anything.
     let (_, behind_name) = stat.rsplit_once(')')?;
@@ -199,16 +200,16 @@ fn began(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn rack(pid: u32, began: u64) -> Rack {
+    fn rack(pid: u32, began: u64) -> RunningRack {
         let numbers = numbers().expect("this process has a number");
-        Rack { name: "demo".into(), controller: "127.0.0.1:7400".into(), pid, began, numbers }
+        RunningRack { name: "demo".into(), controller: "127.0.0.1:7400".into(), pid, began, numbers }
     }
 
     #[test]
     fn a_file_counts_only_while_its_very_process_runs() {
         let folder = tempfile::tempdir().expect("a folder");
         let (pid, file) = (std::process::id(), folder.path().join("1.json"));
-        let now = began(pid).expect("this process runs");
+        let now = start_ticks(pid).expect("this process runs");
         for (began, found) in [(now, true), (now + 1, false)] {
             fs::write(&file, serde_json::to_string(&rack(pid, began)).expect("JSON")).expect("written");
             assert_eq!((read(&file).is_some(), file.exists()), (found, found));
@@ -221,7 +222,7 @@ mod tests {
     fn a_rack_of_another_container_is_none_of_ours_and_its_file_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("1.json");
-        let others = Rack { numbers: 1, ..rack(std::process::id(), 1) };
+        let others = RunningRack { numbers: 1, ..rack(std::process::id(), 1) };
         fs::write(&file, serde_json::to_string(&others).expect("JSON")).expect("written");
         assert_eq!((read(&file), file.exists()), (None, true));
     }

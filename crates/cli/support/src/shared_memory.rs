@@ -46,7 +46,7 @@ impl HeldMemory {
     pub fn take(path: PathBuf) -> Outcome<Self> {
         for left in leftovers(Path::new(IN_MEMORY)) {
             if left.remove().is_ok() {
-                print::aside(format_args!("removed {left}"));
+                print::to_stderr(format_args!("removed {left}"));
             }
         }
         let failed = |why: io::Error| {

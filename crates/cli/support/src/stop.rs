@@ -83,7 +83,7 @@ impl Stop {
 }
 
 /// Makes a write beyond the file size limit (`ulimit -f`) an error, instead of the end of this process.
-pub fn outlive_limits() -> Outcome<()> {
+pub fn ignore_size_signal() -> Outcome<()> {
     // The writer gets the error, so this flag is never read.
     listen(SIGXFSZ, &Arc::default())
 }

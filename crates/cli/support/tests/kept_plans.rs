@@ -237,7 +237,7 @@ fn needs(of: Option<&&str>) -> Vec<LabelNeed> {
 }
 
 fn types() -> Types {
-    let mut types = Types::ours();
+    let mut types = Types::built_in();
     for (name, number) in
         [("echo", 17), ("a b", 5), ("70", 70), ("a,b=", 8), (" c", 9), ("9", 10), ("\"../\\", 65_535)]
     {

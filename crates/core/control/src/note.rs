@@ -34,7 +34,7 @@ pub enum Note {
         slice: String,
         generation: Generation,
     },
-    /// The slice step moves a worker to another slice.
+    /// The controller's rule for slices (`slice_step`) lends a worker to another slice.
     WorkerLent {
         name: String,
         worker: WorkerId,

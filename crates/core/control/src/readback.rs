@@ -64,8 +64,8 @@ impl Controller {
     }
 
     pub(crate) fn read_back_answered(&mut self, now: Nanos, answer: TableAnswer, out: &mut Vec<Action>) {
-        let Link::Reading(reading) = &mut self.link else { return };
-        if reading.take(answer) {
+        let (Link::Reading(reading), Some(shape)) = (&mut self.link, self.shape) else { return };
+        if reading.take(answer, &shape, self.slices.len() as u32) {
             self.read_on(now, out);
         } else {
             self.confused(now, out);
@@ -101,16 +101,6 @@ impl Controller {
         }
         let Link::Reading(reading) = core::mem::replace(&mut self.link, Link::Up) else { return };
         self.gathers_until = now + self.plan.gather_for;
-        let sizes = [&reading.workers.len(), &reading.clients.len(), &reading.servers.len()];
-        let slices = self.slices.len();
-        let expected = [shape.workers, shape.clients, shape.servers].map(usize::from);
-        let rings = slices * expected[2];
-        if sizes.map(|size| *size) != expected
-            || (reading.slices.len(), reading.rings.len()) != (slices, rings)
-        {
-            self.confused(now, out);
-            return;
-        }
         self.go_on(now, &reading, out);
     }
 

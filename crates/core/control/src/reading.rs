@@ -48,18 +48,16 @@ impl ReadBack {
         }
     }
 
-    pub(crate) fn take(&mut self, answer: TableAnswer) -> bool {
-        match answer {
-            TableAnswer::Type(slice) => self.types.push(slice),
-            TableAnswer::Slice(state) => self.slices.push(state),
-            TableAnswer::Worker(state) => self.workers.push(state),
-            TableAnswer::Client(row) => self.clients.push(row),
-            TableAnswer::Server(state) => self.servers.push(state),
-            TableAnswer::Ring(row) => self.rings.push(row),
-            TableAnswer::Done
-            | TableAnswer::OutOfRange
-            | TableAnswer::Superseded(_)
-            | TableAnswer::Shape(_) => return false,
+    /// Takes the answer to the oldest open question; false if it answers another one.
+    pub(crate) fn take(&mut self, answer: TableAnswer, shape: &Shape, slices: u32) -> bool {
+        match (Self::question(self.answers() as u32, shape, slices), answer) {
+            (TableOp::ReadType(_), TableAnswer::Type(slice)) => self.types.push(slice),
+            (TableOp::ReadSlice(_), TableAnswer::Slice(state)) => self.slices.push(state),
+            (TableOp::ReadWorker(_), TableAnswer::Worker(state)) => self.workers.push(state),
+            (TableOp::ReadClient(_), TableAnswer::Client(row)) => self.clients.push(row),
+            (TableOp::ReadServer(_), TableAnswer::Server(state)) => self.servers.push(state),
+            (TableOp::ReadRing(..), TableAnswer::Ring(row)) => self.rings.push(row),
+            _ => return false,
         }
         true
     }

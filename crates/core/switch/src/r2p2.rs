@@ -96,8 +96,9 @@ impl R2p2 {
         (position % sample, seat.slice as usize * rows + position / sample)
     }
 
-    /// Looks at the next seats, in the order of their arrays' stages, and takes the first token of a worker
-    /// below the target.
+    /// Looks at the next seats, in the order of their arrays' stages, and takes the first token whose worker
+    /// has fewer than
+    /// `target` tasks.
     fn look(&mut self, pass: &mut Pass, trip: Progress, until: u16, target: u32) -> Option<Seat> {
         let spare = u32::from(self.settings.depth) - target;
         let is_below = |tokens: u8| u32::from(tokens) > spare;

@@ -108,8 +108,8 @@ impl Chosen {
 }
 
 impl RackSched {
-    /// A spine whose workers are leaves: each task goes to the best of `samples` random leaves, by the
-    /// means that they told last.
+    /// A spine whose workers are leaves: each task goes to the best of `samples` random leaves, by the mean
+    /// queue lengths that they last reported.
     ///
     /// # Panics
     /// If a ring or cell count is not a power of two, or the memory does not fit the chip.

@@ -228,6 +228,7 @@ fn reject(header: &mut Header, p: &Reject) {
         RejectReason::UnknownType => 3,
         RejectReason::StaleTokens => 4,
         RejectReason::Unserved => 5,
+        RejectReason::Busy => 6,
     };
     header.epoch = p.epoch.0.into();
     header.task_type = p.task_type.0.into();

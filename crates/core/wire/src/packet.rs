@@ -184,17 +184,20 @@ pub enum RejectReason {
     StaleTokens,
     /// No worker of the slice is known to have the labels that the task needs.
     Unserved,
+    /// The task would wait in the switch for longer than its slice's target.
+    Busy,
 }
 
 impl RejectReason {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::QueueFull,
         Self::NoRoom,
         Self::NoWorkers,
         Self::UnknownType,
         Self::StaleTokens,
         Self::Unserved,
+        Self::Busy,
     ];
 }
 
@@ -211,6 +214,7 @@ impl fmt::Display for RejectReason {
             Self::Unserved => {
                 "no kind of workers of its slice has the labels that it needs: add one to the plan"
             }
+            Self::Busy => "it would have waited for longer than its slice's target: send less, or start more workers",
         })
     }
 }

@@ -174,8 +174,8 @@ impl Serving {
         self.has.all()
     }
 
-    /// The class of a task: the one with the fewest needs among those that include the task's. `None` if no
-    /// kind is known to have all labels that the task needs.
+    /// The class of a task: of the classes that need every label that the task needs, the one with the
+    /// fewest labels. `None` if there is no such class.
     #[inline]
     pub fn class_of(&self, needs: Labels) -> Option<u8> {
         self.classes().iter().rposition(|class| class.have(needs)).map(|at| at as u8)

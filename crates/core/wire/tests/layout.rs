@@ -86,7 +86,7 @@ fn each_reason_is_given_for_what_it_names() {
         (with(Kind::Token, CODE, &[8]), ParseError::Code),
         (with(Kind::Reply, CODE, &[4]), ParseError::Code),
         (with(Kind::Answer, CODE, &[2]), ParseError::Code),
-        (with(Kind::Reject, CODE, &[6]), ParseError::Code),
+        (with(Kind::Reject, CODE, &[7]), ParseError::Code),
         (with(Kind::Sweep, CODE, &[4]), ParseError::Code),
         (with(Kind::Update, CODE, &[3]), ParseError::Code),
         (with(Kind::Need, CODE, &[2]), ParseError::Code),

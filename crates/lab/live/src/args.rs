@@ -61,7 +61,7 @@ pub struct FollowArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "live",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// With --live, how many simulated runs of each case they are compared with.
+    /// With --live, how many simulated runs of each case the live runs are compared with.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, requires = "live",
           value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub seeds: u32,
@@ -78,7 +78,7 @@ pub struct FollowArgs {
 }
 
 /// A sweep, as the command line describes it.
-pub struct Sweep<'s> {
+pub struct SweepArgs<'s> {
     /// Schedulers and loads.
     pub live: &'s LiveArgs,
     /// The factor by which all times are stretched.
@@ -95,7 +95,7 @@ pub struct Sweep<'s> {
 
 /// The flags of `sluice versus`.
 #[derive(Debug, Args)]
-pub struct Versus {
+pub struct VersusArgs {
     /// Run again what the versus.toml in an earlier run's results says; flags say what is different.
     pub plan: Option<PathBuf>,
     /// The schedulers to compare, such as rain:1; --within and --better look at each [default:
@@ -105,7 +105,7 @@ pub struct Versus {
     /// What to compare them with: nginx's UDP proxy, or sockets that share an address [default:
     /// nginx,reuseport].
     #[arg(long, value_name = "WAYS", value_delimiter = ',')]
-    pub today: Vec<Today>,
+    pub today: Vec<LoadBalancer>,
     /// How long tasks take: exp:10us and the like, as for `sluice sim` [default: bimodal:10us:100us:0.9].
     #[arg(long, value_name = "WORKLOAD")]
     pub workload: Option<String>,
@@ -148,14 +148,14 @@ pub struct Versus {
 /// What spreads datagrams over workers today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Today {
+pub enum LoadBalancer {
     /// nginx's UDP proxy, to the worker with the fewest sessions.
     Nginx,
     /// Sockets that share an address: the kernel chooses by a hash of the sender's.
     Reuseport,
 }
 
-impl Today {
+impl LoadBalancer {
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {

@@ -20,7 +20,7 @@ use sluice_system::text;
 use sluice_testbed::Testbed;
 use sluice_workload::read_toml;
 
-use crate::args::{Sweep, Today, Versus, loads};
+use crate::args::{LoadBalancer, SweepArgs, VersusArgs, loads};
 
 /// Settings that are stored in a file.
 pub(crate) trait KeptSettings: Serialize + DeserializeOwned + PartialEq {
@@ -110,7 +110,7 @@ impl Default for SweepSettings {
 
 impl SweepSettings {
     /// The settings that the flags describe.
-    pub(crate) fn of(up: &Sweep<'_>) -> Outcome<Self> {
+    pub(crate) fn of(up: &SweepArgs<'_>) -> Outcome<Self> {
         let (flags, asked) = (up.live, up.live.sweep.as_deref().unwrap_or_default());
         let kept = match Path::new(asked) {
             file if file.extension().is_some_and(|ending| ending == "toml") => Self::read(file)?,
@@ -164,7 +164,7 @@ impl KeptSettings for SweepSettings {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct VersusSettings {
     pub(crate) policies: Vec<String>,
-    pub(crate) today: Vec<Today>,
+    pub(crate) today: Vec<LoadBalancer>,
     pub(crate) workload: String,
     pub(crate) load: f64,
     pub(crate) workers: u32,
@@ -182,7 +182,7 @@ impl Default for VersusSettings {
     fn default() -> Self {
         Self {
             policies: vec![POLICY_DEFAULT.to_owned()],
-            today: vec![Today::Nginx, Today::Reuseport],
+            today: vec![LoadBalancer::Nginx, LoadBalancer::Reuseport],
             workload: "bimodal:10us:100us:0.9".to_owned(),
             load: 0.8,
             workers: 32,
@@ -200,7 +200,7 @@ impl Default for VersusSettings {
 
 impl VersusSettings {
     /// The settings that the flags describe.
-    pub(crate) fn of(flags: &Versus) -> Outcome<Self> {
+    pub(crate) fn of(flags: &VersusArgs) -> Outcome<Self> {
         let kept = flags.plan.as_deref().map_or_else(|| Ok(Self::default()), Self::read)?;
         let settings = Self {
             policies: listed(&flags.policy)?.unwrap_or(kept.policies),
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(Testbed::parse(&kept).expect("a testbed"), Testbed::rain());
 
         let versus = VersusSettings {
-            today: vec![Today::Reuseport],
+            today: vec![LoadBalancer::Reuseport],
             io: Io::Xdp,
             within: Some(1.15),
             out: out.clone(),

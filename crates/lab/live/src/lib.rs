@@ -8,17 +8,17 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-mod ask;
 pub mod follow;
 mod kept;
+mod live_sweep;
 mod nginx;
 mod outcome;
-mod place;
 mod priority_boost;
 mod rack;
+mod rack_labels;
+mod rack_network;
 mod record;
 mod servers;
-mod suited;
 mod switches;
 mod trace;
 pub mod versus;
@@ -40,13 +40,13 @@ use sluice_support::view;
 use sluice_testbed::Testbed;
 use sluice_wire::{Epoch, Nanos};
 
-use args::Sweep;
-use ask::Ask;
+use args::SweepArgs;
 use kept::{KeptSettings, SweepSettings};
+use live_sweep::LiveSweep;
 use outcome::{Cell, late_testbed_name, lateness};
 use priority_boost::PriorityBoost;
 use rack::LiveRack;
-use record::{BEHIND_MAX, TRIES_MAX, Take};
+use record::{BEHIND_MAX, LiveReplication, TRIES_MAX};
 use trace::Traces;
 
 /// How long simulations may continue after a signal: measured points deserve a prediction, but not minutes
@@ -57,89 +57,89 @@ const PREDICTS_AFTER_STOP: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// What cannot be run, or a difference without a known cause.
-pub fn run(up: &Sweep<'_>) -> Outcome<()> {
+pub fn run(up: &SweepArgs<'_>) -> Outcome<()> {
     let settings = SweepSettings::of(up)?;
-    let ask = Ask::new(&settings)?;
+    let sweep = LiveSweep::new(&settings)?;
     let settings = settings.on_kept_testbed();
     let stop = Stop::on_signals_and_hangup()?;
-    files::make(&ask.out)?;
-    settings.keep(&ask.testbed)?;
+    files::make(&sweep.out)?;
+    settings.keep(&sweep.testbed)?;
     let quiet = up.output.quiet || up.output.json;
     let say = |text: String| {
         if !quiet {
-            print::aside(text);
+            print::to_stderr(text);
         }
     };
-    say(cost(&ask));
-    let traces = Traces::draw(&ask, &stop)?;
+    say(cost(&sweep));
+    let traces = Traces::draw(&sweep, &stop)?;
     let priority_boost = PriorityBoost::ask();
     let mut cells = Vec::new();
-    let measured = measure(&ask, &traces, &stop, &say, &mut cells);
+    let measured = measure(&sweep, &traces, &stop, &say, &mut cells);
     if measured.as_ref().is_err_and(|failure| !failure.is(Kind::Aborted)) {
         return measured;
     }
     drop(priority_boost);
     say("the simulator runs the same traces".into());
     let predicted = stop.after(PREDICTS_AFTER_STOP, |late| {
-        predict(&ask, &traces, &mut cells, late)?;
-        explain(&ask, &traces, &mut cells, late)
+        predict(&sweep, &traces, &mut cells, late)?;
+        explain(&sweep, &traces, &mut cells, late)
     });
     predicted?;
-    let study = outcome::study(&ask, &cells, notes(&ask, &cells), command(&settings), up.commit);
-    studies::write(&ask.out, &study)?;
+    let study = outcome::study(&sweep, &cells, notes(&sweep, &cells), command(&settings), up.commit);
+    studies::write(&sweep.out, &study)?;
     if up.output.json {
         print::line(report::json(&study))?;
     } else {
         print::text(report::summary(&study, view::columns()))?;
-        say(format!("all of it is in {}", ask.out.display()));
+        say(format!("all of it is in {}", sweep.out.display()));
     }
     measured
-        .and_then(|()| stopped(&ask, &stop))
+        .and_then(|()| stopped(&sweep, &stop))
         .and_then(|()| verdict(&study, &cells))
         .map_err(Failure::with_result_shown)
 }
 
 /// Whether a signal came, including during the simulations.
-fn stopped(ask: &Ask, stop: &Stop) -> Outcome<()> {
+fn stopped(sweep: &LiveSweep, stop: &Stop) -> Outcome<()> {
     if !stop.is_asked() {
         return Ok(());
     }
-    let out = ask.out.display();
+    let out = sweep.out.display();
     Err(Failure::new(Kind::Aborted, format!("stopped by a signal; what was done is in {out}")))
 }
 
-fn cost(ask: &Ask) -> String {
-    let (policies, loads, runs) = (ask.policies.len(), ask.loads.len(), ask.replications);
-    let minutes = ask.takes().as_secs_f64() / 60.0;
+fn cost(sweep: &LiveSweep) -> String {
+    let (policies, loads, runs) = (sweep.policies.len(), sweep.loads.len(), sweep.replications);
+    let minutes = sweep.real_time().as_secs_f64() / 60.0;
     format!(
         "{policies} policies at {loads} loads, {runs} runs each, dilated {} times: about {minutes:.1} minutes, and one \
          for the simulator",
-        ask.dilation
+        sweep.dilation
     )
 }
 
 /// Runs every policy at every load, live.
 fn measure(
-    ask: &Ask,
+    sweep: &LiveSweep,
     traces: &Traces,
     stop: &Stop,
     say: &impl Fn(String),
     cells: &mut Vec<Cell>,
 ) -> Outcome<()> {
     let began = Instant::now();
-    let all = ask.policies.len() * ask.loads.len();
-    for (who, policy) in ask.policies.iter().enumerate() {
-        let mut rack = LiveRack::start(ask, policy, Epoch(who as u32 + 1))?;
+    let all = sweep.policies.len() * sweep.loads.len();
+    for (who, policy) in sweep.policies.iter().enumerate() {
+        let mut rack = LiveRack::start(sweep, policy, Epoch(who as u32 + 1))?;
         rack.adapt(None)?;
-        let measured: Outcome<()> = (0..ask.loads.len()).try_for_each(|load| {
-            let takes = takes(ask, traces, &rack, who, load, stop)?;
-            if cells.is_empty() && takes.iter().all(Take::is_disturbed) {
-                say(disturbed(ask));
+        let measured: Outcome<()> = (0..sweep.loads.len()).try_for_each(|load| {
+            let takes = replications_of(sweep, traces, &rack, who, load, stop)?;
+            if cells.is_empty() && takes.iter().all(LiveReplication::is_disturbed) {
+                say(disturbed(sweep));
             }
             cells.push(Cell { who, load, takes, predicted: Vec::new(), late: None });
             let (done, took) = (cells.len(), began.elapsed().as_secs_f64());
             let left = took / done as f64 * (all - done) as f64;
-            let at = ask.loads[load];
+            let at = sweep.loads[load];
             say(format!("{done} of {all}: {} at load {at} done, {left:.0} s left", policy.name));
             Ok(())
         });
@@ -151,57 +151,58 @@ fn measure(
 }
 
 /// A line about disturbed runs, printed as soon as it is known, since a sweep takes minutes.
-fn disturbed(ask: &Ask) -> String {
+fn disturbed(sweep: &LiveSweep) -> String {
     format!(
         "this machine gets in the way: every run was tried {TRIES_MAX} times and packets still left late; Ctrl-C and \
          --dilate {} makes the same lateness a tenth",
-        ask.dilation.saturating_mul(10)
+        sweep.dilation.saturating_mul(10)
     )
 }
 
 /// All runs of a policy at a load. A run that this machine disturbed is repeated on the same trace.
-fn takes(
-    ask: &Ask,
+fn replications_of(
+    sweep: &LiveSweep,
     traces: &Traces,
     rack: &LiveRack,
     who: usize,
     load: usize,
     stop: &Stop,
-) -> Outcome<Vec<Take>> {
+) -> Outcome<Vec<LiveReplication>> {
     let one = |number| {
         let trace = traces.get(load, number);
-        let (take, played) =
-            record::tried(ask, ask.loads[load], trace, || rack.play(trace, ask.dilation, stop))?;
-        if ask.each_task {
-            let policy = file_name(&ask.policies[who].name.replace([':', ','], "-"));
-            let at = ask.loads[load];
-            let path = ask.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
-            record::write_tasks(&path, ask, trace, &played)?;
+        let (take, played) = record::run_undisturbed(sweep, sweep.loads[load], trace, || {
+            rack.play(trace, sweep.dilation, stop)
+        })?;
+        if sweep.each_task {
+            let policy = file_name(&sweep.policies[who].name.replace([':', ','], "-"));
+            let at = sweep.loads[load];
+            let path = sweep.out.join(format!("tasks-{policy}-{at}-{}.csv", number + 1));
+            record::write_tasks(&path, sweep, trace, &played)?;
         }
         Ok(take)
     };
-    (0..ask.replications).map(one).collect()
+    (0..sweep.replications).map(one).collect()
 }
 
 /// Simulates a prediction for each cell.
-fn predict(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
-    let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, ask.testbed.clone())).collect();
-    for (cell, predicted) in simulate(ask, traces, cells, &all, stop)? {
+fn predict(sweep: &LiveSweep, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+    let all: Vec<(usize, Testbed)> = (0..cells.len()).map(|cell| (cell, sweep.testbed.clone())).collect();
+    for (cell, predicted) in simulate(sweep, traces, cells, &all, stop)? {
         cells[cell].predicted = predicted;
     }
     Ok(())
 }
 
 /// Simulates the cells that differ again, with links that are longer by this machine's lateness.
-fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
+fn explain(sweep: &LiveSweep, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) -> Outcome<()> {
     let mut differing = Vec::new();
     for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.differs()) {
-        let testbed = late_testbed(ask, cell);
-        let name = late_testbed_name(&ask.policies[cell.who], ask.loads[cell.load]);
-        files::save(&ask.out, &name, &testbed.to_toml())?;
+        let testbed = late_testbed(sweep, cell);
+        let name = late_testbed_name(&sweep.policies[cell.who], sweep.loads[cell.load]);
+        files::save(&sweep.out, &name, &testbed.to_toml())?;
         differing.push((index, testbed));
     }
-    for (cell, predicted) in simulate(ask, traces, cells, &differing, stop)? {
+    for (cell, predicted) in simulate(sweep, traces, cells, &differing, stop)? {
         cells[cell].late = Some(predicted);
     }
     Ok(())
@@ -210,10 +211,12 @@ fn explain(ask: &Ask, traces: &Traces, cells: &mut [Cell], stop: &AtomicBool) ->
 /// The testbed with this machine's lateness added to its links. A worker's link carries packets of the
 /// switch and of the worker, so it gets the mean of both latenesses. The client's link gets the lateness of
 /// the client and of the last hop.
-fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
-    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+fn late_testbed(sweep: &LiveSweep, cell: &Cell) -> Testbed {
+    let mean = |of: fn(&LiveReplication) -> f64| {
+        cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64
+    };
     let (switch, hosts) = (mean(|take| take.switch_late_ns), mean(|take| take.hosts_late_ns));
-    let mut testbed = ask.testbed.clone();
+    let mut testbed = sweep.testbed.clone();
     let later = |link: &mut Nanos, ns: f64| *link = *link + Nanos(ns.max(0.0) as u64);
     later(&mut testbed.links.worker, f64::midpoint(switch, hosts));
     later(&mut testbed.links.client, mean(|take| take.behind_mean_ns));
@@ -224,7 +227,7 @@ fn late_testbed(ask: &Ask, cell: &Cell) -> Testbed {
 /// Simulates all replications of these cells on these testbeds, on all cores. Returns only the cells that
 /// were finished before a stop.
 fn simulate(
-    ask: &Ask,
+    sweep: &LiveSweep,
     traces: &Traces,
     cells: &[Cell],
     wanted: &[(usize, Testbed)],
@@ -234,9 +237,9 @@ fn simulate(
     let jobs: Vec<(&(usize, Testbed), u32)> =
         wanted.iter().flat_map(|want| runs(&cells[want.0]).map(move |number| (want, number))).collect();
     let run = |((cell, testbed), number): &(&(usize, Testbed), u32)| {
-        let (who, load) = (&ask.policies[cells[*cell].who], cells[*cell].load);
-        let workload = traces.workload(ask, load, *number);
-        let mut point = ask.point(who, workload, ask.loads[load]);
+        let (who, load) = (&sweep.policies[cells[*cell].who], cells[*cell].load);
+        let workload = traces.workload(sweep, load, *number);
+        let mut point = sweep.point(who, workload, sweep.loads[load]);
         point.testbed = testbed.clone();
         point.replicate(*number, stop)
     };
@@ -258,15 +261,15 @@ fn simulate(
     }
 }
 
-fn notes(ask: &Ask, cells: &[Cell]) -> Vec<String> {
+fn notes(sweep: &LiveSweep, cells: &[Cell]) -> Vec<String> {
     let of = |cell: &Cell| {
-        let (who, load) = (&ask.policies[cell.who].name, ask.loads[cell.load]);
+        let (who, load) = (&sweep.policies[cell.who].name, sweep.loads[cell.load]);
         format!("{who} at {load}: {}", lateness(cell))
     };
     let first = format!(
         "Both sides get the same traces. Live: UDP over the loopback, {} workers that only hold their tasks, all times {} \
          times as long; the numbers here are divided by that again.",
-        ask.testbed.workers, ask.dilation
+        sweep.testbed.workers, sweep.dilation
     );
     let alone = cells.iter().filter(|cell| cell.predicted.is_empty()).count();
     let alone =

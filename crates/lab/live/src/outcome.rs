@@ -7,8 +7,8 @@ use sluice_outcome::study::{
 use sluice_report as report;
 use sluice_stats::{Measured, Paired, Summary, paired, summarize};
 
-use super::ask::{Ask, WARM_UP_PART, Who};
-use super::record::Take;
+use super::live_sweep::{LivePolicy, LiveSweep, WARM_UP_PART};
+use super::record::LiveReplication;
 
 /// The only panel.
 const PANEL: &str = "live";
@@ -30,7 +30,7 @@ pub(crate) struct Cell {
     /// The index of the policy among those that were asked for.
     pub(crate) who: usize,
     pub(crate) load: usize,
-    pub(crate) takes: Vec<Take>,
+    pub(crate) takes: Vec<LiveReplication>,
     /// The simulator's runs on the same traces; empty if a signal came before.
     pub(crate) predicted: Vec<Measured>,
     /// The simulator's runs with links that are longer by this machine's lateness.
@@ -55,59 +55,59 @@ impl Cell {
 
 /// The study, with the cells that are known so far.
 pub(crate) fn study(
-    ask: &Ask,
+    sweep: &LiveSweep,
     cells: &[Cell],
     notes: Vec<String>,
     command: String,
     commit: &str,
 ) -> StudyOutcome {
-    let complete = cells.len() == ask.policies.len() * ask.loads.len();
+    let complete = cells.len() == sweep.policies.len() * sweep.loads.len();
     StudyOutcome {
         schema: Schema::V1,
         name: "live".into(),
         title: "a live rack beside the simulator, on the same traces".into(),
         sluice: env!("CARGO_PKG_VERSION").into(),
         commit: commit.into(),
-        settings: settings(ask, notes),
+        settings: settings(sweep, notes),
         commands: vec![command],
         complete,
-        panels: vec![panel(ask, cells)],
+        panels: vec![panel(sweep, cells)],
         heats: Vec::new(),
         expectations: Vec::new(),
-        comparisons: cells.iter().flat_map(|cell| comparisons(ask, cell)).collect(),
+        comparisons: cells.iter().flat_map(|cell| comparisons(sweep, cell)).collect(),
         searches: Vec::new(),
     }
 }
 
 /// The label of a policy's measurements.
-fn live_label(who: &Who) -> String {
+fn live_label(who: &LivePolicy) -> String {
     format!("{} live", who.name)
 }
 
 /// The label of a policy's predictions.
-fn predicted_label(who: &Who) -> String {
+fn predicted_label(who: &LivePolicy) -> String {
     format!("{} simulated", who.name)
 }
 
-fn settings(ask: &Ask, notes: Vec<String>) -> Settings {
-    let tasks = || ask.loads.iter().map(|load| ask.tasks(*load));
+fn settings(sweep: &LiveSweep, notes: Vec<String>) -> Settings {
+    let tasks = || sweep.loads.iter().map(|load| sweep.tasks(*load));
     Settings {
         plan: None,
-        testbed: ask.testbed.name.clone(),
-        testbed_toml: ask.testbed.to_toml(),
-        workers: ask.testbed.workers,
-        seed: ask.seed,
-        replications: ask.replications,
+        testbed: sweep.testbed.name.clone(),
+        testbed_toml: sweep.testbed.to_toml(),
+        workers: sweep.testbed.workers,
+        seed: sweep.seed,
+        replications: sweep.replications,
         tasks: tasks().min().unwrap_or(0),
         tasks_most: tasks().max().unwrap_or(0),
-        warm_up: format!("{:?} of real time", ask.length / WARM_UP_PART),
-        dilation: Some(ask.dilation),
+        warm_up: format!("{:?} of real time", sweep.length / WARM_UP_PART),
+        dilation: Some(sweep.dilation),
         notes,
     }
 }
 
-fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
-    let classes = ask.workload.classes.iter().map(|class| Class {
+fn panel(sweep: &LiveSweep, cells: &[Cell]) -> Panel {
+    let classes = sweep.workload.classes.iter().map(|class| Class {
         name: class.name.clone(),
         share: class.share,
         mean_service_ns: class.service.mean_ns(),
@@ -116,43 +116,43 @@ fn panel(ask: &Ask, cells: &[Cell]) -> Panel {
         id: PANEL.into(),
         title: format!(
             "{}, {} hold workers, dilated {} times",
-            ask.workload, ask.testbed.workers, ask.dilation
+            sweep.workload, sweep.testbed.workers, sweep.dilation
         ),
-        workload: ask.workload.to_string(),
+        workload: sweep.workload.to_string(),
         classes: classes.collect(),
-        capacity_per_s: ask.capacity_per_s(),
-        series: (0..ask.policies.len()).flat_map(|who| both(ask, cells, who)).collect(),
+        capacity_per_s: sweep.capacity_per_s(),
+        series: (0..sweep.policies.len()).flat_map(|who| both(sweep, cells, who)).collect(),
         paper: Vec::new(),
     }
 }
 
 /// The two series of a policy.
-fn both(ask: &Ask, cells: &[Cell], who: usize) -> [Series; 2] {
-    let of = &ask.policies[who];
+fn both(sweep: &LiveSweep, cells: &[Cell], who: usize) -> [Series; 2] {
+    let of = &sweep.policies[who];
     let mine = || cells.iter().filter(move |cell| cell.who == who && !cell.takes.is_empty());
     let series =
         |source, label, points| Series { policy: of.name.clone(), label, slices: None, source, points };
     let has_prediction = |cell: &&Cell| !cell.predicted.is_empty();
     let predicted =
-        mine().filter(has_prediction).map(|cell| point(ask, cell.load, &summarize(&cell.predicted)));
-    let live = mine().map(|cell| point(ask, cell.load, &summarize(&cell.live())));
+        mine().filter(has_prediction).map(|cell| point(sweep, cell.load, &summarize(&cell.predicted)));
+    let live = mine().map(|cell| point(sweep, cell.load, &summarize(&cell.live())));
     [
         series(Source::Simulator, predicted_label(of), predicted.collect()),
         series(Source::Live, live_label(of), live.collect()),
     ]
 }
 
-fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
-    let classes = ask.workload.classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
+fn point(sweep: &LiveSweep, load: usize, summary: &Summary) -> Point {
+    let classes = sweep.workload.classes.iter().zip(&summary.classes).filter(|(_, of)| of.tasks > 0);
     let classes = classes.map(|(class, of)| ClassTimes {
         name: class.name.clone(),
         tasks: of.tasks,
         times: of.times.clone(),
     });
-    let offered_per_s = ask.rate_per_s(ask.loads[load]);
+    let offered_per_s = sweep.rate_per_s(sweep.loads[load]);
     Point {
         offered_per_s,
-        load: offered_per_s / ask.capacity_per_s(),
+        load: offered_per_s / sweep.capacity_per_s(),
         throughput_per_s: summary.throughput_per_s,
         sustained: summary.sustained.clone(),
         caveat: summary.caveat.clone(),
@@ -165,18 +165,18 @@ fn point(ask: &Ask, load: usize, summary: &Summary) -> Point {
 }
 
 /// Comparisons of the numbers that must agree. A number that surely differs has a cause if one was found.
-fn comparisons(ask: &Ask, cell: &Cell) -> Vec<Comparison> {
-    let (who, live) = (&ask.policies[cell.who], cell.live());
+fn comparisons(sweep: &LiveSweep, cell: &Cell) -> Vec<Comparison> {
+    let (who, live) = (&sweep.policies[cell.who], cell.live());
     let of = |(metric, allowed): &(Option<Metric>, f64)| {
         let found = paired(&cell.predicted, &live, *metric, None)?;
         let verdict = verdict(&found, *allowed);
         let real = verdict == Verdict::Differs;
-        let cause = if real { cause(ask, cell, *metric, *allowed) } else { None };
+        let cause = if real { cause(sweep, cell, *metric, *allowed) } else { None };
         Some(Comparison {
             panel: PANEL.into(),
             a: predicted_label(who),
             b: live_label(who),
-            offered_per_s: ask.rate_per_s(ask.loads[cell.load]),
+            offered_per_s: sweep.rate_per_s(sweep.loads[cell.load]),
             metric: *metric,
             class: None,
             of_a: found.of_a,
@@ -198,9 +198,9 @@ fn verdict(found: &Paired, allowed: f64) -> Verdict {
 }
 
 /// This machine's lateness as the cause, if longer links bring the prediction to the measurement.
-fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
+fn cause(sweep: &LiveSweep, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option<Cause> {
     let late = cell.late.as_ref()?;
-    let (live, who) = (cell.live(), &ask.policies[cell.who]);
+    let (live, who) = (cell.live(), &sweep.policies[cell.who]);
     let (plain, with) = (paired(&cell.predicted, &live, metric, None)?, paired(late, &live, metric, None)?);
     let rest = with.difference.value.abs();
     let is_allowed = rest <= allowed * with.of_a.value.abs();
@@ -217,9 +217,9 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
         command: format!(
             "sluice sim --policy {} --load {} --workload '{}' --testbed {}",
             who.name,
-            ask.loads[cell.load],
-            ask.workload,
-            ask.out.join(late_testbed_name(who, ask.loads[cell.load])).display()
+            sweep.loads[cell.load],
+            sweep.workload,
+            sweep.out.join(late_testbed_name(who, sweep.loads[cell.load])).display()
         ),
         shows: format!(
             "with links longer by that the prediction is off by {} instead of {}",
@@ -231,7 +231,9 @@ fn cause(ask: &Ask, cell: &Cell, metric: Option<Metric>, allowed: f64) -> Option
 
 /// How late a cell's packets were, as text.
 pub(crate) fn lateness(cell: &Cell) -> String {
-    let mean = |of: fn(&Take) -> f64| cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64;
+    let mean = |of: fn(&LiveReplication) -> f64| {
+        cell.takes.iter().map(of).sum::<f64>() / cell.takes.len().max(1) as f64
+    };
     format!(
         "packets left {:.2} us late from the switch, {:.2} us from workers, {:.2} us from the client on average, \
          in the times of the rack that is stood for",
@@ -242,6 +244,6 @@ pub(crate) fn lateness(cell: &Cell) -> String {
 }
 
 /// The file name of the testbed with a cell's longer links.
-pub(crate) fn late_testbed_name(who: &Who, load: f64) -> String {
+pub(crate) fn late_testbed_name(who: &LivePolicy, load: f64) -> String {
     format!("late-{}-{load}.toml", who.name.replace([':', ','], "-"))
 }

@@ -26,18 +26,18 @@ use sluice_support::stop::Stop;
 use sluice_switch::Config;
 use sluice_switchd::switch::{Count, SwitchConfig};
 use sluice_testbed::agents;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testbed::control_plan::control_plan as testbed_plan;
-use sluice_testbed::suits::Suits;
 use sluice_testrig::host_group::{HostGroup, Player, RunningHostGroup};
-use sluice_testrig::schedule::{Played, Playing};
+use sluice_testrig::schedule::{PlayedTask, Playing};
 use sluice_wire::sizes::{QUOTA_MAX, replay_cells, token_cells};
 use sluice_wire::{Endpoint, Epoch, Nanos, Serial, TaskType};
 use sluice_workload::{Trace, TracedTask};
 
-use super::ask::{Ask, Who};
-use super::place::Place;
+use super::live_sweep::{LivePolicy, LiveSweep};
+use super::rack_labels::{RackLabels, labels_of, worker_name};
+use super::rack_network::RackNetwork;
 use super::servers::{self, LiveServer};
-use super::suited::{Suited, labels_of, worker_name};
 use super::switches::LiveSwitches;
 use super::trace::planned;
 
@@ -59,26 +59,26 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A running rack under one policy.
 pub(crate) struct LiveRack {
-    place: Place,
+    place: RackNetwork,
     switches: LiveSwitches,
     hosts: RunningHostGroup,
     player: Player,
     types: Vec<TaskType>,
     /// Which workers have which labels, if the workload or testbed uses labels.
-    suited: Option<Suited>,
+    suited: Option<RackLabels>,
     /// The agent's setup and the file that workers write, if depths are found at run time.
-    desk: Option<AgentSetup>,
+    agent_setup: Option<AgentSetup>,
     agent: Option<RunningAgent>,
     /// The servers of many cores whose cores are the workers, if there are any.
     servers: Vec<LiveServer>,
 }
 
 /// The result of one run of a trace.
-pub(crate) struct Performance {
+pub(crate) struct TraceResult {
     /// The outcomes of its tasks, in order.
-    pub(crate) played: Vec<Played>,
+    pub(crate) played: Vec<PlayedTask>,
     /// The switch's counters during the run.
-    pub(crate) counted: Counted,
+    pub(crate) counted: SwitchCounts,
     /// The share of tasks with labels, needed or wished for, whose worker has them.
     pub(crate) labels_met: Option<f64>,
     /// How late packets left the switch.
@@ -89,7 +89,7 @@ pub(crate) struct Performance {
 
 /// Counted events at the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct SwitchCounts {
     pub(crate) submits: u64,
     pub(crate) tokens: u64,
     pub(crate) recirculated: u64,
@@ -102,50 +102,50 @@ pub(crate) struct Counted {
 
 impl LiveRack {
     /// Starts all parts, and waits until every host is registered.
-    pub(crate) fn start(ask: &Ask, who: &Who, epoch: Epoch) -> Outcome<Self> {
-        let (layout, place) = (Layout::of(ask.io), Place::new(ask.io)?);
-        let suits = ask.suits(who)?;
-        let config = switch_config(ask, who, epoch, &layout);
-        let plan = |local| control_plan(ask, who, suits.as_ref(), local);
-        let switches = LiveSwitches::start(&place, ask.below(who).as_ref(), &config, plan)?;
+    pub(crate) fn start(sweep: &LiveSweep, who: &LivePolicy, epoch: Epoch) -> Outcome<Self> {
+        let (layout, place) = (ThreadLayout::of(sweep.io), RackNetwork::new(sweep.io)?);
+        let suits = sweep.suits(who)?;
+        let config = switch_config(sweep, who, epoch, &layout);
+        let plan = |local| control_plan(sweep, who, suits.as_ref(), local);
+        let switches = LiveSwitches::start(&place, sweep.below(who).as_ref(), &config, plan)?;
         let mut hosts = HostGroup::new(layout.waiting, layout.hosts_core)?;
-        let types: Vec<TaskType> = ask.workload.classes.iter().map(|class| class.task_type).collect();
-        let desk = AgentSetup::of(ask, who)?;
+        let types: Vec<TaskType> = sweep.workload.classes.iter().map(|class| class.task_type).collect();
+        let agent_setup = AgentSetup::of(sweep, who)?;
         let controller = switches.controller_of(0);
-        let servers = servers(ask, who, &controller, &types)?;
-        let alone = if servers.is_empty() { ask.testbed.workers } else { 0 };
+        let servers = servers(sweep, who, &controller, &types)?;
+        let alone = if servers.is_empty() { sweep.testbed.workers } else { 0 };
         for number in 0..alone {
             let controller = switches.controller_of(number);
-            let mut options = worker_options(ask, who, &controller, number)?;
-            let costs = Some(ask.costs(number, hosts.beginning()));
+            let mut options = worker_options(sweep, who, &controller, number)?;
+            let costs = Some(sweep.costs(number, hosts.schedule_start()));
             options.listen = place.workers_at();
-            options.agent = desk.as_ref().map(AgentSetup::file);
+            options.agent = agent_setup.as_ref().map(AgentSetup::file);
             options.labels = suits.as_ref().map_or_else(Vec::new, |suits| labels_of(suits, number));
             place.at_workers(|| hosts.worker(&options, costs, Box::new(Hold::of(types.clone()))))??;
         }
         let client = ClientOptions {
             name: "sweep".into(),
             listen: place.client_at(),
-            dilation: ask.dilation,
+            dilation: sweep.dilation,
             ..ClientOptions::of(switches.controller()?)
         };
         let player = place.at_client(|| hosts.player(&client))??;
         let hosts = hosts.spawn()?;
         let mut rack =
-            Self { place, switches, hosts, player, types, suited: None, desk, agent: None, servers };
+            Self { place, switches, hosts, player, types, suited: None, agent_setup, agent: None, servers };
         rack.wait_until_ready(alone)?;
-        rack.suited = suits.map(|suits| Suited::ask(suits, rack.controller()?)).transpose()?;
+        rack.suited = suits.map(|suits| RackLabels::ask(suits, rack.controller()?)).transpose()?;
         Ok(rack)
     }
 
     /// Starts the agent if depths are found at run time; its first interval begins at `begins`.
     pub(crate) fn adapt(&mut self, begins: Option<Nanos>) -> Outcome<()> {
-        let Some(desk) = &self.desk else { return Ok(()) };
+        let Some(agent_setup) = &self.agent_setup else { return Ok(()) };
         let options = AgentOptions {
             controller: self.controller()?,
             server: "all".to_owned(),
-            lines: desk.lines.clone(),
-            settings: desk.settings,
+            lines: agent_setup.lines.clone(),
+            settings: agent_setup.settings,
             begins,
         };
         self.agent = Some(self.place.at_workers(|| start_agent(options))??);
@@ -158,7 +158,7 @@ impl LiveRack {
     }
 
     /// Sends a trace, dilated, and waits for all of its tasks.
-    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<Performance> {
+    pub(crate) fn play(&self, trace: &Trace, dilation: u32, stop: &Stop) -> Outcome<TraceResult> {
         self.play_from(Nanos(0), trace, dilation, stop)
     }
 
@@ -169,18 +169,19 @@ impl LiveRack {
         trace: &Trace,
         dilation: u32,
         stop: &Stop,
-    ) -> Outcome<Performance> {
+    ) -> Outcome<TraceResult> {
         let of = |task: &TracedTask| (self.types[usize::from(task.class)], task.service.unwrap_or_default());
-        let (counted, switch_late, hosts_late) = (self.counted(), self.switches.late(), self.hosts.late());
+        let (counted, switch_late, hosts_late) =
+            (self.counted(), self.switches.lateness(), self.hosts.lateness());
         let planned = planned(trace, dilation, of);
         let played = finished(&self.player.play_from(start, planned, deadline(dilation)), stop)?;
         let labels_met = self.suited.as_ref().and_then(|suited| suited.met(&self.types, trace, &played));
-        Ok(Performance {
+        Ok(TraceResult {
             labels_met,
             played,
             counted: self.counted().since(&counted),
-            switch_late: self.switches.late().since(switch_late),
-            hosts_late: self.hosts.late().since(hosts_late),
+            switch_late: self.switches.lateness().since(switch_late),
+            hosts_late: self.hosts.lateness().since(hosts_late),
         })
     }
 
@@ -208,9 +209,9 @@ impl LiveRack {
         self.switches.wait_for_leaves(patience)
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> SwitchCounts {
         let of = |count| self.switches.counted(count);
-        Counted {
+        SwitchCounts {
             submits: of(Count::Submits),
             tokens: of(Count::Tokens),
             recirculated: of(Count::Recirculated),
@@ -230,11 +231,11 @@ struct AgentSetup {
 
 impl AgentSetup {
     /// `None` if depths are fixed.
-    fn of(ask: &Ask, who: &Who) -> Outcome<Option<Self>> {
+    fn of(sweep: &LiveSweep, who: &LivePolicy) -> Outcome<Option<Self>> {
         let Some(adaptive) = who.choice.traits().adaptive else { return Ok(None) };
-        let settings = adaptation::settings(adaptive, agents::way(&ask.testbed), ask.dilation);
+        let settings = adaptation::settings(adaptive, agents::way(&sweep.testbed), sweep.dilation);
         let folder = folder_in_memory()?;
-        let lines = Lines::make(&folder.path().join(LINES_FILE), ask.testbed.workers as usize)?;
+        let lines = Lines::make(&folder.path().join(LINES_FILE), sweep.testbed.workers as usize)?;
         Ok(Some(Self { settings, folder, lines }))
     }
 
@@ -253,7 +254,7 @@ fn folder_in_memory() -> Outcome<HeldMemory> {
         .or_else(|_| HeldMemory::take(std::env::temp_dir().join(name)))
 }
 
-impl Counted {
+impl SwitchCounts {
     fn since(&self, before: &Self) -> Self {
         Self {
             submits: self.submits - before.submits,
@@ -267,13 +268,13 @@ impl Counted {
 }
 
 /// How each thread waits, and its core.
-pub(super) struct Layout {
+pub(super) struct ThreadLayout {
     pub(super) waiting: Waiting,
     pub(super) switch_core: Option<usize>,
     pub(super) hosts_core: Option<usize>,
 }
 
-impl Layout {
+impl ThreadLayout {
     /// The layout for this machine. If the kernel switches packets, no thread spins: packets would wait
     /// until another thread may run.
     pub(super) fn of(io: Io) -> Self {
@@ -288,7 +289,7 @@ impl Layout {
 }
 
 /// The outcomes of a schedule's tasks; an error if a signal comes first.
-pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<Played>> {
+pub(super) fn finished(playing: &Playing, stop: &Stop) -> Outcome<Vec<PlayedTask>> {
     loop {
         if stop.is_asked() {
             return Err(Failure::new(Kind::Aborted, "stopped by a signal"));
@@ -305,55 +306,60 @@ pub(super) fn deadline(dilation: u32) -> Nanos {
 }
 
 /// How many tasks may be outstanding at once: C + ΣN, as in the simulator.
-fn outstanding(ask: &Ask, who: &Who) -> u32 {
-    ask.testbed.queue + servers::workers(&ask.testbed) * u32::from(quota(ask, who))
+fn outstanding(sweep: &LiveSweep, who: &LivePolicy) -> u32 {
+    sweep.testbed.queue + servers::workers(&sweep.testbed) * u32::from(quota(sweep, who))
 }
 
 /// The quota of workers. They register with at least 1, even if tasks are pushed and the quota is not used.
-fn quota(ask: &Ask, who: &Who) -> u8 {
-    if ask.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
+fn quota(sweep: &LiveSweep, who: &LivePolicy) -> u8 {
+    if sweep.testbed.servers.depth.is_some() { QUOTA_MAX } else { who.choice.traits().quota.max(1) }
 }
 
-fn switch_config(ask: &Ask, who: &Who, epoch: Epoch, layout: &Layout) -> SwitchConfig {
-    let most = outstanding(ask, who);
-    let quota_max = who.choice.quota_max().max(quota(ask, who));
-    let types = ask.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
+fn switch_config(sweep: &LiveSweep, who: &LivePolicy, epoch: Epoch, layout: &ThreadLayout) -> SwitchConfig {
+    let most = outstanding(sweep, who);
+    let quota_max = who.choice.quota_max().max(quota(sweep, who));
+    let types = sweep.workload.classes.iter().map(|class| class.task_type.0 + 1).max();
     let size = Config {
-        workers: servers::workers(&ask.testbed) as u16,
+        workers: servers::workers(&sweep.testbed) as u16,
         clients: 2,
-        slices: ask.slices.len().max(1) as u16,
+        slices: sweep.slices.len().max(1) as u16,
         types: types.unwrap_or(1),
         tasks_per_slice: most.next_power_of_two(),
-        tokens_per_slice: token_cells(servers::workers(&ask.testbed), quota_max.into()),
+        tokens_per_slice: token_cells(servers::workers(&sweep.testbed), quota_max.into()),
         replay_cells: replay_cells(most),
         counters_start: Serial(0),
         polls_ahead: 0,
-        seed: ask.seed,
+        seed: sweep.seed,
         ..Config::full(epoch)
     };
     SwitchConfig {
         program: who.choice,
-        delays: ask.delays(),
+        delays: sweep.delays(),
         waiting: layout.waiting,
         core: layout.switch_core,
         ..SwitchConfig::new(size)
     }
 }
 
-fn control_plan(ask: &Ask, who: &Who, suits: Option<&Suits>, switch: Endpoint) -> Plan {
+fn control_plan(
+    sweep: &LiveSweep,
+    who: &LivePolicy,
+    suits: Option<&LabelCompatibility>,
+    switch: Endpoint,
+) -> Plan {
     let slice = |name: &str, serves: &dyn Fn(&str) -> bool| {
-        let here = ask.workload.classes.iter().filter(|class| serves(&class.name));
-        ask.testbed.slice_plan(name.into(), here, who.choice.traits().classes, ask.testbed.queue)
+        let here = sweep.workload.classes.iter().filter(|class| serves(&class.name));
+        sweep.testbed.slice_plan(name.into(), here, who.choice.traits().classes, sweep.testbed.queue)
     };
     let of = |(names, _): &(String, u32)| slice(names, &|class| names.split('+').any(|name| name == class));
-    let slices = match &ask.slices[..] {
+    let slices = match &sweep.slices[..] {
         [] => vec![slice(ALL, &|_| true)],
         slices => slices.iter().map(of).collect(),
     };
     Plan {
         lease: LEASE,
         renew_every: RENEW_EVERY,
-        retry_for: deadline(ask.dilation),
+        retry_for: deadline(sweep.dilation),
         packet_lifetime: PACKET_LIFETIME,
         max_wait: nanos(Duration::from_secs(1)),
         ..testbed_plan(switch, slices, suits)
@@ -361,35 +367,45 @@ fn control_plan(ask: &Ask, who: &Who, suits: Option<&Suits>, switch: Endpoint) -
 }
 
 /// The slice of a worker, by its index among all workers.
-fn slice_of(ask: &Ask, mut place: u32) -> String {
-    for (name, workers) in &ask.slices {
+fn slice_of(sweep: &LiveSweep, mut place: u32) -> String {
+    for (name, workers) in &sweep.slices {
         if place < *workers {
             return name.clone();
         }
         place -= workers;
     }
-    ask.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
+    sweep.slices.last().map_or_else(|| ALL.to_owned(), |(name, _)| name.clone())
 }
 
 /// Starts the testbed's servers of many cores; none if each worker is a single core.
-fn servers(ask: &Ask, who: &Who, controller: &str, types: &[TaskType]) -> Outcome<Vec<LiveServer>> {
-    let count = ask.testbed.servers.depth.map_or(0, |_| u32::from(ask.testbed.servers.count));
+fn servers(
+    sweep: &LiveSweep,
+    who: &LivePolicy,
+    controller: &str,
+    types: &[TaskType],
+) -> Outcome<Vec<LiveServer>> {
+    let count = sweep.testbed.servers.depth.map_or(0, |_| u32::from(sweep.testbed.servers.count));
     let start = |number| {
-        let options = worker_options(ask, who, controller, number)?;
-        LiveServer::start(&ask.testbed, options, types.to_vec())
+        let options = worker_options(sweep, who, controller, number)?;
+        LiveServer::start(&sweep.testbed, options, types.to_vec())
     };
     (0..count).map(start).collect()
 }
 
-fn worker_options(ask: &Ask, who: &Who, controller: &str, number: u32) -> Outcome<WorkerOptions> {
+fn worker_options(
+    sweep: &LiveSweep,
+    who: &LivePolicy,
+    controller: &str,
+    number: u32,
+) -> Outcome<WorkerOptions> {
     // A stated capacity is not measured, so the controller gets no reports about it.
-    let capacity = (1e9 / ask.workload.mean_service_ns() / f64::from(ask.dilation)) as u32;
+    let capacity = (1e9 / sweep.workload.mean_service_ns() / f64::from(sweep.dilation)) as u32;
     Ok(WorkerOptions {
         name: worker_name(number),
-        slice: slice_of(ask, number),
-        quota: quota(ask, who),
+        slice: slice_of(sweep, number),
+        quota: quota(sweep, who),
         capacity: capacity.max(1),
-        dilation: ask.dilation,
+        dilation: sweep.dilation,
         early: who.choice.traits().early.is_some(),
         patience: who.choice.traits().patience,
         ..WorkerOptions::new(controller)?

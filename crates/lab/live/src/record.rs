@@ -8,12 +8,12 @@ use sluice_host::client::Outcome as Ending;
 use sluice_stats::{Counts, Gauges, Measured, Outcome as Failed, PARTS, Recorder, Recording, Replied};
 use sluice_support::fail::Outcome;
 use sluice_support::results::files;
-use sluice_testrig::schedule::Played;
+use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::Nanos;
 use sluice_workload::Trace;
 
-use super::ask::Ask;
-use super::rack::{Counted, Performance};
+use super::live_sweep::LiveSweep;
+use super::rack::{SwitchCounts, TraceResult};
 
 /// If more than one task in a hundred left later than this, in the emulated rack's time, a run has measured
 /// the sender.
@@ -27,7 +27,7 @@ pub(crate) const TRIES_MAX: u32 = 3;
 
 /// A replication of a live rack.
 #[derive(Clone, Debug)]
-pub(crate) struct Take {
+pub(crate) struct LiveReplication {
     /// The measurements, in the emulated rack's time.
     pub(crate) measured: Measured,
     /// The 99th percentile and the mean of tasks' lateness, in that time.
@@ -42,13 +42,19 @@ pub(crate) struct Take {
     pub(crate) tries: u32,
 }
 
-impl Take {
+impl LiveReplication {
     /// The measurements of `performance`, a run of `trace` at `load`.
-    pub(crate) fn of(ask: &Ask, load: f64, trace: &Trace, performance: &Performance, tries: u32) -> Self {
-        let factor = f64::from(ask.dilation);
-        let behind = Behind::of(trace, &performance.played, ask.dilation);
+    pub(crate) fn of(
+        sweep: &LiveSweep,
+        load: f64,
+        trace: &Trace,
+        performance: &TraceResult,
+        tries: u32,
+    ) -> Self {
+        let factor = f64::from(sweep.dilation);
+        let behind = SendLateness::of(trace, &performance.played, sweep.dilation);
         Self {
-            measured: measured(ask, load, trace, performance),
+            measured: measured(sweep, load, trace, performance),
             behind_p99: behind.p99,
             behind_mean_ns: behind.mean_ns,
             switch_late_ns: performance.switch_late.mean_ns() / factor,
@@ -68,13 +74,13 @@ impl Take {
 }
 
 /// How late tasks left, in the emulated rack's time.
-pub(crate) struct Behind {
+pub(crate) struct SendLateness {
     pub(crate) p99: Nanos,
     mean_ns: f64,
 }
 
-impl Behind {
-    pub(crate) fn of(trace: &Trace, played: &[Played], dilation: u32) -> Self {
+impl SendLateness {
+    pub(crate) fn of(trace: &Trace, played: &[PlayedTask], dilation: u32) -> Self {
         let due = trace.tasks().iter().map(|task| task.at.times(dilation.into()));
         let mut behind: Vec<Nanos> = due.zip(played).map(|(due, played)| played.seen.since(due)).collect();
         behind.sort_unstable();
@@ -86,17 +92,17 @@ impl Behind {
 }
 
 /// Plays a trace, and repeats it if this machine disturbed it, up to [`TRIES_MAX`] times.
-pub(crate) fn tried(
-    ask: &Ask,
+pub(crate) fn run_undisturbed(
+    sweep: &LiveSweep,
     load: f64,
     trace: &Trace,
-    mut play: impl FnMut() -> Outcome<Performance>,
-) -> Outcome<(Take, Vec<Played>)> {
+    mut play: impl FnMut() -> Outcome<TraceResult>,
+) -> Outcome<(LiveReplication, Vec<PlayedTask>)> {
     let mut tries = 0;
     loop {
         let performance = play()?;
         tries += 1;
-        let take = Take::of(ask, load, trace, &performance, tries);
+        let take = LiveReplication::of(sweep, load, trace, &performance, tries);
         if !take.is_disturbed() || tries == TRIES_MAX {
             return Ok((take, performance.played));
         }
@@ -104,25 +110,25 @@ pub(crate) fn tried(
 }
 
 /// Feeds each task to a recorder, in order of time.
-fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> Measured {
-    let mean_services_ns = ask.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
-    let warmup = sluice_stats::Warmup::Tasks(ask.warm_up(load));
+fn measured(sweep: &LiveSweep, load: f64, trace: &Trace, performance: &TraceResult) -> Measured {
+    let mean_services_ns = sweep.workload.classes.iter().map(|class| class.service.mean_ns()).collect();
+    let warmup = sluice_stats::Warmup::Tasks(sweep.warm_up(load));
     let mut recorder = Recorder::new(Recording {
         mean_services_ns,
-        tasks: ask.tasks(load),
+        tasks: sweep.tasks(load),
         warmup,
         parts: PARTS,
-        way_home: ask.testbed.way_home(),
+        way_home: sweep.testbed.way_home(),
         passed_over_at_random: None,
     });
-    let ended = |played: &Played| Nanos(played.ended.0 / u64::from(ask.dilation));
+    let ended = |played: &PlayedTask| Nanos(played.ended.0 / u64::from(sweep.dilation));
     let mut endings: Vec<(Nanos, usize)> =
         performance.played.iter().map(ended).zip(0..trace.tasks().len()).collect();
     endings.sort_unstable();
     let mut endings = endings.into_iter().peekable();
     let end = |recorder: &mut Recorder, (at, index): (Nanos, usize)| {
         let (task, played) = (&trace.tasks()[index], &performance.played[index]);
-        let undilated = |ns: u32| u64::from(ns) / u64::from(ask.dilation);
+        let undilated = |ns: u32| u64::from(ns) / u64::from(sweep.dilation);
         match played.outcome {
             Ending::Reply(reply) => {
                 let waited = Nanos(undilated(reply.switch_wait_ns) + undilated(reply.worker_wait_ns));
@@ -149,12 +155,12 @@ fn measured(ask: &Ask, load: f64, trace: &Trace, performance: &Performance) -> M
         end(&mut recorder, ending);
     }
     let gauges = Gauges { labels_met: performance.labels_met, ..Gauges::default() };
-    recorder.finish(counts(ask, load, trace, performance.counted), gauges)
+    recorder.finish(counts(sweep, load, trace, performance.counted), gauges)
 }
 
 /// The switch's counters over the whole run, scaled to the measured tasks.
-fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
-    let share = ask.tasks(load) as f64 / trace.tasks().len().max(1) as f64;
+fn counts(sweep: &LiveSweep, load: f64, trace: &Trace, counted: SwitchCounts) -> Counts {
+    let share = sweep.tasks(load) as f64 / trace.tasks().len().max(1) as f64;
     let part = |events: u64| (events as f64 * share) as u64;
     Counts {
         passes: part(counted.passes),
@@ -166,10 +172,15 @@ fn counts(ask: &Ask, load: f64, trace: &Trace, counted: Counted) -> Counts {
 }
 
 /// Writes the outcome of each task; times are nanoseconds of the emulated rack.
-pub(crate) fn write_tasks(path: &Path, ask: &Ask, trace: &Trace, played: &[Played]) -> Outcome<()> {
+pub(crate) fn write_tasks(
+    path: &Path,
+    sweep: &LiveSweep,
+    trace: &Trace,
+    played: &[PlayedTask],
+) -> Outcome<()> {
     let failed = |why: std::io::Error| files::unwritten(path, &why);
     let mut out = BufWriter::new(std::fs::File::create(path).map_err(failed)?);
-    let undilated = |span: Nanos| span.0 as f64 / f64::from(ask.dilation);
+    let undilated = |span: Nanos| span.0 as f64 / f64::from(sweep.dilation);
     writeln!(out, "due_ns,class,service_ns,sent_ns,ended_ns,latency_ns,attempts,outcome").map_err(failed)?;
     for (task, played) in trace.tasks().iter().zip(played) {
         let class = &trace.classes()[usize::from(task.class)];

@@ -9,7 +9,7 @@ use sluice_control::Tier;
 use sluice_net::udp::{Lateness, Waiting};
 use sluice_rpc::Remote;
 use sluice_rpc::registrar::Controllers;
-use sluice_support::ask::{Asker, rack_now};
+use sluice_support::controller_caller::{ControllerCaller, rack_now};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_switch::Config;
 use sluice_switch::horus::FabricReading;
@@ -18,7 +18,7 @@ use sluice_switchd::rpc::{LocalSwitch, RpcServer};
 use sluice_switchd::switch::{Count, Delays, SwitchConfig, SwitchHandle, SwitchPlace};
 use sluice_wire::Nanos;
 
-use super::place::{Place, Running};
+use super::rack_network::{RackNetwork, RunningSwitch};
 
 /// How often the spine is asked whether it knows all workers.
 const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -26,14 +26,14 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 /// All switches of a live rack.
 pub(super) struct LiveSwitches {
     /// The only switch, or the spine.
-    first: Running,
+    first: RunningSwitch,
     controller: RpcServer,
     racks: Vec<LiveRackBelow>,
 }
 
 /// A rack below a spine.
 struct LiveRackBelow {
-    switch: Running,
+    switch: RunningSwitch,
     leaf: Leaf,
     workers: Range<u32>,
 }
@@ -41,7 +41,7 @@ struct LiveRackBelow {
 impl LiveSwitches {
     /// Starts all switches; `config` and `plan` describe a single switch for all workers.
     pub(super) fn start(
-        place: &Place,
+        place: &RackNetwork,
         below: Option<&RacksBelow>,
         config: &SwitchConfig,
         plan: impl Fn(sluice_wire::Endpoint) -> sluice_control::Plan,
@@ -96,7 +96,7 @@ impl LiveSwitches {
     /// Waits until the spine knows all workers below its leaves.
     pub(super) fn wait_for_leaves(&self, patience: Instant) -> Outcome<()> {
         let all = self.racks.last().map_or(0, |rack| rack.workers.end);
-        let asker = Asker::new(self.controller()?)?;
+        let asker = ControllerCaller::new(self.controller()?)?;
         loop {
             let leaves = asker.status().map_or_else(|_| Vec::new(), |status| rack_now(&status).workers);
             let known: u32 =
@@ -117,7 +117,7 @@ impl LiveSwitches {
     }
 
     /// How late packets left the switches.
-    pub(super) fn late(&self) -> Lateness {
+    pub(super) fn lateness(&self) -> Lateness {
         self.handles().map(|switch| switch.counters().late()).fold(Lateness::default(), Lateness::and)
     }
 
@@ -137,7 +137,7 @@ impl LiveSwitches {
     }
 }
 
-fn end(switch: Running) -> Outcome<()> {
+fn end(switch: RunningSwitch) -> Outcome<()> {
     switch.handle.stop();
     let ended = switch.thread.join();
     Ok(ended.map_err(|_| Failure::broken("the switch's thread panicked; see above"))??)

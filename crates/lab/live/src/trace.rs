@@ -14,18 +14,19 @@ use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, TaskType};
 use sluice_workload::{Arrivals, Request, Requests, Trace, TraceWriter, TracedTask, Workload};
 
-use super::ask::Ask;
+use super::live_sweep::LiveSweep;
 
 /// One trace for each load and replication.
 pub(crate) struct Traces(Vec<Vec<Arc<Trace>>>);
 
 impl Traces {
     /// Draws all traces into the folder of results; an error if stopped.
-    pub(crate) fn draw(ask: &Ask, stop: &Stop) -> Outcome<Self> {
-        let folder = ask.out.join("traces");
+    pub(crate) fn draw(sweep: &LiveSweep, stop: &Stop) -> Outcome<Self> {
+        let folder = sweep.out.join("traces");
         files::make(&folder)?;
-        let of = |load: &f64| (0..ask.replications).map(|number| draw(ask, *load, number, stop)).collect();
-        Ok(Self(ask.loads.iter().map(of).collect::<Outcome<_>>()?))
+        let of =
+            |load: &f64| (0..sweep.replications).map(|number| draw(sweep, *load, number, stop)).collect();
+        Ok(Self(sweep.loads.iter().map(of).collect::<Outcome<_>>()?))
     }
 
     /// The trace of a load, by its index, and a replication.
@@ -34,18 +35,18 @@ impl Traces {
     }
 
     /// The workload with this trace's arrivals.
-    pub(crate) fn workload(&self, ask: &Ask, load: usize, replication: u32) -> Workload {
+    pub(crate) fn workload(&self, sweep: &LiveSweep, load: usize, replication: u32) -> Workload {
         let trace = Arc::clone(self.get(load, replication));
-        Workload { classes: ask.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
+        Workload { classes: sweep.workload.classes.clone(), arrivals: Arrivals::Trace(trace) }
     }
 }
 
-fn draw(ask: &Ask, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
-    let path = ask.out.join("traces").join(format!("load-{load}-{}.csv", number + 1));
-    let tasks = ask.warm_up(load) + ask.tasks(load) + ask.tail(load);
-    let requests = Requests::new(&ask.workload, ask.rate_per_s(load), ask.seed, number);
+fn draw(sweep: &LiveSweep, load: f64, number: u32, stop: &Stop) -> Outcome<Arc<Trace>> {
+    let path = sweep.out.join("traces").join(format!("load-{load}-{}.csv", number + 1));
+    let tasks = sweep.warm_up(load) + sweep.tasks(load) + sweep.tail(load);
+    let requests = Requests::new(&sweep.workload, sweep.rate_per_s(load), sweep.seed, number);
     let requests = requests.take(usize::try_from(tasks).unwrap_or(usize::MAX));
-    written(&path, &ask.workload, requests, stop).map(Arc::new)
+    written(&path, &sweep.workload, requests, stop).map(Arc::new)
 }
 
 /// Writes these tasks to a file and reads them back, so that both sides use the file's contents.

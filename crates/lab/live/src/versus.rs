@@ -22,18 +22,18 @@ use sluice_support::stop::Stop;
 use sluice_switch::registry::Choice;
 use sluice_testbed::Testbed;
 use sluice_testrig::plain::{PlainOptions, PlainRack};
-use sluice_testrig::schedule::Played;
+use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::{Epoch, TaskType};
 use sluice_workload::{Trace, TracedTask, Workload};
 
-use super::ask::{self, Ask, Who};
 use super::kept::{KeptSettings, VersusSettings};
+use super::live_sweep::{self, LivePolicy, LiveSweep};
 use super::nginx::Nginx;
 use super::priority_boost::PriorityBoost;
-use super::rack::{self, Counted, Layout, LiveRack, Performance};
-use super::record::{self, Take};
+use super::rack::{self, LiveRack, SwitchCounts, ThreadLayout, TraceResult};
+use super::record::{self, LiveReplication};
 use super::trace::{Traces, planned};
-use crate::args::{Today, Versus};
+use crate::args::{LoadBalancer, VersusArgs};
 
 const SCHEMA: &str = "sluice.versus.v1";
 /// The simulator's policy that is the reference.
@@ -42,7 +42,7 @@ const CENTRAL: &str = "central";
 const LOAD_MAX: f64 = 10.0;
 /// The results.
 #[derive(Debug, Serialize)]
-struct Found {
+struct VersusReport {
     schema: &'static str,
     workload: String,
     load: f64,
@@ -77,44 +77,47 @@ struct Row {
 /// Runs everything, one after the other.
 /// # Errors
 /// What cannot be run, or a bound that was not kept.
-pub fn run(args: &Versus) -> Outcome<()> {
+pub fn run(args: &VersusArgs) -> Outcome<()> {
     let settings = VersusSettings::of(args)?;
-    let ask = ask(&settings)?;
+    let sweep = ask(&settings)?;
     let stop = Stop::on_signals_and_hangup()?;
-    files::make(&ask.out)?;
-    settings.keep(&ask.testbed)?;
+    files::make(&sweep.out)?;
+    settings.keep(&sweep.testbed)?;
     let quiet = args.output.quiet || args.output.json;
     let say = |text: String| {
         if !quiet {
-            print::aside(text);
+            print::to_stderr(text);
         }
     };
-    let runs = u32::try_from(ask.policies.len() + settings.today.len()).unwrap_or(u32::MAX);
-    say(format!("{runs} runs of {:.0} s or more", (ask.takes() / ask.policies.len() as u32).as_secs_f64()));
-    let traces = Traces::draw(&ask, &stop)?;
+    let runs = u32::try_from(sweep.policies.len() + settings.today.len()).unwrap_or(u32::MAX);
+    say(format!(
+        "{runs} runs of {:.0} s or more",
+        (sweep.real_time() / sweep.policies.len() as u32).as_secs_f64()
+    ));
+    let traces = Traces::draw(&sweep, &stop)?;
     let trace = traces.get(0, 0);
-    let central = central(&ask, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
-    let mut found = Found {
+    let central = central(&sweep, &traces)?.replicate(0, stop.flag()).map_err(Failure::broken)?;
+    let mut found = VersusReport {
         schema: SCHEMA,
-        workload: ask.workload.to_string(),
+        workload: sweep.workload.to_string(),
         load: settings.load,
         workers: settings.workers,
-        dilation: ask.dilation,
-        tasks: ask.tasks(settings.load),
+        dilation: sweep.dilation,
+        tasks: sweep.tasks(settings.load),
         rows: vec![row(CENTRAL.into(), &central, None)],
         missing: Vec::new(),
     };
     // Not for a switch in the kernel: it may run in the kernel's own threads, which do not share the boost.
     let priority_boost = (settings.io == Io::Udp).then(PriorityBoost::ask);
-    for (place, who) in ask.policies.iter().enumerate() {
-        let rack = LiveRack::start(&ask, who, Epoch(place as u32 + 1))?;
-        let take = tried(&ask, trace, || rack.play(trace, ask.dilation, &stop));
+    for (place, who) in sweep.policies.iter().enumerate() {
+        let rack = LiveRack::start(&sweep, who, Epoch(place as u32 + 1))?;
+        let take = run_undisturbed(&sweep, trace, || rack.play(trace, sweep.dilation, &stop));
         rack.end()?;
         say(format!("{} done", who.name));
         found.rows.push(live_row(who.name.clone(), &take?));
     }
     for today in &settings.today {
-        match through(*today, &ask, &settings, trace, &stop)? {
+        match through(*today, &sweep, &settings, trace, &stop)? {
             Ok(take) => {
                 say(format!("{} done", today.name()));
                 found.rows.push(live_row(today.name().into(), &take));
@@ -126,7 +129,7 @@ pub fn run(args: &Versus) -> Outcome<()> {
     finish(&settings, &args.output, &found)
 }
 
-fn ask(settings: &VersusSettings) -> Outcome<Ask> {
+fn ask(settings: &VersusSettings) -> Outcome<LiveSweep> {
     if !(settings.load > 0.0 && settings.load <= LOAD_MAX) {
         let why = format!("load {}: give a share of what all workers can serve, such as 0.8", settings.load);
         return Err(Failure::bad_input(why));
@@ -139,8 +142,8 @@ fn ask(settings: &VersusSettings) -> Outcome<Ask> {
     let length = Duration::try_from_secs_f64(seconds).map_err(|why| {
         Failure::bad_input(format!("it would take {seconds:.0} s ({why}): ask for fewer tasks or more load"))
     })?;
-    let ask = Ask {
-        policies: ask::who(&settings.policies)?,
+    let sweep = LiveSweep {
+        policies: live_sweep::who(&settings.policies)?,
         loads: vec![settings.load],
         workload,
         testbed,
@@ -153,63 +156,69 @@ fn ask(settings: &VersusSettings) -> Outcome<Ask> {
         io: settings.io,
         slices: Vec::new(),
     };
-    ask.checked()
+    sweep.checked()
 }
 
-fn central(ask: &Ask, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
+fn central(sweep: &LiveSweep, traces: &Traces) -> Outcome<sluice_sim::point::Point> {
     let policy = Policy::parse(CENTRAL).map_err(Failure::broken)?;
-    let who = Who { name: CENTRAL.into(), choice: Choice::default(), policy };
-    Ok(ask.point(&who, traces.workload(ask, 0, 0), ask.loads[0]))
+    let who = LivePolicy { name: CENTRAL.into(), choice: Choice::default(), policy };
+    Ok(sweep.point(&who, traces.workload(sweep, 0, 0), sweep.loads[0]))
 }
 
 /// Plays the trace, and repeats it if this machine was disturbed.
-fn tried(ask: &Ask, trace: &Trace, play: impl FnMut() -> Outcome<Performance>) -> Outcome<Tried> {
-    let (take, played) = record::tried(ask, ask.loads[0], trace, play)?;
-    let is_unanswered = |played: &&Played| !matches!(played.outcome, Ending::Reply(_));
+fn run_undisturbed(
+    sweep: &LiveSweep,
+    trace: &Trace,
+    play: impl FnMut() -> Outcome<TraceResult>,
+) -> Outcome<VersusRun> {
+    let (take, played) = record::run_undisturbed(sweep, sweep.loads[0], trace, play)?;
+    let is_unanswered = |played: &&PlayedTask| !matches!(played.outcome, Ending::Reply(_));
     let unanswered = played.iter().filter(is_unanswered).count() as u64;
-    Ok(Tried { take, unanswered })
+    Ok(VersusRun { take, unanswered })
 }
 
 /// What was measured.
-struct Tried {
-    take: Take,
+struct VersusRun {
+    take: LiveReplication,
     unanswered: u64,
 }
 
 /// Sends the trace through one of today's load balancers; or returns what this machine lacks for it.
 fn through(
-    today: Today,
-    ask: &Ask,
+    today: LoadBalancer,
+    sweep: &LiveSweep,
     settings: &VersusSettings,
     trace: &Trace,
     stop: &Stop,
-) -> Outcome<Result<Tried, String>> {
-    if today == Today::Nginx
+) -> Outcome<Result<VersusRun, String>> {
+    if today == LoadBalancer::Nginx
         && let Some(missing) = Nginx::missing()
     {
         return Ok(Err(missing));
     }
-    let layout = Layout::of(Io::Udp);
+    let layout = ThreadLayout::of(Io::Udp);
     let rack = PlainRack::start(&PlainOptions {
         workers: settings.workers as usize,
-        shared: today == Today::Reuseport,
+        shared: today == LoadBalancer::Reuseport,
         ports: settings.ports as usize,
         waiting: layout.waiting,
         core: layout.hosts_core,
     })?;
     let proxy = match today {
-        Today::Nginx => Some(Nginx::start(rack.workers(), &ask.out.join("nginx"), layout.switch_core)?),
-        Today::Reuseport => None,
+        LoadBalancer::Nginx => {
+            Some(Nginx::start(rack.workers(), &sweep.out.join("nginx"), layout.switch_core)?)
+        }
+        LoadBalancer::Reuseport => None,
     };
     let target = proxy.as_ref().map_or(rack.workers()[0], Nginx::at);
-    let tried = tried(ask, trace, || {
-        let factor = u64::from(ask.dilation);
+    let tried = run_undisturbed(sweep, trace, || {
+        let factor = u64::from(sweep.dilation);
         let of = |task: &TracedTask| (TaskType(0), task.service.unwrap_or_default().times(factor));
-        let playing = rack.play(target, planned(trace, ask.dilation, of), rack::deadline(ask.dilation));
-        Ok(Performance {
+        let playing = rack.play(target, planned(trace, sweep.dilation, of), rack::deadline(sweep.dilation));
+        Ok(TraceResult {
             played: rack::finished(&playing, stop)?,
             labels_met: None,
-            counted: Counted::default(),
+            counted: SwitchCounts::default(),
             switch_late: Lateness::default(),
             hosts_late: Lateness::default(),
         })
@@ -219,11 +228,11 @@ fn through(
     tried.map(Ok)
 }
 
-fn live_row(name: String, tried: &Tried) -> Row {
+fn live_row(name: String, tried: &VersusRun) -> Row {
     row(name, &tried.take.measured, Some(tried))
 }
 
-fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
+fn row(name: String, measured: &Measured, live: Option<&VersusRun>) -> Row {
     let summary = summarize(std::slice::from_ref(measured));
     let of = |measure, part| summary.overall.get(Metric { measure, part }).value;
     let slowdown = |part| of(Measure::Slowdown, part);
@@ -242,7 +251,7 @@ fn row(name: String, measured: &Measured, live: Option<&Tried>) -> Row {
 }
 
 /// Writes and prints the results, and checks the given bounds.
-fn finish(settings: &VersusSettings, output: &Output, found: &Found) -> Outcome<()> {
+fn finish(settings: &VersusSettings, output: &Output, found: &VersusReport) -> Outcome<()> {
     let json = serde_json::to_string_pretty(found).expect("numbers and text have a JSON form");
     files::save(&settings.out, "versus.json", &json)?;
     if output.json {
@@ -254,7 +263,7 @@ fn finish(settings: &VersusSettings, output: &Output, found: &Found) -> Outcome<
     found.verdict(settings).map_err(Failure::with_result_shown)
 }
 
-impl Found {
+impl VersusReport {
     fn table(&self) -> Table {
         let mut table = Table::new([
             "slowdown",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::study::{Depths, Sustained};
+use crate::study::{SliceDepths, Sustained};
 
 /// The result of one run.
 #[derive(Clone, Debug, Serialize)]
@@ -63,7 +63,7 @@ pub struct RunResult {
     /// The types, in the order of the mix.
     pub types: Vec<TypeResult>,
     /// Whether the load was sent on time.
-    pub sender: Sender,
+    pub sender: SenderReport,
     /// Faults on schedule.
     pub events: Vec<EventResult>,
     /// For leaves on servers of their racks: the times that packets took to the leaf and back.
@@ -78,7 +78,7 @@ pub struct RunResult {
     /// The names of the slices; `depths` refers to them by index.
     pub slices: Vec<String>,
     /// Depths over time, if they were found at run time; times count from the start of the load.
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
     /// Each decision with its numbers.
     pub decisions: Vec<Decision>,
 }
@@ -149,7 +149,7 @@ pub struct Quantiles {
 
 /// Whether the load was sent on time.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sender {
+pub struct SenderReport {
     /// The 99th percentile of the sender's lateness; null if no task was sent.
     pub behind_p99_ns: Option<u64>,
     /// The largest lateness of the sender.
@@ -185,7 +185,7 @@ pub struct EventResult {
     /// When the fault was undone, from the start of the load.
     pub returned_at_s: Option<f64>,
     /// The fault's effects; null if there was nothing to compare with.
-    pub felt: Option<Felt>,
+    pub felt: Option<FaultEffect>,
 }
 
 /// Times that packets took to the leaf on a server of a rack and back, measured at the rack's switch.
@@ -225,7 +225,7 @@ pub struct Bin {
 
 /// How long a fault had effects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Felt {
+pub struct FaultEffect {
     /// From the fault to the end of its last effect, in seconds; 0 if there was none.
     pub lasted_s: f64,
     /// The longest latency in that time, in ns.
@@ -261,14 +261,14 @@ pub struct Decision {
     /// The slice that lent the worker.
     pub from_slice: Option<String>,
     /// The numbers behind the decision.
-    pub numbers: Option<Numbers>,
+    pub numbers: Option<VerdictNumbers>,
     /// The decision as a sentence.
     pub text: String,
 }
 
 /// The numbers behind a verdict on a worker.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Numbers {
+pub struct VerdictNumbers {
     /// The p99 of slowdowns in switch and worker.
     pub slowdown_p99: f64,
     /// The share of the wait that was spent at the worker.

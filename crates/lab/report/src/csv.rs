@@ -32,7 +32,8 @@ pub fn csv(study: &StudyOutcome) -> String {
 
 /// A statement with its verdict; its id is in the class column.
 fn statement(out: &mut String, study: &StudyOutcome, row: &Expectation) {
-    let head = Place { panel: row.panel.as_deref().unwrap_or_default(), ..Place::default() }.head(study);
+    let head =
+        CsvLocation { panel: row.panel.as_deref().unwrap_or_default(), ..CsvLocation::default() }.head(study);
     let metric = format!("statement_{}", row.verdict.name());
     Rows { head }.row(out, &row.id, &metric, row.measured.as_ref());
 }
@@ -42,7 +43,7 @@ fn statement(out: &mut String, study: &StudyOutcome, row: &Expectation) {
 fn pair(out: &mut String, study: &StudyOutcome, row: &Comparison) {
     let Some(verdict) = row.verdict else { return };
     let offered_per_s = Some(row.offered_per_s);
-    let head = Place { panel: &row.panel, policy: &row.a, series: &row.b, offered_per_s }.head(study);
+    let head = CsvLocation { panel: &row.panel, policy: &row.a, series: &row.b, offered_per_s }.head(study);
     let of = row.metric.map_or_else(
         || "throughput_per_s".to_owned(),
         |metric| format!("{}_{}", metric.measure.name(), metric.part.name()),
@@ -53,14 +54,14 @@ fn pair(out: &mut String, study: &StudyOutcome, row: &Comparison) {
 
 /// The place of a number that belongs to no point.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place<'p> {
+struct CsvLocation<'p> {
     panel: &'p str,
     policy: &'p str,
     series: &'p str,
     offered_per_s: Option<f64>,
 }
 
-impl Place<'_> {
+impl CsvLocation<'_> {
     fn head(&self, study: &StudyOutcome) -> String {
         let nothing = String::new;
         let of = [field(&study.name), field(self.panel), nothing(), field(self.policy), field(self.series)];
@@ -72,7 +73,7 @@ impl Place<'_> {
 
 /// A heat map's numbers; the settings are in the class column.
 fn heat(out: &mut String, study: &StudyOutcome, map: &HeatMap) {
-    let rows = Rows { head: Place { panel: &map.id, ..Place::default() }.head(study) };
+    let rows = Rows { head: CsvLocation { panel: &map.id, ..CsvLocation::default() }.head(study) };
     for (across, down, number) in map.numbers() {
         let class = format!("{}={across} {}={down}", map.across.name, map.down.name);
         rows.row(out, &class, "mean", Some(number));

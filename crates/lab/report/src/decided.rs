@@ -2,7 +2,7 @@
 //! reason.
 
 use sluice_outcome::run::Decision;
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::SliceDepths;
 
 use super::html::{Html, tag};
 use super::{page, timeline};
@@ -11,7 +11,7 @@ use super::{page, timeline};
 const LISTED_MAX: usize = 500;
 
 /// The page.
-pub fn decided(title: &str, slices: &[String], depths: &[Depths], decisions: &[Decision]) -> String {
+pub fn decided(title: &str, slices: &[String], depths: &[SliceDepths], decisions: &[Decision]) -> String {
     let header = |html: &mut Html| html.leaf("h1", format_args!("Depths over time: {title}"));
     whole(title, header, |html| {
         html.element("section", |html| {

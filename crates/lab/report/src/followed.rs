@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::study::{Depths, Verdict};
+use sluice_outcome::study::{SliceDepths, Verdict};
 
 use super::decided::whole;
 use super::html::{Html, tag};
@@ -21,18 +21,18 @@ pub enum Section<'d> {
     Runs {
         title: String,
         /// The pictures: a caption and depths over time each.
-        pictures: Vec<(String, &'d [Depths])>,
+        pictures: Vec<(String, &'d [SliceDepths])>,
     },
     /// One case with slow workers, policy by policy.
     Beside {
         title: String,
         /// The policies, in the plan's order.
-        policies: Vec<Beside<'d>>,
+        policies: Vec<LiveAndSimulated<'d>>,
     },
 }
 
 /// A policy's live runs and the simulator's.
-pub struct Beside<'d> {
+pub struct LiveAndSimulated<'d> {
     pub policy: &'d str,
     /// How many live runs' depths lie inside the band, of how many.
     pub inside: (usize, usize),
@@ -120,7 +120,7 @@ fn legend(html: &mut Html) {
 }
 
 /// The table of all policies' means.
-fn table(html: &mut Html, policies: &[Beside<'_>]) {
+fn table(html: &mut Html, policies: &[LiveAndSimulated<'_>]) {
     let Some(first) = policies.first() else { return };
     // Not as a heading, since capitals would turn µs into MS.
     html.leaf(
@@ -141,7 +141,7 @@ fn table(html: &mut Html, policies: &[Beside<'_>]) {
     html.leaf("h3", "Aggregate time");
 }
 
-fn row(html: &mut Html, one: &Beside<'_>) {
+fn row(html: &mut Html, one: &LiveAndSimulated<'_>) {
     html.element("tr", |html| {
         html.leaf(tag("td").with("data-of", "policy"), one.policy);
         for window in &one.windows {
@@ -163,7 +163,7 @@ fn row(html: &mut Html, one: &Beside<'_>) {
     });
 }
 
-fn figure(html: &mut Html, one: &Beside<'_>) {
+fn figure(html: &mut Html, one: &LiveAndSimulated<'_>) {
     let (inside, runs) = one.inside;
     let caption = format!(
         "{}: the depths of {inside} of {runs} live runs lie inside the band of {} simulated ones",
@@ -188,7 +188,7 @@ fn figure(html: &mut Html, one: &Beside<'_>) {
 
 /// One strip of a picture.
 struct Picture<'d> {
-    one: &'d Beside<'d>,
+    one: &'d LiveAndSimulated<'d>,
     strip: &'d Strip,
     top: f64,
     ends_ns: f64,

@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Settings, StudyOutcome, Verdict};
 
 use super::html::{Html, tag};
-use super::look::Looks;
+use super::series_style::SeriesStyles;
 use super::{heat, panel, show, tables};
 
 /// The page of a study.
@@ -85,7 +85,7 @@ fn body(html: &mut Html, study: &StudyOutcome) {
         });
     }
     study.heats.iter().for_each(|map| heat::heat(html, map));
-    let looks = Looks::of(study);
+    let looks = SeriesStyles::of(study);
     for (number, of) in study.panels.iter().enumerate() {
         panel::panel(html, of, &looks, number);
     }

@@ -6,12 +6,12 @@ use sluice_outcome::study::{
 
 use super::chart::{Chart, Curve, Dot, PaperMarks, Size, Style, Swatch, swatch};
 use super::html::{Html, tag};
-use super::look::{Look, Looks};
-use super::prices::Prices;
+use super::pass_costs::PassCosts;
+use super::series_style::{SeriesStyle, SeriesStyles};
 use super::show;
 
 /// Draws a panel; `number` distinguishes it from the others on the page.
-pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &Looks, number: usize) {
+pub(crate) fn panel(html: &mut Html, panel: &Panel, looks: &SeriesStyles, number: usize) {
     let pictures = Pictures { panel, looks };
     let section = tag("section").with("class", "panel").with("id", format_args!("panel-{number}"));
     html.element(section, |html| {
@@ -42,7 +42,7 @@ fn scale_switch(html: &mut Html, number: usize) {
 
 struct Pictures<'p> {
     panel: &'p Panel,
-    looks: &'p Looks,
+    looks: &'p SeriesStyles,
 }
 
 impl Pictures<'_> {
@@ -57,7 +57,7 @@ impl Pictures<'_> {
             figure(html, &self.chart(main, None, Size::Main));
             self.legend(html);
         });
-        if let Some(prices) = Prices::of(self.panel) {
+        if let Some(prices) = PassCosts::of(self.panel) {
             prices.draw(html);
         }
         if self.panel.classes.len() > 1 {
@@ -153,9 +153,9 @@ impl Pictures<'_> {
         }
     }
 
-    fn look_beside(&self, label: Option<&str>) -> Look {
+    fn look_beside(&self, label: Option<&str>) -> SeriesStyle {
         let index = self.panel.series.iter().position(|series| Some(series.label.as_str()) == label);
-        index.map_or(Look::NEUTRAL, |index| self.looks.get(self.panel, index))
+        index.map_or(SeriesStyle::NEUTRAL, |index| self.looks.get(self.panel, index))
     }
 
     fn legend(&self, html: &mut Html) {
@@ -170,7 +170,7 @@ impl Pictures<'_> {
                 };
                 entry(html, kind, look, &series.label, &about(series));
             }
-            let mut papers: Vec<(String, Look, &str)> = Vec::new();
+            let mut papers: Vec<(String, SeriesStyle, &str)> = Vec::new();
             for paper in &self.panel.paper {
                 let (label, look) = (whose(paper), self.look_beside(paper.series.as_deref()));
                 let known = papers.iter().any(|(known, of, _)| *known == label && *of == look);
@@ -188,7 +188,7 @@ impl Pictures<'_> {
                 } else {
                     (Swatch::Hollow, "hollow, faint line")
                 };
-                entry(html, kind, Look::NEUTRAL, "not sustained", about);
+                entry(html, kind, SeriesStyle::NEUTRAL, "not sustained", about);
             }
         });
     }
@@ -237,7 +237,7 @@ fn about(series: &Series) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-fn entry(html: &mut Html, kind: Swatch, look: Look, label: &str, about: &str) {
+fn entry(html: &mut Html, kind: Swatch, look: SeriesStyle, label: &str, about: &str) {
     html.element("li", |html| {
         swatch(html, kind, look);
         html.element("span", |html| {

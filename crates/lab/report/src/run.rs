@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use sluice_outcome::run::{
-    Bin, ClockStep, EventResult, Felt, LeafTrip, Quantiles, RunResult, TaskCounts, TypeResult,
+    Bin, ClockStep, EventResult, FaultEffect, LeafTrip, Quantiles, RunResult, TaskCounts, TypeResult,
 };
 
 use crate::csv::field;
@@ -247,7 +247,7 @@ fn events(result: &RunResult) -> Table {
 fn sent_again(out: &mut String, events: &[EventResult]) {
     for event in events {
         let Some(felt) = event.felt.filter(|felt| felt.sent_again > 0) else { continue };
-        let Felt { sent_again: tasks, sent_again_for_s: span, .. } = felt;
+        let FaultEffect { sent_again: tasks, sent_again_for_s: span, .. } = felt;
         let _ = writeln!(out, "sent again after {}: {tasks} tasks, for {span:.2} s", event.what);
     }
 }

@@ -9,14 +9,14 @@ const THOUSANDS_FROM_PER_S: f64 = 10_000.0;
 
 /// A scale for showing numbers, and its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct DisplayScale {
     /// The size of one unit of this scale, in the number's own unit.
     pub(crate) one: f64,
     /// The text after the number; may be empty.
     pub(crate) name: &'static str,
 }
 
-impl Shown {
+impl DisplayScale {
     /// The scale for numbers of about this size.
     pub(crate) fn suiting(size: f64, unit: Unit) -> Self {
         let (one, name) = match unit {
@@ -44,7 +44,7 @@ impl Shown {
 
 /// A number with its unit.
 pub(crate) fn quantity(value: f64, unit: Unit) -> String {
-    let shown = Shown::suiting(value.abs(), unit);
+    let shown = DisplayScale::suiting(value.abs(), unit);
     shown.with_name(&shown.number(value))
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn estimate(of: &Estimate, unit: Unit) -> String {
 
 /// The interval, in the unit in which the value is shown.
 pub(crate) fn interval(of: &Estimate, unit: Unit) -> Option<String> {
-    let shown = Shown::suiting(of.value.abs(), unit);
+    let shown = DisplayScale::suiting(of.value.abs(), unit);
     of.has_interval().then(|| {
         let between = if of.low < 0.0 || of.high < 0.0 { " to " } else { "–" };
         let more = if of.open_above { " or more" } else { "" };

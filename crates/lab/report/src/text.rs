@@ -6,7 +6,7 @@ use sluice_outcome::study::{
     Cause, Comparison, Expectation, HeatMap, Measure, Metric, Panel, Part, Point, Search, StudyOutcome, Unit,
 };
 
-use super::prices::{self, Prices};
+use super::pass_costs::{self, PassCosts};
 use super::show;
 use crate::table::Table;
 
@@ -93,11 +93,11 @@ fn caveats(out: &mut String, panel: &Panel) {
 
 /// Each policy's costs beside its benefits.
 fn price_and_gain(out: &mut String, panel: &Panel, columns: Option<usize>) {
-    if let Some(prices) = Prices::of(panel) {
+    if let Some(prices) = PassCosts::of(panel) {
         let at = show::rate(prices.offered_per_s);
         let _ = writeln!(out, "\nWhat each costs a task at {at}, and the p99 scheduling delay that it buys");
-        fitted(out, prices.table(), columns, &prices::GIVES_WAY);
-        let _ = writeln!(out, "{}", prices::NANOSECONDS);
+        fitted(out, prices.table(), columns, &pass_costs::GIVES_WAY);
+        let _ = writeln!(out, "{}", pass_costs::NANOSECONDS);
     }
 }
 

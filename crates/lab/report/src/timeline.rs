@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use sluice_outcome::study::{Depths, Panel};
+use sluice_outcome::study::{Panel, SliceDepths};
 
 use super::html::{Html, tag};
 use super::show;
@@ -41,7 +41,7 @@ pub(crate) fn timelines(html: &mut Html, panel: &Panel) {
 }
 
 /// One picture with its caption.
-pub(super) fn figure(html: &mut Html, caption: &str, depths: &[Depths]) {
+pub(super) fn figure(html: &mut Html, caption: &str, depths: &[SliceDepths]) {
     html.element("figure", |html| {
         html.leaf("figcaption", format_args!("{caption}: {}", totals(depths)));
         let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0) as usize;
@@ -68,8 +68,8 @@ pub(super) fn legend(html: &mut Html, slices: &[String]) {
 }
 
 /// A summary of all decisions.
-fn totals(depths: &[Depths]) -> String {
-    let sum = |of: fn(&Depths) -> u32| depths.iter().map(of).sum::<u32>();
+fn totals(depths: &[SliceDepths]) -> String {
+    let sum = |of: fn(&SliceDepths) -> u32| depths.iter().map(of).sum::<u32>();
     let moves = depths.iter().map(|depths| depths.moves).max().unwrap_or(0);
     format!(
         "{} judgements deeper, {} shallower, {} overloaded; {moves} moves between slices",
@@ -80,7 +80,7 @@ fn totals(depths: &[Depths]) -> String {
 }
 
 struct Timeline<'d> {
-    depths: &'d [Depths],
+    depths: &'d [SliceDepths],
     slices: u32,
     ends_ns: f64,
 }
@@ -90,7 +90,7 @@ struct Strip {
     top: f64,
     title: &'static str,
     most: f64,
-    of: fn(&Depths) -> f64,
+    of: fn(&SliceDepths) -> f64,
 }
 
 impl Strip {
@@ -100,17 +100,17 @@ impl Strip {
 }
 
 impl<'d> Timeline<'d> {
-    fn new(depths: &'d [Depths]) -> Self {
+    fn new(depths: &'d [SliceDepths]) -> Self {
         let slices = 1 + depths.iter().map(|depths| depths.slice).max().unwrap_or(0);
         let ends_ns = depths.iter().map(|depths| depths.at_ns).max().unwrap_or(1) as f64;
         Self { depths, slices, ends_ns }
     }
 
     fn draw(&self, html: &mut Html) {
-        let most = |of: fn(&Depths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
-        let slowdown: fn(&Depths) -> f64 = |depths| depths.slowdown_p99;
-        let workers: fn(&Depths) -> f64 = |depths| depths.workers.into();
-        let response: fn(&Depths) -> f64 = |depths| depths.response_p99_ns / 1e3;
+        let most = |of: fn(&SliceDepths) -> f64| self.depths.iter().map(of).fold(1.0, f64::max);
+        let slowdown: fn(&SliceDepths) -> f64 = |depths| depths.slowdown_p99;
+        let workers: fn(&SliceDepths) -> f64 = |depths| depths.workers.into();
+        let response: fn(&SliceDepths) -> f64 = |depths| depths.response_p99_ns / 1e3;
         let top = |place: f64| TOP + place * (STRIP + GAP);
         let strips = [
             Strip {
@@ -152,7 +152,7 @@ impl<'d> Timeline<'d> {
         LEFT + (RIGHT - LEFT) * at_ns as f64 / self.ends_ns
     }
 
-    fn of(&self, slice: u32) -> impl Iterator<Item = &Depths> {
+    fn of(&self, slice: u32) -> impl Iterator<Item = &SliceDepths> {
         self.depths.iter().filter(move |depths| depths.slice == slice)
     }
 

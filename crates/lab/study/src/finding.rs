@@ -1,14 +1,15 @@
 //! Our result for a statement of the paper.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use sluice_outcome::study::{Estimate, Unit, Verdict};
-use sluice_stats::mean_of_either_sign;
+use sluice_stats::{NumberInParts, mean_of_either_sign};
 
-use super::desk::{ClassNumbers, Desk};
-use super::figure::{Figure, is_less, quotient};
-use super::known::Answer;
-use super::plan::{Claim, Plan, Quantity, Relation, Tolerance, Who};
+use super::evaluator::{ClassNumbers, Evaluator};
+use super::known_points::Evaluation;
+use super::plan::{Claim, Plan, Quantity, Relation, Subject, Tolerance};
+use super::policy_number::{Basis, PolicyNumber, is_less, quotient, quotient_figure};
 use super::verdict::{Holds, Pairs, excused, is_at_most, of_number, of_order, times_as_many, tolerated};
 
 /// An advice to run more than this many times as many tasks would be useless.
@@ -19,6 +20,8 @@ const TIMES_MAX: f64 = 1_000.0;
 pub(super) struct Finding {
     /// Our number, if the statement is about one and the load was reached.
     pub measured: Option<Estimate>,
+    /// The same number with what it rests on, to be compared with that under a change of the plan.
+    pub figure: Option<PolicyNumber>,
     /// How our number compares with the paper's.
     pub verdict: Verdict,
     /// The reason for the verdict.
@@ -54,46 +57,52 @@ pub(super) fn unit(claim: &Claim) -> Unit {
 }
 
 /// Our result, or the points that are missing for it.
-pub(super) fn find(plan: &Plan, claim: &Claim, desk: Desk<'_>) -> Answer<Finding> {
+pub(super) fn find(plan: &Plan, claim: &Claim, evaluator: Evaluator<'_>) -> Evaluation<Finding> {
     let unit = claim.quantity.unit();
-    let found =
-        match &claim.relation {
-            Relation::Value { who, paper } => value(plan, claim, who, *paper, desk),
-            Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
-                .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
-            Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), desk)
-                .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
-            Relation::MeanChange { who, over, over_case, paper } => {
-                let (mine, theirs) = (desk.slowdowns(claim.case, who, &claim.quantity), *over_case);
-                mine.and(desk.slowdowns(theirs, over, &claim.quantity))
-                    .map(|pair| mean_change(&pair, (who, over), *paper, plan.tolerance))
-            }
-            Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, desk),
-            Relation::AtLeast { who, least } => at_least(claim, who, *least, desk),
-            Relation::Order(places) => order(claim, places, desk, plan.tolerance),
-            Relation::Closer { who, over, case } => {
-                let there = Claim { case: *case, ..claim.clone() };
-                pair(claim, who, (over, claim.case), desk)
-                    .and(pair(&there, who, (over, *case), desk))
-                    .map(|(here, there)| closer(&here, &there, unit))
-            }
-        };
+    let found = match &claim.relation {
+        Relation::Value { who, paper } => value(plan, claim, who, *paper, evaluator),
+        Relation::Ratio { who, over, over_case, paper } => pair(claim, who, (over, *over_case), evaluator)
+            .map(|pair| ratio(&pair, unit, *paper, plan.tolerance)),
+        Relation::Change { who, over, over_case, paper } => pair(claim, who, (over, *over_case), evaluator)
+            .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
+        Relation::MeanChange { who, over, over_case, paper } => {
+            let (mine, theirs) = (evaluator.slowdowns(claim.case, who, &claim.quantity), *over_case);
+            let tasks = evaluator.tasks_met(claim.case);
+            mine.and(evaluator.slowdowns(theirs, over, &claim.quantity))
+                .map(|pair| mean_change(&pair, (who, over), tasks, (*paper, plan.tolerance)))
+        }
+        Relation::AtMost { who, over, most } => at_most(claim, who, over.as_ref(), *most, evaluator),
+        Relation::AtLeast { who, least } => at_least(claim, who, *least, evaluator),
+        Relation::Order(places) => order(claim, places, evaluator, plan.tolerance),
+        Relation::Closer { who, over, case } => {
+            let there = Claim { case: *case, ..claim.clone() };
+            pair(claim, who, (over, claim.case), evaluator)
+                .and(pair(&there, who, (over, *case), evaluator))
+                .map(|(here, there)| closer(&here, &there, unit))
+        }
+    };
     let unknown = claim.unknown_set_up.is_some();
     found.map(|found| Finding { verdict: excused(found.verdict, unknown), ..found })
 }
 
-fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> Answer<Finding> {
+fn value(
+    plan: &Plan,
+    claim: &Claim,
+    who: &Subject,
+    paper: f64,
+    evaluator: Evaluator<'_>,
+) -> Evaluation<Finding> {
     let share = match claim.quantity {
         Quantity::At { .. } | Quantity::Gauge { .. } | Quantity::Course { .. } => plan.tolerance.value,
         Quantity::Keeps(_) | Quantity::Saturation => plan.tolerance.rate,
     };
-    let shape = shape(plan, claim, share, desk);
-    first(desk.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
+    let shape = shape(plan, claim, share, evaluator);
+    first(evaluator.figures(claim.case, who, &claim.quantity)).and(shape).map(|(figure, shape)| {
         let measured = finite(&figure);
         // A load that is not sustained has no number, and so no shape.
         let shape = shape.filter(|_| measured.is_some());
         let verdict = of_number(paper, paper * share, measured, shape.as_ref().map(|(holds, _)| *holds));
-        let mut why = told(&figure, claim.quantity.unit());
+        let mut why = text(&figure, claim.quantity.unit());
         if let (Some((holds, others)), false) = (&shape, verdict == Verdict::Agrees) {
             let stands = match holds {
                 Holds::Yes => "stands as in the paper",
@@ -105,14 +114,20 @@ fn value(plan: &Plan, claim: &Claim, who: &Who, paper: f64, desk: Desk<'_>) -> A
         }
         let (least, most) = tolerated(paper, paper * share);
         why += &open(verdict, measured, &[least, most]);
-        Finding { measured, verdict, why, off: (figure.estimate.value / paper - 1.0).abs() }
+        let off = (figure.estimate.value / paper - 1.0).abs();
+        Finding { measured, figure: Some(figure), verdict, why, off }
     })
 }
 
 /// Whether the statement's number compares with those of its group as in the paper, and the names of the
 /// group's others. `None` without a group, or if the paper's numbers are too close to each other.
-fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Option<(Holds, String)>> {
-    let Relation::Value { who, paper } = &claim.relation else { return Answer::Known(None) };
+fn shape(
+    plan: &Plan,
+    claim: &Claim,
+    share: f64,
+    evaluator: Evaluator<'_>,
+) -> Evaluation<Option<(Holds, String)>> {
+    let Relation::Value { who, paper } = &claim.relation else { return Evaluation::Known(None) };
     let others = plan.claims.iter().filter_map(|other| match &other.relation {
         Relation::Value { who, paper: theirs }
             if claim.group.is_some()
@@ -124,12 +139,12 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
         }
         _ => None,
     });
-    let mine = first(desk.figures(claim.case, who, &claim.quantity));
+    let mine = first(evaluator.figures(claim.case, who, &claim.quantity));
     let theirs = others.map(|(other, who, theirs)| {
-        first(desk.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
+        first(evaluator.figures(other.case, who, &other.quantity)).map(|figure| (figure, theirs))
     });
-    mine.and(Answer::all(theirs)).map(|(mine, others)| {
-        let stands = |(figure, theirs): &(Figure, f64)| {
+    mine.and(Evaluation::all(theirs)).map(|(mine, others)| {
+        let stands = |(figure, theirs): &(PolicyNumber, f64)| {
             let (less, more) = if paper < theirs { (&mine, figure) } else { (figure, &mine) };
             is_less(less, more)
         };
@@ -141,31 +156,41 @@ fn shape(plan: &Plan, claim: &Claim, share: f64, desk: Desk<'_>) -> Answer<Optio
 
 fn pair(
     claim: &Claim,
-    who: &Who,
-    (over, over_case): (&Who, usize),
-    desk: Desk<'_>,
-) -> Answer<(Figure, Figure)> {
-    let of = |case, who| first(desk.figures(case, who, &claim.quantity));
+    who: &Subject,
+    (over, over_case): (&Subject, usize),
+    evaluator: Evaluator<'_>,
+) -> Evaluation<(PolicyNumber, PolicyNumber)> {
+    let of = |case, who| first(evaluator.figures(case, who, &claim.quantity));
     of(claim.case, who).and(of(over_case, over))
 }
 
-fn ratio((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
-    let measured = quotient(who, over);
+fn ratio(
+    (who, over): &(PolicyNumber, PolicyNumber),
+    unit: Unit,
+    paper: f64,
+    tolerance: Tolerance,
+) -> Finding {
+    let figure = quotient_figure(who, over);
+    let measured = figure.as_ref().map(|figure| figure.estimate);
     let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
-    Finding {
-        off,
-        ..sided(measured, 1.0, (paper, paper * tolerance.ratio), two(who, over, unit, measured.is_some()))
-    }
+    let why = two(who, over, unit, measured.is_some());
+    Finding { figure, off, ..sided(measured, 1.0, (paper, paper * tolerance.ratio), why) }
 }
 
-fn change((who, over): &(Figure, Figure), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
-    let measured = quotient(who, over).map(|found| Estimate {
-        value: found.value - 1.0,
-        low: found.low - 1.0,
-        high: found.high - 1.0,
-        ..found
-    });
-    sided(measured, 0.0, (paper, tolerance.change), two(who, over, unit, measured.is_some()))
+fn change(
+    (who, over): &(PolicyNumber, PolicyNumber),
+    unit: Unit,
+    paper: f64,
+    tolerance: Tolerance,
+) -> Finding {
+    let figure = quotient_figure(who, over);
+    let measured = figure.as_ref().map(|figure| shifted(figure.estimate, -1.0));
+    let why = two(who, over, unit, measured.is_some());
+    Finding { figure, ..sided(measured, 0.0, (paper, tolerance.change), why) }
+}
+
+fn shifted(found: Estimate, by: f64) -> Estimate {
+    Estimate { value: found.value + by, low: found.low + by, high: found.high + by, ..found }
 }
 
 /// The result for a number whose side matters: the side of `none` on which the paper's number is.
@@ -175,6 +200,7 @@ fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why
     let (least, most) = tolerated(paper, off_by);
     Finding {
         measured,
+        figure: None,
         verdict,
         why: why + &open(verdict, measured, &[least, most, none]),
         off: measured.map_or(f64::INFINITY, |found| (found.value - paper).abs()),
@@ -184,9 +210,9 @@ fn sided(measured: Option<Estimate>, none: f64, (paper, off_by): (f64, f64), why
 /// Replications with the same number have the same tasks, so each replication's change is a sample.
 fn mean_change(
     (mine, theirs): &(Vec<ClassNumbers>, Vec<ClassNumbers>),
-    (who, over): (&Who, &Who),
-    paper: f64,
-    tolerance: Tolerance,
+    (who, over): (&Subject, &Subject),
+    tasks: usize,
+    (paper, tolerance): (f64, Tolerance),
 ) -> Finding {
     let of_classes = |(mine, theirs): (&ClassNumbers, &ClassNumbers)| {
         let both = mine.iter().zip(theirs).filter_map(|(mine, theirs)| Some(((*mine)?, (*theirs)?)));
@@ -202,54 +228,65 @@ fn mean_change(
         over.label,
         samples.len()
     );
-    sided(Some(found), 0.0, (paper, tolerance.change), why)
+    // As quotients, which are never negative.
+    let quotients: Vec<f64> = samples.iter().map(|change| change + 1.0).collect();
+    let number = NumberInParts::of_replications(shifted(found, 1.0), &quotients);
+    let basis = Some(Basis { tasks, number: Arc::new(number) });
+    let by = who.label.clone();
+    let figure = PolicyNumber { estimate: shifted(found, 1.0), by, rate: None, note: String::new(), basis };
+    Finding { figure: Some(figure), ..sided(Some(found), 0.0, (paper, tolerance.change), why) }
 }
 
 /// Checks a limit at all rates. The worst rate decides: a rate that surely breaks the limit counts before a
 /// rate that may break it. A load that neither policy sustains is ignored.
 fn at_most(
     claim: &Claim,
-    who: &Who,
-    over: Option<&(Who, usize)>,
+    who: &Subject,
+    over: Option<&(Subject, usize)>,
     most: f64,
-    desk: Desk<'_>,
-) -> Answer<Finding> {
+    evaluator: Evaluator<'_>,
+) -> Evaluation<Finding> {
     let unit = unit(claim);
-    let figures = desk.figures(claim.case, who, &claim.quantity);
-    let others =
-        over.map_or(Answer::Known(Vec::new()), |(over, case)| desk.figures(*case, over, &claim.quantity));
+    let figures = evaluator.figures(claim.case, who, &claim.quantity);
+    let others = over.map_or(Evaluation::Known(Vec::new()), |(over, case)| {
+        evaluator.figures(*case, over, &claim.quantity)
+    });
     figures.and(others).map(|(figures, others)| {
-        let number = |(at, figure): (usize, &Figure)| {
+        let number = |(at, figure): (usize, &PolicyNumber)| {
             let other = others.get(at);
             if other.is_some_and(|other| other.estimate.value.is_infinite()) {
                 return None;
             }
-            let found = other.and_then(|other| quotient(figure, other));
+            let times = other.and_then(|other| quotient_figure(figure, other));
+            let found = times.as_ref().map(|times| times.estimate);
             let keeps = is_at_most(&figure.estimate, other.map(|other| (&other.estimate, found)), most);
-            Some((at, found.unwrap_or(figure.estimate), keeps))
+            Some((at, times.unwrap_or_else(|| figure.clone()), keeps))
         };
         let numbers = figures.iter().enumerate().filter_map(number);
         let worst = numbers.max_by(|one, other| {
-            broken(one.2).cmp(&broken(other.2)).then(one.1.value.total_cmp(&other.1.value))
+            let values = one.1.estimate.value.total_cmp(&other.1.estimate.value);
+            broken(one.2).cmp(&broken(other.2)).then(values)
         });
-        let Some((at, found, keeps)) = worst else { return not_sustained() };
+        let Some((at, figure, keeps)) = worst else { return not_sustained() };
+        let found = figure.estimate;
         let why = match others.get(at) {
-            None => told(&figures[at], unit),
+            None => text(&figures[at], unit),
             Some(other) => two(&figures[at], other, claim.quantity.unit(), true),
         };
         let why =
             if figures.len() > 1 { format!("of {} rates the worst: {why}", figures.len()) } else { why };
         let measured = found.value.is_finite().then_some(found);
         let why = why + &open(keeps.verdict(), measured, &[most]);
-        Finding { measured, verdict: keeps.verdict(), why, off: (found.value / most - 1.0).max(0.0) }
+        let off = (found.value / most - 1.0).max(0.0);
+        Finding { measured, figure: Some(figure), verdict: keeps.verdict(), why, off }
     })
 }
 
 /// Like [`at_most`], for a lower bound on a single number.
-fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Finding> {
-    desk.figures(claim.case, who, &claim.quantity).map(|figures| {
+fn at_least(claim: &Claim, who: &Subject, least: f64, evaluator: Evaluator<'_>) -> Evaluation<Finding> {
+    evaluator.figures(claim.case, who, &claim.quantity).map(|figures| {
         let sustained = figures.iter().filter(|figure| figure.estimate.value.is_finite());
-        let keeps = |figure: &Figure| Holds::within(&figure.estimate, (least, f64::INFINITY));
+        let keeps = |figure: &PolicyNumber| Holds::within(&figure.estimate, (least, f64::INFINITY));
         let worst = sustained.max_by(|one, other| {
             broken(keeps(one))
                 .cmp(&broken(keeps(other)))
@@ -257,9 +294,10 @@ fn at_least(claim: &Claim, who: &Who, least: f64, desk: Desk<'_>) -> Answer<Find
         });
         let Some(worst) = worst else { return not_sustained() };
         let verdict = keeps(worst).verdict();
-        let why = told(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
+        let why = text(worst, claim.quantity.unit()) + &open(verdict, Some(worst.estimate), &[least]);
         Finding {
             measured: Some(worst.estimate),
+            figure: Some(worst.clone()),
             verdict,
             why: if figures.len() > 1 { format!("of {} rates the least: {why}", figures.len()) } else { why },
             off: (1.0 - worst.estimate.value / least).max(0.0),
@@ -278,13 +316,19 @@ const fn broken(keeps: Holds) -> u8 {
 
 fn not_sustained() -> Finding {
     let why = "no rate is sustained".to_owned();
-    Finding { measured: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
+    Finding { measured: None, figure: None, verdict: Verdict::NotMeasured, why, off: f64::INFINITY }
 }
 
-fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Tolerance) -> Answer<Finding> {
-    let place =
-        |whos: &Vec<Who>| Answer::all(whos.iter().map(|who| desk.figures(claim.case, who, &claim.quantity)));
-    Answer::all(places.iter().map(place)).map(|places| {
+fn order(
+    claim: &Claim,
+    places: &[Vec<Subject>],
+    evaluator: Evaluator<'_>,
+    tolerance: Tolerance,
+) -> Evaluation<Finding> {
+    let place = |whos: &Vec<Subject>| {
+        Evaluation::all(whos.iter().map(|who| evaluator.figures(claim.case, who, &claim.quantity)))
+    };
+    Evaluation::all(places.iter().map(place)).map(|places| {
         let mut pairs = Pairs::default();
         let mut wrong = Vec::new();
         for (at, lesser) in places.iter().enumerate() {
@@ -303,6 +347,7 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
         let all = f64::from(pairs.all().max(1));
         Finding {
             measured: None,
+            figure: None,
             verdict: of_order(pairs, tolerance.order),
             why: told_order(pairs, &wrong),
             // Pairs that cannot be told apart count half, so that a change which separates them counts as
@@ -312,11 +357,12 @@ fn order(claim: &Claim, places: &[Vec<Who>], desk: Desk<'_>, tolerance: Toleranc
     })
 }
 
-fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Finding {
+fn closer(here: &(PolicyNumber, PolicyNumber), there: &(PolicyNumber, PolicyNumber), unit: Unit) -> Finding {
+    let by = here.0.by.clone();
     let why =
         format!("here {}; there {}", two(&here.0, &here.1, unit, true), two(&there.0, &there.1, unit, true));
     let Some((here, there)) = apart(here).zip(apart(there)).filter(|(here, _)| here.value > 0.0) else {
-        return Finding { measured: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
+        return Finding { measured: None, figure: None, verdict: Verdict::Differs, why, off: f64::INFINITY };
     };
     let verdict = Holds::less(&there, &here).verdict();
     let times = Estimate {
@@ -327,11 +373,12 @@ fn closer(here: &(Figure, Figure), there: &(Figure, Figure), unit: Unit) -> Find
         ..here
     };
     let why = why + &open(verdict, Some(times), &[1.0]);
-    Finding { measured: Some(times), verdict, why, off: times.value }
+    let figure = Some(PolicyNumber { estimate: times, by, rate: None, note: String::new(), basis: None });
+    Finding { measured: Some(times), figure, verdict, why, off: times.value }
 }
 
 /// How far the ratio of two numbers is from 1, in either direction.
-fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
+fn apart((one, other): &(PolicyNumber, PolicyNumber)) -> Option<Estimate> {
     quotient(one, other).map(|found| {
         let (low, high) = (found.low - 1.0, found.high - 1.0);
         let nearest = if low > 0.0 || high < 0.0 { low.abs().min(high.abs()) } else { 0.0 };
@@ -339,23 +386,23 @@ fn apart((one, other): &(Figure, Figure)) -> Option<Estimate> {
     })
 }
 
-fn first(figures: Answer<Vec<Figure>>) -> Answer<Figure> {
+fn first(figures: Evaluation<Vec<PolicyNumber>>) -> Evaluation<PolicyNumber> {
     figures.map(|mut figures| figures.remove(0))
 }
 
-fn finite(figure: &Figure) -> Option<Estimate> {
+fn finite(figure: &PolicyNumber) -> Option<Estimate> {
     figure.estimate.value.is_finite().then_some(figure.estimate)
 }
 
-fn told(figure: &Figure, unit: Unit) -> String {
+fn text(figure: &PolicyNumber, unit: Unit) -> String {
     let at = figure.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
     let note = if figure.note.is_empty() { String::new() } else { format!(" ({})", figure.note) };
     format!("{}{at}: {}{note}", figure.by, shown(figure.estimate.value, unit))
 }
 
-fn two(who: &Figure, over: &Figure, unit: Unit, measured: bool) -> String {
+fn two(who: &PolicyNumber, over: &PolicyNumber, unit: Unit, measured: bool) -> String {
     let end = if measured { "" } else { "; so there is no quotient" };
-    format!("{}, {}{end}", told(who, unit), told(over, unit))
+    format!("{}, {}{end}", text(who, unit), text(over, unit))
 }
 
 /// A remark about a number whose interval contains one of the bounds, with how much longer a run should be.
@@ -378,7 +425,7 @@ fn open(verdict: Verdict, measured: Option<Estimate>, bounds: &[f64]) -> String 
     }
 }
 
-fn against(less: &Figure, more: &Figure, unit: Unit) -> String {
+fn against(less: &PolicyNumber, more: &PolicyNumber, unit: Unit) -> String {
     let at = less.rate.map(|rate| format!(" at {} kRPS", rate as f64 / 1e3)).unwrap_or_default();
     format!(
         "{} {} above {} {}{at}",
@@ -426,8 +473,8 @@ mod tests {
         Estimate::between(f64::midpoint(low, high), low, high, Method::Replications)
     }
 
-    fn figure(estimate: Estimate) -> Figure {
-        Figure { estimate, by: "rain:1".into(), rate: None, note: String::new(), basis: None }
+    fn figure(estimate: Estimate) -> PolicyNumber {
+        PolicyNumber { estimate, by: "rain:1".into(), rate: None, note: String::new(), basis: None }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use sluice_outcome::study::{Aggregate, CountDescriptor, Counts, GaugeDescriptor, Gauges, Unit};
-use sluice_stats::{Each, Estimate, Method, estimate};
+use sluice_stats::{Estimate, Method, ReplicationSummary, estimate};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 
@@ -12,11 +12,11 @@ use super::{StudyError, hint};
 
 /// A number that replications count or average.
 #[derive(Clone, Copy)]
-pub struct Gauge(Of);
+pub struct Gauge(GaugeSource);
 
 /// Where a gauge's numbers come from.
 #[derive(Clone, Copy)]
-enum Of {
+enum GaugeSource {
     /// One of the gauges that pages and files have, too.
     Known(&'static GaugeDescriptor),
     /// Events for each answered task.
@@ -63,7 +63,7 @@ const DERIVED: [Derived; 7] = [
 
 /// One replication and what it has in common with the others.
 struct Replication<'r> {
-    one: &'r Each,
+    one: &'r ReplicationSummary,
     facts: &'r Facts,
 }
 
@@ -92,8 +92,8 @@ impl fmt::Debug for Gauge {
 impl Gauge {
     /// Reads its name.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
-        Of::all().find(|of| of.name() == text).map(Self).ok_or_else(|| {
-            let known: Vec<String> = Of::all().map(Of::name).collect();
+        GaugeSource::all().find(|of| of.name() == text).map(Self).ok_or_else(|| {
+            let known: Vec<String> = GaugeSource::all().map(GaugeSource::name).collect();
             StudyError::Point(hint::unknown("gauge", text, known.iter().map(String::as_str)))
         })
     }
@@ -101,14 +101,14 @@ impl Gauge {
     /// The unit of its numbers.
     pub fn unit(self) -> Unit {
         match self.0 {
-            Of::Known(gauge) => gauge.stated_in.unwrap_or(gauge.unit),
-            Of::PerTask(_) => Unit::Ratio,
-            Of::Derived(derived) => derived.unit,
+            GaugeSource::Known(gauge) => gauge.stated_in.unwrap_or(gauge.unit),
+            GaugeSource::PerTask(_) => Unit::Ratio,
+            GaugeSource::Derived(derived) => derived.unit,
         }
     }
 
     /// The number of each replication.
-    pub(super) fn values(self, each: &[Each], facts: &Facts) -> Vec<f64> {
+    pub(super) fn values(self, each: &[ReplicationSummary], facts: &Facts) -> Vec<f64> {
         each.iter().map(|one| self.0.value(&Replication { one, facts })).collect()
     }
 
@@ -128,7 +128,7 @@ impl PartialEq for Gauge {
     }
 }
 
-impl Of {
+impl GaugeSource {
     fn all() -> impl Iterator<Item = Self> {
         let known = Gauges::ALL.iter().map(Self::Known);
         let is_known = |of: &Self| Gauges::ALL.iter().any(|gauge| gauge.name == of.name());
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn each_gauge_and_each_count_a_task_can_be_stated_by_one_name() {
-        let mut names: Vec<String> = Of::all().map(Of::name).collect();
+        let mut names: Vec<String> = GaugeSource::all().map(GaugeSource::name).collect();
         for name in &names {
             assert_eq!(Gauge::parse(name).expect("it is known").0.name(), *name);
         }

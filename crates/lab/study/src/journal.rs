@@ -190,9 +190,9 @@ mod tests {
         vec![("what".into(), "sweep".into()), ("seed".into(), seed.into())]
     }
 
-    type Found = Vec<(String, u32, u64)>;
+    type JournalContents = Vec<(String, u32, u64)>;
 
-    fn open(folder: &Path, seed: &str) -> Result<(Journal, Found), StudyError> {
+    fn open(folder: &Path, seed: &str) -> Result<(Journal, JournalContents), StudyError> {
         let mut found = Vec::new();
         let journal = Journal::open(folder, &identity(seed), |point: String, replication, result: u64| {
             found.push((point, replication, result));

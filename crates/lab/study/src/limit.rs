@@ -8,7 +8,7 @@ use super::error::StudyError;
 
 /// A metric of one class or of all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Wanted {
+pub struct ClassMetric {
     /// The class; `None` for all tasks.
     pub class: Option<String>,
     /// The metric.
@@ -22,12 +22,12 @@ pub struct Wanted {
 /// A metric and its upper bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    pub wanted: Wanted,
+    pub wanted: ClassMetric,
     /// The bound, in the metric's unit.
     pub below: f64,
 }
 
-impl Wanted {
+impl ClassMetric {
     /// Reads `[CLASS.][MEASURE_]PART`. Without a measure it is the latency; with `response` it is the
     /// latency minus the clients' part of the way.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
@@ -63,7 +63,7 @@ impl Limit {
         let (metric, value) = text
             .split_once('<')
             .ok_or_else(|| wrong("has no `<`: write it as p99<100us or slowdown_p99<10"))?;
-        let wanted = Wanted::parse(metric.trim())?;
+        let wanted = ClassMetric::parse(metric.trim())?;
         let value = value.trim_start_matches('=').trim();
         let below = value_of(value, wanted.metric.unit()).ok_or_else(|| {
             wrong("has no value that fits: write a span such as 100us for a time, a number for a slowdown")
@@ -82,7 +82,7 @@ pub fn value_of(text: &str, unit: Unit) -> Option<f64> {
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for ClassMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(class) = &self.class {
             write!(f, "{class}.")?;
@@ -135,10 +135,10 @@ mod tests {
             "response_p99",
             "get.response_mean",
         ] {
-            assert_eq!(Wanted::parse(text).unwrap().to_string(), text);
+            assert_eq!(ClassMetric::parse(text).unwrap().to_string(), text);
         }
         for wrong in ["", "p98", "slowdown", "slowdown_", ".p99", "p99.get", "slowness_p99"] {
-            assert!(Wanted::parse(wrong).is_err(), "{wrong}");
+            assert!(ClassMetric::parse(wrong).is_err(), "{wrong}");
         }
     }
 

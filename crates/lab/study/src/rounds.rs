@@ -9,34 +9,36 @@ use std::collections::BTreeSet;
 
 use sluice_outcome::study::Verdict;
 
-use super::bench::Bench;
-use super::desk::Desk;
+use super::checked_plan::CheckedPlan;
+use super::evaluator::Evaluator;
 use super::finding::{Finding, find};
-use super::known::{Answer, Known, PointId};
-use super::plan::{CauseTest, Claim, Who};
+use super::known_points::{Evaluation, KnownPoints, PointId};
+use super::plan::{CauseTest, Claim, Subject};
 
 /// The points of the next round; none if everything is known.
-pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
+pub(super) fn wanted(bench: &CheckedPlan, known: &KnownPoints) -> BTreeSet<PointId> {
     let grid = grid(bench);
     let missing: BTreeSet<PointId> = grid.into_iter().filter(|id| known.get(id).is_none()).collect();
     if !missing.is_empty() {
         return missing;
     }
-    let desk = Desk::new(bench, known, None);
+    let evaluator = Evaluator::new(bench, known, None);
     let plan = bench.plan();
     let mut wants = BTreeSet::new();
     for search in &plan.searches {
-        wants.extend(desk.keeps(search.case, &Who::one(&search.run), &search.limit).wants());
+        wants.extend(
+            evaluator.rate_within_limit(search.case, &Subject::one(&search.run), &search.limit).wants(),
+        );
     }
     for claim in &plan.claims {
-        match find(plan, claim, desk) {
-            Answer::Wants(points) => wants.extend(points),
-            Answer::Known(finding) if needs_cause(&finding) => {
+        match find(plan, claim, evaluator) {
+            Evaluation::Wants(points) => wants.extend(points),
+            Evaluation::Known(finding) if needs_cause(&finding) => {
                 for (at, _) in causes(bench, claim) {
-                    wants.extend(find(plan, claim, Desk::new(bench, known, Some(at))).wants());
+                    wants.extend(find(plan, claim, Evaluator::new(bench, known, Some(at))).wants());
                 }
             }
-            Answer::Known(_) => {}
+            Evaluation::Known(_) => {}
         }
     }
     wants
@@ -44,17 +46,17 @@ pub(super) fn wanted(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
 
 /// The points with causes' changes that statements may need, if none of the statements agrees. A search's
 /// later points cannot be known beforehand; its first ones are included.
-pub(super) fn of_causes(bench: &Bench, known: &Known) -> BTreeSet<PointId> {
+pub(super) fn of_causes(bench: &CheckedPlan, known: &KnownPoints) -> BTreeSet<PointId> {
     let plan = bench.plan();
     let each = plan.claims.iter().flat_map(|claim| {
         causes(bench, claim)
-            .flat_map(move |(at, _)| find(plan, claim, Desk::new(bench, known, Some(at))).wants())
+            .flat_map(move |(at, _)| find(plan, claim, Evaluator::new(bench, known, Some(at))).wants())
     });
     each.filter(|id| id.change.is_some()).collect()
 }
 
 /// The points of the plan itself.
-pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
+pub(super) fn grid(bench: &CheckedPlan) -> BTreeSet<PointId> {
     let cases = bench.plan().cases.iter().enumerate();
     let ids = cases.flat_map(|(case, of)| {
         of.runs.iter().flat_map(move |run| {
@@ -65,14 +67,17 @@ pub(super) fn grid(bench: &Bench) -> BTreeSet<PointId> {
     ids.filter(|id| bench.is_within_reach(id)).collect()
 }
 
-/// Whether to look for a cause: the number differs. An undecided number has no difference that could have a
-/// cause.
+/// Whether to look for a cause, because our number differs from the paper's. An undecided number has no
+/// difference that could have a cause.
 pub(super) fn needs_cause(finding: &Finding) -> bool {
     !matches!(finding.verdict, Verdict::Agrees | Verdict::Undecided | Verdict::NotMeasured)
 }
 
 /// The causes that a claim may have, with their indices in the plan.
-pub(super) fn causes<'b>(bench: &'b Bench, claim: &'b Claim) -> impl Iterator<Item = (usize, &'b CauseTest)> {
+pub(super) fn causes<'b>(
+    bench: &'b CheckedPlan,
+    claim: &'b Claim,
+) -> impl Iterator<Item = (usize, &'b CauseTest)> {
     let all = bench.plan().causes.iter().enumerate();
     all.filter(|(_, cause)| cause.of.contains(&claim.id))
 }

@@ -8,17 +8,17 @@ use sluice_sim::SimError;
 use sluice_sim::run_jobs;
 use sluice_stats::Measured;
 
-use super::bench::Bench;
+use super::checked_plan::CheckedPlan;
 use super::error::StudyError;
 use super::journal::{Identity, Journal};
-use super::known::{Keep, Known, PointId};
+use super::known_points::{KnownPoints, PointId, Retention};
 use super::rounds::{of_causes, wanted};
 
 /// A running study.
 #[derive(Debug)]
 pub struct Study<'b> {
-    bench: &'b Bench,
-    known: Known,
+    bench: &'b CheckedPlan,
+    known: KnownPoints,
     journal: Journal,
     threads: usize,
 }
@@ -44,19 +44,21 @@ impl<'b> Study<'b> {
     ///
     /// The folder is checked before anything runs.
     pub fn new(
-        bench: &'b Bench,
+        bench: &'b CheckedPlan,
         threads: usize,
         folder: &Path,
         identity: &Identity,
     ) -> Result<Self, StudyError> {
-        let mut known = Known::default();
-        let take = |id: PointId, replication, measured| learn(bench, &mut known, &id, replication, measured);
+        let mut known = KnownPoints::default();
+        let take = |id: PointId, replication, measured| {
+            add_replication(bench, &mut known, &id, replication, measured);
+        };
         let journal = Journal::open(folder, identity, take)?;
         Ok(Self { bench, known, journal, threads })
     }
 
     /// The known points so far.
-    pub const fn known(&self) -> &Known {
+    pub const fn known(&self) -> &KnownPoints {
         &self.known
     }
 
@@ -79,7 +81,7 @@ impl<'b> Study<'b> {
         jobs.filter(|job| !self.known.has(&job.id, job.replication)).collect()
     }
 
-    /// Runs until everything is known or `stop` is set, which an error does too. Returns whether everything
+    /// Runs until everything is known or `stop` is set; an error sets `stop`, too. Returns whether everything
     /// is known.
     pub fn run(&mut self, stop: &AtomicBool, mut tell: impl FnMut(Step<'_>)) -> Result<bool, StudyError> {
         loop {
@@ -126,18 +128,24 @@ impl<'b> Study<'b> {
             Ok(measured) => measured,
         };
         self.journal.add(&job.id, job.replication, &measured)?;
-        learn(self.bench, &mut self.known, &job.id, job.replication, measured);
+        add_replication(self.bench, &mut self.known, &job.id, job.replication, measured);
         tell(Step::Done(job));
         Ok(())
     }
 }
 
-fn learn(bench: &Bench, known: &mut Known, id: &PointId, replication: u32, measured: Measured) {
+fn add_replication(
+    bench: &CheckedPlan,
+    known: &mut KnownPoints,
+    id: &PointId,
+    replication: u32,
+    measured: Measured,
+) {
     let plan = bench.plan();
     let whole = plan
         .comparisons
         .iter()
         .any(|pair| pair.case == id.case && id.change.is_none() && (pair.a == id.run || pair.b == id.run));
-    let keep = Keep { whole, numbers: bench.numbers(id.case) };
+    let keep = Retention { whole, numbers: bench.numbers(id.case) };
     known.add(id, replication, plan.replications, measured, &keep);
 }

@@ -5,7 +5,7 @@
 
 use sluice_stats::{Estimate, SloFound, SloSearch, Summary, throughput_at_slo};
 
-use super::known::{Answer, Known, PointId};
+use super::known_points::{Evaluation, KnownPoints, PointId};
 
 /// Where to search.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) struct Bracket {
 
 /// The bracket from the grid's points. A load with a growing backlog breaks every limit.
 pub(super) fn bracket(
-    known: &Known,
+    known: &KnownPoints,
     series: &PointId,
     range: &Range,
     limit: f64,
@@ -48,13 +48,13 @@ pub(super) fn bracket(
 
 /// The highest rate of a series within a bracket at which `number` keeps `limit`.
 pub(super) fn seek(
-    known: &Known,
+    known: &KnownPoints,
     series: &PointId,
     bracket: Bracket,
     precision: f64,
     limit: f64,
     number: impl Fn(&Summary) -> Estimate,
-) -> Answer<SloFound> {
+) -> Evaluation<SloFound> {
     let search = SloSearch {
         low_per_s: bracket.low as f64,
         high_per_s: bracket.high as f64,
@@ -66,20 +66,20 @@ pub(super) fn seek(
         known.get(&id).cloned().ok_or(id)
     };
     match throughput_at_slo(&search, &number, measure) {
-        Ok(found) => Answer::Known(found),
-        Err(missing) => Answer::Wants([missing].into()),
+        Ok(found) => Evaluation::Known(found),
+        Err(missing) => Evaluation::Wants([missing].into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Run;
+    use super::super::plan::PolicySetup;
     use super::*;
     use sluice_outcome::study::{Metric, Sustained};
     use sluice_stats::{Method, summarize};
 
     fn id(rate: u64) -> PointId {
-        PointId { case: 0, run: Run::shared("central"), rate, change: None }
+        PointId { case: 0, run: PolicySetup::shared("central"), rate, change: None }
     }
 
     /// The p99 of an M/M/1 queue in units of its mean service time, ± 5 %.
@@ -95,7 +95,7 @@ mod tests {
     /// Runs the requested points until the answer is known. Also returns how many points were needed.
     fn search(grid: &[u64], limit: f64) -> (SloFound, usize) {
         let range = Range { floor: 10_000, ceiling: 990_000, grid: grid.to_vec(), precision: 0.01 };
-        let mut known = Known::default();
+        let mut known = KnownPoints::default();
         for rate in grid {
             known.set(id(*rate), mm1(*rate));
         }
@@ -104,8 +104,8 @@ mod tests {
             let number = |summary: &Summary| summary.overall.get(Metric::P99);
             let bracket = bracket(&known, &id(0), &range, limit, number);
             match seek(&known, &id(0), bracket, range.precision, limit, number) {
-                Answer::Known(found) => return (found, run),
-                Answer::Wants(points) => {
+                Evaluation::Known(found) => return (found, run),
+                Evaluation::Wants(points) => {
                     for point in points {
                         run += 1;
                         let summary = mm1(point.rate);

@@ -106,8 +106,8 @@ pub(super) fn of_order(pairs: Pairs, wrong_max: f64) -> Verdict {
     }
 }
 
-/// Whether a number is at most `most`, or at most `most` times another one, whose quotient with it is given if
-/// there is one.
+/// Whether `found` is at most `most`. With `over`, whether it is at most `most` times that number; `over`
+/// also has the quotient of both numbers, if it is known.
 pub(super) fn is_at_most(found: &Estimate, over: Option<(&Estimate, Option<Estimate>)>, most: f64) -> Holds {
     let Some((over, times)) = over else { return Holds::within(found, (f64::NEG_INFINITY, most)) };
     if let Some(times) = times {

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_outcome::study::{Estimate, StudyOutcome, Verdict};
 use sluice_stats::{Method, Warmup};
-use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::outcome::{Provenance, outcome};
 use sluice_study::plan::Plan;
 use sluice_study::run::Study;
-use sluice_study::tell::{Provenance, tell};
 
 const PLAN: &str = r#"
 name = "pairs"
@@ -99,14 +99,14 @@ ratio = 1.0
 fn study() -> StudyOutcome {
     let plan = Plan::parse("pairs", PLAN).unwrap_or_else(|why| panic!("{why}"));
     let length = Length::Tasks(4_000, Warmup::Tasks(1_000));
-    let terms = Terms { length, overload: Overload::LeftOut, folder: PathBuf::new() };
-    let bench = Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+    let terms = RunSettings { length, overload: Overload::LeftOut, folder: PathBuf::new() };
+    let bench = CheckedPlan::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
     let folder = tempfile::tempdir().expect("a folder");
     let mut study = Study::new(&bench, 1, folder.path(), &Vec::new()).expect("it begins");
     assert!(study.run(&AtomicBool::new(false), |_| {}).expect("it runs"));
     let provenance =
         Provenance { sluice: String::new(), commit: String::new(), plan: None, commands: Vec::new() };
-    tell(&bench, study.known(), &provenance)
+    outcome(&bench, study.known(), &provenance)
 }
 
 #[test]

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use sluice_stats::Warmup;
-use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 
 fn assert_can_be_run(plans: &[&str], warmup: Warmup, overload: Overload) {
     for text in plans {
         let plan = Plan::parse("plan", text).unwrap_or_else(|why| panic!("{why}"));
         let length = Length::Tasks(1_000, warmup);
-        let terms = Terms { length, overload, folder: PathBuf::new() };
-        Bench::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
+        let terms = RunSettings { length, overload, folder: PathBuf::new() };
+        CheckedPlan::new(plan, terms).unwrap_or_else(|why| panic!("{why}"));
     }
 }
 

@@ -22,12 +22,12 @@ pub struct HostCosts {
     /// The one-way delay of a packet from the worker to a client, past the switch.
     pub to_client: Nanos,
     /// When the worker is slow, services included.
-    pub slow: Option<Slowed>,
+    pub slow: Option<SlowPeriod>,
 }
 
 /// A time in which a worker is slow.
 #[derive(Clone, Debug)]
-pub struct Slowed {
+pub struct SlowPeriod {
     /// The slow time, counted from a schedule's start, already dilated.
     pub time: SlowTime,
     pub since: ScheduleStart,
@@ -100,7 +100,7 @@ mod tests {
         TestbedProcessor::new(costs(None))
     }
 
-    fn costs(slow: Option<Slowed>) -> HostCosts {
+    fn costs(slow: Option<SlowPeriod>) -> HostCosts {
         HostCosts { receive: Nanos(20), send: Nanos(30), to_client: Nanos(0), slow }
     }
 
@@ -108,9 +108,9 @@ mod tests {
     fn a_slow_processor_takes_longer_for_everything_once_a_schedule_has_begun() {
         let time = SlowTime { factor: 3.0, from: Nanos(1_000), until: Nanos(2_000) };
         let since = ScheduleStart::default();
-        let mut pace = TestbedProcessor::new(costs(Some(Slowed { time, since: since.clone() })));
+        let mut pace = TestbedProcessor::new(costs(Some(SlowPeriod { time, since: since.clone() })));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
-        since.tell(Nanos(5_000));
+        since.set(Nanos(5_000));
         assert_eq!(pace.done(Nanos(1_000), Nanos(100)), Nanos(1_100));
         assert_eq!(pace.done(Nanos(6_000), Nanos(100)), Nanos(6_300));
         pace.arrived(Nanos(6_100), Packet::Token(Token::default()));

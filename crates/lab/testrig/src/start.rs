@@ -25,7 +25,7 @@ impl ScheduleStart {
         (at != NEVER).then_some(Nanos(at))
     }
 
-    pub(crate) fn tell(&self, at: Nanos) {
+    pub(crate) fn set(&self, at: Nanos) {
         self.0.store(at.0, Ordering::Relaxed);
     }
 }

@@ -154,7 +154,7 @@ fn our_rings(pinned: bool) -> f64 {
         let _ = pinned && pin(1);
         while !stop.load(Relaxed) {
             match taker.take() {
-                Some(word) => returner.tell(priorities[word as usize % 2], word),
+                Some(word) => returner.give_back(priorities[word as usize % 2], word),
                 None => spin_loop(),
             }
         }
@@ -165,8 +165,8 @@ fn our_rings(pinned: bool) -> f64 {
         while sent < WORDS_A_TURN && giver.give(sent).is_ok() {
             sent += 1;
         }
-        hearer.listen();
-        while let Some(word) = hearer.hear() {
+        hearer.refresh();
+        while let Some(word) = hearer.take_ended() {
             giver.returned();
             assert_eq!(word, back);
             back += 1;

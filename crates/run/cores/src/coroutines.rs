@@ -44,7 +44,7 @@ pub struct StackOf {
 
 /// Lets a running request yield.
 pub struct Yielding<'y> {
-    yielder: &'y Yielder<u32, Said>,
+    yielder: &'y Yielder<u32, StopReason>,
     slice: &'y RunningSlice,
 }
 
@@ -61,7 +61,7 @@ impl Yielding<'_> {
     /// Pauses this coroutine, so that the core can run others.
     #[inline]
     pub fn pause_now(&self) {
-        self.yielder.suspend(Said::Paused);
+        self.yielder.suspend(StopReason::Paused);
     }
 }
 
@@ -86,7 +86,7 @@ impl RunningSlice {
 
 /// Why a coroutine stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum StopReason {
     Paused,
     /// The request has ended; it occupies the core for this much longer.
     Ended(Nanos),
@@ -101,7 +101,7 @@ pub struct SliceRun {
 }
 
 /// A coroutine, with a stack and a service.
-pub struct ServingCoroutine(Coroutine<u32, Said, ()>);
+pub struct ServingCoroutine(Coroutine<u32, StopReason, ()>);
 
 /// The coroutines of a core; those without a request wait here for the next one.
 pub struct Coroutines<R, H> {
@@ -159,8 +159,8 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
         let said = coroutine.0.resume(place);
         let took = (self.slice.clock)().since(began);
         let ended = match said {
-            CoroutineResult::Yield(Said::Ended(beyond)) => Some(beyond),
-            CoroutineResult::Yield(Said::Paused) => None,
+            CoroutineResult::Yield(StopReason::Ended(beyond)) => Some(beyond),
+            CoroutineResult::Yield(StopReason::Paused) => None,
             CoroutineResult::Return(()) => unreachable!("a coroutine serves for ever"),
         };
         SliceRun { took, ended }
@@ -185,7 +185,7 @@ impl<R: Send + 'static, H: Handler<R>> Coroutines<R, H> {
                 } else {
                     handler.handle(&requests, place, &yielding)
                 };
-                place = yielder.suspend(Said::Ended(beyond));
+                place = yielder.suspend(StopReason::Ended(beyond));
             }
         })))
     }

@@ -52,7 +52,7 @@ pub struct ServiceOfCores {
 
 /// A core's ends of its rings, for the thread that will run it.
 #[derive(Debug)]
-pub struct CoreSeat {
+pub struct CoreRings {
     pub(crate) core: CoreId,
     pub(crate) capacity: u32,
     pub(crate) ends: CoreEnds<AtomicU64>,
@@ -98,7 +98,7 @@ impl<R> CoreDispatcher<R> {
     pub fn new(
         settings: &CoreDispatcherSettings,
         requests: RequestTable<R>,
-    ) -> Result<(Self, Vec<CoreSeat>), CoresError> {
+    ) -> Result<(Self, Vec<CoreRings>), CoresError> {
         let cores = settings.nic.cores;
         let capacity = settings.nic.balancing.held_max(settings.nic.depth);
         let places = requests.places().min(PLACES_MAX) as u32;
@@ -141,7 +141,7 @@ impl<R> CoreDispatcher<R> {
     pub fn dispatch(&mut self, now: Nanos) -> Result<(), CoresError> {
         while let Some(descriptor) = self.nic.dispatch(now) {
             if let Some(hint) = descriptor.hint {
-                self.heed(hint, now)?;
+                self.on_hint(hint, now)?;
             }
             if let Some(request) = descriptor.request {
                 let core = &mut self.cores[descriptor.core.index()];
@@ -160,11 +160,11 @@ impl<R> CoreDispatcher<R> {
         mut ended: impl FnMut(&RequestTable<R>, EndedRequest),
     ) -> Result<(), CoresError> {
         for (core, end) in self.cores.iter_mut().enumerate() {
-            if end.hearer.listen() == 0 {
+            if end.hearer.refresh() == 0 {
                 continue;
             }
             let core = CoreId(core as u16);
-            while let Some(request) = end.hearer.hear().and_then(request) {
+            while let Some(request) = end.hearer.take_ended().and_then(request) {
                 end.giver.returned();
                 let (place, service) = (request.handle.0 as u32, request.service);
                 self.nic.load_feedback(service, core, 1)?;
@@ -223,7 +223,7 @@ impl<R> CoreDispatcher<R> {
         self.allocator.moves()
     }
 
-    fn heed(&mut self, hint: LoadHint, now: Nanos) -> Result<(), CoresError> {
+    fn on_hint(&mut self, hint: LoadHint, now: Nanos) -> Result<(), CoresError> {
         let calls = &mut self.calls;
         self.allocator.hint(hint, now, |call| calls.push(call));
         Ok(self.make_calls()?)
@@ -252,10 +252,10 @@ impl<R> CoreDispatcher<R> {
     }
 }
 
-fn joined(core: usize, capacity: u32, bell: Arc<CoreBell>) -> (CoreEnd, CoreSeat) {
+fn joined(core: usize, capacity: u32, bell: Arc<CoreBell>) -> (CoreEnd, CoreRings) {
     let ((giver, hearer), ends) = rings(capacity as usize);
     let watch = Arc::new(CoreWatch::default());
-    let seat = CoreSeat { core: CoreId(core as u16), capacity, ends, watch: Arc::clone(&watch), bell };
+    let seat = CoreRings { core: CoreId(core as u16), capacity, ends, watch: Arc::clone(&watch), bell };
     (CoreEnd { giver, hearer, watch, was_given: false }, seat)
 }
 

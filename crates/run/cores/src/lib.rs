@@ -24,7 +24,7 @@ mod threads;
 mod watch;
 
 pub use coroutines::{Coroutines, Handler, ServingCoroutine, SliceRun, StackOf, Yielding};
-pub use dispatcher::{CoreDispatcher, CoreDispatcherSettings, CoreSeat, EndedRequest, ServiceOfCores};
+pub use dispatcher::{CoreDispatcher, CoreDispatcherSettings, CoreRings, EndedRequest, ServiceOfCores};
 pub use error::CoresError;
 pub use one_core::CorePace;
 pub use requests::RequestTable;

@@ -133,7 +133,7 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
     }
 
     /// Whether the core has reported an ended request since the last call.
-    pub(crate) const fn has_told(&mut self) -> bool {
+    pub(crate) const fn take_reported(&mut self) -> bool {
         std::mem::replace(&mut self.has_told, false)
     }
 
@@ -185,8 +185,8 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         if let Some(coroutine) = ended.coroutine {
             self.coroutines.done(coroutine);
         }
-        self.requests.ends(place, until);
-        self.returner.tell(request.priority, ended.word);
+        self.requests.record_end(place, until);
+        self.returner.give_back(request.priority, ended.word);
         self.has_told = true;
         Ok(self.start(until))
     }
@@ -220,9 +220,9 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
             Some(coroutine) => coroutine,
             empty => empty.insert(self.coroutines.idle()?),
         };
-        self.watch.resumes(None, self.coroutines.now());
+        self.watch.record_resume(None, self.coroutines.now());
         let ran = self.coroutines.run(coroutine, BATCH, self.pace.yields_after);
-        self.watch.is_back();
+        self.watch.record_return();
         batch.is_over = ran.ended.is_some();
         let taken = self.pace.dilated(ran.took);
         batch.took = batch.took + taken;
@@ -248,13 +248,13 @@ impl<R: Send + 'static, H: Handler<R>> OneCore<R, H> {
         let coroutine = match &mut held.coroutine {
             Some(coroutine) => coroutine,
             empty => {
-                self.requests.begins(held.place, begins);
+                self.requests.record_start(held.place, begins);
                 empty.insert(self.coroutines.idle()?)
             }
         };
-        self.watch.resumes(Some(request.service), self.coroutines.now());
+        self.watch.record_resume(Some(request.service), self.coroutines.now());
         let ran = self.coroutines.run(coroutine, held.place, self.pace.yields_after);
-        self.watch.is_back();
+        self.watch.record_return();
         Ok(ran)
     }
 

@@ -57,11 +57,11 @@ impl<R> RequestTable<R> {
         (Nanos(place.began.load(Relaxed)), Nanos(place.ended.load(Relaxed)))
     }
 
-    pub(crate) fn begins(&self, place: u32, at: Nanos) {
+    pub(crate) fn record_start(&self, place: u32, at: Nanos) {
         self.places[place as usize].began.store(at.0, Relaxed);
     }
 
-    pub(crate) fn ends(&self, place: u32, at: Nanos) {
+    pub(crate) fn record_end(&self, place: u32, at: Nanos) {
         self.places[place as usize].ended.store(at.0, Relaxed);
     }
 }

@@ -53,9 +53,11 @@ pub type CoreEnds<W> = (RingReceiver<W>, Returner<W>);
 /// Both rings of a core. They have room for `capacity` words that are at the core or on their way back.
 /// Returns the dispatcher's ends and the core's.
 pub fn rings<W: SharedWord>(capacity: usize) -> (DispatcherEnds<W>, CoreEnds<W>) {
-    let down = Arc::new(Down { given: CacheLine(W::zero()), entries: entries(capacity) });
-    let up =
-        Arc::new(Up { counts: CacheLine(std::array::from_fn(|_| W::zero())), entries: entries(capacity) });
+    let down = Arc::new(ToCore { given: CacheLine(W::zero()), entries: entries(capacity) });
+    let up = Arc::new(FromCore {
+        counts: CacheLine(std::array::from_fn(|_| W::zero())),
+        entries: entries(capacity),
+    });
     let giver = RingSender { ring: Arc::clone(&down), given: 0, returned: 0 };
     let hearer = NoticeReceiver { ring: Arc::clone(&up), counts: [0; PRIORITIES], told: 0, heard: 0 };
     (
@@ -73,13 +75,13 @@ fn entries<W: SharedWord>(capacity: usize) -> Box<[W]> {
 struct CacheLine<T>(T);
 
 #[derive(Debug)]
-struct Down<W> {
+struct ToCore<W> {
     given: CacheLine<W>,
     entries: Box<[W]>,
 }
 
 #[derive(Debug)]
-struct Up<W> {
+struct FromCore<W> {
     /// A core's load feedback: how many requests ended, by priority.
     counts: CacheLine<[W; PRIORITIES]>,
     entries: Box<[W]>,
@@ -88,7 +90,7 @@ struct Up<W> {
 /// The dispatcher's end of the ring to a core.
 #[derive(Debug)]
 pub struct RingSender<W> {
-    ring: Arc<Down<W>>,
+    ring: Arc<ToCore<W>>,
     given: u64,
     returned: u64,
 }
@@ -119,7 +121,7 @@ impl<W: SharedWord> RingSender<W> {
 /// The core's end of the ring to a core.
 #[derive(Debug)]
 pub struct RingReceiver<W> {
-    ring: Arc<Down<W>>,
+    ring: Arc<ToCore<W>>,
     taken: u64,
 }
 
@@ -146,7 +148,7 @@ impl<W: SharedWord> RingReceiver<W> {
 /// The core's end of the ring to the dispatcher.
 #[derive(Debug)]
 pub struct Returner<W> {
-    ring: Arc<Up<W>>,
+    ring: Arc<FromCore<W>>,
     counts: [u64; PRIORITIES],
     told: u64,
 }
@@ -154,7 +156,7 @@ pub struct Returner<W> {
 impl<W: SharedWord> Returner<W> {
     /// Returns a word: a request of this priority has ended.
     #[inline]
-    pub fn tell(&mut self, priority: Priority, word: u64) {
+    pub fn give_back(&mut self, priority: Priority, word: u64) {
         let entries = &self.ring.entries;
         entries[(self.told % entries.len() as u64) as usize].set(word, Relaxed);
         self.told += 1;
@@ -167,7 +169,7 @@ impl<W: SharedWord> Returner<W> {
 /// The dispatcher's end of the ring from a core.
 #[derive(Debug)]
 pub struct NoticeReceiver<W> {
-    ring: Arc<Up<W>>,
+    ring: Arc<FromCore<W>>,
     counts: [u64; PRIORITIES],
     told: u64,
     heard: u64,
@@ -176,15 +178,15 @@ pub struct NoticeReceiver<W> {
 impl<W: SharedWord> NoticeReceiver<W> {
     /// Reads the counts. Returns how many words can be read now.
     #[inline]
-    pub fn listen(&mut self) -> u64 {
+    pub fn refresh(&mut self) -> u64 {
         self.counts = std::array::from_fn(|priority| self.ring.counts.0[priority].get(Acquire));
         self.told = self.counts.iter().sum();
         self.told - self.heard
     }
 
-    /// Takes the next of the words that [`Self::listen`] reported.
+    /// Takes the next of the words that [`Self::refresh`] reported.
     #[inline]
-    pub fn hear(&mut self) -> Option<u64> {
+    pub fn take_ended(&mut self) -> Option<u64> {
         if self.heard == self.told {
             return None;
         }
@@ -194,7 +196,7 @@ impl<W: SharedWord> NoticeReceiver<W> {
         Some(word)
     }
 
-    /// The counts at the last [`Self::listen`]: requests that ended on the core, by priority.
+    /// The counts at the last [`Self::refresh`]: requests that ended on the core, by priority.
     pub const fn counts(&self) -> &[u64; PRIORITIES] {
         &self.counts
     }
@@ -215,9 +217,9 @@ mod tests {
         giver.give(2).unwrap();
         assert!(matches!(giver.give(3), Err(CoresError::RingFull(2))));
         let word = taker.take().unwrap();
-        returner.tell(Priority::new(3).unwrap(), word);
+        returner.give_back(Priority::new(3).unwrap(), word);
         assert!(giver.give(3).is_err(), "it is on its way back");
-        assert_eq!((hearer.listen(), hearer.hear(), hearer.hear()), (1, Some(1), None));
+        assert_eq!((hearer.refresh(), hearer.take_ended(), hearer.take_ended()), (1, Some(1), None));
         giver.returned();
         giver.give(3).unwrap();
         assert_eq!((taker.take(), taker.take(), taker.take()), (Some(2), Some(3), None));
@@ -244,15 +246,15 @@ mod tests {
                         prop_assert_eq!(taken, there.pop_front());
                         at_core.extend(taken);
                         if let Some(ended) = at_core.pop_front() {
-                            returner.tell(Priority::new(priority).unwrap(), ended);
+                            returner.give_back(Priority::new(priority).unwrap(), ended);
                             counts[usize::from(priority)] += 1;
                             back.push_back(ended);
                         }
                     }
                     _ => {
-                        prop_assert_eq!(hearer.listen(), back.len() as u64);
+                        prop_assert_eq!(hearer.refresh(), back.len() as u64);
                         prop_assert_eq!(hearer.counts(), &counts);
-                        while let Some(word) = hearer.hear() {
+                        while let Some(word) = hearer.take_ended() {
                             giver.returned();
                             prop_assert_eq!(Some(word), back.pop_front());
                         }

@@ -10,7 +10,7 @@ use sluice_wire::Nanos;
 
 use crate::bell::CoreBell;
 use crate::coroutines::{Coroutines, Handler, StackOf};
-use crate::dispatcher::CoreSeat;
+use crate::dispatcher::CoreRings;
 use crate::error::CoresError;
 use crate::one_core::{CorePace, OneCore};
 use crate::requests::RequestTable;
@@ -36,7 +36,7 @@ pub struct ThreadSettings {
 }
 
 /// What each thread gets at its start.
-struct Made<R, H> {
+struct ThreadStart<R, H> {
     settings: ThreadSettings,
     requests: RequestTable<R>,
     make: Arc<dyn Fn() -> H + Send + Sync>,
@@ -61,7 +61,7 @@ impl CoreThreads {
     /// Runs the cores of `seats`: cores with the same bell share a thread. `make` creates a handler for
     /// each coroutine; `wake` is called when a request has ended.
     pub fn spawn<R, H>(
-        seats: Vec<CoreSeat>,
+        seats: Vec<CoreRings>,
         settings: ThreadSettings,
         requests: &RequestTable<R>,
         make: &Arc<dyn Fn() -> H + Send + Sync>,
@@ -73,7 +73,7 @@ impl CoreThreads {
     {
         let mut started = Self { stop: Arc::default(), threads: Vec::new() };
         for (number, (bell, own)) in by_bell(seats).into_iter().enumerate() {
-            let made = Made {
+            let made = ThreadStart {
                 settings,
                 requests: requests.clone(),
                 make: Arc::clone(make),
@@ -128,8 +128,8 @@ impl Drop for CoreThreads {
     }
 }
 
-fn by_bell(seats: Vec<CoreSeat>) -> Vec<(Arc<CoreBell>, Vec<CoreSeat>)> {
-    let mut threads: Vec<(Arc<CoreBell>, Vec<CoreSeat>)> = Vec::new();
+fn by_bell(seats: Vec<CoreRings>) -> Vec<(Arc<CoreBell>, Vec<CoreRings>)> {
+    let mut threads: Vec<(Arc<CoreBell>, Vec<CoreRings>)> = Vec::new();
     for seat in seats {
         match threads.iter_mut().find(|(bell, _)| Arc::ptr_eq(bell, &seat.bell)) {
             Some((_, own)) => own.push(seat),
@@ -139,7 +139,7 @@ fn by_bell(seats: Vec<CoreSeat>) -> Vec<(Arc<CoreBell>, Vec<CoreSeat>)> {
     threads
 }
 
-fn run<R, H>(seats: Vec<CoreSeat>, bell: &CoreBell, made: &Made<R, H>) -> Result<(), CoresError>
+fn run<R, H>(seats: Vec<CoreRings>, bell: &CoreBell, made: &ThreadStart<R, H>) -> Result<(), CoresError>
 where
     R: Send + 'static,
     H: Handler<R>,
@@ -152,7 +152,7 @@ where
         let (mut due, mut has_told) = (None, false);
         for core in &mut cores {
             due = [due, core.step(now, !stops)?].into_iter().flatten().min();
-            has_told |= core.has_told();
+            has_told |= core.take_reported();
         }
         if has_told {
             (made.wake)();
@@ -173,12 +173,12 @@ where
     }
 }
 
-impl<R: Send + 'static, H: Handler<R>> Made<R, H> {
-    fn core(&self, seat: CoreSeat) -> OneCore<R, H> {
+impl<R: Send + 'static, H: Handler<R>> ThreadStart<R, H> {
+    fn core(&self, seat: CoreRings) -> OneCore<R, H> {
         let ThreadSettings { pace, clock, batch, stack_bytes, on_stack, .. } = self.settings;
         let (requests, make) = (self.requests.clone(), Arc::clone(&self.make));
         let coroutines = Coroutines::new(requests, make, clock).with_stacks(stack_bytes, on_stack);
-        let CoreSeat { core, capacity, ends, watch, .. } = seat;
+        let CoreRings { core, capacity, ends, watch, .. } = seat;
         let of = (core, capacity, batch);
         OneCore::new(of, pace, ends, watch, self.requests.clone(), coroutines)
     }

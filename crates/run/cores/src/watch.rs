@@ -34,12 +34,12 @@ const BATCH_SERVICE: u64 = u64::MAX;
 
 impl CoreWatch {
     /// Records that a coroutine of a service was resumed; `None` for the batch service.
-    pub(crate) fn resumes(&self, service: Option<ServiceId>, now: Nanos) {
+    pub(crate) fn record_resume(&self, service: Option<ServiceId>, now: Nanos) {
         self.service.store(service.map_or(BATCH_SERVICE, |service| service.index() as u64), Relaxed);
         self.since.store(now.0, Release);
     }
 
-    pub(crate) fn is_back(&self) {
+    pub(crate) fn record_return(&self) {
         self.since.store(0, Release);
     }
 

@@ -74,18 +74,18 @@ fn core<O: Orders>(
     for _ in 0..looks {
         if let Some(word) = taker.take() {
             taken.push(word);
-            returner.tell(priority(word), word);
+            returner.give_back(priority(word), word);
         }
     }
 }
 
-fn hear<O: Orders>(
+fn take_ended<O: Orders>(
     giver: &mut RingSender<LoomWord<O>>,
     hearer: &mut NoticeReceiver<LoomWord<O>>,
     heard: &mut Vec<u64>,
 ) {
-    hearer.listen();
-    while let Some(word) = hearer.hear() {
+    hearer.refresh();
+    while let Some(word) = hearer.take_ended() {
         giver.returned();
         heard.push(word);
     }
@@ -109,11 +109,11 @@ fn play<O: Orders>(capacity: usize, words: u64, looks: usize) -> usize {
             if giver.give(word).is_ok() {
                 given.push(word);
             }
-            hear(&mut giver, &mut hearer, &mut heard);
+            take_ended(&mut giver, &mut hearer, &mut heard);
         }
         let (mut taker, mut returner, mut taken) = core_thread.join().unwrap();
         core(&mut taker, &mut returner, capacity, &mut taken);
-        hear(&mut giver, &mut hearer, &mut heard);
+        take_ended(&mut giver, &mut hearer, &mut heard);
         assert_eq!(taken, given, "each word once, in order");
         assert_eq!(heard, given, "and back");
         let counts = hearer.counts();

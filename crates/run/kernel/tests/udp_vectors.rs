@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use sluice_conformance::explore::{explore, explore_servers};
-use sluice_conformance::{After, Plane, Sent, Shape, SliceAfter, TaskAfter, Vector, WorkerAfter, play};
+use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape, Vector, play};
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::Space;
 use sluice_switchd::switch::{Count, SwitchConfig, SwitchDriver};
@@ -228,14 +228,14 @@ impl Plane for Udp<'_> {
         Ok(self.hear(sent))
     }
 
-    fn after(&mut self) -> Result<After, KernelError> {
+    fn after(&mut self) -> Result<FinalState, KernelError> {
         let handle = self.driver.handle();
         let counts = handle.counters().all().map(|(name, count)| match name {
             RECIRCULATED => (name, count - self.walked),
             _ => (name, count),
         });
         let counts = counts.filter(|(name, count)| *count > 0 && !OF_THE_SOCKET.contains(name));
-        Ok(After {
+        Ok(FinalState {
             epoch: self.shape.epoch,
             counts: counts.map(|(name, count)| (name.to_owned(), count)).collect(),
             psns: (0..self.shape.servers).map(|at| self.psn(ServerId(at))).collect::<Result<_, _>>()?,
@@ -247,22 +247,22 @@ impl Plane for Udp<'_> {
 
 /// The read-out.
 impl Udp<'_> {
-    fn slice(&mut self, slice: SliceId) -> Result<SliceAfter, KernelError> {
+    fn slice(&mut self, slice: SliceId) -> Result<FinalSlice, KernelError> {
         let TableAnswer::Slice(state) = self.ask(TableOp::ReadSlice(slice))? else { panic!("a slice") };
         let parked = self.driver.parked(slice);
-        let tasks = parked.tasks.iter().map(|submit| TaskAfter {
+        let tasks = parked.tasks.iter().map(|submit| FinalTask {
             client: submit.client.0,
             incarnation: submit.task.incarnation.0,
             sequence: submit.task.sequence.0,
             attempt: submit.attempt.0,
         });
         let tokens = parked.tokens.iter().map(|(worker, generation)| (worker.0, generation.0));
-        Ok(SliceAfter { balance: state.balance, tasks: tasks.collect(), tokens: tokens.collect() })
+        Ok(FinalSlice { balance: state.balance, tasks: tasks.collect(), tokens: tokens.collect() })
     }
 
-    fn worker(&mut self, worker: WorkerId) -> Result<WorkerAfter, KernelError> {
+    fn worker(&mut self, worker: WorkerId) -> Result<FinalWorker, KernelError> {
         let TableAnswer::Worker(state) = self.ask(TableOp::ReadWorker(worker))? else { panic!("a worker") };
-        Ok(WorkerAfter { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
+        Ok(FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
     }
 
     fn psn(&mut self, server: ServerId) -> Result<u32, KernelError> {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use sluice_host::agent::{AgentSettings, Sample};
-use sluice_net::agent::{Desk, Line, Lines, Seat};
+use sluice_net::agent::{Line, LineRegistration, Lines, ServerAgent};
 use sluice_net::clock::thread_cpu;
 use sluice_wire::{Epoch, Generation, Nanos, SliceId, WorkerId};
 
@@ -30,7 +30,7 @@ fn case((service_us, sample_us): (u64, u64)) -> String {
     let file = folder.0.join("agent");
     let lines = Lines::make(&file, WORKERS.into()).expect("there is room");
     let settings = AgentSettings { sample_every: Nanos::from_micros(sample_us), ..AgentSettings::default() };
-    let mut desk = Desk::new(Nanos(0), settings, &lines).expect("sound settings");
+    let mut desk = ServerAgent::new(Nanos(0), settings, &lines).expect("sound settings");
     let (write, written) = writers(&file, service_us);
     let look_every = Nanos(settings.interval.0 / LOOKS);
     let (mut tasks, mut reading, mut judging, mut spent) = (0, 0, 0, Vec::new());
@@ -39,7 +39,7 @@ fn case((service_us, sample_us): (u64, u64)) -> String {
         write.send(now).expect("they write");
         let new = written.recv().expect("they write");
         let begun = thread_cpu();
-        desk.look(now);
+        desk.read_samples(now);
         let read = thread_cpu();
         let closed = desk.close(now);
         let judged = thread_cpu();
@@ -96,14 +96,14 @@ fn writers(file: &Path, service_us: u64) -> (Sender<Nanos>, Receiver<u64>) {
 
 fn line(file: &Path, worker: u16) -> Line {
     let mut line = Line::claim(file, &format!("w{worker}"), Nanos(0)).expect("there is room");
-    let seat = Seat {
+    let registration = LineRegistration {
         worker: WorkerId(worker),
         slice: SliceId(0),
         epoch: Epoch(1),
         generation: Generation(u32::from(worker) + 1),
         depth: 2,
     };
-    line.serves(Nanos(0), seat, Nanos(u64::MAX));
+    line.set_registration(Nanos(0), registration, Nanos(u64::MAX));
     line
 }
 

@@ -62,7 +62,7 @@ impl Clock {
 
     /// Compares at once if a stamp is impossible, which happens if the wall clock was set since the last
     /// comparison.
-    pub(crate) fn doubt(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {
+    pub(crate) fn check_stamp(&mut self, stamp: u64, (earliest, now): (Nanos, Nanos)) -> Option<i64> {
         let at = brought_over(stamp, self.ahead);
         let fits = can_be(at, earliest) && at.since(now) <= ON_ITS_WAY;
         if fits { None } else { self.compare(now) }
@@ -165,14 +165,14 @@ mod tests {
             let (old, new) = (stamp(clock.ahead), stamp(before.ahead));
             let unaware = clock.from_realtime(new, (earliest, now));
             assert!((earliest..=now).contains(&unaware), "set by {by}: {unaware:?}");
-            let step = clock.doubt(new, (earliest, now)).expect("that cannot be");
+            let step = clock.check_stamp(new, (earliest, now)).expect("that cannot be");
             assert!((i128::from(step) + by).abs() < 1_000_000_000, "{step}");
             let near = |at: Nanos| at.since(came) < Nanos(5_000_000) && came.since(at) < Nanos(5_000_000);
             for stamp in [old, new] {
                 let at = clock.from_realtime(stamp, (earliest, now));
                 assert!(near(at), "set by {by}: {at:?} for {came:?}");
             }
-            assert_eq!(clock.doubt(new, (earliest, now)), None, "it is known now");
+            assert_eq!(clock.check_stamp(new, (earliest, now)), None, "it is known now");
         }
     }
 

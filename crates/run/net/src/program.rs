@@ -266,8 +266,8 @@ fn shown(value: &Value) -> String {
 /// Runs a service as a worker: the whole `main` of a service that has no flags of its own.
 pub fn run_service<S: Service>(service: S) -> ExitCode {
     #[derive(Clone, Debug, clap::Args)]
-    struct None {}
-    run_service_with(|_: &None| Ok::<S, NetError>(service))
+    struct NoFlags {}
+    run_service_with(|_: &NoFlags| Ok::<S, NetError>(service))
 }
 
 /// Like [`run_service`], for a service with flags `A` of its own, from which `open` makes it.

@@ -132,14 +132,14 @@ impl<'a> Task<'a> {
 
     /// This task, whose `listener` gets the spans that the service passes to [`Task::left`].
     #[must_use]
-    pub const fn heard_by(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
+    pub const fn with_listener(mut self, listener: &'a dyn Fn(Nanos)) -> Self {
         self.listener = Listener(Some(listener));
         self
     }
 
     /// This task, whose `pauser` runs at each [`Task::pause`].
     #[must_use]
-    pub const fn paused_by(mut self, pauser: &'a dyn Fn()) -> Self {
+    pub const fn with_pauser(mut self, pauser: &'a dyn Fn()) -> Self {
         self.pauser = Pauser(Some(pauser));
         self
     }
@@ -198,7 +198,7 @@ mod tests {
         let (held, heard) = (Cell::new(Nanos(0)), Cell::new(Nanos(0)));
         let task = Task::new(b"", TaskType(1), 100, &held);
         task.left(Nanos(5));
-        task.heard_by(&|left| heard.set(left)).left(Nanos(7));
+        task.with_listener(&|left| heard.set(left)).left(Nanos(7));
         assert_eq!((heard.get(), held.get()), (Nanos(7), Nanos(0)));
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let (held, paused) = (Cell::new(Nanos(0)), Cell::new(0));
         let task = Task::new(b"", TaskType(1), 100, &held);
         task.pause();
-        task.paused_by(&|| paused.set(paused.get() + 1)).pause();
+        task.with_pauser(&|| paused.set(paused.get() + 1)).pause();
         assert_eq!(paused.get(), 1);
     }
 

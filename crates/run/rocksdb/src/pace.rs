@@ -77,7 +77,7 @@ mod tests {
     fn what_is_left_is_keys_left_times_the_measured_time_of_a_key() {
         let (held, heard) = (Cell::new(Nanos(0)), RefCell::new(Vec::new()));
         let listener = |left| heard.borrow_mut().push(left);
-        let task = Task::new(b"", TaskType(1), 100, &held).heard_by(&listener);
+        let task = Task::new(b"", TaskType(1), 100, &held).with_listener(&listener);
         let mut pace = Pace::default();
         pace.begin(task, 40).end();
         assert!(heard.borrow().is_empty(), "nothing was measured yet");

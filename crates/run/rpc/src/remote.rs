@@ -8,7 +8,7 @@ use std::time::Duration;
 use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Status};
 
-use super::renewed_channel::{Called, RenewedChannel};
+use super::renewed_channel::{RenewedChannel, RenewedEndpoint};
 use super::tls::{Renewed, why};
 use super::{ClientTls, shown};
 use crate::RpcError;
@@ -23,7 +23,7 @@ const PING_TIMEOUT: Duration = Duration::from_millis(400);
 #[derive(Clone, Debug)]
 pub struct Remote {
     url: String,
-    endpoint: Arc<Renewed<Called>>,
+    endpoint: Arc<Renewed<RenewedEndpoint>>,
     /// The name in the client certificate that is shown to this service, if there is one.
     caller: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Remote {
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
         let caller = tls.map(ClientTls::name).transpose()?.flatten();
-        let endpoint = Arc::new(Renewed::new(Called { at, tls: tls.cloned() })?);
+        let endpoint = Arc::new(Renewed::new(RenewedEndpoint { at, tls: tls.cloned() })?);
         Ok(Self { url, endpoint, caller })
     }
 
@@ -99,7 +99,7 @@ impl Remote {
 /// What a status means, in words for people.
 pub fn reason(status: &Status) -> String {
     let source = std::error::Error::source(status);
-    if let Some(why) = source.and_then(why::told) {
+    if let Some(why) = source.and_then(why::tls_error_text) {
         return shown(&why);
     }
     match (status.code(), source) {
@@ -114,7 +114,7 @@ pub fn reason(status: &Status) -> String {
 /// did answer.
 pub fn is_silence(status: &Status) -> bool {
     match std::error::Error::source(status) {
-        Some(source) => why::told(source).is_none(),
+        Some(source) => why::tls_error_text(source).is_none(),
         None => matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded),
     }
 }

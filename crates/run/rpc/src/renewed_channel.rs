@@ -13,17 +13,17 @@ use tonic::transport::{Channel, Endpoint, Error};
 use tower_service::Service;
 
 use super::ClientTls;
-use super::tls::{OfFiles, Pem, Renewed};
+use super::tls::{FromPemFiles, Pem, Renewed};
 use crate::RpcError;
 
 /// An endpoint, and the certificates for it.
 #[derive(Clone)]
-pub(super) struct Called {
+pub(super) struct RenewedEndpoint {
     pub(super) at: Endpoint,
     pub(super) tls: Option<ClientTls>,
 }
 
-impl OfFiles for Called {
+impl FromPemFiles for RenewedEndpoint {
     type Made = Endpoint;
 
     fn files(&mut self) -> Vec<&mut Pem> {
@@ -39,7 +39,7 @@ impl OfFiles for Called {
 /// channel.
 #[derive(Clone)]
 pub struct RenewedChannel {
-    to: Arc<Renewed<Called>>,
+    to: Arc<Renewed<RenewedEndpoint>>,
     /// Whether calls have no time limit.
     patient: bool,
     /// The channel, and the version of the certificates with which it was made.
@@ -48,7 +48,7 @@ pub struct RenewedChannel {
 
 impl RenewedChannel {
     /// Must be called inside a tokio runtime.
-    pub(super) fn new(to: Arc<Renewed<Called>>, patient: bool) -> Self {
+    pub(super) fn new(to: Arc<Renewed<RenewedEndpoint>>, patient: bool) -> Self {
         let made = connect(&to, patient);
         Self { to, patient, channel: Arc::new(Mutex::new(made)) }
     }
@@ -63,7 +63,7 @@ impl RenewedChannel {
     }
 }
 
-fn connect(to: &Renewed<Called>, patient: bool) -> (u64, Channel) {
+fn connect(to: &Renewed<RenewedEndpoint>, patient: bool) -> (u64, Channel) {
     let (version, endpoint) = to.now();
     let endpoint = if patient { endpoint.timeout(Duration::MAX) } else { endpoint };
     (version, endpoint.connect_lazy())

@@ -125,14 +125,15 @@ impl<C, M: Copy> EventEngine<C, M> {
         if at == Nanos(u64::MAX) {
             return None;
         }
+        // Asked first, since most events are messages.
+        if source.kind() == SourceKind::Lane {
+            let (to, mail) = self.pop(source);
+            return Some((at, to, WorldEvent::Mail(mail)));
+        }
         let (whom, what) = match source.kind() {
-            SourceKind::Lane => {
-                let (to, mail) = self.pop(source);
-                (to, WorldEvent::Mail(mail))
-            }
             SourceKind::TimerTree => (self.ringing(), WorldEvent::Timer),
             SourceKind::Clock => (Address::node(source.node()), WorldEvent::Clock),
-            SourceKind::EventQueue => self.take_due()?,
+            SourceKind::EventQueue | SourceKind::Lane => self.take_due(),
         };
         Some((at, whom, what))
     }
@@ -220,11 +221,11 @@ impl<C, M: Copy> EventEngine<C, M> {
         self.timer_owners[timer as usize]
     }
 
-    /// Takes the next event out of the event queue.
-    fn take_due(&mut self) -> Option<(Address, WorldEvent<C, M>)> {
-        let due = self.event_queue.take();
+    /// Takes the next event out of the event queue, which must not be empty.
+    fn take_due(&mut self) -> (Address, WorldEvent<C, M>) {
+        let (_, due) = self.event_queue.take().expect("the queue's head is an event");
         self.heads.set(EVENT_QUEUE, self.event_queue.first());
-        due.map(|(_, due)| due)
+        due
     }
 
     /// Enters an event into the event queue. Kept apart from the lanes, which take most messages.

@@ -67,7 +67,8 @@ impl Asked {
     fn compare(&self) -> Result<String, Box<dyn Error>> {
         let topology = Topology::fat_tree(4, LinkSpeed::default())?;
         let idle = Idle::new(&topology, FrameSizes::default())?;
-        let round_trip = idle.took(&FlowSpec { at: Nanos(0), from: HostId(0), to: HostId(15), bytes: 1_000 });
+        let round_trip =
+            idle.flow_time(&FlowSpec { at: Nanos(0), from: HostId(0), to: HostId(15), bytes: 1_000 });
         let letflow = LetFlow::new(round_trip.times(2));
         let pacer = PacerSettings::new(letflow.threshold);
         let schemes = [
@@ -130,7 +131,7 @@ impl Asked {
         let mut fabric = Fabric::new(topology, settings, SEED, replication)?;
         fabric.run(flows, |finished| {
             if finished.flow.at >= WARM {
-                slowdowns.record(&finished, idle.took(&finished.flow));
+                slowdowns.record(&finished, idle.flow_time(&finished.flow));
             }
         })?;
         let gaps = fabric.gaps();

@@ -186,9 +186,9 @@ impl Balance {
 
     /// A frame of data leaves a switch by this port.
     #[inline]
-    pub(crate) fn leaves(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
+    pub(crate) fn on_departure(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
         if let Some(conga) = &mut self.conga {
-            conga.leaves(port, frame, now);
+            conga.on_departure(port, frame, now);
         }
     }
 
@@ -206,11 +206,11 @@ impl Balance {
             return ways[0];
         }
         if plan.is_edge_of(switch, frame.to) {
-            conga.arrives(frame, ends, now);
+            conga.on_last_switch(frame, ends, now);
             return ways[0];
         }
         if is_first {
-            conga.enters(frame, ends);
+            conga.on_first_switch(frame, ends);
         }
         if !frame.kind.is_data() {
             return hashed(switch, frame, ways);

@@ -12,7 +12,7 @@ use sluice_wire::Nanos;
 
 use crate::dcqcn::power;
 use crate::error::{FabricError, require};
-use crate::frame::{FabricFrame, PathTold};
+use crate::frame::{CongaFields, FabricFrame};
 use crate::ids::PortId;
 use crate::wiring::Wiring;
 
@@ -138,19 +138,19 @@ impl CongaState {
 
     /// A frame arrives at the first of several switches: it takes along what this switch knows of one path
     /// in the other direction.
-    pub(crate) fn enters(&mut self, frame: &mut FabricFrame, (from, to): (usize, usize)) {
+    pub(crate) fn on_first_switch(&mut self, frame: &mut FabricFrame, (from, to): (usize, usize)) {
         let pair = from * self.edges + to;
         let (paths, next) = &mut self.pairs[pair];
         let path = *next;
         *next = (*next + 1) % *paths;
         let level = self.from_there[pair * self.paths_most + usize::from(path)];
-        frame.told = PathTold { back_path: path as u8, back_level: level, ..PathTold::default() };
+        frame.told = CongaFields { back_path: path as u8, back_level: level, ..CongaFields::default() };
     }
 
     /// A frame arrives at the last of several switches: the switch notes what the frame carries.
-    pub(crate) fn arrives(&mut self, frame: &FabricFrame, (from, to): (usize, usize), now: Nanos) {
+    pub(crate) fn on_last_switch(&mut self, frame: &FabricFrame, (from, to): (usize, usize), now: Nanos) {
         let first = (to * self.edges + from) * self.paths_most;
-        let PathTold { path, level, back_path, back_level } = frame.told;
+        let CongaFields { path, level, back_path, back_level } = frame.told;
         self.there[first + usize::from(back_path)] = (back_level, now);
         if frame.kind.is_data() {
             self.from_there[first + usize::from(path)] = level;
@@ -158,7 +158,7 @@ impl CongaState {
     }
 
     /// A frame of data leaves by a port.
-    pub(crate) fn leaves(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
+    pub(crate) fn on_departure(&mut self, port: PortId, frame: &mut FabricFrame, now: Nanos) {
         frame.told.level = frame.told.level.max(self.level(port, now));
         self.loads[port.index()].bytes += f64::from(frame.bytes);
     }
@@ -195,7 +195,7 @@ mod tests {
         let port = plan.ways(crate::ids::SwitchId(0), HostId(2))[0];
         let mut frame = FabricFrame { bytes: 1_000, ..FabricFrame::default() };
         for at in (0..2_000_000).step_by(80) {
-            state.leaves(port, &mut frame, Nanos(at));
+            state.on_departure(port, &mut frame, Nanos(at));
         }
         assert_eq!(state.level(port, Nanos(1_999_999)), 7);
         assert_eq!(frame.told.level, 7);
@@ -208,13 +208,13 @@ mod tests {
         let ways = plan.ways(crate::ids::SwitchId(0), HostId(2)).to_vec();
         let mut dice = Dice::new(1, 1);
         for path in [0, 1, 3] {
-            let told = PathTold { path, level: 5, ..PathTold::default() };
-            state.arrives(&FabricFrame { told, ..FabricFrame::default() }, PAIR, Nanos(0));
+            let told = CongaFields { path, level: 5, ..CongaFields::default() };
+            state.on_last_switch(&FabricFrame { told, ..FabricFrame::default() }, PAIR, Nanos(0));
         }
         let mut answer = FabricFrame { kind: FrameKind::Ack, ..FabricFrame::default() };
         for _ in 0..4 {
-            state.enters(&mut answer, (1, 0));
-            state.arrives(&answer, (1, 0), Nanos(0));
+            state.on_first_switch(&mut answer, (1, 0));
+            state.on_last_switch(&answer, (1, 0), Nanos(0));
         }
         assert_eq!(state.choose(PAIR, 0, &ways, Nanos(1_000), &mut dice), 2);
         assert_eq!(state.choose(PAIR, 3, &ways, Nanos(600_000), &mut dice), 3, "all count as idle again");

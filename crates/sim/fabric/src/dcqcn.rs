@@ -133,7 +133,7 @@ impl Rate {
             return;
         };
         self.catch_up(now, settings);
-        self.look(now, settings);
+        self.update_alpha(now, settings);
         self.is_marked = true;
         if self.falls.is_none() {
             let interval = settings.decrease_interval.0;
@@ -157,7 +157,7 @@ impl Rate {
     }
 
     fn fall(&mut self, at: Nanos, settings: &DcqcnSettings) {
-        self.look(at, settings);
+        self.update_alpha(at, settings);
         if settings.clamps_target || self.stage > 0 {
             self.target = self.mbps;
         }
@@ -180,7 +180,7 @@ impl Rate {
     }
 
     /// Applies the updates of α up to `at`: the first one sees the mark, the others none.
-    fn look(&mut self, at: Nanos, settings: &DcqcnSettings) {
+    fn update_alpha(&mut self, at: Nanos, settings: &DcqcnSettings) {
         let Some(began) = self.began else { return };
         let due = at.since(began).0 / settings.alpha_interval.0;
         let missed = due - self.looks;

@@ -15,7 +15,7 @@ use crate::ids::{HostId, PortId};
 use crate::settings::FabricSettings;
 use crate::switches::Switches;
 use crate::topology::Topology;
-use crate::wires::{Arriving, FABRIC, FabricCue, PortCounts, Wires};
+use crate::wires::{Arriving, FABRIC, HostEvent, PortCounts, Wires};
 use crate::wiring::Wiring;
 
 /// If no frame reaches any host for so many times the retransmission time, none ever will.
@@ -139,14 +139,14 @@ impl Fabric {
 
     /// A parcel leaves its host at `at`, or when the link has room; never before now.
     ///
-    /// # Panics
-    /// If it goes to its own host, or is longer than a full frame: switches keep room for a full frame.
+    /// # Panics If the parcel goes to its own host, or if it is longer than a full frame, for which
+    /// switches keep room.
     pub fn carry(&mut self, at: Nanos, parcel: Parcel) {
         let Parcel { from, to, bytes, .. } = parcel;
         assert!(bytes <= self.longest, "a parcel of {bytes} bytes, and frames have {} at most", self.longest);
         assert!(from != to && from.0.max(to.0) < self.host_count, "a parcel from {from:?} to {to:?}");
         let id = self.wires.frames.make(|room| *room = parcel.frame());
-        self.wires.engine.schedule(at, FABRIC.at(from.0), FabricCue::Leaves(id));
+        self.wires.engine.schedule(at, FABRIC.at(from.0), HostEvent::Leaves(id));
     }
 
     /// The time of the next event; the end of time if there is none.
@@ -164,31 +164,31 @@ impl Fabric {
         let port = PortId(at.place());
         match what {
             WorldEvent::Mail(Arriving::Frame(id)) if port.0 >= self.host_count => {
-                let lost = self.switches.arrives(&mut self.wires, port, id);
+                let lost = self.switches.on_frame(&mut self.wires, port, id);
                 return Ok(Some(lost.map_or(FabricStep::Other, FabricStep::Lost)));
             }
             WorldEvent::Mail(Arriving::Frame(id)) => {
                 let parcel = self.wires.frames.get(id).parcel();
-                let ended = self.hosts.arrives(&mut self.wires, HostId(port.0), id);
+                let ended = self.hosts.on_frame(&mut self.wires, HostId(port.0), id);
                 let ended = ended.map_or(FabricStep::Other, FabricStep::Ended);
                 return Ok(Some(parcel.map_or(ended, FabricStep::Came)));
             }
             WorldEvent::Mail(Arriving::Left) if port.0 >= self.host_count => {
-                self.switches.left(&mut self.wires, port);
+                self.switches.on_sent(&mut self.wires, port);
             }
-            WorldEvent::Mail(Arriving::Left) => self.hosts.left(&mut self.wires, HostId(port.0)),
-            WorldEvent::Timer => self.hosts.wakes(&mut self.wires, HostId(port.0)),
+            WorldEvent::Mail(Arriving::Left) => self.hosts.on_sent(&mut self.wires, HostId(port.0)),
+            WorldEvent::Timer => self.hosts.on_timer(&mut self.wires, HostId(port.0)),
             WorldEvent::Clock => {
                 self.wires.engine.set(self.clock, Nanos(u64::MAX));
                 return Ok(Some(self.expected.take().map_or(FabricStep::Other, FabricStep::Due)));
             }
-            WorldEvent::Scheduled(FabricCue::Unanswered(flow)) => {
+            WorldEvent::Scheduled(HostEvent::Unanswered(flow)) => {
                 self.check_progress()?;
-                self.hosts.look(&mut self.wires, flow);
+                self.hosts.check_answers(&mut self.wires, flow);
             }
-            WorldEvent::Scheduled(FabricCue::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
-            WorldEvent::Scheduled(FabricCue::Leaves(id)) => {
-                self.hosts.leaves(&mut self.wires, HostId(port.0), id);
+            WorldEvent::Scheduled(HostEvent::Answer(flow)) => self.hosts.answer_due(&mut self.wires, flow),
+            WorldEvent::Scheduled(HostEvent::Leaves(id)) => {
+                self.hosts.send_parcel(&mut self.wires, HostId(port.0), id);
             }
         }
         Ok(Some(FabricStep::Other))

@@ -100,7 +100,7 @@ impl Parcel {
             to,
             path: mix(!from.0, to.0),
             came: 0,
-            told: PathTold { path: 0, level: 0, back_path: 0, back_level: 0 },
+            told: CongaFields { path: 0, level: 0, back_path: 0, back_level: 0 },
             ingress: PortId(from.0),
             next: None,
         }
@@ -110,7 +110,7 @@ impl Parcel {
 /// What a frame carries for CONGA (CONGA §3.1): its own path, the congestion on it so far, and what its
 /// first switch knows of one path in the other direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PathTold {
+pub(crate) struct CongaFields {
     pub(crate) path: u8,
     pub(crate) level: u8,
     pub(crate) back_path: u8,
@@ -136,7 +136,7 @@ pub(crate) struct FabricFrame {
     /// of order.
     pub(crate) came: u32,
     /// The levels that CONGA's switches tell each other.
-    pub(crate) told: PathTold,
+    pub(crate) told: CongaFields,
     /// The port by which the frame came into the switch where it waits.
     pub(crate) ingress: PortId,
     /// The frame behind it in its queue.

@@ -10,13 +10,13 @@ use crate::connections::Connections;
 use crate::dcqcn::DcqcnSettings;
 use crate::flow::{FinishedFlow, Flow, FlowReceiver, FlowSender, FlowSpec};
 use crate::frame::{FabricFrame, FrameId, FrameKind, FrameSizes};
+use crate::frame_tracker::FrameTracker;
 use crate::gaps::Gaps;
 use crate::ids::{FlowKey, HostId, PortId, mix};
-use crate::repeats::Repeats;
-use crate::settings::{Answers, FabricSettings, Recovery, Repeat};
-use crate::turns::Turns;
+use crate::ready_flows::ReadyFlows;
+use crate::settings::{AckSettings, FabricSettings, Recovery, Retransmission};
 use crate::window::{CongestionWindow, WindowSettings};
-use crate::wires::{FABRIC, FabricCue, Wires};
+use crate::wires::{FABRIC, HostEvent, Wires};
 use crate::wiring::Wiring;
 
 /// The end of time: no wake-up.
@@ -46,7 +46,7 @@ pub struct HostCounts {
 /// All hosts of a fabric, and the flows between them.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    turns: Vec<Turns>,
+    turns: Vec<ReadyFlows>,
     /// The pacer of each host, if hosts make flowlets.
     pacers: Vec<Pacer>,
     /// The rate of each host's link.
@@ -58,13 +58,13 @@ pub(crate) struct Hosts {
     flows: Vec<Flow>,
     vacant: Vec<u32>,
     /// For each flow, under selective repeat.
-    repeats: Vec<Repeats>,
+    repeats: Vec<FrameTracker>,
     /// For each sender and receiver, if flows share a connection.
     pairs: Vec<Departures>,
     sizes: FrameSizes,
     dcqcn: Option<DcqcnSettings>,
     window: Option<WindowSettings>,
-    answers: Answers,
+    answers: AckSettings,
     connections: Connections,
     recovery: Recovery,
     counts: HostCounts,
@@ -90,7 +90,7 @@ impl Hosts {
         let gbps = || plan.sockets[..hosts].iter().map(|socket| socket.speed.gbps);
         let pacer = |pacer| gbps().map(move |gbps| Pacer::new(pacer, settings.frame_time(gbps)));
         Ok(Self {
-            turns: (0..hosts).map(|_| Turns::default()).collect(),
+            turns: (0..hosts).map(|_| ReadyFlows::default()).collect(),
             pacers: settings.pacer.into_iter().flat_map(pacer).collect::<Result<_, _>>()?,
             lines_mbps: gbps().map(|gbps| gbps * 1_000.0).collect(),
             timer: wires.engine.timers(FABRIC, plan.hosts),
@@ -134,21 +134,21 @@ impl Hosts {
         self.counts.begun += 1;
         let key = FlowKey { slot, life: self.flows[slot as usize].life };
         let look = wires.now + self.recovery.retransmit_after;
-        wires.engine.schedule(look, FABRIC.at(spec.from.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(look, FABRIC.at(spec.from.0), HostEvent::Unanswered(key));
         self.turns[spec.from.index()].enter(slot, wires.now, wires.now);
         self.offer(wires, spec.from);
     }
 
     /// A frame arrives at a host. Returns the flow that ends with it.
     #[inline]
-    pub(crate) fn arrives(&mut self, wires: &mut Wires, host: HostId, id: FrameId) -> Option<FinishedFlow> {
+    pub(crate) fn on_frame(&mut self, wires: &mut Wires, host: HostId, id: FrameId) -> Option<FinishedFlow> {
         let frame = *wires.frames.get(id);
         let port = PortId(host.0);
         wires.ports[port.index()].counts.bytes_in += u64::from(frame.bytes);
         match frame.kind {
             FrameKind::Data => {
                 self.progress = wires.now;
-                if self.receives(wires, &frame, id) {
+                if self.receive_data(wires, &frame, id) {
                     wires.ports[port.index()].answers.push(&mut wires.frames, id);
                     self.offer(wires, host);
                 } else {
@@ -174,20 +174,20 @@ impl Hosts {
 
     /// A frame of another sender, such as a parcel, leaves its host: before flows' frames, and not while
     /// the link is paused.
-    pub(crate) fn leaves(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
+    pub(crate) fn send_parcel(&mut self, wires: &mut Wires, host: HostId, id: FrameId) {
         wires.ports[host.index()].data.push(&mut wires.frames, id);
         self.offer(wires, host);
     }
 
     /// The frame that a host sent has left.
     #[inline]
-    pub(crate) fn left(&mut self, wires: &mut Wires, host: HostId) {
+    pub(crate) fn on_sent(&mut self, wires: &mut Wires, host: HostId) {
         wires.ports[host.index()].is_busy = false;
         self.send_next(wires, host);
     }
 
     /// A host's timer expires: some flow may send.
-    pub(crate) fn wakes(&mut self, wires: &mut Wires, host: HostId) {
+    pub(crate) fn on_timer(&mut self, wires: &mut Wires, host: HostId) {
         self.offer(wires, host);
         if self.alarm_at[host.index()] <= wires.now {
             self.wake(wires, host, NEVER);
@@ -195,7 +195,7 @@ impl Hosts {
     }
 
     /// Checks whether a flow's frames were answered, and sends them again if not.
-    pub(crate) fn look(&mut self, wires: &mut Wires, key: FlowKey) {
+    pub(crate) fn check_answers(&mut self, wires: &mut Wires, key: FlowKey) {
         let (now, after) = (wires.now, self.recovery.retransmit_after);
         let Some(flow) = self.flow(key) else { return };
         let host = flow.spec.from;
@@ -206,7 +206,7 @@ impl Hosts {
             sender.heard = now;
         }
         let again = sender.heard + after;
-        wires.engine.schedule(again, FABRIC.at(host.0), FabricCue::Unanswered(key));
+        wires.engine.schedule(again, FABRIC.at(host.0), HostEvent::Unanswered(key));
         if is_due && !is_idle {
             if let Some(window) = &mut sender.window {
                 window.timed_out();
@@ -276,14 +276,14 @@ impl Hosts {
 
     /// Finds a slot for a flow.
     fn room(&mut self, flow: &Flow) -> u32 {
-        let is_selective = self.recovery.repeat != Repeat::GoBackN;
+        let is_selective = self.recovery.repeat != Retransmission::GoBackN;
         let Some(slot) = self.vacant.pop() else {
             self.flows.push(*flow);
-            self.repeats.extend(is_selective.then_some(Repeats::NEW));
+            self.repeats.extend(is_selective.then_some(FrameTracker::NEW));
             return self.flows.len() as u32 - 1;
         };
         if is_selective {
-            self.repeats[slot as usize] = Repeats::NEW;
+            self.repeats[slot as usize] = FrameTracker::NEW;
         }
         let room = &mut self.flows[slot as usize];
         *room = Flow { life: room.life.wrapping_add(1), ..*flow };
@@ -299,7 +299,7 @@ impl Hosts {
 
     /// Data arrive. Turns the frame into its answer, if it gets one; returns whether it does.
     #[inline]
-    fn receives(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
+    fn receive_data(&mut self, wires: &mut Wires, data: &FabricFrame, id: FrameId) -> bool {
         let (now, recovery, answers) = (wires.now, self.recovery, self.answers);
         let cnp_interval = self.dcqcn.map_or(NEVER, |dcqcn| dcqcn.cnp_interval);
         let Some(flow) = self.flow(data.flow) else { return false };
@@ -328,7 +328,7 @@ impl Hosts {
         let waits = is_plain && receiver.unanswered < answers.every;
         if waits && !receiver.is_answer_due {
             receiver.is_answer_due = true;
-            wires.engine.schedule(now + answers.after, FABRIC.at(spec.to.0), FabricCue::Answer(data.flow));
+            wires.engine.schedule(now + answers.after, FABRIC.at(spec.to.0), HostEvent::Answer(data.flow));
         } else if !waits && !is_silent {
             receiver.unanswered = 0;
         }
@@ -395,8 +395,8 @@ impl Hosts {
             return Some(missing);
         }
         let most = match self.recovery.repeat {
-            Repeat::Selective { under_way } => under_way,
-            Repeat::GoBackN => u32::MAX,
+            Retransmission::Selective { under_way } => under_way,
+            Retransmission::GoBackN => u32::MAX,
         };
         let most = sender.window.map_or(most, |window| most.min(window.frames()));
         (sender.next < sender.frames && sender.next - sender.acked < most).then_some(sender.next)

@@ -28,7 +28,7 @@ impl Idle {
     /// the one before it, and so do the ACKs. The result is exact except for fractions of a nanosecond, one
     /// per hop, by which arrivals are rounded up. It assumes that ACKs are short and wait only for the ACK
     /// before.
-    pub fn took(&self, flow: &FlowSpec) -> Nanos {
+    pub fn flow_time(&self, flow: &FlowSpec) -> Nanos {
         let frames = self.sizes.count(flow.bytes);
         let [full, last, answer] =
             [self.sizes.full(), self.sizes.last(flow.bytes), self.sizes.answer].map(u64::from);
@@ -55,7 +55,7 @@ impl Idle {
 
     /// The time of a parcel from its host to the other, over the first of the shortest paths. Each arrival
     /// is rounded up to a nanosecond.
-    pub fn carries(&self, parcel: &Parcel) -> Nanos {
+    pub fn parcel_time(&self, parcel: &Parcel) -> Nanos {
         let Parcel { from, to, bytes, .. } = *parcel;
         let link = |socket: &PortSpec| {
             let span_ps = u64::from(bytes) * fs_a_byte(socket.speed.gbps) / 1_000;

@@ -41,7 +41,7 @@ pub struct FabricSettings {
     /// Windows like TCP's, in place of DCQCN.
     pub window: Option<WindowSettings>,
     /// How often data are answered.
-    pub answers: Answers,
+    pub answers: AckSettings,
     /// Which frames form one flow, as far as pauses matter.
     pub connections: Connections,
     /// How lost and late frames are handled.
@@ -63,7 +63,7 @@ impl Default for FabricSettings {
             pfc: Some(Pfc::default()),
             dcqcn: Some(DcqcnSettings::default()),
             window: None,
-            answers: Answers::default(),
+            answers: AckSettings::default(),
             connections: Connections::default(),
             recovery: Recovery::default(),
             balancer: PathBalancer::Ecmp,
@@ -117,7 +117,7 @@ impl Pfc {
 
 /// How often data are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answers {
+pub struct AckSettings {
     /// So many frames in order are answered together (public set-up: 1; TCP: 2, RFC 5681, or 64 KiB of
     /// frames, as Linux' GRO hands them on).
     pub every: u32,
@@ -126,7 +126,7 @@ pub struct Answers {
     pub after: Nanos,
 }
 
-impl Default for Answers {
+impl Default for AckSettings {
     fn default() -> Self {
         Self { every: 1, after: Nanos::from_micros(40) }
     }
@@ -134,7 +134,7 @@ impl Default for Answers {
 
 /// Which frames are sent again when one is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Repeat {
+pub enum Retransmission {
     /// All from the missing one on: a receiver takes frames in order only (public set-up).
     #[default]
     GoBackN,
@@ -155,7 +155,7 @@ pub struct Recovery {
     /// Whether a NACK reports congestion (public set-up: it does).
     pub nack_is_congestion: bool,
     /// What is sent again.
-    pub repeat: Repeat,
+    pub repeat: Retransmission,
 }
 
 impl Default for Recovery {
@@ -164,7 +164,7 @@ impl Default for Recovery {
             nack_interval: Nanos::from_micros(4),
             retransmit_after: Nanos::from_millis(4),
             nack_is_congestion: true,
-            repeat: Repeat::GoBackN,
+            repeat: Retransmission::GoBackN,
         }
     }
 }
@@ -234,11 +234,11 @@ impl FabricSettings {
                 "one of them",
             )?;
         }
-        if let Repeat::Selective { under_way } = self.recovery.repeat {
+        if let Retransmission::Selective { under_way } = self.recovery.repeat {
             let wanted = format!("1 to {UNDER_WAY_MAX}");
             require((1..=UNDER_WAY_MAX).contains(&under_way), "the frames under way", under_way, wanted)?;
         }
-        let Answers { every, after } = self.answers;
+        let AckSettings { every, after } = self.answers;
         require(every > 0, "the frames that are answered together", every, "at least 1")?;
         let patience = self.recovery.retransmit_after;
         require(

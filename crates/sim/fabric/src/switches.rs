@@ -26,14 +26,14 @@ pub(crate) struct Switches {
     buffers: Vec<Buffer>,
     ingress: Vec<Ingress>,
     balance: Balance,
-    rules: Rules,
+    rules: SwitchSettings,
     dice: Dice,
     marked: u64,
 }
 
 /// The settings that all switches share.
 #[derive(Clone, Copy, Debug)]
-struct Rules {
+struct SwitchSettings {
     ecn: Ecn,
     has_pfc: bool,
     ingress_alpha: f64,
@@ -58,7 +58,7 @@ impl Switches {
             owners: plan.sockets.iter().map(|socket| owner(socket.owner)).collect(),
             buffers: (0..plan.switches).map(|switch| shared(SwitchId(switch))).collect(),
             balance: Balance::new(settings.balancer, settings.connections, &plan, dice("paths")),
-            rules: Rules {
+            rules: SwitchSettings {
                 ecn: settings.ecn,
                 has_pfc: settings.pfc.is_some(),
                 ingress_alpha: settings.ingress_alpha,
@@ -74,7 +74,7 @@ impl Switches {
 
     /// A frame arrives at a switch's port. Returns the parcel that is lost with it, if any.
     #[inline]
-    pub(crate) fn arrives(&mut self, wires: &mut Wires, port: PortId, id: FrameId) -> Option<Parcel> {
+    pub(crate) fn on_frame(&mut self, wires: &mut Wires, port: PortId, id: FrameId) -> Option<Parcel> {
         let frame = wires.frames.get_mut(id);
         wires.ports[port.index()].counts.bytes_in += u64::from(frame.bytes);
         match frame.kind {
@@ -97,7 +97,7 @@ impl Switches {
 
     /// The frame that a port sent has left.
     #[inline]
-    pub(crate) fn left(&mut self, wires: &mut Wires, port: PortId) {
+    pub(crate) fn on_sent(&mut self, wires: &mut Wires, port: PortId) {
         wires.ports[port.index()].is_busy = false;
         self.send_next(wires, port);
     }
@@ -174,22 +174,22 @@ impl Switches {
     fn send_next(&mut self, wires: &mut Wires, port: PortId) {
         let Some(id) = wires.next(port) else { return };
         if wires.frames.get(id).kind.is_data() {
-            self.leaves(wires, port, id);
+            self.release_data(wires, port, id);
         }
         wires.start(port, id);
     }
 
     /// Data leave the switch's memory, and are marked if many bytes wait behind them.
     #[inline]
-    fn leaves(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
+    fn release_data(&mut self, wires: &mut Wires, port: PortId, id: FrameId) {
         let is_marked = marks(self.rules.ecn, wires.ports[port.index()].data.bytes(), &mut self.dice);
         let frame = wires.frames.get_mut(id);
         frame.is_marked |= is_marked;
-        self.balance.leaves(port, frame, wires.now);
+        self.balance.on_departure(port, frame, wires.now);
         self.marked += u64::from(is_marked);
         let (ingress, bytes) = (frame.ingress, u64::from(frame.bytes));
         let buffer = &mut self.buffers[self.owners[port.index()].index()];
-        let Rules { ingress_alpha, resume_below, has_pfc, .. } = self.rules;
+        let SwitchSettings { ingress_alpha, resume_below, has_pfc, .. } = self.rules;
         if !has_pfc {
             buffer.release_queued(bytes);
         } else if buffer.release(&mut self.ingress[ingress.index()], bytes, ingress_alpha, resume_below) {

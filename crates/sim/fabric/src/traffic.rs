@@ -29,7 +29,7 @@ impl Traffic {
     /// The load that fills the busiest link between switches of a topology; above 1 if hosts cannot fill
     /// it.
     pub fn most(topology: &Topology) -> Result<f64, FabricError> {
-        Ok(1.0 / Wiring::new(topology)?.busiest())
+        Ok(1.0 / Wiring::new(topology)?.busiest_link_share())
     }
 
     /// Its flows, in the order in which they begin.
@@ -41,7 +41,7 @@ impl Traffic {
     ) -> Result<FlowArrivals, FabricError> {
         let (load, plan) = (self.load, Wiring::new(topology)?);
         require(load > 0.0 && load <= 1.0, "the load", load, "more than 0, at most 1")?;
-        let share = load * plan.busiest();
+        let share = load * plan.busiest_link_share();
         if share > 1.0 {
             return Err(FabricError::Load { load, share, most: load / share });
         }

@@ -21,7 +21,7 @@ pub(crate) enum Arriving {
 
 /// The events that hosts schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum FabricCue {
+pub(crate) enum HostEvent {
     /// Check whether a flow's frames have been answered.
     Unanswered(FlowKey),
     /// Answer a flow's data, if that has not happened by then.
@@ -111,7 +111,7 @@ pub(crate) fn fs_a_byte(gbps: f64) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Wires {
     pub(crate) now: Nanos,
-    pub(crate) engine: EventEngine<FabricCue, Arriving>,
+    pub(crate) engine: EventEngine<HostEvent, Arriving>,
     pub(crate) frames: Reused<FabricFrame>,
     pub(crate) ports: Vec<FabricPort>,
     full: u32,

@@ -92,7 +92,7 @@ impl Wiring {
             let (first, count) = self.ways[switch.index() * self.edges.len() + to];
             paths *= count as usize;
             let port = self.choices[first as usize];
-            switch = self.beyond(port.index()).expect("ways lead from switch to switch");
+            switch = self.switch_beyond(port.index()).expect("ways lead from switch to switch");
         }
         paths
     }
@@ -103,7 +103,7 @@ impl Wiring {
     }
 
     /// The switch at the other end of a port's link, if one is there.
-    pub(crate) fn beyond(&self, port: usize) -> Option<SwitchId> {
+    pub(crate) fn switch_beyond(&self, port: usize) -> Option<SwitchId> {
         match self.sockets[self.sockets[port].peer.index()].owner {
             FabricEnd::Switch(switch) => Some(switch),
             FabricEnd::Host(_) => None,
@@ -112,7 +112,7 @@ impl Wiring {
 
     /// The share of the busiest link that is used when all hosts send to each other at their links' rates,
     /// and each switch spreads frames evenly.
-    pub(crate) fn busiest(&self) -> f64 {
+    pub(crate) fn busiest_link_share(&self) -> f64 {
         let mut loads = vec![0.0; self.sockets.len()];
         let others = f64::from(self.hosts - 1);
         for edge in 0..self.edges.len() {
@@ -131,7 +131,7 @@ impl Wiring {
                 let part = passing[switch as usize] / f64::from(count);
                 for port in &self.choices[first as usize..(first + count) as usize] {
                     loads[port.index()] += part;
-                    let next = self.beyond(port.index()).expect("ways lead from switch to switch");
+                    let next = self.switch_beyond(port.index()).expect("ways lead from switch to switch");
                     passing[next.index()] += part;
                 }
             }
@@ -143,7 +143,7 @@ impl Wiring {
     fn find_edges(&mut self) {
         let mut places = vec![None; self.switches as usize];
         for host in 0..self.hosts as usize {
-            let switch = self.beyond(host).expect("a host's link leads to a switch");
+            let switch = self.switch_beyond(host).expect("a host's link leads to a switch");
             let place = *places[switch.index()].get_or_insert_with(|| {
                 self.edges.push(switch);
                 self.edges.len() as u32 - 1
@@ -159,7 +159,7 @@ impl Wiring {
                 let first = self.choices.len() as u32;
                 let here = distances[switch as usize];
                 for port in self.ports_of(SwitchId(switch)) {
-                    let nearer = self.beyond(port).is_some_and(|next| distances[next.index()] < here);
+                    let nearer = self.switch_beyond(port).is_some_and(|next| distances[next.index()] < here);
                     if nearer {
                         self.choices.push(PortId(port as u32));
                     }
@@ -181,7 +181,7 @@ impl Wiring {
         distances[from.index()] = 0;
         let mut reached = VecDeque::from([from]);
         while let Some(switch) = reached.pop_front() {
-            for next in self.ports_of(switch).filter_map(|port| self.beyond(port)) {
+            for next in self.ports_of(switch).filter_map(|port| self.switch_beyond(port)) {
                 if distances[next.index()] == u32::MAX {
                     distances[next.index()] = distances[switch.index()] + 1;
                     reached.push_back(next);

@@ -1,4 +1,5 @@
-//! The bytes that a driver keeps for its machine. Each handle is given out once and given back once.
+//! The payloads of a simulated worker or client. The state machine knows only handles, and the code that
+//! drives it keeps the bytes. Each handle is given out once and given back once.
 
 use std::collections::BTreeMap;
 

@@ -2,13 +2,14 @@
 
 mod calls;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sluice_control::{CallId, Controller, Plan, RdmaPlan, SlicePlan};
 use sluice_events::dice::Dice;
 use sluice_nodes::Wakeup;
 use sluice_nodes::names;
 use sluice_wire::registrations::Sizes;
+use sluice_wire::tables::TableAnswer;
 use sluice_wire::{Generation, Key, Nanos, TaskType, WorkerId};
 
 use super::hosts::{Host, SWITCH};
@@ -51,6 +52,8 @@ pub(super) struct Seat {
     /// order.
     pub(super) ops_until: Nanos,
     pub(super) answers_until: Nanos,
+    /// The answers under way, and those that wait while the controller stands still, oldest first.
+    pub(super) answers: VecDeque<TableAnswer>,
     pub(super) wakeup: Wakeup,
     /// Open `AwaitChange` calls of workers.
     pub(super) awaits: Vec<Await>,
@@ -117,6 +120,7 @@ fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
         life,
         ops_until: Nanos(0),
         answers_until: Nanos(0),
+        answers: VecDeque::new(),
         wakeup: Wakeup::NONE,
         awaits: Vec::new(),
     }

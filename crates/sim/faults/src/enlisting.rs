@@ -91,7 +91,8 @@ impl Rack<'_> {
             ServerFailure::Intrusion if lives => self.intrude(server)?,
             ServerFailure::Stall => {
                 let lasts = self.servers.dice.span(Nanos::from_micros(20), STALL_MAX);
-                self.servers.nodes[server].session.frozen_until = self.world.now + lasts;
+                let session = &mut self.servers.nodes[server].session;
+                session.frozen_until = session.frozen_until.max(self.world.now + lasts);
             }
             ServerFailure::Crash | ServerFailure::Leave | ServerFailure::Back | ServerFailure::Intrusion => {}
         }

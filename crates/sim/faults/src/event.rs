@@ -2,15 +2,15 @@
 
 use sluice_control::{Answer, CallId};
 use sluice_events::{Address, Mail};
-use sluice_wire::tables::{TableAnswer, TableOp};
-use sluice_wire::{Nanos, Psn, ServerId, Term};
+use sluice_wire::tables::TableOp;
+use sluice_wire::{Psn, ServerId, Term};
 
 use super::controller::Await;
 use super::hosts::Host;
 use super::oracle::Life;
 use super::orders::Order;
 use super::scenario::{GrayFailure, ProcessFailure};
-use super::servers::ServerFailure;
+use super::servers::{SealedWrite, ServerFailure};
 
 /// An event. Large and rare content is boxed: every packet's event is moved several times through the event
 /// queue, and with polling workers these moves are most of a run's time.
@@ -24,10 +24,8 @@ pub(super) enum Event {
         by: Term,
         op: Box<TableOp>,
     },
-    OpDone {
-        brain: u32,
-        answer: Box<TableAnswer>,
-    },
+    /// An answer of the switch arrives over this connection of a controller.
+    OpDone(u32),
     Call(Box<sluice_control::Event>),
     CallAnswered {
         call: CallId,
@@ -50,6 +48,8 @@ pub(super) enum Event {
         server: usize,
         write: SealedWrite,
     },
+    /// A server that stood still reads a WRITE that waited.
+    WriteWaited(usize),
     /// A server's NAK of a missing packet number arrives at the switch.
     Nak {
         server: usize,
@@ -83,12 +83,3 @@ pub(super) enum Event {
 }
 
 const _: () = assert!(size_of::<Event>() <= 96, "put what is large into a box");
-
-/// A WRITE on its way.
-#[derive(Clone, Debug)]
-pub(super) struct SealedWrite {
-    pub(super) bytes: Vec<u8>,
-    pub(super) sent: Nanos,
-    /// Whether it was changed on its way.
-    pub(super) spoilt: bool,
-}

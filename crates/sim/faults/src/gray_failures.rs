@@ -61,7 +61,7 @@ impl Rack<'_> {
         !self.is_closed(End::Controller, End::Host(self.process_at(host)))
     }
 
-    /// The host at which this host's process is found: of a server's lanes the first.
+    /// The host that stands for this host's process: for a lane, the first lane of its server.
     pub(super) fn process_at(&self, host: Host) -> Host {
         match host {
             Host::Worker(worker) => Host::Worker(self.scenario.process_of(worker).start),

@@ -8,8 +8,8 @@ use sluice_wire::serving::{Labels, Serving};
 use sluice_wire::tables::{KINDS_MAX, TableAnswer, TableOp, WorkerState};
 use sluice_wire::{Dispatch, Packet, Submit, TaskType, WorkerId};
 
-/// A waiting class has its turn within so many tokens of each kind that serves it, for each class.
-const TURN: u32 = 16;
+use super::turns::{PassedOver, between_turns};
+
 /// Within so many recirculations a task meets a token that serves it; the number allows for stale tokens.
 const ROUNDS: u32 = 400;
 
@@ -80,6 +80,11 @@ impl Hands {
     fn class_of_task(&self, task: &Submit) -> u8 {
         self.class_of(task.task_type, Labels(task.constraints)).unwrap_or_default()
     }
+
+    /// The classes that have a waiting task, one bit each.
+    fn waiting(&self, queue: &Parked) -> u8 {
+        queue.tasks.iter().fold(0, |waiting, task| waiting | 1 << self.class_of_task(task))
+    }
 }
 
 /// The names of the labels in all runs.
@@ -96,8 +101,18 @@ pub(super) struct Fairness {
     waits: Vec<u32>,
     /// How many packets recirculate.
     going: u32,
-    /// How often each class of a slice was passed over by tokens of each kind.
-    passed_over: Vec<[[u32; KINDS_MAX]; KINDS_MAX]>,
+    /// How often each class of a slice was passed over by tokens of each kind, from when they came. A token
+    /// that came before a class had a task, and recirculates still, had its turn before.
+    passed_over: Vec<[PassedOver; KINDS_MAX]>,
+}
+
+/// What arrived for a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came {
+    /// The worker whose token came from the network.
+    pub(super) token: Option<WorkerId>,
+    /// Whether it was a recirculating packet.
+    pub(super) was_round: bool,
 }
 
 /// The state of a queue around a pass.
@@ -107,8 +122,10 @@ struct Passed<'a> {
     after: &'a Parked,
     /// The kinds of the parked tokens of live workers, one bit each.
     live_kinds: u8,
-    /// The kind of the worker that was sent a task, and the task.
-    sent: Option<(u8, &'a Dispatch)>,
+    /// The task that was sent to a worker.
+    sent: Option<&'a Dispatch>,
+    /// The kind of the worker whose token was granted.
+    granted: Option<u8>,
     /// Whether the pass was of a recirculating packet.
     was_round: bool,
 }
@@ -121,10 +138,6 @@ fn state(program: &mut dyn Program, worker: WorkerId) -> Option<WorkerState> {
     }
 }
 
-fn kind_of(program: &mut dyn Program, worker: WorkerId) -> Option<u8> {
-    Some(state(program, worker)?.row?.kind)
-}
-
 impl Fairness {
     /// Checks the queues before and after a pass.
     pub(super) fn check(
@@ -132,22 +145,26 @@ impl Fairness {
         hands: &Hands,
         program: &mut dyn Program,
         (before, after): (&[Parked], &[Parked]),
-        (was_round, verdict): (bool, &Verdict),
+        (came, verdict): (Came, &Verdict),
     ) -> Result<(), String> {
-        self.going += u32::from(matches!(verdict, Verdict::Again(_)));
-        self.going -= u32::from(was_round);
+        let goes_on = matches!(verdict, Verdict::Again(_));
+        self.going += u32::from(goes_on);
+        self.going -= u32::from(came.was_round);
         let sent = match verdict {
-            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => {
-                kind_of(program, dispatch.worker).map(|kind| (kind, dispatch))
-            }
+            Verdict::Send { packet: Packet::Dispatch(dispatch), .. } => Some(dispatch),
             _ => None,
         };
+        // A granted token takes a task or recirculates; any other is answered or dropped.
+        let granted = came.token.filter(|_| goes_on || sent.is_some());
+        let granted = granted.and_then(|worker| state(program, worker)?.row);
         for (slice, (before, after)) in before.iter().zip(after).enumerate() {
             let live = after.tokens.iter().filter_map(|(worker, generation)| {
                 state(program, *worker).filter(|state| state.generation_out == *generation)?.row
             });
             let live_kinds = live.fold(0, |kinds, row| kinds | 1 << row.kind);
-            self.check_slice(hands, &Passed { slice, before, after, live_kinds, sent, was_round })?;
+            let granted = granted.filter(|row| usize::from(row.slice.0) == slice).map(|row| row.kind);
+            let was_round = came.was_round;
+            self.check_slice(hands, &Passed { slice, before, after, live_kinds, sent, granted, was_round })?;
         }
         Ok(())
     }
@@ -156,16 +173,17 @@ impl Fairness {
         let slice = passed.slice;
         if self.waits.len() <= slice {
             self.waits.resize(slice + 1, 0);
-            self.passed_over.resize(slice + 1, [[0; KINDS_MAX]; KINDS_MAX]);
+            self.passed_over.resize(slice + 1, [PassedOver::default(); KINDS_MAX]);
         }
         self.check_wait(hands, passed)?;
-        let Some((kind, dispatch)) = passed.sent else { return Ok(()) };
-        let left = passed
-            .before
-            .tasks
-            .iter()
-            .find(|task| (task.task, task.attempt) == (dispatch.task, dispatch.attempt));
-        left.map_or(Ok(()), |left| self.check_left(hands, passed, kind, left))
+        let is_sent = |task: &&Submit| {
+            passed.sent.is_some_and(|sent| (task.task, task.attempt) == (sent.task, sent.attempt))
+        };
+        let left = passed.before.tasks.iter().find(is_sent);
+        if let Some(left) = left {
+            check_oldest(hands, passed, left)?;
+        }
+        self.check_turn(hands, passed, left)
     }
 
     /// While a token that serves a waiting task is parked, some packet has to recirculate that will bring
@@ -186,34 +204,38 @@ impl Fairness {
         Err(format!("promise 8: a task waits in slice {slice}, where a token that serves it is parked"))
     }
 
-    /// A waiting task left for a worker of this kind. Checks that it was the oldest of its class, and that
-    /// no class that the kind serves is passed over for ever.
-    fn check_left(
+    /// Counts how often classes were passed over. A class that the kind of a granted token serves has its
+    /// turn before the token recirculates, and then a waiting task of the class is taken in that same pass.
+    fn check_turn(
         &mut self,
         hands: &Hands,
         passed: &Passed<'_>,
-        kind: u8,
-        left: &Submit,
+        left: Option<&Submit>,
     ) -> Result<(), String> {
         let slice = passed.slice;
-        let class = hands.class_of_task(left);
-        let oldest = |class: u8| passed.before.tasks.iter().find(|task| hands.class_of_task(task) == class);
-        if oldest(class).is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {
-            return Err(format!(
-                "promise 8: task {} left slice {slice} before an older one of its class",
-                left.task
-            ));
+        for counts in self.passed_over[slice].iter_mut().filter(|counts| !counts.is_zero()) {
+            counts.forget_all_but(hands.waiting(passed.before));
         }
-        let serves = hands.serving.serves(kind);
-        for (other, times) in (0_u8..).zip(&mut self.passed_over[slice][usize::from(kind)]) {
-            let waits = other != class && serves >> other & 1 == 1 && oldest(other).is_some();
-            *times = if waits { *times + 1 } else { 0 };
-            if *times > TURN * KINDS_MAX as u32 {
-                return Err(format!(
-                    "promise 8: class {other} of slice {slice} was passed over {times} times"
-                ));
+        let Some(kind) = passed.granted else { return Ok(()) };
+        let waiting = hands.waiting(passed.before) & hands.serving.serves(kind);
+        let taken = left.map(|task| hands.class_of_task(task));
+        let most = |_| between_turns(KINDS_MAX as u8);
+        match self.passed_over[slice][usize::from(kind)].count(waiting, taken, most) {
+            Some((class, times)) => {
+                Err(format!("promise 8: class {class} of slice {slice} was passed over {times} times"))
             }
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Checks that a waiting task that left for a worker was the oldest of its class.
+fn check_oldest(hands: &Hands, passed: &Passed<'_>, left: &Submit) -> Result<(), String> {
+    let class = hands.class_of_task(left);
+    let oldest = passed.before.tasks.iter().find(|task| hands.class_of_task(task) == class);
+    if oldest.is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {
+        let (task, slice) = (left.task, passed.slice);
+        return Err(format!("promise 8: task {task} left slice {slice} before an older one of its class"));
+    }
+    Ok(())
 }

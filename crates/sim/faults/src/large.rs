@@ -12,13 +12,17 @@ use sluice_switch::{Cargo, Circulating, WriteAhead};
 use sluice_wire::{Dispatch, Handle, Nanos, Need, Packet, Part, Payload, Place, SliceId};
 
 use super::limits::SETTLED;
+use super::network::LONGEST_WAY;
 use super::pieces::{content, pieces, put};
 use super::rack::Rack;
+use super::switch::PASS;
 
 /// With so many slots for each class no slot is written again while its task waits.
 const AMPLE_SLOTS: u32 = 64;
-/// The WRITE of a task that waited for longer than this has arrived before the task's DISPATCH.
-const OVERTAKEN_MAX_NS: u32 = 20_000;
+/// The WRITE of a task that waited for longer than this, by the switch's clock, has arrived before the
+/// task's DISPATCH. Of two passes the first may have read the clock early, so that a task that came and left
+/// at once seems to have waited.
+const OVERTAKEN_MAX_NS: u32 = (LONGEST_WAY.0 + PASS.0) as u32;
 
 impl Rack<'_> {
     /// Keeps the content of a recirculating task, in a switch that keeps no bytes.

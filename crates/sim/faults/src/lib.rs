@@ -49,6 +49,7 @@ mod scenario;
 mod servers;
 mod session;
 mod switch;
+mod turns;
 mod workers;
 
 pub use broken::Broken;

@@ -57,6 +57,8 @@ impl Rates {
 pub(super) const WAY: Nanos = Nanos(1_000);
 /// By how much the delay varies at most without faults.
 const WAY_SPREAD: Nanos = Nanos(2_000);
+/// The longest delay without faults.
+pub(super) const LONGEST_WAY: Nanos = Nanos(WAY.0 + WAY_SPREAD.0);
 
 /// The network between all hosts.
 #[derive(Debug)]

@@ -296,7 +296,7 @@ impl Oracle {
             Ending::Unknown(_) if fate.submitted >= SETTLED && has_room => {
                 Err(format!("promise 4: task {task} found no worker in a rack without faults"))
             }
-            Ending::Refused(_) if fate.submitted >= SETTLED => {
+            Ending::Refused(why) if fate.submitted >= SETTLED && !is_busy(why) => {
                 Err(format!("task {task} was refused in a rack without faults and with room"))
             }
             _ => Ok(()),
@@ -361,6 +361,11 @@ impl Oracle {
     fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
         self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))
     }
+}
+
+/// Whether a refused task would have waited for longer than its slice's target.
+const fn is_busy(why: RefusedWhy) -> bool {
+    matches!(why, RefusedWhy::Rejected(RejectReason::Busy))
 }
 
 /// Whether the last try of a refused task found no room.

@@ -5,16 +5,15 @@
 //! task waits in a slice where a token is parked.
 
 use sluice_switch::{Parked, Program, Verdict};
-use sluice_wire::tables::{Feed, KINDS_MAX};
+use sluice_wire::tables::Feed;
 use sluice_wire::{Packet, SliceId, Submit};
 
-/// A waiting class has its turn within so many tokens for each class behind the first.
-const TURN: u32 = 16;
+use super::turns::{PassedOver, between_turns};
 
 /// How often each class of a slice has been passed over.
 #[derive(Debug, Default)]
 pub(super) struct Precedence {
-    passed_over: Vec<[u32; KINDS_MAX]>,
+    passed_over: Vec<PassedOver>,
 }
 
 /// The contents of all slices' queues, if tokens wait in them; programs without waiting tokens keep no such
@@ -61,11 +60,9 @@ impl Precedence {
 
     /// A class without waiting tasks is not passed over any more, even if a sweep took its last task.
     fn forget_empty(&mut self, classes: u8, queues: &[Parked]) {
-        for (times, queue) in self.passed_over.iter_mut().zip(queues) {
-            for (class, times) in times.iter_mut().enumerate().filter(|(_, times)| **times > 0) {
-                if !queue.tasks.iter().any(|task| class_of(task, classes) == class) {
-                    *times = 0;
-                }
+        for (counts, queue) in self.passed_over.iter_mut().zip(queues) {
+            if !counts.is_zero() {
+                counts.forget_all_but(waiting(queue, classes));
             }
         }
     }
@@ -80,24 +77,24 @@ impl Precedence {
                 "promise 8: task {task} left slice {slice} before an older one of its class"
             ));
         }
-        self.passed_over.resize(self.passed_over.len().max(slice + 1), [0; KINDS_MAX]);
-        let passed_over = &mut self.passed_over[slice];
-        for (other, times) in passed_over.iter_mut().enumerate() {
-            *times = if other != class && oldest(other).is_some() { *times + 1 } else { 0 };
-        }
+        self.passed_over.resize_with(self.passed_over.len().max(slice + 1), PassedOver::default);
         // The first class goes first except for the turns of others: it is never passed over twice in a
-        // row.
-        let most = |class| if class == 0 { 1 } else { TURN * u32::from(classes - 1) };
-        match (0..usize::from(classes)).find(|class| passed_over[*class] > most(*class)) {
-            Some(class) => Err(format!(
-                "promise 8: class {class} of slice {slice} was passed over {} times",
-                passed_over[class]
-            )),
+        // row. Each token that finds tasks waiting takes one in the same pass.
+        let most = |class| if class == 0 { 1 } else { between_turns(classes) };
+        match self.passed_over[slice].count(waiting(queue, classes), Some(class), most) {
+            Some((class, times)) => {
+                Err(format!("promise 8: class {class} of slice {slice} was passed over {times} times"))
+            }
             None => Ok(()),
         }
     }
 }
 
-fn class_of(task: &Submit, classes: u8) -> usize {
-    usize::from(task.priority.min(classes - 1))
+/// The classes that have a waiting task, one bit each.
+fn waiting(queue: &Parked, classes: u8) -> u8 {
+    queue.tasks.iter().fold(0, |waiting, task| waiting | 1 << class_of(task, classes))
+}
+
+fn class_of(task: &Submit, classes: u8) -> u8 {
+    task.priority.min(classes - 1)
 }

@@ -6,6 +6,7 @@ use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
 use sluice_wire::{Nanos, Packet, Reject, RejectReason, Serial, SliceId, Submit};
 
 use super::gate::Bearer;
+use super::labels::Came;
 use super::limits::SLICES;
 use super::order;
 use super::rack::Rack;
@@ -17,6 +18,10 @@ impl Rack<'_> {
         let before = kept_out.map(|bearer| self.let_in(bearer));
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
+        let token = match &arrival {
+            Arrival::Wire { packet: Packet::Token(token), .. } => Some(token.worker),
+            _ => None,
+        };
         let was_note = matches!(arrival, Arrival::Round(Circulating { cargo: Cargo::Note, .. }));
         let queues = self.switch.queues.take().unwrap_or_else(|| order::queues(&**program));
         let verdict = program.pass(now, arrival);
@@ -25,10 +30,14 @@ impl Rack<'_> {
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
             self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
+            if reject.reason == RejectReason::Busy && is_served(&mut **program, reject) {
+                return Err(format!("promise 8: task {} was refused as busy while none waited", reject.task));
+            }
         }
         if self.scenario.program.traits().kinds > 1 {
             let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
-            self.switch.fairness.check(hands, &mut **program, queues, (was_round, &verdict))?;
+            let came = Came { token, was_round };
+            self.switch.fairness.check(hands, &mut **program, queues, (came, &verdict))?;
         } else {
             self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
@@ -73,6 +82,14 @@ fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
             program.parked(slice).tasks
         }
         _ => Vec::new(),
+    }
+}
+
+/// Whether no task waits in the slice of a rejected task's type.
+fn is_served(program: &mut dyn Program, reject: &Reject) -> bool {
+    match program.table(TableOp::ReadType(reject.task_type)) {
+        TableAnswer::Type(Some(slice)) => program.parked(slice).tasks.is_empty(),
+        _ => false,
     }
 }
 

@@ -212,8 +212,8 @@ impl<'t> Rack<'t> {
             Event::Op { brain, switch, by, op } => {
                 self.on_line(brain, |rack| rack.table_op(brain, switch, by, *op)).unwrap_or(Ok(()))?;
             }
-            Event::OpDone { brain, answer } => {
-                self.on_line(brain, |rack| rack.table_answered(brain, *answer));
+            Event::OpDone(brain) => {
+                self.on_line(brain, |rack| rack.table_answered(brain));
             }
             Event::Call(call) => self.call_arrives(*call),
             Event::CallAnswered { call, answer } => self.call_answered(call, *answer)?,
@@ -225,6 +225,7 @@ impl<'t> Rack<'t> {
             Event::Finish { worker, life, slot } => self.finish(worker, life, slot)?,
             Event::Early { worker, life } => self.early(worker, life)?,
             Event::Write { server, write } => self.write_comes(server, write)?,
+            Event::WriteWaited(server) => self.write_is_read(server)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
             Event::ServerFailure(server, server_failure) => self.server_failure(server, server_failure)?,
             Event::Submit(client) => self.submit(client)?,

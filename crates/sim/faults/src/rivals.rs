@@ -9,7 +9,7 @@ use sluice_wire::Nanos;
 
 use super::controller::{Brain, Seat};
 use super::event::Event;
-use super::limits::RENEW_EVERY;
+use super::limits::{FAULTS_END, RENEW_EVERY};
 use super::rack::Rack;
 use super::replay_log::Who;
 
@@ -78,10 +78,11 @@ impl Rack<'_> {
         }
     }
 
-    /// Whether a call goes to the former controller. After a host was told that the former one is
-    /// superseded, it calls the other.
+    /// Whether a call goes to the former controller while faults last. After a host was told that the former
+    /// one is superseded, it calls the other. A renewal that goes there is lost for the present controller,
+    /// and three in a row end a lease.
     pub(super) fn meets_former(&mut self) -> bool {
-        self.former_believes() && self.dice.chance(CALLS_TO_FORMER)
+        self.former_believes() && self.dice.chance(CALLS_TO_FORMER) && self.world.now < FAULTS_END
     }
 
     /// Whether there is a former controller that does not know that the switch obeys another one.

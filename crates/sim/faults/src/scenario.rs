@@ -159,8 +159,8 @@ impl Scenario {
         first..(first + lanes).min(self.workers)
     }
 
-    /// The capacity that a worker reports, in tasks per second. The recirculation of its polls counts.
-    /// Otherwise so many tasks would wait that clients send all of them again, and again.
+    /// The capacity that a worker reports, in tasks per second. The recirculation of its polls and tokens
+    /// counts. Otherwise so many tasks would wait that clients send all of them again, and again.
     pub(super) fn capacity(&self) -> u32 {
         let of_core = (2_000_000_000 / self.twice_a_task().0) as u32;
         self.cores.map_or(of_core, |of| of_core * of.cores as u32 / of.lanes as u32)
@@ -176,15 +176,67 @@ impl Scenario {
         if now < FAULTS_END { self.gap } else { self.gap.max(bearable) }
     }
 
-    /// Twice the time of a worker that a task takes. The mean service is half of the longest, and before it
-    /// the worker waits while its poll recirculates to the last queue.
+    /// Twice the time of a worker that a task takes. The mean service is half of the longest. Before it a
+    /// worker with one token waits while that recirculates.
     fn twice_a_task(&self) -> Nanos {
-        let rounds = self.round.times(u64::from(self.program.traits().queues_per_poll) - 1);
-        self.service_max + rounds.times(2)
+        self.service_max + self.round.times(self.rounds_to_a_task()).times(2)
+    }
+
+    /// How often a poll or a token may recirculate before it meets a task of a queue in which many wait. A
+    /// poll may have to look at every queue. A token of a labelled worker looks first for a task whose wish
+    /// it meets, or for the class that has its turn, and once more for any that it serves.
+    fn rounds_to_a_task(&self) -> u64 {
+        let traits = self.program.traits();
+        match traits.feed {
+            Feed::Tokens { .. } => u64::from(traits.kinds > 1),
+            _ => u64::from(traits.queues_per_poll) - 1,
+        }
     }
 }
 
 /// The fewest cells that hold the tokens of so many workers.
 pub(super) fn just_room_for(program: &Choice, workers: usize) -> u32 {
     token_cells(workers as u32, program.quota_max().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RackKind;
+    use crate::limits::FAULTS_END;
+
+    const ROUND: Nanos = Nanos::from_micros(100);
+    const SERVICE_MAX: Nanos = Nanos::from_micros(20);
+
+    /// One client and one worker, in which packets recirculate slowly.
+    fn slow_rounds(policy: &str) -> Scenario {
+        let kind = RackKind::of(Choice::parse(policy).expect("a policy"));
+        let drawn = Scenario::of(&kind, 0);
+        let (workers, clients, slices) = (1, 1, 1);
+        let (round, service_max, gap) = (ROUND, SERVICE_MAX, Nanos(1));
+        Scenario { workers, clients, slices, cores: None, round, service_max, gap, ..drawn }
+    }
+
+    #[test]
+    fn load_and_capacity_leave_a_worker_the_time_in_which_its_poll_or_token_recirculates() {
+        for (policy, rounds) in [
+            ("rain:2", 0),
+            ("r2p2:2", 0),
+            ("server:1", 0),
+            ("rain:2,classes=4", 0),
+            ("rain:2,labels", 1),
+            ("rain:2,labels,wait=4", 1),
+            ("draconis:poll=20us", 0),
+            ("draconis:poll=20us,classes=4", 3),
+        ] {
+            let a_task = Nanos(SERVICE_MAX.0 / 2) + ROUND.times(rounds);
+            let scenario = slow_rounds(policy);
+            assert_eq!(
+                scenario.gap_at(FAULTS_END),
+                a_task.times(2),
+                "{policy}: half of what a worker can do"
+            );
+            assert_eq!(u64::from(scenario.capacity()), 1_000_000_000 / a_task.0, "{policy}");
+        }
+    }
 }

@@ -8,7 +8,7 @@
 
 mod writes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use sluice_control::RingOffer;
@@ -17,7 +17,7 @@ use sluice_host::rdma::{Endpoint, Mtu, PairSpec, PairState, RegionId, RegionSpec
 use sluice_nodes::names;
 use sluice_wire::roce::{PORT, Path, Transport};
 use sluice_wire::tables::RingRow;
-use sluice_wire::{Handle, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot};
+use sluice_wire::{Handle, Nanos, Psn, Qpn, Rkey, SLOT_HEAD_BYTES, ServerId, SliceId, TaskId, read_slot};
 
 use super::hosts::ControllerSession;
 use super::oracle::Life;
@@ -47,6 +47,15 @@ pub(super) enum ServerFailure {
     /// The process stands still: WRITEs that arrive meanwhile are applied when it goes on. Its workers are
     /// processes of their own.
     Stall,
+}
+
+/// A WRITE on its way.
+#[derive(Clone, Debug)]
+pub(super) struct SealedWrite {
+    pub(super) bytes: Vec<u8>,
+    pub(super) sent: Nanos,
+    /// Whether it was changed on its way.
+    pub(super) spoilt: bool,
 }
 
 /// All servers.
@@ -79,6 +88,8 @@ pub(super) struct ServerNode {
     pub(super) offers: Vec<RingOffer>,
     rings: Vec<(RegionId, SliceId)>,
     memory: HashMap<(SliceId, usize), Vec<u8>>,
+    /// WRITEs that came while the server stood still, oldest first.
+    unread: VecDeque<SealedWrite>,
     /// How many WRITEs in a row were not the next one, at times without losses.
     behind: u32,
 }
@@ -149,6 +160,7 @@ impl ServerNode {
             row: None,
             offers: Vec::new(),
             memory: HashMap::new(),
+            unread: VecDeque::new(),
             behind: 0,
         }
     }

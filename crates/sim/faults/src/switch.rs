@@ -2,6 +2,7 @@
 
 mod side;
 
+pub(super) use side::PASS;
 use sluice_switch::registry::Choice;
 use sluice_switch::{Config, Parked, Program};
 use sluice_wire::{Epoch, Handle, Nanos, TaskId, Term};

@@ -23,6 +23,7 @@ fn seeds_of_every_other_program_keep_the_promises_that_it_makes() {
         ("rain:2,labels", 1_000),
         ("rain:2,labels,wait=4", 500),
         ("rain:4,ranked,classes=2,patient=4", 500),
+        ("rain:2,target=100us", 1_000),
         ("r2p2:2", 1_000),
         ("r2p2:9", 250),
         ("server:1", 500),
@@ -105,7 +106,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, with the cause.
-const BROKE: [(&str, &str, &[u64]); 17] = [
+const BROKE: [(&str, &str, &[u64]); 24] = [
     // An operator's look at balances made the controller's own readings rarer and rarer. A worker that had
     // to wait for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -148,6 +149,24 @@ const BROKE: [(&str, &str, &[u64]); 17] = [
     // The runs' own bug: a server stood still until just after the faults, and WRITEs that had waited for
     // it since then counted as sent without faults.
     ("rain:2,classes=4", "", &[95_000_006]),
+    // The runs' own bug: the controller's machine was busy twice, and the switch's answers that had waited
+    // through both times came after those that had waited through the second. The controller took each
+    // answer for the next one, and read each worker's row under another index.
+    ("rain:4,ranked,classes=2,patient=4", "", &[100_025_555]),
+    // The runs' own bug: one pass read the clock 20 us early. Its task left at once, and seemed to have
+    // waited for longer than its WRITE was on its way.
+    ("rain:2,patient,early", "", &[100_009_258]),
+    // The runs' own bug: after the faults hosts still called a controller that had been superseded, so that
+    // a lease ended at the present one.
+    ("rain", "", &[120_006_656]),
+    // The runs' own bug: workers of another kind took the last task of a class, and the count of how often
+    // the class was passed over by tokens of this kind went on with its next task.
+    ("rain:2,labels", "", &[100_033_728]),
+    ("rain:2,labels,wait=4", "", &[100_033_728]),
+    // The runs' own bug: of what a worker can serve, the recirculation of its tokens did not count. A worker
+    // with one token did a task in 70 us, and tasks of 12 us came every 20 us, long after the faults.
+    ("rain:2,labels", "", &[110_004_439]),
+    ("rain:2,labels,wait=4", "", &[110_004_439, 100_023_979]),
     // Polls carried a task that no worker served any more, and were answered, for 47 ms: it was out of the
     // queue whenever a sweep came.
     ("draconis:poll=20us,labels", "", &[110_000_045]),

@@ -49,7 +49,7 @@ const POLICIES: [&str; 28] = [
 
 const MIX: &str = "get=0.8@exp:10us+scan=0.2@exp:30us";
 const LARGE: &str = "get=0.7@exp:10us+scan=0.3@exp:30us,large=0.5";
-/// So slow that an interval of the agents ends within the run.
+/// The services are so long that the run outlasts one interval of the agents.
 const SLOW: &str = "get=0.5@exp:2ms+scan=0.5@exp:2ms,large=0.5";
 const LOSSES: &str = "[faults.submit]\nloss = 0.01\nduplicate = 0.01\n[faults.dispatch]\nloss = 0.01\n\
     [faults.token]\nloss = 0.01\nreorder = 0.05\n[faults.reply]\nloss = 0.01\nduplicate = 0.02\n";

@@ -6,8 +6,8 @@ use sluice_stats::{PARTS, Recording, Warmup};
 use sluice_switch::registry::Software;
 use sluice_testbed::Testbed;
 use sluice_testbed::capacity::{CELLS_MAX, Capacity};
+use sluice_testbed::compatibility::{LabelCompatibility, SliceCompatibility, Sliced};
 use sluice_testbed::cores_layout::CoresLayout;
-use sluice_testbed::suits::{SliceSuits, Sliced, Suits};
 use sluice_wire::Nanos;
 use sluice_workload::{Arrivals, Class, Requests, Workload};
 
@@ -186,13 +186,13 @@ impl Point {
     }
 
     /// The labels of workers and tasks, if there are any; an error is one line that says what to change.
-    pub fn suits(&self) -> Result<Option<Suits>, String> {
+    pub fn suits(&self) -> Result<Option<LabelCompatibility>, String> {
         let all: [Sliced<'_>; 1] = [(None, self.testbed.workers)];
         let slices = self.slices.as_ref().map(|slices| {
             slices.iter().map(|(names, workers)| (Some(names.as_str()), *workers)).collect::<Vec<_>>()
         });
         let slices = slices.as_deref().unwrap_or(&all);
-        Suits::of(&self.testbed, &self.workload.classes, slices, |class| self.slice_of(class))
+        LabelCompatibility::of(&self.testbed, &self.workload.classes, slices, |class| self.slice_of(class))
     }
 
     fn rate_where_a_slice_fills(&self, time_ns: impl Fn(&Class) -> f64) -> f64 {
@@ -392,7 +392,9 @@ impl Point {
             _ => 1,
         };
         let policy = self.policy.to_string();
-        let told = |slice: &SliceSuits| check_told_apart(&slice.called, &slice.serving, kinds, &policy).err();
+        let told = |slice: &SliceCompatibility| {
+            check_told_apart(&slice.called, &slice.serving, kinds, &policy).err()
+        };
         suits.slices.iter().find_map(told)
     }
 

@@ -39,7 +39,7 @@ impl ServerCore {
     }
 }
 
-/// How much longer a decision takes than the switch's own, if no packet waits for the core.
+/// How much longer a server's decision takes than a switch's, if no packet waits for the server's core.
 pub(crate) fn detour(software: Software, testbed: &Testbed) -> Nanos {
     way(testbed).times(2) + Nanos(software.decision.0.div_ceil(2))
 }

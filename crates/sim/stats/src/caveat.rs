@@ -3,14 +3,14 @@
 
 use sluice_outcome::study::Part;
 
-use super::pool::{Pool, QUANTILES};
+use super::pool::{PooledValues, QUANTILES};
 
 /// How many independent events a quantile's tail should contain.
 const EVENTS_MIN: f64 = 10.0;
 
 /// Names the quantiles that rest on too few independent events, and how many tasks would be enough; empty
 /// if there are none.
-pub(super) fn caveat(latencies: &Pool) -> String {
+pub(super) fn caveat(latencies: &PooledValues) -> String {
     if latencies.is_one_trace() {
         return "one trace, no interval: its replications have the same tasks".into();
     }

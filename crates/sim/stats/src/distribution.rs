@@ -34,9 +34,19 @@ impl Distribution {
     /// Adds a value; a value above the range counts as the largest of the range.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.counts[cell(value)] += 1;
-        self.count += 1;
-        self.sum = self.sum.saturating_add(value);
+        self.record_all([value]);
+    }
+
+    /// Adds these values.
+    #[inline]
+    pub(super) fn record_all(&mut self, values: impl IntoIterator<Item = u64>) {
+        let (counts, mut count, mut sum) = (&mut self.counts[..], self.count, self.sum);
+        for value in values {
+            counts[cell(value)] += 1;
+            count += 1;
+            sum = sum.saturating_add(value);
+        }
+        (self.count, self.sum) = (count, sum);
     }
 
     /// Adds all values of another distribution.

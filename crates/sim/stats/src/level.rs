@@ -2,7 +2,7 @@
 
 use sluice_wire::Nanos;
 
-/// A number that rises and falls by one: its mean over a span of time, and its maximum.
+/// A number that rises and falls: its mean over a span of time, and its maximum.
 ///
 /// Each step costs one addition. The area under the level is the sum of the times of all steps down minus
 /// the sum of the times of all steps up, with a correction for the level at both ends of the span.
@@ -21,9 +21,15 @@ impl Level {
     /// The number rises by one.
     #[inline]
     pub fn enter(&mut self, at: Nanos) {
-        self.now += 1;
+        self.enter_many(1, at);
+    }
+
+    /// The number rises by so many.
+    #[inline]
+    pub fn enter_many(&mut self, many: u8, at: Nanos) {
+        self.now += u64::from(many);
         self.max = self.max.max(self.now);
-        self.steps = self.steps.wrapping_sub(at.0);
+        self.steps = self.steps.wrapping_sub(at.0.wrapping_mul(many.into()));
     }
 
     /// The number falls by one; it must be above zero.

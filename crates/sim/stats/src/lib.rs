@@ -10,10 +10,9 @@
 
 mod caveat;
 mod chance;
-mod diary;
 mod distribution;
-mod ended;
 mod interval;
+mod interval_tasks;
 mod level;
 mod measured;
 mod paired;
@@ -23,23 +22,24 @@ mod recorder;
 mod slo;
 mod summary;
 mod sustained;
+mod task_log;
 mod throughput;
 mod warmup;
 
-pub use diary::{Diary, DiaryEntry};
 pub use distribution::Distribution;
-pub use ended::Ended;
 pub use interval::{estimate, mean_of_either_sign, student_t};
+pub use interval_tasks::IntervalTasks;
 pub use level::Level;
 pub use measured::{Backlog, ClassMeasured, ClassParts, EIGHTHS, Measured};
 pub use paired::{NumberInParts, Paired, paired};
 pub use parts::{PARTS, Parts};
-pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied};
+pub use recorder::{Mark, Observer, Outcome, Recorder, Recording, Replied, float};
 pub use slo::{SloFound, SloSearch, throughput_at_slo};
-pub use summary::{ClassSummary, Each, Summary, summarize};
+pub use summary::{ClassSummary, ReplicationSummary, Summary, summarize};
 pub use sustained::{RunPart, sustained_in_parts};
+pub use task_log::{LoggedTask, TaskLog};
 pub use warmup::Warmup;
 
 pub use sluice_outcome::study::{
-    Counts, Depths, Estimate, Gauges, Measure, Method, Metric, Part, Spread, Sustained, Times,
+    Counts, Estimate, Gauges, Measure, Method, Metric, Part, SliceDepths, Spread, Sustained, Times,
 };

@@ -1,7 +1,7 @@
 //! The measurements of one replication.
 
 use serde::{Deserialize, Serialize};
-use sluice_outcome::study::{Counts, Depths, Gauges};
+use sluice_outcome::study::{Counts, Gauges, SliceDepths};
 
 use super::distribution::Distribution;
 use super::parts::Parts;
@@ -30,7 +30,7 @@ pub struct Measured {
     pub settled: bool,
     /// Depths over time, where they are found at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
 }
 
 impl Measured {
@@ -47,7 +47,7 @@ impl Measured {
     /// The same replication with depths over time, and with their mean over the intervals of the measured
     /// span.
     #[must_use]
-    pub fn with_depths(mut self, depths: Vec<Depths>) -> Self {
+    pub fn with_depths(mut self, depths: Vec<SliceDepths>) -> Self {
         let measured = self.warmup_ns..=self.warmup_ns + self.span_ns;
         let within: Vec<_> = depths.iter().filter(|depths| measured.contains(&depths.at_ns)).collect();
         let workers: f64 = within.iter().map(|depths| f64::from(depths.workers)).sum();
@@ -98,40 +98,30 @@ impl ClassMeasured {
         Self { mean_service_ns, latency, scheduling_delay, slowdown_own, slowdown_server, parts }
     }
 
-    /// Adds these tasks, each to its class. One measure is recorded after the other: a histogram does not
-    /// stay in the nearest cache, but the cells of many tasks can be fetched in parallel.
-    pub(super) fn record(classes: &mut [Self], tasks: &[TaskTook]) {
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.latency, &mut class.parts.latency, task.latency_ns)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.scheduling_delay, &mut class.parts.scheduling_delay, task.delay_ns)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.slowdown_own, &mut class.parts.slowdown_own, task.own_milli)
-        });
-        record_measure(classes, tasks, |class, task| {
-            (&mut class.slowdown_server, &mut class.parts.slowdown_server, task.server_milli)
-        });
+    /// Adds these tasks of the class. One measure is recorded after the other: a histogram does not stay in
+    /// the nearest cache, but the cells of many tasks can be fetched in parallel.
+    pub(super) fn record(&mut self, tasks: &[TaskTimes]) {
+        let Self { latency, scheduling_delay, slowdown_own, slowdown_server, parts, .. } = self;
+        record_measure(latency, &mut parts.latency, tasks, |task| task.latency_ns);
+        record_measure(scheduling_delay, &mut parts.scheduling_delay, tasks, |task| task.delay_ns);
+        record_measure(slowdown_own, &mut parts.slowdown_own, tasks, |task| task.own_milli);
+        record_measure(slowdown_server, &mut parts.slowdown_server, tasks, |task| task.server_milli);
     }
 }
 
 fn record_measure(
-    classes: &mut [ClassMeasured],
-    tasks: &[TaskTook],
-    of: impl for<'a> Fn(&'a mut ClassMeasured, &TaskTook) -> (&'a mut Distribution, &'a mut Parts, u64),
+    distribution: &mut Distribution,
+    parts: &mut Parts,
+    tasks: &[TaskTimes],
+    of: impl Fn(&TaskTimes) -> u64,
 ) {
-    for task in tasks {
-        let (distribution, parts, value) = of(&mut classes[usize::from(task.class)], task);
-        distribution.record(value);
-        parts.record(value);
-    }
+    distribution.record_all(tasks.iter().map(&of));
+    parts.record_all(tasks.iter().map(of));
 }
 
 /// A task's latency and scheduling delay, and its two slowdowns in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TaskTook {
-    pub(super) class: u8,
+pub(super) struct TaskTimes {
     pub(super) latency_ns: u64,
     pub(super) delay_ns: u64,
     pub(super) own_milli: u64,

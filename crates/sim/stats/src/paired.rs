@@ -8,7 +8,7 @@ use sluice_outcome::study::{Estimate, Method, Metric};
 use super::chance::{Chance, Total};
 use super::interval::{around, around_quotient, withheld};
 use super::measured::Measured;
-use super::pool::{Pool, QUANTILES, Quantile};
+use super::pool::{PooledValues, QUANTILES, Quantile};
 use super::throughput::{throughput, throughput_parts};
 
 /// A number under two policies that got the same tasks, replication by replication.
@@ -64,7 +64,7 @@ impl NumberInParts {
             let estimate = throughput(measured);
             return Self::plain(estimate, throughput_parts(measured, estimate.value));
         };
-        let pool = Pool::of(measured, class, measure);
+        let pool = PooledValues::of(measured, class, measure);
         let quantiles = pool.quantiles();
         let quantile = quantiles.iter().zip(QUANTILES).find(|(_, (of, _))| *of == part);
         if let Some((quantile, _)) = quantile {
@@ -85,7 +85,7 @@ impl NumberInParts {
         Self { estimate, parts, caution: 1.0, withheld: 1.0, cell: 0.0 }
     }
 
-    fn of_quantile(pool: &Pool, quantile: &Quantile) -> Self {
+    fn of_quantile(pool: &PooledValues, quantile: &Quantile) -> Self {
         Self {
             estimate: quantile.estimate,
             parts: pool.quantile_parts(quantile),
@@ -136,7 +136,21 @@ impl NumberInParts {
         around_quotient(above / below, cell, chance, Method::Paired)
     }
 
-    /// Whether there are as many parts of both, and both have intervals.
+    /// The same quotient in parts itself, to be compared with other quotients of the same tasks.
+    pub fn quotient(&self, other: &Self) -> Option<Self> {
+        let estimate = self.over(other)?;
+        let (above, below) = (self.estimate.value, other.estimate.value);
+        let [of_above, of_below] = [above, below].map(|of| estimate.value / of);
+        Some(Self {
+            estimate,
+            parts: self.parts.times(of_above).less(&other.parts.times(of_below)),
+            caution: self.caution.max(other.caution) * self.withheld.max(other.withheld),
+            withheld: 1.0,
+            cell: (self.cell * of_above).max(other.cell * of_below),
+        })
+    }
+
+    /// Whether both numbers have equally many parts, and an interval each.
     fn has_pairs_with(&self, other: &Self) -> bool {
         self.parts.is_as_long_as(&other.parts)
             && self.estimate.has_interval()
@@ -146,30 +160,27 @@ impl NumberInParts {
 
 #[cfg(test)]
 mod tests {
-    use std::slice;
-
-    use super::super::measured::{Backlog, ClassMeasured, TaskTook};
+    use super::super::measured::{Backlog, ClassMeasured, TaskTimes};
     use super::super::parts::PARTS;
     use super::*;
     use sluice_events::dice::Dice;
     use sluice_outcome::study::{Counts, Gauges, Measure, Part};
 
-    /// A replication whose parts' times depend on the seed `luck` and whose tasks' times on the seed `own`. Each
-    /// time is multiplied by `factor`, and `extra` is added.
+    /// A replication whose parts' times depend on the seed `luck` and whose tasks' times on the seed `own`.
+    /// Each time is multiplied by `factor`, and `extra` is added.
     fn replication(luck: u64, own: u64, factor: f64, extra: u64) -> Measured {
         let mut class = ClassMeasured::new(1_000.0, PARTS);
         let (mut luck, mut own) = (Dice::new(luck, 1), Dice::new(own, 2));
         for _ in 0..PARTS {
             let busy = luck.between(10_000, 20_000);
-            let mut task = || TaskTook {
-                class: 0,
+            let mut task = || TaskTimes {
                 latency_ns: ((busy + own.between(0, 1_000)) as f64 * factor) as u64 + extra,
                 delay_ns: 1,
                 own_milli: 1,
                 server_milli: 1,
             };
             let tasks: Vec<_> = (0..100).map(|_| task()).collect();
-            ClassMeasured::record(slice::from_mut(&mut class), &tasks);
+            class.record(&tasks);
             class.parts.next();
         }
         Measured {
@@ -232,6 +243,27 @@ mod tests {
             let (held, by_pairs, apart) = quotients(part, 1);
             assert!(held >= TRIALS * 91 / 100, "{part:?}: {held} of {TRIALS} intervals hold");
             assert!((0.75..1.33).contains(&(by_pairs / apart)), "{part:?}: {by_pairs} and {apart}");
+        }
+    }
+
+    /// Two numbers of the same tasks over a third one of others. The third one's luck makes both quotients
+    /// uncertain, and cancels out of their difference.
+    #[test]
+    fn quotients_over_the_same_number_are_told_apart_as_often_as_they_say() {
+        for part in [Part::Mean, Part::P90] {
+            let (mut held, mut seen, mut seen_apart) = (0, 0, 0);
+            for trial in 0..TRIALS {
+                let of = |own, factor| number(trial, 0, own, factor, part);
+                let third = number(trial, 1, 1, 1.0, part);
+                let over = |own, factor| of(own, factor).quotient(&third).expect("there are pairs");
+                let (more, less) = (over(0, FACTOR + 0.02), over(2, FACTOR));
+                let found = more.less(&less).expect("there are pairs");
+                held += u64::from((found.low..=found.high).contains(&0.02));
+                seen += u64::from(found.low > 0.0);
+                seen_apart += u64::from(more.estimate().low > less.estimate().most());
+            }
+            assert!(held >= TRIALS * 91 / 100, "{part:?}: {held} of {TRIALS} intervals hold");
+            assert!(seen > 2 * seen_apart, "{part:?}: {seen} are seen, {seen_apart} apart");
         }
     }
 

@@ -35,13 +35,17 @@ impl Parts {
         Self { at: 0, counts: vec![0; parts * CELLS], sums: vec![0; parts] }
     }
 
-    /// Adds a value to the present part.
+    /// Adds these values to the present part.
     #[inline]
-    pub(super) fn record(&mut self, value: u64) {
-        let value = value.min(VALUE_MAX);
-        let Some(sum) = self.sums.get_mut(self.at) else { return };
-        *sum = sum.saturating_add(value);
-        self.counts[self.at * CELLS + cell_of(value)] += 1;
+    pub(super) fn record_all(&mut self, values: impl IntoIterator<Item = u64>) {
+        let Some(of_part) = self.sums.get_mut(self.at) else { return };
+        let (counts, mut sum) = (&mut self.counts[self.at * CELLS..][..CELLS], *of_part);
+        for value in values {
+            let value = value.min(VALUE_MAX);
+            counts[cell_of(value)] += 1;
+            sum = sum.saturating_add(value);
+        }
+        *of_part = sum;
     }
 
     /// Begins the next part; the last part goes on to the end.
@@ -149,11 +153,11 @@ mod tests {
     fn two(first: &[u64], second: &[u64]) -> Parts {
         let mut parts = Parts::new(2);
         for value in first {
-            parts.record(*value);
+            parts.record_all([*value]);
         }
         parts.next();
         for value in second {
-            parts.record(*value);
+            parts.record_all([*value]);
         }
         parts
     }
@@ -170,7 +174,7 @@ mod tests {
     fn the_last_part_goes_on_to_the_end() {
         let mut parts = two(&[10], &[20]);
         parts.next();
-        parts.record(30);
+        parts.record_all([30]);
         assert_eq!([parts.count(0), parts.count(1)], [1, 2]);
     }
 
@@ -194,7 +198,7 @@ mod tests {
     #[test]
     fn without_parts_nothing_is_kept() {
         let mut none = Parts::new(0);
-        none.record(5);
+        none.record_all([5]);
         none.next();
         assert_eq!(none.len(), 0);
     }

@@ -30,7 +30,7 @@ pub(super) const SLOWDOWN_UNIT: f64 = 1_000.0;
 
 /// All values of a measure.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
+pub(super) struct PooledValues {
     all: Distribution,
     runs: Vec<Parts>,
     /// How many units of the values make 1.
@@ -59,7 +59,7 @@ struct Dispersion {
     freedom: usize,
 }
 
-impl Pool {
+impl PooledValues {
     /// A measure of a class, or of all tasks.
     pub(super) fn of(measured: &[Measured], class: Option<usize>, measure: Measure) -> Self {
         let mut pool = Self { all: Distribution::new(), runs: Vec::new(), unit: 1.0 };
@@ -128,8 +128,8 @@ impl Pool {
         of_mean(value, least, Chance { variance, freedom }, self.method())
     }
 
-    /// How many independent events the values above the ninth decile are worth. They decide how well the mean is
-    /// known. Infinite if the runs cannot show it.
+    /// How many independent events the values above the ninth decile are worth. They decide how well the
+    /// mean is known. Infinite if the runs cannot show it.
     pub(super) fn tail_events(&self) -> f64 {
         let ninth = self.dispersion(self.edge_near(0.9));
         ninth.map_or(f64::INFINITY, |ninth| 0.1 * self.all.count() as f64 / ninth.factor)

@@ -3,7 +3,7 @@
 use sluice_outcome::study::{Counts, Gauges};
 use sluice_wire::Nanos;
 
-use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTook};
+use super::measured::{Backlog, ClassMeasured, EIGHTHS, Measured, TaskTimes};
 use super::pool::SLOWDOWN_UNIT;
 use super::warmup::{Pilot, Warmup};
 
@@ -11,7 +11,7 @@ use super::warmup::{Pilot, Warmup};
 const PILOT_SHARE: u64 = 10;
 /// It is never looked at before so many tasks.
 const PILOT_MIN: u64 = 2_000;
-/// Tasks that are recorded together.
+/// Tasks of a class that are recorded together.
 const PENDING_MAX: usize = 64;
 
 /// The settings of a recording.
@@ -21,7 +21,7 @@ pub struct Recording {
     pub mean_services_ns: Vec<f64>,
     /// How many tasks to measure; a few more if several are due at the same time as the last.
     pub tasks: u64,
-    /// The tasks before them, which are left out.
+    /// The tasks before the measured ones, which are left out.
     pub warmup: Warmup,
     /// Parts of the run for estimating chance: [`PARTS`](super::PARTS) if the run is steady; 1 if it
     /// changes with time by plan, so that only replications show chance; 0 if these cannot either, because
@@ -114,8 +114,8 @@ pub struct Recorder {
     measured_sent: u64,
     measured_ended: u64,
     classes: Vec<ClassMeasured>,
-    /// Tasks of the present part that are still to be recorded.
-    pending: Vec<TaskTook>,
+    /// Tasks of the present part that are still to be recorded, by class.
+    pending: Vec<Vec<TaskTimes>>,
     phase: Phase,
     pilot: Option<Pilot>,
     settled: bool,
@@ -164,8 +164,8 @@ impl Recorder {
             measured_ended: 0,
             part: 1,
             part_ends: recording.tasks / u64::from(recording.parts.max(1)),
+            pending: classes.iter().map(|_| Vec::with_capacity(PENDING_MAX)).collect(),
             classes,
-            pending: Vec::with_capacity(PENDING_MAX),
             phase: Phase::WarmingUp,
             pilot,
             settled: true,
@@ -207,8 +207,9 @@ impl Recorder {
         let own_milli = (float(latency.0) * scale) as i64 as u64;
         let server_milli = (float(waited.0 + service.0) * scale) as i64 as u64;
         let delay_ns = latency.0.saturating_sub(served.0 + self.recording.way_home.0);
-        self.pending.push(TaskTook { class, latency_ns: latency.0, delay_ns, own_milli, server_milli });
-        if self.pending.len() == PENDING_MAX {
+        let pending = &mut self.pending[usize::from(class)];
+        pending.push(TaskTimes { latency_ns: latency.0, delay_ns, own_milli, server_milli });
+        if pending.len() == PENDING_MAX {
             self.record_pending();
         }
     }
@@ -275,8 +276,10 @@ impl Recorder {
 
     #[inline(never)]
     fn record_pending(&mut self) {
-        ClassMeasured::record(&mut self.classes, &self.pending);
-        self.pending.clear();
+        for (class, pending) in self.classes.iter_mut().zip(&mut self.pending) {
+            class.record(pending);
+            pending.clear();
+        }
     }
 
     /// A reply that is not measured; the pilot uses it.
@@ -382,10 +385,11 @@ impl Recorder {
     }
 }
 
-/// No span of a run comes near 2⁶³ ns, and a signed number becomes a float in one instruction.
+/// A span in nanoseconds, or another number that does not come near 2⁶³, as a float: a signed number becomes
+/// one in one instruction.
 #[inline]
-const fn float(span: u64) -> f64 {
-    span as i64 as f64
+pub const fn float(number: u64) -> f64 {
+    number as i64 as f64
 }
 
 impl Observer for Recorder {

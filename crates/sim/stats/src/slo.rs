@@ -38,14 +38,14 @@ pub fn throughput_at_slo<E>(
     mut number: impl FnMut(&Summary) -> Estimate,
     mut measure: impl FnMut(f64) -> Result<Summary, E>,
 ) -> Result<SloFound, E> {
-    let mut known: Vec<Tried> = Vec::new();
+    let mut known: Vec<TriedRate> = Vec::new();
     let mut look = |rate_per_s: f64| -> Result<Estimate, E> {
         if let Some(tried) = known.iter().find(|tried| tried.rate_per_s.total_cmp(&rate_per_s).is_eq()) {
             return Ok(tried.number);
         }
         let summary = measure(rate_per_s)?;
         let number = if summary.sustained.holds { number(&summary) } else { BROKEN };
-        known.push(Tried { rate_per_s, number });
+        known.push(TriedRate { rate_per_s, number });
         Ok(number)
     };
     if look(search.low_per_s)?.value > search.limit {
@@ -63,7 +63,7 @@ pub fn throughput_at_slo<E>(
 /// A number that breaks any limit.
 const BROKEN: Estimate = Estimate::exact(f64::INFINITY);
 
-struct Tried {
+struct TriedRate {
     rate_per_s: f64,
     number: Estimate,
 }

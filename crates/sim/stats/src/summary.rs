@@ -1,14 +1,14 @@
 //! The summary of all replications of a point.
 
 use sluice_outcome::study::{
-    Aggregate, Counts, Depths, Estimate, Gauges, Measure, Method, Part, Sustained, Times,
+    Aggregate, Counts, Estimate, Gauges, Measure, Method, Part, SliceDepths, Sustained, Times,
 };
 
 use super::caveat::caveat;
 use super::chance;
 use super::distribution::Distribution;
 use super::measured::Measured;
-use super::pool::{Pool, SLOWDOWN_UNIT};
+use super::pool::{PooledValues, SLOWDOWN_UNIT};
 use super::sustained::sustained;
 use super::throughput::throughput;
 
@@ -31,7 +31,7 @@ pub struct Summary {
     /// Events, of all replications together.
     pub counts: Counts,
     /// The counts and averages of each replication.
-    pub each: Vec<Each>,
+    pub each: Vec<ReplicationSummary>,
     /// Whether the load can be kept up.
     pub sustained: Sustained,
     /// Whether the warm-up was long enough in all replications that tested it.
@@ -43,7 +43,7 @@ pub struct Summary {
 
 /// The counts and averages of one replication, without its tasks' times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Each {
+pub struct ReplicationSummary {
     /// Events of the measured span.
     pub counts: Counts,
     /// Means over the measured span.
@@ -51,7 +51,7 @@ pub struct Each {
     /// The length of the measured span.
     pub span_ns: u64,
     /// Depths over time, if they are found at run time.
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
     /// Each class's slowdown at the parts of [`Part::ALL`], in the workload's order; `None` for a class
     /// without tasks.
     pub slowdowns: Vec<Option<[f64; 6]>>,
@@ -72,7 +72,7 @@ pub fn summarize(measured: &[Measured]) -> Summary {
         tasks: measured.iter().map(|one| one.classes[class].latency.count()).sum(),
         times: times(measured, Some(class)),
     };
-    let latencies = Pool::of(measured, None, Measure::LatencyNs);
+    let latencies = PooledValues::of(measured, None, Measure::LatencyNs);
     let sustained = sustained(measured);
     Summary {
         replications: measured.len(),
@@ -83,14 +83,14 @@ pub fn summarize(measured: &[Measured]) -> Summary {
         throughput_per_s: throughput(measured),
         gauges: gauges(measured, &counts),
         counts,
-        each: measured.iter().map(Each::of).collect(),
+        each: measured.iter().map(ReplicationSummary::of).collect(),
         caveat: if sustained.holds { caveat(&latencies) } else { String::new() },
         sustained,
         settled: measured.iter().all(|one| one.settled),
     }
 }
 
-impl Each {
+impl ReplicationSummary {
     fn of(one: &Measured) -> Self {
         let Measured { counts, gauges, span_ns, .. } = *one;
         let slowdowns = one.classes.iter().map(|class| slowdowns(&class.slowdown_own)).collect();
@@ -111,7 +111,7 @@ fn slowdowns(of: &Distribution) -> Option<[f64; 6]> {
 }
 
 fn times(measured: &[Measured], class: Option<usize>) -> Times {
-    let of = |measure| Pool::of(measured, class, measure).spread();
+    let of = |measure| PooledValues::of(measured, class, measure).spread();
     Times {
         latency_ns: of(Measure::LatencyNs),
         scheduling_delay_ns: of(Measure::SchedulingDelayNs),

@@ -66,7 +66,8 @@ impl RackHosts {
 
     /// A packet's time to the rack's switch in an idle fabric: from the farthest client, and from a server.
     pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 2] {
-        let to_switch = |from: &HostId| idle.carries(&Parcel { from: *from, to: self.switch, bytes, tag: 0 });
+        let to_switch =
+            |from: &HostId| idle.parcel_time(&Parcel { from: *from, to: self.switch, bytes, tag: 0 });
         let farthest = |hosts: &[HostId]| hosts.iter().map(to_switch).max().unwrap_or_default();
         [farthest(&self.clients), farthest(&self.servers)]
     }

@@ -7,7 +7,7 @@ use sluice_wire::serving::Serving;
 use sluice_workload::Class;
 
 use crate::Testbed;
-use crate::suits::Suits;
+use crate::compatibility::LabelCompatibility;
 
 impl Testbed {
     /// A slice for tasks of these classes, in a switch that tells so many classes apart.
@@ -29,7 +29,11 @@ impl Testbed {
 }
 
 /// The plan of a rack with these slices, whose workers and tasks have these labels.
-pub fn control_plan(switch: Endpoint, mut slices: Vec<SlicePlan>, suits: Option<&Suits>) -> Plan {
+pub fn control_plan(
+    switch: Endpoint,
+    mut slices: Vec<SlicePlan>,
+    suits: Option<&LabelCompatibility>,
+) -> Plan {
     let Some(suits) = suits else { return Plan::new(switch, slices) };
     for (slice, suited) in slices.iter_mut().zip(&suits.slices) {
         slice.serving = suited.serving;

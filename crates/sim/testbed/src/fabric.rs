@@ -5,8 +5,8 @@ use core::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sluice_fabric::{
-    Answers, Connections, DcqcnSettings, Ecn, FabricError, FabricSettings, FrameSizes, LinkSpeed, Pfc,
-    Recovery, Repeat, Topology, WindowSettings,
+    AckSettings, Connections, DcqcnSettings, Ecn, FabricError, FabricSettings, FrameSizes, LinkSpeed, Pfc,
+    Recovery, Retransmission, Topology, WindowSettings,
 };
 use sluice_units as text;
 use sluice_wire::Nanos;
@@ -252,13 +252,14 @@ impl FabricTestbed {
             pfc: self.pfc.then_some(Pfc { headroom: self.headroom }),
             dcqcn: (self.rates == HostRates::Dcqcn).then_some(self.dcqcn),
             window: (self.rates == HostRates::Windows).then(WindowSettings::default),
-            answers: Answers { every: self.answer_every, ..given.answers },
+            answers: AckSettings { every: self.answer_every, ..given.answers },
             connections: if self.shared_connections { Connections::EachPair } else { Connections::EachFlow },
             recovery: Recovery {
                 nack_interval: self.nack_interval,
                 retransmit_after: self.retransmit_after,
                 nack_is_congestion: self.nack_is_congestion,
-                repeat: under_way.map_or(Repeat::GoBackN, |under_way| Repeat::Selective { under_way }),
+                repeat: under_way
+                    .map_or(Retransmission::GoBackN, |under_way| Retransmission::Selective { under_way }),
             },
             ..given
         }

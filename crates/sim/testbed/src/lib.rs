@@ -6,9 +6,9 @@
 
 pub mod agents;
 pub mod capacity;
+pub mod compatibility;
 pub mod control_plan;
 pub mod cores_layout;
-pub mod suits;
 
 mod background;
 mod checks;

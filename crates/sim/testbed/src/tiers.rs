@@ -74,7 +74,7 @@ impl TierHosts {
     /// A packet's time in an idle fabric: to a spine from the farthest client, between spine and leaf, and
     /// to a leaf from its workers.
     pub(super) fn links(&self, idle: &Idle, bytes: u32) -> [Nanos; 3] {
-        let took = |from: HostId, to: HostId| idle.carries(&Parcel { from, to, bytes, tag: 0 });
+        let took = |from: HostId, to: HostId| idle.parcel_time(&Parcel { from, to, bytes, tag: 0 });
         let (leaf, spine) = (self.leaves[0], self.spines[0]);
         let farthest = self.clients.iter().map(|client| took(*client, spine)).max();
         [farthest.unwrap_or_default(), took(spine, leaf), took(self.workers[0], leaf)]

@@ -7,13 +7,13 @@ use super::plan::{Arrivals, Phase, PhasePlan};
 
 /// The arrival times, unless a trace has them.
 #[derive(Clone, Debug)]
-pub(super) enum Clock {
+pub(super) enum ArrivalClock {
     Poisson { gap_ns: f64, at_ns: f64 },
     Even { gap_ns: f64, sent: u64 },
     Plan(Box<PlanClock>),
 }
 
-impl Clock {
+impl ArrivalClock {
     /// `None` for a trace, which has its own times, and for flows, which hosts begin.
     pub(super) fn new(arrivals: &Arrivals, gap_ns: f64) -> Option<Self> {
         match arrivals {

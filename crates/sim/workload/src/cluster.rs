@@ -57,7 +57,7 @@ pub(super) struct ClusterEvents {
     waiting: HashMap<(u64, u64), Submission>,
     submitted: u64,
     last: u64,
-    done: Vec<Run>,
+    done: Vec<FinishedRun>,
     left_out: u64,
 }
 
@@ -74,7 +74,7 @@ struct Submission {
 
 /// A submission that finished; times in microseconds of the trace.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct FinishedRun {
     place: u64,
     at: u64,
     class: u8,
@@ -91,7 +91,7 @@ pub(super) struct FinishedTask {
 
 /// The part of a task's line about the task itself.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct TaskTraits {
     priority: u8,
     big: bool,
     apart: bool,
@@ -140,7 +140,7 @@ impl ClusterEvents {
             self.left_out += u64::from(before.is_some());
             return Ok(());
         }
-        self.goes_on(task, event, time);
+        self.is_running(task, event, time);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl ClusterEvents {
         let start = self.done.first().map_or(0, |run| run.at);
         let took: u128 = self.done.iter().map(|run| u128::from(run.took)).sum();
         let scale = mean.0 as f64 * self.done.len() as f64 / took as f64;
-        let finished = |run: &Run| FinishedTask {
+        let finished = |run: &FinishedRun| FinishedTask {
             at: Nanos((run.at - start).saturating_mul(1_000)),
             class: run.class,
             service: Nanos((run.took as f64 * scale) as u64).clamp(Nanos(1), SERVICE_MAX),
@@ -174,18 +174,18 @@ impl ClusterEvents {
         Ok(time)
     }
 
-    fn asked(&self, cells: &[Cell<'_>; 13]) -> Result<Asked, Fault> {
+    fn asked(&self, cells: &[Cell<'_>; 13]) -> Result<TaskTraits, Fault> {
         let priority = whole(cells[8], 8, 11)? as u8;
         let mut big = false;
         for (column, cell) in cells.iter().enumerate().skip(9).take(3) {
             big |= request(*cell, column)? > self.big;
         }
         let apart = optional(cells[12], 12, 1)? == Some(1);
-        Ok(Asked { priority, big, apart })
+        Ok(TaskTraits { priority, big, apart })
     }
 
     /// Applies an event of a task; events of tasks that were submitted before the file begins are ignored.
-    fn goes_on(&mut self, task: (u64, u64), event: Event, time: u64) {
+    fn is_running(&mut self, task: (u64, u64), event: Event, time: u64) {
         match event {
             Event::Scheduled => {
                 if let Some(submission) = self.waiting.get_mut(&task) {
@@ -199,7 +199,7 @@ impl ClusterEvents {
                 match (at, scheduled) {
                     // A task that began and ended within one step of the clock took about one step.
                     (Some(at), Some(began)) if time < AFTER => {
-                        self.done.push(Run { place, at, class, took: (time - began).max(1) });
+                        self.done.push(FinishedRun { place, at, class, took: (time - began).max(1) });
                     }
                     _ => self.left_out += 1,
                 }
@@ -216,7 +216,7 @@ pub(super) fn urgency(class: &str) -> Option<u8> {
     BANDS.iter().position(|(name, _)| *name == band).map(|place| place as u8)
 }
 
-impl Asked {
+impl TaskTraits {
     fn class_name(self) -> String {
         let band = BANDS.iter().find(|(_, priorities)| priorities.contains(&self.priority));
         let mut name = band.map_or("free", |(name, _)| *name).to_owned();

@@ -248,14 +248,14 @@ impl Serialize for WorkloadForm {
 
 impl<'de> Deserialize<'de> for WorkloadForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(StringOrTable)
     }
 }
 
 /// Reads a string or a table, and reports a table's own errors.
-struct Either;
+struct StringOrTable;
 
-impl<'de> Visitor<'de> for Either {
+impl<'de> Visitor<'de> for StringOrTable {
     type Value = WorkloadForm;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use sluice_events::dice::Dice;
 use sluice_wire::{Nanos, TaskType};
 
 use super::class::changed;
-use super::clock::Clock;
+use super::clock::ArrivalClock;
 use super::plan::Arrivals;
 use super::{Class, Request, Service, Trace, Workload};
 
@@ -26,7 +26,7 @@ pub struct Requests {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Clock(Clock),
+    Clock(ArrivalClock),
     Trace { trace: Arc<Trace>, rate_per_s: f64, next: usize },
     Nothing,
 }
@@ -99,7 +99,7 @@ impl Source {
         if !(gap_ns.is_finite() && gap_ns > 0.0) {
             return Self::Nothing;
         }
-        Clock::new(arrivals, gap_ns).map_or(Self::Nothing, Self::Clock)
+        ArrivalClock::new(arrivals, gap_ns).map_or(Self::Nothing, Self::Clock)
     }
 }
 

@@ -43,7 +43,7 @@ struct Mode {
 }
 
 /// A distribution's name, and how it is written.
-struct Known {
+struct DistributionForm {
     name: &'static str,
     usage: &'static str,
     read: fn(&mut Parameters<'_>) -> Result<Kind, String>,
@@ -52,27 +52,35 @@ struct Known {
 /// The largest bound on a number of keys.
 const MOST_KEYS_MAX: f64 = 1e6;
 
-const KNOWN: [Known; 8] = [
-    Known { name: "const", usage: "const:SPAN, such as const:10us", read: read_const },
-    Known { name: "exp", usage: "exp:MEAN, such as exp:10us", read: read_exp },
-    Known {
+const KNOWN: [DistributionForm; 8] = [
+    DistributionForm { name: "const", usage: "const:SPAN, such as const:10us", read: read_const },
+    DistributionForm { name: "exp", usage: "exp:MEAN, such as exp:10us", read: read_exp },
+    DistributionForm {
         name: "bimodal",
         usage: "bimodal:FIRST:SECOND:SHARE_OF_FIRST, such as bimodal:10us:100us:0.9",
         read: read_bimodal,
     },
-    Known {
+    DistributionForm {
         name: "multimodal",
         usage: "multimodal:SPAN@SHARE:…, such as multimodal:5us@0.3:50us@0.4:500us@0.3",
         read: read_multimodal,
     },
-    Known {
+    DistributionForm {
         name: "lognormal",
         usage: "lognormal:MEAN:SIGMA, such as lognormal:10us:1",
         read: read_lognormal,
     },
-    Known { name: "pareto", usage: "pareto:MEAN:ALPHA, such as pareto:10us:2.2", read: read_pareto },
-    Known { name: "uniform", usage: "uniform:LOW:HIGH, such as uniform:5us:15us", read: read_uniform },
-    Known {
+    DistributionForm {
+        name: "pareto",
+        usage: "pareto:MEAN:ALPHA, such as pareto:10us:2.2",
+        read: read_pareto,
+    },
+    DistributionForm {
+        name: "uniform",
+        usage: "uniform:LOW:HIGH, such as uniform:5us:15us",
+        read: read_uniform,
+    },
+    DistributionForm {
         name: "keys",
         usage: "keys:PER_KEY:MEAN_KEYS[:BASE[:MOST_KEYS]], such as keys:800ns:10",
         read: read_keys,

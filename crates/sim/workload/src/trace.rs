@@ -1,7 +1,8 @@
 //! Recorded tasks: a file of `MICROSECONDS,CLASS[,SERVICE_MICROSECONDS[,LARGE]]` lines in order of time.
 //!
-//! The first column counts from the start, with up to three decimals. Without a service one is drawn from
-//! the class. `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a remark.
+//! The first column counts from the start, with up to three decimals. A line without a service gets one
+//! that is drawn from its class. `LARGE` is 1 for a task of more than 8 bytes, else 0. `#` starts a
+//! remark.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -275,8 +276,8 @@ impl Trace {
     }
 }
 
-/// Passes each line that is no remark to `take`, whose errors get their place; returns how many lines there
-/// are.
+/// Calls `take` for each line that is no comment, and adds the file and the line to its errors. Returns the
+/// number of lines.
 fn each_line(
     path: &Path,
     take: impl FnMut(&str) -> Result<(), (usize, String)>,

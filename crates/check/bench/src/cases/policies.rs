@@ -13,35 +13,35 @@ use crate::hosts::{EPOCH, WORKERS, registrations, reply, submit, token};
 use crate::scale::on_the_scale;
 
 pub(super) fn r2p2(times: u32) {
-    Weighed::new("r2p2:2").tasks(times);
+    CountedProgram::new("r2p2:2").tasks(times);
 }
 
 pub(super) fn racksched_by_replies(times: u32) {
-    Weighed::new("racksched:2").tasks(times);
+    CountedProgram::new("racksched:2").tasks(times);
 }
 
 pub(super) fn racksched_tracked(times: u32) {
-    Weighed::new("racksched:2,tracked").tasks(times);
+    CountedProgram::new("racksched:2,tracked").tasks(times);
 }
 
 pub(super) fn draconis(times: u32) {
-    Weighed::new("draconis").tasks(times);
+    CountedProgram::new("draconis").tasks(times);
 }
 
 pub(super) fn pallas(times: u32) {
-    Weighed::new("pallas").tasks(times);
+    CountedProgram::new("pallas").tasks(times);
 }
 
 pub(super) fn horus_idle(times: u32) {
-    Weighed::new("horus").tasks(times);
+    CountedProgram::new("horus").tasks(times);
 }
 
 pub(super) fn horus_busy(times: u32) {
-    Weighed::new("horus").tasks_behind(times, EACH);
+    CountedProgram::new("horus").tasks_behind(times, EACH);
 }
 
 pub(super) fn racksched_busy(times: u32) {
-    Weighed::new("racksched:2").tasks_behind(times, EACH);
+    CountedProgram::new("racksched:2").tasks_behind(times, EACH);
 }
 
 /// The address of all clients and workers.
@@ -59,7 +59,7 @@ pub(super) fn register(program: &mut dyn Program) {
 }
 
 /// A program, and the form in which tasks come to it.
-pub(super) struct Weighed {
+pub(super) struct CountedProgram {
     program: Box<dyn Program>,
     feed: Feed,
     comes: fn(u32) -> Packet,
@@ -69,7 +69,7 @@ pub(super) struct Weighed {
     weighs: bool,
 }
 
-impl Weighed {
+impl CountedProgram {
     fn new(choice: &str) -> Self {
         let choice = Choice::parse(choice).expect("a program of ours");
         let mut program = choice.build(Config::full(EPOCH));

@@ -13,51 +13,51 @@ use crate::hosts::{EPOCH, GPU, WORKERS, registrations, served, submit, token};
 use crate::scale::on_the_scale;
 
 pub(super) fn token_parks(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, OnTheScale::First);
+    Bench::new().matches(times, Packets::TokenFirst, CountedPart::First);
 }
 
 pub(super) fn submit_matches(times: u32) {
-    Bench::new().matches(times, Packets::TokenFirst, OnTheScale::Second);
+    Bench::new().matches(times, Packets::TokenFirst, CountedPart::Second);
 }
 
 pub(super) fn submit_parks(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, OnTheScale::First);
+    Bench::new().matches(times, Packets::TaskFirst, CountedPart::First);
 }
 
 pub(super) fn token_matches(times: u32) {
-    Bench::new().matches(times, Packets::TaskFirst, OnTheScale::Second);
+    Bench::new().matches(times, Packets::TaskFirst, CountedPart::Second);
 }
 
 pub(super) fn ranked_token_parks(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, OnTheScale::First);
+    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::First);
 }
 
 pub(super) fn ranked_submit_matches(times: u32) {
-    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, OnTheScale::Second);
+    Bench::of_kinds(RANKED).matches(times, Packets::TokenFirst, CountedPart::Second);
 }
 
 pub(super) fn classed_submit_parks(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, OnTheScale::First);
+    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::First);
 }
 
 pub(super) fn classed_token_matches(times: u32) {
-    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, OnTheScale::Second);
+    Bench::of_kinds(CLASSED).matches(times, Packets::TaskFirst, CountedPart::Second);
 }
 
 pub(super) fn labelled_token_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, OnTheScale::First);
+    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::First);
 }
 
 pub(super) fn labelled_submit_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TokenFirst, OnTheScale::Second);
+    Bench::labelled().matches(times, Packets::TokenFirst, CountedPart::Second);
 }
 
 pub(super) fn labelled_submit_parks(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, OnTheScale::First);
+    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::First);
 }
 
 pub(super) fn labelled_token_matches(times: u32) {
-    Bench::labelled().matches(times, Packets::TaskFirst, OnTheScale::Second);
+    Bench::labelled().matches(times, Packets::TaskFirst, CountedPart::Second);
 }
 
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ enum Packets {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OnTheScale {
+enum CountedPart {
     First,
     Second,
 }
@@ -112,7 +112,7 @@ impl<P: Program> Bench<P> {
         Self { rain, client, worker }
     }
 
-    fn matches(&mut self, times: u32, order: Packets, counted: OnTheScale) {
+    fn matches(&mut self, times: u32, order: Packets, counted: CountedPart) {
         for turn in 0..times {
             let mut token = token((turn % u32::from(WORKERS)) as u16, turn / u32::from(WORKERS) + 1);
             token.rank = Rank::behind(turn % u32::from(RANKED.ranks));
@@ -125,9 +125,9 @@ impl<P: Program> Bench<P> {
                 Packets::TokenFirst => (token, task),
                 Packets::TaskFirst => (task, token),
             };
-            let parked = self.pass(turn, first, counted == OnTheScale::First);
+            let parked = self.pass(turn, first, counted == CountedPart::First);
             assert_eq!(parked, Verdict::Parked);
-            let sent = self.pass(turn, second, counted == OnTheScale::Second);
+            let sent = self.pass(turn, second, counted == CountedPart::Second);
             assert!(matches!(sent, Verdict::Send { packet: Packet::Dispatch(_), .. }), "{sent:?}");
         }
     }

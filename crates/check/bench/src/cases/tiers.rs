@@ -5,7 +5,7 @@ use sluice_switch::{Arrival, Config, Program as _, Verdict};
 use sluice_wire::tables::Feed;
 use sluice_wire::{MeanQueue, Nanos, Packet, RackNews, Serial, SliceId, Update, WorkerId};
 
-use super::policies::{EACH, RECEIVERS, SENDERS, Weighed, register};
+use super::policies::{CountedProgram, EACH, RECEIVERS, SENDERS, register};
 use crate::hosts::{EPOCH, GENERATION, WORKERS, dispatch, submit};
 
 /// How many workers a rack below the spine has.
@@ -57,7 +57,7 @@ fn config() -> Config {
 }
 
 /// A spine above as many racks as there are workers in the other cases; each rack has made this report.
-fn spine(news: RackNews) -> Weighed {
+fn spine(news: RackNews) -> CountedProgram {
     let mut spine = Box::new(Spine::new(FabricReading::default(), config()).expect("few leaves"));
     register(&mut *spine);
     for rack in (0..WORKERS).map(WorkerId) {
@@ -65,14 +65,14 @@ fn spine(news: RackNews) -> Weighed {
         spine.set_workers(SliceId(0), (rack, GENERATION), size).expect("its row is there");
         assert_eq!(spine.pass(Nanos(0), told(rack, news)), Verdict::Parked);
     }
-    Weighed::of(spine, Feed::Pushed { reports: false }, |turn| Packet::Submit(submit(0, turn)))
+    CountedProgram::of(spine, Feed::Pushed { reports: false }, |turn| Packet::Submit(submit(0, turn)))
 }
 
-fn leaf() -> Weighed {
+fn leaf() -> CountedProgram {
     let mut leaf = Box::new(Horus::in_fabric(FabricReading::default(), config(), 1));
     register(&mut *leaf);
     let link = SpineLink { at: SENDERS, epoch: EPOCH, generation: GENERATION, ..SpineLink::default() };
     leaf.set_spine(0, Some((link, Serial(0)))).expect("room for it");
     leaf.link(SliceId(0), Some(0)).expect("a spine that it knows");
-    Weighed::of(leaf, Feed::Pushed { reports: true }, |turn| Packet::Dispatch(dispatch(0, turn + 1)))
+    CountedProgram::of(leaf, Feed::Pushed { reports: true }, |turn| Packet::Dispatch(dispatch(0, turn + 1)))
 }

@@ -11,7 +11,7 @@ pub(crate) struct Ledger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    /// A CPU holds the entry, or has not brought it yet.
+    /// A CPU holds the entry, or has not entered it yet.
     Held,
     Parked(Spot),
     Gone,

@@ -2,7 +2,7 @@
 //! as many threads with one queue each, and compares the results of each task type.
 
 use sluice_host::orchestrator::Assignment;
-use sluice_launcher::Up;
+use sluice_launcher::UpSettings;
 use sluice_outcome::run::{Quantiles, RunResult, TypeResult};
 use sluice_report::table::{NOTHING, Table, digits, time};
 use sluice_support::fail::{Failure, Kind, Outcome};
@@ -14,7 +14,7 @@ use sluice_support::stop::Stop;
 ///
 /// # Errors
 /// As for one run; also if the most important tasks did not have a lower p99 on the plan's servers.
-pub(crate) fn run(plan: &Plan, how: &Up<'_>, stop: &Stop) -> Outcome<()> {
+pub(crate) fn run(plan: &Plan, how: &UpSettings<'_>, stop: &Stop) -> Outcome<()> {
     let urgent = most_important(plan).ok_or_else(|| {
         Failure::bad_input(
             "no worker of the plan has `cores`, whose server could be held to a pool: give it some",

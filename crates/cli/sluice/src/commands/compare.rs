@@ -2,15 +2,15 @@
 
 use sluice_support::fail::{Failure, Outcome};
 
-use crate::study::Asked;
-use crate::study::args::Curves;
+use crate::study::RequestedStudy;
+use crate::study::args::CurvesArgs;
 
 /// Runs both and prints the result.
-pub(crate) fn run(args: &Curves) -> Outcome<()> {
+pub(crate) fn run(args: &CurvesArgs) -> Outcome<()> {
     if args.setting.length.replications < 2 {
         return Err(Failure::bad_input("a comparison needs at least 2 replications: give --replications 5"));
     }
-    let asked = Asked {
+    let asked = RequestedStudy {
         command: "compare",
         policies: args.policies.exactly::<2>("compare")?.into(),
         offered: Some(&args.offered),

@@ -11,7 +11,7 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan, SwitchRole};
 use sluice_support::policies;
 use sluice_support::print;
-use sluice_support::running::Told;
+use sluice_support::running::RackFile;
 use sluice_support::seed::random_seed;
 use sluice_support::stop::Stop;
 use sluice_support::units;
@@ -20,20 +20,20 @@ use sluice_switchd::rpc::RpcServer;
 use sluice_wire::Endpoint;
 
 use super::{LOOK_EVERY, control_plan, guard, reached_at};
-use crate::args::Controller;
+use crate::args::ControllerCommandArgs;
 
 /// Runs until a signal.
-pub(crate) fn run(args: &Controller) -> Outcome<()> {
+pub(crate) fn run(args: &ControllerCommandArgs) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     read_anew_on_hangup()?;
     log(args.output.quiet);
     let plan = plan(args)?;
     let servers = start(args, &plan)?;
-    say(args, &servers)?;
+    print_addresses(args, &servers)?;
     let reached: Vec<_> = servers.iter().map(|server| reached_at(server, &args.guard)).collect();
     let alone = args.parent.is_none();
-    let _told = alone.then(|| Told::running(&plan.name, &reached.join(",")));
+    let _told = alone.then(|| RackFile::running(&plan.name, &reached.join(",")));
     while !stop.is_asked() && servers.iter().all(RpcServer::is_running) {
         thread::sleep(LOOK_EVERY);
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Controller) -> Outcome<()> {
 }
 
 /// The plan with the flags' changes.
-fn plan(args: &Controller) -> Outcome<Plan> {
+fn plan(args: &ControllerCommandArgs) -> Outcome<Plan> {
     Plan::load(args.plan.as_deref())?.with(&Changes {
         policy: policies::at_most_one("controller", &args.policy)?,
         dilation: args.dilate,
@@ -51,7 +51,7 @@ fn plan(args: &Controller) -> Outcome<Plan> {
 }
 
 /// Starts the controller of the rack, or the one above its spines.
-fn start(args: &Controller, plan: &Plan) -> Outcome<Vec<RpcServer>> {
+fn start(args: &ControllerCommandArgs, plan: &Plan) -> Outcome<Vec<RpcServer>> {
     let switches = usize::from(plan.spines().max(1));
     check(args, plan, switches)?;
     let options = (0..switches).map(|switch| options(args, plan, switch)).collect::<Outcome<Vec<_>>>()?;
@@ -62,7 +62,7 @@ fn start(args: &Controller, plan: &Plan) -> Outcome<Vec<RpcServer>> {
 }
 
 /// Checks that each switch has the address of its tables, and at most one address for calls.
-fn check(args: &Controller, plan: &Plan, switches: usize) -> Outcome<()> {
+fn check(args: &ControllerCommandArgs, plan: &Plan, switches: usize) -> Outcome<()> {
     let (tables, controls) = (args.tables.len(), args.control.len());
     let (flag, given) = match () {
         () if tables != switches => ("--tables", tables),
@@ -78,7 +78,7 @@ fn check(args: &Controller, plan: &Plan, switches: usize) -> Outcome<()> {
 }
 
 /// The controller options for one switch; the switch itself reports its address.
-fn options(args: &Controller, plan: &Plan, switch: usize) -> Outcome<ControllerOptions> {
+fn options(args: &ControllerCommandArgs, plan: &Plan, switch: usize) -> Outcome<ControllerOptions> {
     let at = match (args.control.get(switch), switch) {
         (Some(at), _) => *at,
         (None, 0) => match plan.switch.control {
@@ -98,14 +98,14 @@ fn options(args: &Controller, plan: &Plan, switch: usize) -> Outcome<ControllerO
 }
 
 /// Prints the address of the controller; with several spines, one for each.
-fn say(args: &Controller, servers: &[RpcServer]) -> Outcome<()> {
+fn print_addresses(args: &ControllerCommandArgs, servers: &[RpcServer]) -> Outcome<()> {
     let controls: Vec<_> = servers.iter().map(RpcServer::local).collect();
     if args.output.json {
         let (schema, control) = ("sluice.listening.v1", controls[0]);
         print::line(json!({ "schema": schema, "control": control, "controls": controls }))?;
     } else if !args.output.quiet {
         let controls: Vec<_> = controls.iter().map(ToString::to_string).collect();
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "controller on {}, switch tables at {}; Ctrl-C ends it",
             controls.join(","),
             args.tables.join(",")

@@ -13,12 +13,12 @@ use sluice_support::print;
 use sluice_support::stop::Stop;
 use sluice_system::{Attempt, advice};
 
-use crate::args::{FaultRuns, FaultRunsOf, ReplayFault};
+use crate::args::{FaultRunsArgs, FaultRunsOfArgs, ReplayFaultArgs};
 
 /// How many seeds are run between two lines of progress.
 const CHUNK: u64 = 1_000;
 
-impl FaultRunsOf {
+impl FaultRunsOfArgs {
     fn kind(&self) -> Outcome<RackKind> {
         if self.cores {
             RackKind::of_servers(self.policy).map_err(Failure::bad_input)
@@ -42,7 +42,7 @@ impl FaultRunsOf {
 }
 
 /// Replays one run and prints what happened.
-pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
+pub(crate) fn replay(args: &ReplayFaultArgs) -> Outcome<()> {
     let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();
     let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
@@ -54,7 +54,7 @@ pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
     lines.end()?;
     match replayed {
         Ok(tally) => {
-            print::aside(format_args!("seed {} keeps every promise: {tally}", args.seed));
+            print::to_stderr(format_args!("seed {} keeps every promise: {tally}", args.seed));
             Ok(())
         }
         Err(broken) => Err(Failure::new(Kind::GateFailed, broken)),
@@ -62,15 +62,15 @@ pub(crate) fn replay(args: &ReplayFault) -> Outcome<()> {
 }
 
 /// Runs seeds until one breaks a promise, all are done, or a signal comes.
-pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
+pub(crate) fn runs(args: &FaultRunsArgs) -> Outcome<()> {
     let kind = args.runs.kind()?;
-    let mut places = args.resume.as_deref().map(Places::read).transpose()?;
+    let mut places = args.resume.as_deref().map(NextSeeds::read).transpose()?;
     let of = args.runs.written();
     let first = places.as_ref().and_then(|places| places.next(&of)).unwrap_or(args.from);
     let stop = Stop::on_signals_and_hangup()?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let end = args.count.map_or(u64::MAX, |count| first.saturating_add(count));
-    let mut course = Course { args, first, runs: 0, started: Instant::now() };
+    let mut course = RunProgress { args, first, runs: 0, started: Instant::now() };
     while first + course.runs < end && !stop.is_asked() {
         let from = first + course.runs;
         let to = end.min(from.saturating_add(CHUNK));
@@ -90,17 +90,17 @@ pub(crate) fn runs(args: &FaultRuns) -> Outcome<()> {
 }
 
 /// The progress of the runs.
-struct Course<'a> {
-    args: &'a FaultRuns,
+struct RunProgress<'a> {
+    args: &'a FaultRunsArgs,
     first: u64,
     runs: u64,
     started: Instant,
 }
 
-impl Course<'_> {
+impl RunProgress<'_> {
     /// The results as JSON: `schemas/fault-runs.v1.json`.
     fn to_json(&self, broken: &Value) -> Value {
-        let FaultRunsOf { policy, cores } = &self.args.runs;
+        let FaultRunsOfArgs { policy, cores } = &self.args.runs;
         json!({
             "schema": "sluice.fault-runs.v1", "policy": policy.to_string(), "cores": cores,
             "from": self.first, "runs": self.runs, "broken": broken
@@ -122,7 +122,7 @@ impl Course<'_> {
         }
         if !args.json {
             let took = started.elapsed().as_secs_f64();
-            print::aside(format_args!("{runs} runs in {took:.0} s, all promises kept"));
+            print::to_stderr(format_args!("{runs} runs in {took:.0} s, all promises kept"));
         }
         Ok(())
     }
@@ -130,12 +130,12 @@ impl Course<'_> {
 
 /// The next seed of each kind of run, in a file that outlives the command. Each line is `SEED POLICY`,
 /// followed by `--cores` if that was given.
-struct Places<'p> {
+struct NextSeeds<'p> {
     path: &'p Path,
     next: BTreeMap<String, u64>,
 }
 
-impl<'p> Places<'p> {
+impl<'p> NextSeeds<'p> {
     /// Reads the file; a missing file has no entries.
     fn read(path: &'p Path) -> Outcome<Self> {
         let wrong = |why: &dyn fmt::Display| Failure::bad_input(format!("{}: {why}", path.display()));

@@ -12,16 +12,16 @@ use sluice_support::board::Board;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::load::{self, LoadRun, Source, Target};
 use sluice_support::plan::{Arrivals, FAILED_MAX, LoadPlan, Plan, Types};
-use sluice_support::results::{self, Label, Run, files};
+use sluice_support::results::{self, Label, RunInputs, files};
 use sluice_support::stop::Stop;
 use sluice_support::units;
-use sluice_support::view::{Heading, Shown, View};
+use sluice_support::view::{Heading, View, ViewContent};
 use sluice_wire::TaskType;
 
-use crate::args::{ArrivalsArg, Load};
+use crate::args::{ArrivalsArg, LoadArgs};
 
 /// The load, and the label of its result.
-struct What {
+struct LabelledLoad {
     load: LoadPlan,
     label: Label,
     /// The meaning of the mix's type names, as far as it is known here.
@@ -30,7 +30,7 @@ struct What {
     out: Option<PathBuf>,
 }
 
-impl What {
+impl LabelledLoad {
     /// Replaces numbers in the mix by names, and returns the types' numbers.
     fn name_types(&mut self) -> Result<Vec<TaskType>, String> {
         self.load.mix =
@@ -45,9 +45,9 @@ impl What {
 }
 
 /// Sends the load, waits for its outcomes, and prints the result.
-pub(crate) fn run(args: &Load) -> Outcome<()> {
+pub(crate) fn run(args: &LoadArgs) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
-    let mut what = what(args)?;
+    let mut what = labelled_load(args)?;
     // A name that is not known here is asked for at the rack.
     let named = what.name_types();
     let known =
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
         (what.name_types().map_err(Failure::bad_input)?, what.source()?)
     };
     let board = Board::default();
-    let shown = Shown::fitting(args.output.quiet || args.output.json);
+    let shown = ViewContent::fitting(args.output.quiet || args.output.json);
     let started = SystemTime::now();
     let heading = Heading { what: format!("sluice load: {}", what.load.arrivals), place };
     let view = View::start(shown, heading, board.clone(), stop.clone());
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
     let LoadRun { tally, ended } = load::run(&what.load, source, &mut target, &board, &stop);
     drop(view);
     let closed = target.into_client().close().map(drop).map_err(Failure::from);
-    let run = Run {
+    let run = RunInputs {
         label: what.label,
         load: &what.load,
         aborted: stop.is_asked() || ended.is_err(),
@@ -104,9 +104,9 @@ pub(crate) fn run(args: &Load) -> Outcome<()> {
 }
 
 /// The plan's load, or the default one, with the flags' changes.
-fn what(args: &Load) -> Outcome<What> {
+fn labelled_load(args: &LoadArgs) -> Outcome<LabelledLoad> {
     let plan = args.plan.as_deref().map(|path| Plan::load(Some(path))).transpose()?;
-    let types = plan.as_ref().map_or_else(Types::ours, |plan| plan.types.clone());
+    let types = plan.as_ref().map_or_else(Types::built_in, |plan| plan.types.clone());
     let given = plan.as_ref().and_then(|plan| plan.load.clone());
     let dilation = args.dilate.or(plan.as_ref().map(|plan| plan.dilation)).unwrap_or(1);
     let mix = match (&args.mix, &given) {
@@ -141,14 +141,14 @@ fn what(args: &Load) -> Outcome<What> {
     label.faults = args.faults.clone().or(label.faults);
     // Requests name keys below this number.
     let keys = plan.map_or(RocksArgs::default().keys, |plan| plan.rocksdb.keys);
-    Ok(What { load, label, types, keys, out: args.out.clone() })
+    Ok(LabelledLoad { load, label, types, keys, out: args.out.clone() })
 }
 
 fn or(flag: Option<Duration>, plan: Option<Duration>, default: Duration) -> Duration {
     flag.or(plan).unwrap_or(default)
 }
 
-fn arrivals(args: &Load, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
+fn arrivals(args: &LoadArgs, given: Option<&LoadPlan>) -> Outcome<Arrivals> {
     match (&args.trace, args.rate, given) {
         (Some(path), _, _) => Ok(Arrivals::Trace(path.clone())),
         (None, Some(rate), _) if args.arrivals == ArrivalsArg::Constant => Ok(Arrivals::Constant(rate)),
@@ -172,7 +172,7 @@ fn plain_label() -> Label {
     }
 }
 
-fn options(args: &Load, controller: Remote, label: &Label, retry: bool) -> Outcome<ClientOptions> {
+fn options(args: &LoadArgs, controller: Remote, label: &Label, retry: bool) -> Outcome<ClientOptions> {
     let faults = label.faults.as_ref().map(|text| text.parse()).transpose()?;
     Ok(ClientOptions {
         retry,

@@ -9,11 +9,11 @@ use sluice_support::plan::live_program;
 use sluice_support::print;
 use sluice_switch::registry::About;
 
-use crate::args::Policies;
+use crate::args::PoliciesArgs;
 
 /// A policy in the list.
 #[derive(Serialize)]
-struct Listed {
+struct ListedPolicy {
     name: &'static str,
     about: &'static str,
     arguments: Vec<&'static str>,
@@ -25,8 +25,8 @@ struct Listed {
 }
 
 /// Prints all policies.
-pub(crate) fn run(args: &Policies) -> Outcome<()> {
-    let all: Vec<Listed> = Policy::all().map(|about| listed(&about)).collect();
+pub(crate) fn run(args: &PoliciesArgs) -> Outcome<()> {
+    let all: Vec<ListedPolicy> = Policy::all().map(|about| listed(&about)).collect();
     if args.json {
         return print::line(json!({ "schema": "sluice.policies.v1", "policies": all }));
     }
@@ -47,9 +47,9 @@ pub(crate) fn run(args: &Policies) -> Outcome<()> {
     ))
 }
 
-fn listed(about: &About) -> Listed {
+fn listed(about: &About) -> ListedPolicy {
     let arguments = about.arguments.split("; ").filter(|argument| !argument.is_empty());
-    Listed {
+    ListedPolicy {
         name: about.name,
         about: about.about,
         arguments: arguments.collect(),

@@ -20,7 +20,7 @@ use sluice_support::{print, rocksdb};
 use sluice_system::{Attempt, advice};
 use sluice_workload::{PROFILE_SCHEMA, Profile, ProfileData, ProfileOperation};
 
-use crate::args::Profile as Args;
+use crate::args::ProfileArgs as Args;
 
 /// The services that can be measured.
 const SERVICES: [&str; 1] = ["rocksdb"];
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         return Err(Failure::bad_input(sluice_units::unknown("service", &args.service, &SERVICES)));
     }
     args.measure.operations().map_err(Failure::bad_input)?;
-    let target = Target::open(&args.out)?;
+    let target = OutputFile::open(&args.out)?;
     let stop = Stop::on_signals_and_hangup()?;
     let mut measured = rocksdb::measure(&args.measure, 1, args.output.quiet, &stop)?;
     let measured = measured.pop().ok_or_else(|| Failure::broken("nothing was measured"))?;
@@ -74,13 +74,13 @@ fn processor() -> String {
 }
 
 /// The file: created before the measurement, and renamed to its final name when it is complete.
-struct Target {
+struct OutputFile {
     file: File,
     draft: PathBuf,
     path: PathBuf,
 }
 
-impl Target {
+impl OutputFile {
     fn open(path: &Path) -> Outcome<Self> {
         let refused = |why| {
             let (path, helps) = (path.display(), advice(Attempt::Write, &why));
@@ -107,7 +107,7 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for OutputFile {
     /// Removes an incomplete file; after the renaming there is nothing to remove.
     fn drop(&mut self) {
         fs::remove_file(&self.draft).ok();
@@ -120,7 +120,7 @@ fn show(args: &Args, profile: &Profile) -> Outcome<()> {
             && operation.preempted as f64 > PREEMPTED_MAX * operation.samples as f64
     };
     for operation in profile.operation.iter().filter(is_disturbed) {
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "{}: the kernel took the processor away {} times in {} samples, which its tail shows; \
              measure on an idle machine, or with --clock cpu",
             operation.name, operation.preempted, operation.samples

@@ -8,10 +8,10 @@ use sluice_support::print;
 use sluice_support::results::studies;
 use sluice_support::view;
 
-use crate::args::Report;
+use crate::args::ReportArgs;
 
 /// Writes the page and the CSV (with `--out` also the JSON), and prints the summary.
-pub(crate) fn run(args: &Report) -> Outcome<()> {
+pub(crate) fn run(args: &ReportArgs) -> Outcome<()> {
     let study = studies::read(&args.study)?;
     match &args.out {
         Some(folder) => studies::write(folder, &study)?,

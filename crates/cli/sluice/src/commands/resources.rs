@@ -11,7 +11,7 @@ use sluice_switch::registry::{Choice, Published};
 use sluice_switch::{Config, Program};
 use sluice_wire::Epoch;
 
-use crate::args::Resources;
+use crate::args::ResourcesArgs;
 
 /// SRAM blocks in all stages together.
 const BLOCKS: u32 = 960;
@@ -32,7 +32,7 @@ const POOLS: u16 = 1_024;
 const SERVERS: u16 = 64;
 
 /// Prints the resources of one program, or a line for each program.
-pub(crate) fn run(args: &Resources) -> Outcome<()> {
+pub(crate) fn run(args: &ResourcesArgs) -> Outcome<()> {
     let Some(asked) = &args.program else { return list(args.json) };
     let (program, paper) = if let Some(program) = of_fabric(asked)? {
         (program, None)

@@ -17,7 +17,7 @@ use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
 use sluice_support::print;
 
-use crate::args::Server as Args;
+use crate::args::ServerCommandArgs as Args;
 
 /// Runs until a signal.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         print::line(json!({ "schema": "sluice.listening.v1", "roce": server.local() }))?;
     }
     let report = server.run()?;
-    print::aside(&report);
+    print::to_stderr(&report);
     if args.output.json {
         print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
     }

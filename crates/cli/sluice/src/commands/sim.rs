@@ -3,12 +3,12 @@
 use sluice_support::fail::Outcome;
 use sluice_support::plan::POLICY_DEFAULT;
 
-use crate::study::Asked;
-use crate::study::args::Curves;
+use crate::study::RequestedStudy;
+use crate::study::args::CurvesArgs;
 
 /// Runs the simulation and prints the result.
-pub(crate) fn run(args: &Curves) -> Outcome<()> {
-    let asked = Asked {
+pub(crate) fn run(args: &CurvesArgs) -> Outcome<()> {
+    let asked = RequestedStudy {
         command: "sim",
         policies: vec![args.policies.one("sim", POLICY_DEFAULT)?],
         offered: Some(&args.offered),

@@ -2,12 +2,12 @@
 
 use sluice_support::fail::Outcome;
 
-use crate::study::Asked;
-use crate::study::args::Curves;
+use crate::study::RequestedStudy;
+use crate::study::args::CurvesArgs;
 
 /// Runs the simulations and prints the results.
-pub(crate) fn run(args: &Curves) -> Outcome<()> {
-    let asked = Asked {
+pub(crate) fn run(args: &CurvesArgs) -> Outcome<()> {
+    let asked = RequestedStudy {
         command: "sweep",
         policies: args.policies.some("sweep")?,
         offered: Some(&args.offered),

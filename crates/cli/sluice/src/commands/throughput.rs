@@ -2,12 +2,12 @@
 
 use sluice_support::fail::Outcome;
 
-use crate::study::Asked;
-use crate::study::args::Throughput;
+use crate::study::RequestedStudy;
+use crate::study::args::ThroughputArgs;
 
-/// Searches, and prints the result.
-pub(crate) fn run(args: &Throughput) -> Outcome<()> {
-    let asked = Asked {
+/// Searches for the highest rate within the limit, and prints it.
+pub(crate) fn run(args: &ThroughputArgs) -> Outcome<()> {
+    let asked = RequestedStudy {
         command: "throughput",
         policies: args.policies.some("throughput")?,
         offered: None,

@@ -1,7 +1,7 @@
 //! `sluice up`: runs a rack on this machine; with `--sweep` several, one after the other, compared with the
 //! simulator.
 
-use sluice_live::args::Sweep;
+use sluice_live::args::SweepArgs;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Changes, Plan};
 use sluice_support::policies;
@@ -9,15 +9,15 @@ use sluice_support::print;
 use sluice_support::results::kept::Keeper;
 use sluice_support::stop::Stop;
 
-use crate::args::Up;
+use crate::args::UpArgs;
 
 /// Runs what the flags ask for.
-pub(crate) fn run(args: &Up) -> Outcome<()> {
+pub(crate) fn run(args: &UpArgs) -> Outcome<()> {
     if args.live.sweep.is_some() {
         return sluice_live::run(&sweep(args));
     }
     let stop = Stop::on_signals_and_hangup()?;
-    let how = sluice_launcher::Up { keeper: &keeper(args), output: &args.output };
+    let how = sluice_launcher::UpSettings { keeper: &keeper(args), output: &args.output };
     let plan = plan(args)?;
     if args.beside_pool {
         return super::beside::run(&plan, &how, &stop);
@@ -25,8 +25,8 @@ pub(crate) fn run(args: &Up) -> Outcome<()> {
     sluice_launcher::up(&plan, &how, &stop).map(drop)
 }
 
-fn sweep(args: &Up) -> Sweep<'_> {
-    Sweep {
+fn sweep(args: &UpArgs) -> SweepArgs<'_> {
+    SweepArgs {
         live: &args.live,
         dilate: args.dilate,
         length: args.length,
@@ -37,7 +37,7 @@ fn sweep(args: &Up) -> Sweep<'_> {
 }
 
 /// The plan with the flags' changes.
-fn plan(args: &Up) -> Outcome<Plan> {
+fn plan(args: &UpArgs) -> Outcome<Plan> {
     let changes = Changes {
         policy: policies::at_most_one("up without --sweep", &args.live.policy)?,
         dilation: args.dilate,
@@ -62,14 +62,14 @@ fn plan(args: &Up) -> Outcome<Plan> {
     }
     let out = events - plan.events.len();
     if out > 0 && !args.output.quiet {
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "with these flags {out} of {events} events cannot happen and are left out"
         ));
     }
     Ok(plan)
 }
 
-fn keeper(args: &Up) -> Keeper {
+fn keeper(args: &UpArgs) -> Keeper {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let command: Vec<String> = std::iter::once("sluice".to_owned()).chain(words).collect();
     let from =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sluice_live::args::FollowArgs;
 use sluice_stats::Warmup;
-use sluice_study::bench;
+use sluice_study::checked_plan::warmup;
 use sluice_study::limit::Limit;
 use sluice_study::numbers;
 use sluice_support::flags::Output;
@@ -13,7 +13,7 @@ use sluice_support::policies::PolicyArgs;
 
 /// What is run, where, and for how long.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Setting {
+pub(crate) struct SettingArgs {
     /// How long tasks take: exp:10us (10 µs on average, spread exponentially), const:8us,
     /// bimodal:10us:100us:0.9 (nine in ten 10 µs, the others 100 µs), or types with their shares:
     /// get=0.9@const:8us+scan=0.1@const:107us.
@@ -55,13 +55,13 @@ pub(crate) struct LengthArgs {
     pub(crate) replications: u32,
     /// What is left out at the beginning of each replication: a number of tasks (100k), a span (1s), or
     /// detect.
-    #[arg(long, value_name = "HOW", default_value = "detect", alias = "warmup", value_parser = bench::warmup)]
+    #[arg(long, value_name = "HOW", default_value = "detect", alias = "warmup", value_parser = warmup)]
     pub(crate) warm_up: Warmup,
 }
 
 /// How it is run, and where results go.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct How {
+pub(crate) struct RunArgs {
     /// How many threads to use [default: one for each core]; results do not depend on it.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
@@ -78,21 +78,21 @@ pub(crate) struct How {
 
 /// `sluice sim`, `sweep` and `compare`.
 #[derive(Debug, Args)]
-pub(crate) struct Curves {
+pub(crate) struct CurvesArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) offered: Offered,
+    pub(crate) offered: OfferedArgs,
     #[command(flatten)]
-    pub(crate) setting: Setting,
+    pub(crate) setting: SettingArgs,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunArgs,
 }
 
 /// How much is offered: at one point, or at several.
 #[derive(Clone, Debug, Args)]
 #[group(multiple = false)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedArgs {
     /// How many tasks come in a second: 2000k, several (1M,2M), or a range and its step (200k..2800k/200k).
     #[arg(long, value_name = "RATES", alias = "rates", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
@@ -104,7 +104,7 @@ pub(crate) struct Offered {
 
 /// `sluice throughput`.
 #[derive(Debug, Args)]
-pub(crate) struct Throughput {
+pub(crate) struct ThroughputArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     /// The limit that must be kept: p99<100us (latency), slowdown_p99<10 (latency over service time), or of
@@ -112,14 +112,14 @@ pub(crate) struct Throughput {
     #[arg(long, value_name = "LIMIT", value_parser = Limit::parse)]
     pub(crate) slo: Limit,
     #[command(flatten)]
-    pub(crate) setting: Setting,
+    pub(crate) setting: SettingArgs,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunArgs,
 }
 
 /// `sluice reproduce`.
 #[derive(Debug, Args)]
-pub(crate) struct Reproduce {
+pub(crate) struct ReproduceArgs {
     /// Figures by name (--list shows them), files of your own, rain (all of Rain's, with one table of
     /// verdicts), or all.
     #[arg(value_name = "PLAN", required_unless_present = "list")]
@@ -147,5 +147,5 @@ pub(crate) struct Reproduce {
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: RunArgs,
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use sluice_stats::Warmup;
 use sluice_study::PointId;
-use sluice_study::bench::Bench;
-use sluice_study::plan::Run;
+use sluice_study::checked_plan::CheckedPlan;
+use sluice_study::plan::PolicySetup;
 use sluice_study::run::Job;
 
 /// The number of tasks in the first pilot.
@@ -21,13 +21,13 @@ const PILOT_S: f64 = 0.4;
 /// Seconds per task, by case and run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Costs {
-    task_s: BTreeMap<(usize, Run), f64>,
+    task_s: BTreeMap<(usize, PolicySetup), f64>,
 }
 
 impl Costs {
     /// Times pilots of each run, in the middle of its rates.
-    pub(crate) fn measure(bench: &Bench, jobs: &[Job], stop: &AtomicBool) -> Self {
-        let mut ids: BTreeMap<(usize, Run), Vec<&PointId>> = BTreeMap::new();
+    pub(crate) fn measure(bench: &CheckedPlan, jobs: &[Job], stop: &AtomicBool) -> Self {
+        let mut ids: BTreeMap<(usize, PolicySetup), Vec<&PointId>> = BTreeMap::new();
         for job in jobs.iter().filter(|job| job.replication == 0) {
             ids.entry((job.id.case, job.id.run.clone())).or_default().push(&job.id);
         }
@@ -47,12 +47,12 @@ impl Costs {
     }
 
     /// The cost of some jobs on a single thread, in seconds.
-    pub(crate) fn of(&self, bench: &Bench, jobs: &[Job]) -> f64 {
+    pub(crate) fn of(&self, bench: &CheckedPlan, jobs: &[Job]) -> f64 {
         jobs.iter().map(|job| self.of_one(bench, job)).sum()
     }
 
     /// The cost of one job in seconds; without a pilot, the highest known cost per task is used.
-    pub(crate) fn of_one(&self, bench: &Bench, job: &Job) -> f64 {
+    pub(crate) fn of_one(&self, bench: &CheckedPlan, job: &Job) -> f64 {
         let dearest = || self.task_s.values().copied().fold(0.0, f64::max);
         let task_s = self.task_s.get(&(job.id.case, job.id.run.clone())).copied().unwrap_or_else(dearest);
         task_s * tasks(bench, job)
@@ -60,7 +60,7 @@ impl Costs {
 }
 
 /// The number of tasks in a job, including its warm-up.
-pub(crate) fn tasks(bench: &Bench, job: &Job) -> f64 {
+pub(crate) fn tasks(bench: &CheckedPlan, job: &Job) -> f64 {
     let (tasks, warm_up) = bench.tasks(&job.id);
     (tasks + warm_up) as f64
 }
@@ -82,7 +82,7 @@ fn task_s(mut took: impl FnMut(u64) -> f64, all: u64) -> f64 {
 }
 
 /// A time span for people.
-pub(crate) fn told(seconds: f64) -> String {
+pub(crate) fn span_text(seconds: f64) -> String {
     let span = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
     match span.as_secs() {
         0..=1 => "a second".into(),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_unit_that_suits_them() {
-        let shown = [0.1, 59.9, 125.0, 7_260.0].map(told);
+        let shown = [0.1, 59.9, 125.0, 7_260.0].map(span_text);
         assert_eq!(shown, ["a second", "59 s", "2 min 5 s", "2 h 1 min"]);
     }
 }

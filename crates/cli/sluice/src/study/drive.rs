@@ -7,24 +7,24 @@ use std::thread;
 use sluice_outcome::study::StudyOutcome;
 use sluice_report as report;
 use sluice_report::table::digits;
-use sluice_study::bench::{Bench, Length};
+use sluice_study::checked_plan::{CheckedPlan, Length};
 use sluice_study::journal::{self, Identity};
+use sluice_study::outcome::{Provenance, outcome};
 use sluice_study::run::{Step, Study};
-use sluice_study::tell::{Provenance, tell};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_support::results::studies;
 use sluice_support::stop::Stop;
 use sluice_support::view;
 
-use super::args::How;
-use super::cost::{Costs, tasks, told};
+use super::args::RunArgs;
+use super::cost::{Costs, span_text, tasks};
 use super::progress::Progress;
 
 /// A study to be run.
-pub(crate) struct Job<'a> {
-    pub(crate) bench: &'a Bench,
-    pub(crate) how: &'a How,
+pub(crate) struct StudyJob<'a> {
+    pub(crate) bench: &'a CheckedPlan,
+    pub(crate) how: &'a RunArgs,
     pub(crate) out: PathBuf,
     /// Whether the folder belongs to this study alone: then results of another build in it are replaced.
     pub(crate) own: bool,
@@ -35,7 +35,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// A study that was run.
-pub(crate) struct Ran {
+pub(crate) struct FinishedStudy {
     /// The result.
     pub(crate) outcome: StudyOutcome,
     /// Whether the run was stopped from outside.
@@ -43,7 +43,7 @@ pub(crate) struct Ran {
 }
 
 /// Runs the study, or continues an earlier run; after a signal, finished replications are kept.
-pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
+pub(crate) fn run(job: &StudyJob<'_>, stop: &Stop) -> Outcome<FinishedStudy> {
     let bench = job.bench;
     let threads = threads(job.how);
     let identity = identity(bench);
@@ -56,9 +56,9 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
     let first = study.round();
     let costs = Costs::measure(bench, &first, stop.flag());
     if first.is_empty() {
-        progress.say("this was run before, and is shown again; --fresh runs it anew");
+        progress.print_message("this was run before, and is shown again; --fresh runs it anew");
     } else {
-        progress.say(&estimate(bench, &costs, &study, threads));
+        progress.print_message(&estimate(bench, &costs, &study, threads));
     }
     let complete = study.run(stop.flag(), |step| match step {
         Step::Round(jobs) => progress.more(jobs.len(), costs.of(bench, jobs)),
@@ -72,19 +72,19 @@ pub(crate) fn run(job: &Job<'_>, stop: &Stop) -> Outcome<Ran> {
         commands: job.commands.clone(),
     };
     let stopped = !complete?;
-    let outcome = tell(bench, study.known(), &provenance);
+    let outcome = outcome(bench, study.known(), &provenance);
     studies::write(folder, &outcome)?;
-    Ok(Ran { outcome, stopped })
+    Ok(FinishedStudy { outcome, stopped })
 }
 
 /// Prints a study. After a stopped one, returns a failure.
-pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
+pub(crate) fn show(ran: &FinishedStudy, how: &RunArgs, out: &Path) -> Outcome<()> {
     if how.output.json {
         print::line(report::json(&ran.outcome))?;
     } else {
         print::text(report::summary(&ran.outcome, view::columns()))?;
         if !how.output.quiet {
-            print::aside(format_args!("results are in {}", out.display()));
+            print::to_stderr(format_args!("results are in {}", out.display()));
         }
     }
     if !ran.stopped {
@@ -94,20 +94,20 @@ pub(crate) fn show(ran: &Ran, how: &How, out: &Path) -> Outcome<()> {
     Err(Failure::new(Kind::Aborted, why).with_result_shown())
 }
 
-fn threads(how: &How) -> usize {
+fn threads(how: &RunArgs) -> usize {
     let all = || thread::available_parallelism().map_or(1, usize::from);
     how.threads.map_or_else(all, usize::from)
 }
 
 /// A line about the amount of work and its expected duration.
-fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
+fn estimate(bench: &CheckedPlan, costs: &Costs, study: &Study<'_>, threads: usize) -> String {
     let jobs = study.round();
     let points = jobs.iter().map(|job| &job.id).collect::<std::collections::BTreeSet<_>>().len();
     let total: f64 = jobs.iter().map(|job| tasks(bench, job)).sum();
     let seconds = costs.of(bench, &jobs);
     let causes = costs.of(bench, &study.of_causes());
     let causes = if causes > seconds / 10.0 {
-        format!("; up to {} more for causes of what differs", told(causes / threads as f64))
+        format!("; up to {} more for causes of what differs", span_text(causes / threads as f64))
     } else {
         String::new()
     };
@@ -119,7 +119,7 @@ fn estimate(bench: &Bench, costs: &Costs, study: &Study<'_>, threads: usize) -> 
         if points == 1 { "" } else { "s" },
         jobs.len(),
         amount(total),
-        told(seconds / threads as f64),
+        span_text(seconds / threads as f64),
         total / seconds.max(1e-9) / 1e6,
     )
 }
@@ -130,7 +130,7 @@ fn amount(tasks: f64) -> String {
 }
 
 /// The settings that decide the results, by names for messages.
-fn identity(bench: &Bench) -> Identity {
+fn identity(bench: &CheckedPlan) -> Identity {
     let plan = bench.plan();
     let length = match bench.terms().length {
         Length::Tasks(tasks, warmup) => format!("{tasks} tasks after {warmup}"),

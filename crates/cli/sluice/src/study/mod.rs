@@ -2,10 +2,10 @@
 //! progress, and the result goes to the screen and to files.
 
 pub(crate) mod args;
-mod ask;
 mod cost;
 mod drive;
 mod progress;
+mod requested;
 
-pub(crate) use ask::Asked;
-pub(crate) use drive::{Job, Ran, run, show};
+pub(crate) use drive::{FinishedStudy, StudyJob, run, show};
+pub(crate) use requested::RequestedStudy;

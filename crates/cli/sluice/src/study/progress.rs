@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::cost::told;
+use super::cost::span_text;
 
 use sluice_support::print;
 
@@ -17,7 +17,7 @@ const BAR: u64 = 1_000;
 /// The progress of a run.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shown: Shown,
+    shown: ProgressForm,
     started: Instant,
     done: f64,
     total: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 }
 
 #[derive(Debug)]
-enum Shown {
+enum ProgressForm {
     Nothing,
     Lines { next: Instant },
     Bar(ProgressBar),
@@ -37,19 +37,19 @@ impl Progress {
     pub(crate) fn new(quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match (quiet, std::io::stderr().is_terminal() && !dumb) {
-            (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(bar()),
-            (false, false) => Shown::Lines { next: Instant::now() + LINE_EVERY },
+            (true, _) => ProgressForm::Nothing,
+            (false, true) => ProgressForm::Bar(bar()),
+            (false, false) => ProgressForm::Lines { next: Instant::now() + LINE_EVERY },
         };
         Self { shown, started: Instant::now(), done: 0.0, total: 0.0, jobs: 0, jobs_done: 0 }
     }
 
     /// Prints a message that stays.
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn print_message(&self, what: &str) {
         match &self.shown {
-            Shown::Nothing => {}
-            Shown::Lines { .. } => print::aside(what),
-            Shown::Bar(bar) => bar.suspend(|| print::aside(what)),
+            ProgressForm::Nothing => {}
+            ProgressForm::Lines { .. } => print::to_stderr(what),
+            ProgressForm::Bar(bar) => bar.suspend(|| print::to_stderr(what)),
         }
     }
 
@@ -66,21 +66,21 @@ impl Progress {
         let line = self.line();
         let share = (self.done / self.total * BAR as f64) as u64;
         match &mut self.shown {
-            Shown::Lines { next } if Instant::now() >= *next => {
+            ProgressForm::Lines { next } if Instant::now() >= *next => {
                 *next = Instant::now() + LINE_EVERY;
-                print::aside(line);
+                print::to_stderr(line);
             }
-            Shown::Bar(bar) => {
+            ProgressForm::Bar(bar) => {
                 bar.set_position(share.min(BAR));
                 bar.set_message(line);
             }
-            Shown::Nothing | Shown::Lines { .. } => {}
+            ProgressForm::Nothing | ProgressForm::Lines { .. } => {}
         }
     }
 
     /// The end.
     pub(crate) fn finish(self) {
-        if let Shown::Bar(bar) = &self.shown {
+        if let ProgressForm::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }
     }
@@ -88,7 +88,7 @@ impl Progress {
     fn line(&self) -> String {
         let elapsed = self.started.elapsed().as_secs_f64();
         let left = elapsed * (self.total - self.done).max(0.0) / self.done.max(1e-9);
-        format!("{} of {} runs, about {} left", self.jobs_done, self.jobs, told(left))
+        format!("{} of {} runs, about {} left", self.jobs_done, self.jobs, span_text(left))
     }
 }
 

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use sluice_net::clock::Clock;
 use sluice_outcome::run::ClockStep;
-use sluice_testrig::schedule::{Next, Numbered, Schedule};
+use sluice_testrig::schedule::{DueTask, NextStep, Schedule};
 use sluice_wire::Nanos;
 
 pub use source::{Source, Task};
-pub use tally::{Counts, Ended, Ending, KindTally, SLOWDOWN_SCALE, Tally};
+pub use tally::{Counts, Ending, KindTally, SLOWDOWN_SCALE, Tally, TaskEnd};
 pub use target::Target;
 pub use timeline::Timeline;
 
@@ -109,7 +109,7 @@ impl<'p> Load<'p> {
     /// Ends the load early: no further tasks are due, and those pushed back are given up.
     fn cut(&mut self, now: Nanos) {
         self.tally.cut(now);
-        for given_up in self.schedule.cut() {
+        for given_up in self.schedule.cancel() {
             self.tally.ended(&never_sent(&given_up.task, now));
         }
     }
@@ -132,17 +132,17 @@ impl<'p> Load<'p> {
     }
 
     fn send_due(&mut self, now: Nanos, target: &Target) {
-        while let Some(Numbered { task, .. }) = self.schedule.see(now) {
+        while let Some(DueTask { task, .. }) = self.schedule.poll_due(now) {
             self.tally.due(task.kind, task.due, now.since(task.due));
             self.window.due(task.kind);
         }
         while let Some(next) = self.schedule.next(now) {
             match next {
-                Next::NeverSent(due) => self.tally.ended(&never_sent(&due.task, now)),
-                Next::Send(due) if target.offer(&due.task, self.schedule.until(&due.task).since(now)) => {
+                NextStep::NeverSent(due) => self.tally.ended(&never_sent(&due.task, now)),
+                NextStep::Send(due) if target.offer(&due.task, self.schedule.until(&due.task).since(now)) => {
                     self.tally.taken(now.since(due.task.due));
                 }
-                Next::Send(due) => self.schedule.push_back(now, due),
+                NextStep::Send(due) => self.schedule.push_back(now, due),
             }
         }
     }
@@ -171,8 +171,8 @@ impl<'p> Load<'p> {
     }
 }
 
-fn never_sent(task: &Task, now: Nanos) -> Ended {
-    Ended {
+fn never_sent(task: &Task, now: Nanos) -> TaskEnd {
+    TaskEnd {
         kind: task.kind,
         due: task.due,
         at: now,

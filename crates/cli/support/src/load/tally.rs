@@ -42,7 +42,7 @@ pub enum Ending {
 
 /// A task that has ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct TaskEnd {
     /// The index of the task's type in the load's mix.
     pub kind: usize,
     /// When it was due, from the start of the load.
@@ -93,7 +93,7 @@ impl Counts {
         self.sent.saturating_sub(self.replied + self.refused() + self.unknown())
     }
 
-    fn end(&mut self, ended: &Ended) {
+    fn end(&mut self, ended: &TaskEnd) {
         self.attempts += u64::from(ended.attempts);
         match ended.ending {
             Ending::Reply { failed, .. } => {
@@ -252,7 +252,7 @@ impl Tally {
     }
 
     /// A task ended.
-    pub fn ended(&mut self, ended: &Ended) {
+    pub fn ended(&mut self, ended: &TaskEnd) {
         let latency = ended.at.since(ended.due);
         if ended.attempts > 1 {
             self.timeline.sent_again(ended.due);
@@ -308,7 +308,7 @@ mod tests {
         tally.due(0, Nanos(due), Nanos(0));
         let complaint = matches!(ending, Ending::Reply { failed: true, .. }).then(|| format!("at {at}"));
         let (kind, due, at, worker) = (0, Nanos(due), Nanos(at), Some(0));
-        tally.ended(&Ended { kind, due, at, attempts: 1, worker, ending, complaint });
+        tally.ended(&TaskEnd { kind, due, at, attempts: 1, worker, ending, complaint });
     }
 
     #[test]

@@ -11,7 +11,7 @@ use sluice_rpc::shown;
 use sluice_wire::{Nanos, RejectReason, TaskType};
 
 use super::source::Task;
-use super::tally::{Ended, Ending, UNKNOWN_TYPE};
+use super::tally::{Ending, TaskEnd, UNKNOWN_TYPE};
 
 /// A registered client of one switch or of several spines, and its outstanding tasks.
 pub struct Target {
@@ -19,7 +19,7 @@ pub struct Target {
     types: Vec<TaskType>,
     clock: Clock,
     start: Nanos,
-    ended: Arc<SegQueue<Ended>>,
+    ended: Arc<SegQueue<TaskEnd>>,
 }
 
 impl Target {
@@ -61,19 +61,19 @@ impl Target {
             Err(why @ (SubmitError::TooLong { .. } | SubmitError::Closed)) => {
                 let ending = Ending::Refused(submit_error(why));
                 let (at, attempts) = (self.now(), 0);
-                self.ended.push(Ended { kind, due, at, attempts, worker: None, ending, complaint: None });
+                self.ended.push(TaskEnd { kind, due, at, attempts, worker: None, ending, complaint: None });
                 true
             }
         }
     }
 
     /// The next task that ended.
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<TaskEnd> {
         self.ended.pop()
     }
 }
 
-fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> Ended {
+fn translate(ended: &client::EndedTask, start: Nanos, kind: usize, due: Nanos) -> TaskEnd {
     let complaint = match &ended.outcome {
         TaskOutcome::Reply(answer) if answer.failed => Some(shown(&String::from_utf8_lossy(&answer.bytes))),
         _ => None,
@@ -98,7 +98,7 @@ fn translate(ended: &client::Ended, start: Nanos, kind: usize, due: Nanos) -> En
         TaskOutcome::Unknown(UnknownWhy::ReplyGone) => (None, Ending::Unknown("reply_gone")),
         TaskOutcome::Unknown(UnknownWhy::TooOld) => (None, Ending::Unknown("too_old")),
     };
-    Ended { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending, complaint }
+    TaskEnd { kind, due, at: ended.at.since(start), attempts: ended.attempts, worker, ending, complaint }
 }
 
 const fn reject(reason: RejectReason) -> &'static str {
@@ -109,6 +109,7 @@ const fn reject(reason: RejectReason) -> &'static str {
         RejectReason::UnknownType => UNKNOWN_TYPE,
         RejectReason::StaleTokens => "stale_tokens",
         RejectReason::Unserved => "unserved",
+        RejectReason::Busy => "busy",
     }
 }
 

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use sluice_outcome::run::{Bin, Felt};
+use sluice_outcome::run::{Bin, FaultEffect};
 use sluice_wire::Nanos;
 
 /// How many replies a bin should have on average, so that their number is significant.
@@ -65,7 +65,7 @@ impl Timeline {
 
     /// The effects of the fault at `fault` on a load that ended at `end`; `None` if there is no earlier bin
     /// to compare with.
-    pub fn felt(&self, fault: Nanos, end: Nanos) -> Option<Felt> {
+    pub fn effect_of(&self, fault: Nanos, end: Nanos) -> Option<FaultEffect> {
         let first = (fault.0 / self.bin.0) as usize;
         let last = self.bins.len().min((end.0 / self.bin.0) as usize);
         let before = self.bins.get(first.saturating_sub(self.count(BEFORE))..first)?;
@@ -84,7 +84,7 @@ impl Timeline {
             if again.is_empty() { 0 } else { (again.end as u64 * self.bin.0).saturating_sub(fault.0) };
         let again = self.bins.get(again).unwrap_or_default();
         let felt_ns = (felt_until as u64 * self.bin.0).saturating_sub(fault.0);
-        Some(Felt {
+        Some(FaultEffect {
             lasted_s: if felt_until == first { 0.0 } else { Duration::from_nanos(felt_ns).as_secs_f64() },
             slowest_ns: during.iter().map(|bin| bin.slowest_ns).max().unwrap_or(0),
             until_the_end: felt_until == last && felt_until > first,
@@ -162,11 +162,12 @@ mod tests {
 
     #[test]
     fn a_fault_that_changes_nothing_is_not_felt() {
-        let felt =
-            steady(50).felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+        let felt = steady(50)
+            .effect_of(Nanos::from_millis(2_530), Nanos::from_millis(5_000))
+            .expect("replies before");
         let (sent_again, sent_again_for_s) = (0, 0.0);
         let nothing =
-            Felt { lasted_s: 0.0, slowest_ns: 0, until_the_end: false, sent_again, sent_again_for_s };
+            FaultEffect { lasted_s: 0.0, slowest_ns: 0, until_the_end: false, sent_again, sent_again_for_s };
         assert_eq!(felt, nothing);
     }
 
@@ -177,7 +178,7 @@ mod tests {
             bin.replied = 10;
         }
         let felt =
-            timeline.felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+            timeline.effect_of(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
         assert!((felt.lasted_s - 0.27).abs() < 1e-9, "{felt:?}");
     }
 
@@ -186,7 +187,7 @@ mod tests {
         let mut timeline = steady(50);
         timeline.replied(Nanos::from_millis(3_010), 80_000_000);
         let felt =
-            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
+            timeline.effect_of(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
         assert!((felt.lasted_s - 0.6).abs() < 1e-9, "{felt:?}");
         assert_eq!(felt.slowest_ns, 80_000_000);
     }
@@ -198,7 +199,7 @@ mod tests {
             (0..tasks).for_each(|_| timeline.sent_again(Nanos::from_millis(at_ms)));
         }
         let felt =
-            timeline.felt(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
+            timeline.effect_of(Nanos::from_millis(2_530), Nanos::from_millis(5_000)).expect("replies before");
         assert_eq!(felt.sent_again, 7);
         assert!((felt.sent_again_for_s - 0.47).abs() < 1e-9, "{felt:?}");
     }
@@ -208,7 +209,7 @@ mod tests {
         let felt = |each_bin: u64, from_bin: usize| {
             let mut timeline = steady(50);
             timeline.bins[from_bin..37].iter_mut().for_each(|bin| bin.sent_again = each_bin);
-            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before")
+            timeline.effect_of(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before")
         };
         let turned_after_a_lease = felt(8, 25);
         assert!((turned_after_a_lease.lasted_s - 1.2).abs() < 1e-9, "{turned_after_a_lease:?}");
@@ -220,7 +221,7 @@ mod tests {
         let mut timeline = steady(50);
         timeline.replied(Nanos::from_millis(4_500), 80_000_000);
         let felt =
-            timeline.felt(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
+            timeline.effect_of(Nanos::from_millis(2_500), Nanos::from_millis(5_000)).expect("replies before");
         assert!(felt.lasted_s < 1e-9, "{felt:?}");
     }
 
@@ -230,12 +231,12 @@ mod tests {
         timeline.bins.truncate(30);
         timeline.bins.resize(50, Bin::default());
         let felt =
-            timeline.felt(Nanos::from_millis(3_000), Nanos::from_millis(5_000)).expect("replies before");
+            timeline.effect_of(Nanos::from_millis(3_000), Nanos::from_millis(5_000)).expect("replies before");
         assert!(felt.until_the_end);
     }
 
     #[test]
     fn without_replies_before_the_fault_nothing_can_be_said() {
-        assert!(Timeline::new(None).felt(Nanos::from_millis(500), Nanos::from_millis(900)).is_none());
+        assert!(Timeline::new(None).effect_of(Nanos::from_millis(500), Nanos::from_millis(900)).is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use sluice_wire::Nanos;
 
-use super::tally::{Ended, Ending, SLOWDOWN_SCALE, histogram, record};
+use super::tally::{Ending, SLOWDOWN_SCALE, TaskEnd, histogram, record};
 use crate::board::{KindNow, LoadNow};
 
 /// The percentiles that are shown.
@@ -47,7 +47,7 @@ impl Window {
     }
 
     /// A task ended.
-    pub(super) fn ended(&mut self, ended: &Ended) {
+    pub(super) fn ended(&mut self, ended: &TaskEnd) {
         let Ending::Reply { failed: false, worker_wait, service, .. } = ended.ending else { return };
         let latency = ended.at.since(ended.due);
         let kind = &mut self.filling.kinds[ended.kind];
@@ -122,7 +122,7 @@ mod tests {
             let ending =
                 Ending::Reply { failed: false, switch_wait: Nanos(0), worker_wait: Nanos(0), service };
             let (at, worker, complaint) = (due + service, Some(1), None);
-            window.ended(&Ended { kind: 0, due, at, attempts: 1, worker, ending, complaint });
+            window.ended(&TaskEnd { kind: 0, due, at, attempts: 1, worker, ending, complaint });
         }
         let view = window.turn(Nanos::from_millis(500));
         assert!((view.kinds[0].replied_per_s - 200.0).abs() < 1e-6);

@@ -11,8 +11,8 @@ use sluice_net::client::deadline_default;
 use sluice_services::rocks::RocksArgs;
 use sluice_workload::{TomlComplaint, TomlStep, read_toml};
 
+use super::conflict::PlanConflict;
 use super::keys;
-use super::misfit::Misfit;
 use super::parts::{
     Arrivals, Event, FAILED_MAX, LoadPlan, POLICY_DEFAULT, POLICY_OF_CORES, Plan, RacksPlan, SlicePlan,
     SwitchPlan, state_in,
@@ -31,7 +31,7 @@ pub(super) fn read(name: &str, text: &str) -> Outcome<Plan> {
     let complain =
         |said: TomlComplaint| Failure::bad_input(format!("plan {name}{}: {}", said.place(), said.why));
     let form: PlanForm = read_toml(text).map_err(complain)?;
-    form.plan().map_err(|misfit| complain(TomlComplaint::of(text, &misfit.path, &misfit.why)))
+    form.plan().map_err(|conflict| complain(TomlComplaint::of(text, &conflict.path, &conflict.why)))
 }
 
 /// Writes a whole plan.
@@ -133,17 +133,17 @@ enum Spacing {
 }
 
 impl PlanForm {
-    fn plan(self) -> Result<Plan, Misfit> {
-        let mut types = Types::ours();
+    fn plan(self) -> Result<Plan, PlanConflict> {
+        let mut types = Types::built_in();
         for (name, number) in &self.types {
             let named = types.name(name, number.0);
-            named.map_err(|why| Misfit::new(["types".into(), name.as_str().into()], why))?;
+            named.map_err(|why| PlanConflict::new(["types".into(), name.as_str().into()], why))?;
         }
         let workers = workers(self.worker)?;
         let mut slices = self.slice;
         for (place, slice) in slices.iter_mut().enumerate() {
-            let misfit = |(key, why)| Misfit::new(["slice".into(), place.into(), key], why);
-            name_types(slice, &mut types).map_err(misfit)?;
+            let conflict = |(key, why)| PlanConflict::new(["slice".into(), place.into(), key], why);
+            name_types(slice, &mut types).map_err(conflict)?;
         }
         let usual = match (self.racks, workers.iter().any(|worker| worker.cores.is_some())) {
             (Some(_), _) => FABRIC_POLICY,
@@ -210,14 +210,14 @@ fn unknown_type(why: &str) -> String {
 }
 
 impl LoadForm {
-    fn plan(self, dilation: u32, types: &mut Types) -> Result<LoadPlan, Misfit> {
-        let of = |key: &str, why: &str| Misfit::new(["load".into(), key.into()], why);
+    fn plan(self, dilation: u32, types: &mut Types) -> Result<LoadPlan, PlanConflict> {
+        let of = |key: &str, why: &str| PlanConflict::new(["load".into(), key.into()], why);
         let mix = units::mix(&self.mix).map_err(|why| of("mix", &why))?;
         let mix = types.named_mix(mix).map_err(|why| of("mix", &unknown_type(&why)))?;
         let mut requests = Vec::new();
         for (name, request) in self.request {
             let named = types.called(&name).map_err(|why| {
-                Misfit::new(["load".into(), "request".into(), name.as_str().into()], unknown_type(&why))
+                PlanConflict::new(["load".into(), "request".into(), name.as_str().into()], unknown_type(&why))
             })?;
             requests.push((named, request));
         }
@@ -234,7 +234,7 @@ impl LoadForm {
             (None, Some(path)) => Arrivals::Trace(path),
             _ => {
                 let why = "needs either `rate` (tasks per second) or `trace` (a file)";
-                return Err(Misfit::new(["load".into()], why));
+                return Err(PlanConflict::new(["load".into()], why));
             }
         };
         let Self { warm_up, length, retry, behind_max, failed_max, .. } = self;

@@ -6,12 +6,12 @@
 
 mod changes;
 pub mod check;
+mod conflict;
 mod cores;
 mod form;
 mod keys;
 mod kind;
 mod labels;
-mod misfit;
 mod parts;
 mod racks;
 mod rdma;

@@ -34,7 +34,7 @@ pub struct RdmaPlan {
     pub reliable: bool,
     /// Whether WRITEs carry an iCRC, which must be right.
     pub icrc: bool,
-    /// Each task is written to so many servers of its slice at most; zero: to all.
+    /// The largest number of servers of its slice to which a task is written; zero means all of them.
     #[serde(deserialize_with = "keys::whole::<_, _, 0, SERVERS>")]
     pub copies: u16,
     /// Tasks of a slice that may pass while one of its workers is stopped.

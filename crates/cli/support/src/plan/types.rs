@@ -12,7 +12,7 @@ pub struct Types(Vec<(String, u16)>);
 
 impl Types {
     /// The built-in types.
-    pub fn ours() -> Self {
+    pub fn built_in() -> Self {
         Self(OURS.map(|(name, number)| (name.to_owned(), number)).to_vec())
     }
 
@@ -23,7 +23,7 @@ impl Types {
 
     /// The built-in types, and those with which a rack was started.
     pub fn of_rack(names: impl IntoIterator<Item = (u16, String)>) -> Self {
-        let mut types = Self::ours();
+        let mut types = Self::built_in();
         for (number, name) in names {
             // A name that is taken is a built-in one.
             types.name(&name, number).ok();
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_type_is_found_by_its_name_and_by_its_number() {
-        let mut types = Types::ours();
+        let mut types = Types::built_in();
         types.name("reverse", 9).expect("both are new");
         for (said, name, number) in
             [("get", "get", 1), ("1", "get", 1), ("9", "reverse", 9), ("70", "70", 70)]
@@ -143,16 +143,16 @@ mod tests {
     fn a_name_may_be_a_path_and_a_quotation_but_nothing_that_no_line_shows() {
         let long = "x".repeat(NAME_BYTES_MAX + 1);
         for right in ["kv/read", "../../../evil", "say \"hi\"", "größe", &long[1..]] {
-            assert_eq!(Types::ours().name(right, 17), Ok(()), "{right}");
+            assert_eq!(Types::built_in().name(right, 17), Ok(()), "{right}");
         }
         for wrong in ["", " ", "a\nb", "a\tb", "\u{1b}[2J", "a\u{202e}b", "a\0", &long] {
-            assert!(Types::ours().name(wrong, 17).is_err(), "{wrong:?}");
+            assert!(Types::built_in().name(wrong, 17).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
     fn a_name_or_number_that_is_taken_is_refused() {
-        let mut types = Types::ours();
+        let mut types = Types::built_in();
         assert!(types.name("get", 7).is_err() && types.name("echo", 1).is_err());
         assert_eq!(types.name("get", 1), Ok(()), "it says what is so");
     }

@@ -9,8 +9,8 @@ use sluice_net::served::{
 };
 use sluice_workload::TomlStep;
 
+use super::conflict::PlanConflict;
 use super::keys;
-use super::misfit::Misfit;
 use super::parts::{CoresPlan, ServicePlan, WorkerPlan};
 
 /// The most workers that one section may stand for.
@@ -65,7 +65,7 @@ pub(super) struct WorkerForm {
 type Complaint = (Option<&'static str>, String);
 
 /// All workers, one by one.
-pub(super) fn workers(forms: Vec<WorkerForm>) -> Result<Vec<WorkerPlan>, Misfit> {
+pub(super) fn workers(forms: Vec<WorkerForm>) -> Result<Vec<WorkerPlan>, PlanConflict> {
     let mut workers = Vec::new();
     for (place, form) in forms.into_iter().enumerate() {
         let (count, name) = (form.count, form.name.clone());
@@ -73,8 +73,8 @@ pub(super) fn workers(forms: Vec<WorkerForm>) -> Result<Vec<WorkerPlan>, Misfit>
             let section = ["worker".into(), TomlStep::Place(place)];
             let [list, place] = section.clone();
             key.map_or_else(
-                || Misfit::new(section, why.clone()),
-                |key| Misfit::new([list, place, key.into()], why.clone()),
+                || PlanConflict::new(section, why.clone()),
+                |key| PlanConflict::new([list, place, key.into()], why.clone()),
             )
         })?;
         match count {

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use sluice_outcome::run::{
-    Bin, Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, Sender, TaskCounts, TypeResult,
+    Bin, Decision, EventResult, Gate, LeafTrip, Quantiles, RunResult, SenderReport, TaskCounts, TypeResult,
 };
-use sluice_outcome::study::{Depths, Sustained};
+use sluice_outcome::study::{SliceDepths, Sustained};
 use sluice_report::run;
 use sluice_stats::{RunPart, sustained_in_parts};
 
@@ -61,7 +61,7 @@ impl Label {
 }
 
 /// The inputs of a result, beside the tally.
-pub struct Run<'r> {
+pub struct RunInputs<'r> {
     /// The settings of the run.
     pub label: Label,
     pub load: &'r LoadPlan,
@@ -77,11 +77,11 @@ pub struct Run<'r> {
     /// The times that packets took to leaves on servers and back.
     pub leaf_trips: Vec<LeafTrip>,
     /// Depths over time, if they were found at run time.
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
     pub decisions: Vec<Decision>,
 }
 
-impl Run<'_> {
+impl RunInputs<'_> {
     /// The result.
     pub fn result(self, tally: &Tally) -> RunResult {
         let (label, load) = (self.label, self.load);
@@ -229,10 +229,10 @@ fn worst(of: &Histogram<u64>) -> Option<(u64, u64)> {
     (!of.is_empty()).then(|| (of.value_at_quantile(0.99), of.max()))
 }
 
-fn sender(load: &LoadPlan, tally: &Tally) -> Sender {
+fn sender(load: &LoadPlan, tally: &Tally) -> SenderReport {
     let limit = load.behind_max.as_nanos() as u64;
     let (behind, pushed_back) = (worst(&tally.behind), worst(&tally.pushed_back));
-    Sender {
+    SenderReport {
         behind_p99_ns: behind.map(|(p99, _)| p99),
         behind_max_ns: behind.map(|(_, max)| max),
         behind_limit_ns: limit,
@@ -273,7 +273,7 @@ fn over_at_s(event: &EventResult) -> f64 {
 }
 
 /// The conditions that every run must meet, including its warm-up.
-fn gates(load: &LoadPlan, tally: &Tally, sender: &Sender, sustained: &Sustained) -> Vec<Gate> {
+fn gates(load: &LoadPlan, tally: &Tally, sender: &SenderReport, sustained: &Sustained) -> Vec<Gate> {
     let (all, measured) = (tally.everything(), tally.measured());
     let refused = all.refused() as f64 / all.sent.max(1) as f64;
     let failed = all.failed as f64 / all.replied.max(1) as f64;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sluice_wire::Nanos;
 
 use super::*;
-use crate::load::{Ended, Ending};
+use crate::load::{Ending, TaskEnd};
 use crate::plan::{Arrivals, FAILED_MAX};
 
 /// The measured seconds: ten, from the first on.
@@ -35,7 +35,7 @@ fn tally(end: impl Fn(u64) -> (Nanos, Ending)) -> Tally {
         tally.due(0, due, Nanos(0));
         let (at, ending) = end(number);
         let complaint = matches!(ending, Ending::Reply { failed: true, .. }).then(|| format!("no {number}"));
-        tally.ended(&Ended { kind: 0, due, at, attempts: 1, worker: None, ending, complaint });
+        tally.ended(&TaskEnd { kind: 0, due, at, attempts: 1, worker: None, ending, complaint });
     }
     tally
 }
@@ -54,7 +54,7 @@ fn with_faults(tally: &Tally, load: &LoadPlan, aborted: bool, events: Vec<EventR
         faults: None,
         workers: None,
     };
-    let run = Run {
+    let run = RunInputs {
         label,
         load,
         aborted,

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 use sluice_report::table::{digits, time};
 
 use super::heading::Heading;
-use crate::board::{Known, LoadNow, NoteKind, RackNow, SliceNow, SwitchNow, WorkerNow, Zero};
+use crate::board::{BoardState, LoadNow, NoteKind, RackNow, RunStart, SliceNow, SwitchNow, WorkerNow};
 use crate::peers;
 
 /// Rows of the heading.
@@ -44,12 +44,12 @@ const WARN: Style = Style::new().fg(Color::Yellow);
 const BAD: Style = Style::new().fg(Color::Red);
 
 /// Draws the whole state.
-pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
+pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &BoardState) {
     let load = known.load.clone().unwrap_or_default();
     let rack = known.rack.clone().unwrap_or_default();
     let area = frame.area();
     let all_workers = |width: u16| rack.workers.len().div_ceil(worker_columns(width)) as u16;
-    let wanted = Wanted {
+    let wanted = RowsWanted {
         kinds: load.kinds.len() as u16,
         slices: rack.slices.len() as u16,
         workers: all_workers(area.width).max(1),
@@ -77,14 +77,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, heading: &Heading, known: &Known) {
 }
 
 /// How many rows each part wants, without titles.
-struct Wanted {
+struct RowsWanted {
     kinds: u16,
     slices: u16,
     workers: u16,
     notes: u16,
 }
 
-impl Wanted {
+impl RowsWanted {
     /// The smallest height that shows something of everything, including the heading.
     fn least(&self) -> u16 {
         HEAD_ROWS + 2 + self.kinds + 2 + self.slices + WORKERS_ROWS_MIN + REPLIES_ROWS_MIN + EVENTS_ROWS_MIN
@@ -93,7 +93,7 @@ impl Wanted {
 
 /// The heights of types, slices, workers, replies over time and events, including titles. On a low terminal
 /// the chart is dropped first, then workers, slices and events; the latencies stay.
-fn rows(height: u16, wanted: &Wanted) -> [u16; 5] {
+fn rows(height: u16, wanted: &RowsWanted) -> [u16; 5] {
     let mut left = height.saturating_sub(HEAD_ROWS);
     let mut take = |most: u16, least: u16| {
         let taken = if left < least { 0 } else { most.min(left) };
@@ -316,7 +316,7 @@ fn worker_spans(worker: &WorkerNow, load: &LoadNow) -> Vec<Span<'static>> {
 }
 
 /// Draws replies over the whole run, with a scale at the side and the time below.
-fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &Known) {
+fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &BoardState) {
     let now = load.history.iter().rev().nth(1).copied().unwrap_or(0);
     let faults = faults(known, load.length);
     let marks = if faults.is_empty() { String::new() } else { format!(" ({FAULT_MARK} a kill)") };
@@ -339,7 +339,7 @@ fn draw_replies(frame: &mut Frame<'_>, area: Rect, load: &LoadNow, known: &Known
 }
 
 /// The times of kills, as shares of the run.
-fn faults(known: &Known, length: Duration) -> Vec<f64> {
+fn faults(known: &BoardState, length: Duration) -> Vec<f64> {
     let killed = known.notes.iter().filter(|note| note.kind == NoteKind::Kill);
     let at = killed.filter_map(|note| note.at).map(|at| at.as_secs_f64() / length.as_secs_f64().max(1e-9));
     at.filter(|share| (0.0..=1.0).contains(share)).collect()
@@ -407,9 +407,9 @@ fn round_up(number: u64) -> u64 {
     }
 }
 
-fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &Known) {
+fn draw_events(frame: &mut Frame<'_>, area: Rect, known: &BoardState) {
     let notes = &known.notes;
-    let since = |zero: &Zero| format!("Events, in seconds since {} ", zero.told());
+    let since = |start: &RunStart| format!("Events, in seconds since {} ", start.text());
     let title = known.zero.as_ref().map_or_else(|| "Events ".to_owned(), since);
     let block = section(title);
     let inner = block.inner(area);
@@ -442,9 +442,9 @@ mod tests {
     use sluice_rpc::v1::RecentWork;
 
     use crate::board::{Board, KindNow};
-    use crate::peers::Apart;
+    use crate::peers::PeerDifference;
 
-    fn known() -> Known {
+    fn known() -> BoardState {
         let kind = |name: &str| KindNow {
             name: name.to_owned(),
             due_per_s: 1_800.0,
@@ -490,10 +490,10 @@ mod tests {
         board.note(NoteKind::Back, "8 workers are ready");
         board.begin("the load began");
         board.note(NoteKind::Kill, text);
-        Known { load: Some(load), rack: Some(rack), ..board.known() }
+        BoardState { load: Some(load), rack: Some(rack), ..board.known() }
     }
 
-    fn picture(width: u16, height: u16, known: &Known) -> String {
+    fn picture(width: u16, height: u16, known: &BoardState) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a test's terminal");
         let (what, place) = ("demo: rain".to_owned(), "controller at 127.0.0.1:41234".to_owned());
         terminal.draw(|frame| draw(frame, &Heading { what, place }, known)).expect("drawn");
@@ -568,7 +568,7 @@ mod tests {
         for height in 1..80 {
             for (kinds, slices, workers, notes) in [(1, 1, 1, 0), (2, 2, 4, 7), (9, 6, 64, 300), (0, 0, 1, 0)]
             {
-                let wanted = Wanted { kinds, slices, workers, notes };
+                let wanted = RowsWanted { kinds, slices, workers, notes };
                 let rows = rows(height, &wanted);
                 let all: u16 = rows.iter().sum();
                 assert_eq!(all, height.saturating_sub(HEAD_ROWS), "{height}: {rows:?}");
@@ -594,7 +594,8 @@ mod tests {
             worker.recent = recent(1_250_000, 30_000);
         }
         rack.workers[5].recent = recent(8_100_000, 640_000_000);
-        rack.workers[5].apart = Some(Apart { service: Some((8.1e6, 1.25e6)), ..Apart::default() });
+        rack.workers[5].apart =
+            Some(PeerDifference { service: Some((8.1e6, 1.25e6)), ..PeerDifference::default() });
         known.rack = Some(rack);
         let picture = picture(80, 24, &known);
         let line = picture.lines().find(|line| line.contains("worker-5")).unwrap_or_default();
@@ -664,7 +665,7 @@ mod tests {
     #[test]
     fn a_tiny_terminal_and_an_empty_board_are_no_reason_to_panic() {
         for (width, height) in [(1, 1), (10, 3), (80, 24)] {
-            picture(width, height, &Known::default());
+            picture(width, height, &BoardState::default());
             picture(width, height, &known());
         }
     }

@@ -19,7 +19,7 @@ use heading::DRAW_EVERY;
 
 /// What a view shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ViewContent {
     /// Nothing at all.
     Nothing,
     /// A line a second.
@@ -27,7 +27,7 @@ pub enum Shown {
     Screen,
 }
 
-impl Shown {
+impl ViewContent {
     /// The screen if there is one and `quiet` is not set; stdout stays free for the result.
     pub fn fitting(quiet: bool) -> Self {
         let stderr = std::io::stderr();
@@ -48,13 +48,13 @@ pub struct View {
 
 impl View {
     /// Starts to show `board`. If there is a keyboard, the key `q` sets `stop`.
-    pub fn start(shown: Shown, heading: Heading, board: Board, stop: Stop) -> Self {
+    pub fn start(shown: ViewContent, heading: Heading, board: Board, stop: Stop) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let show = move || match shown {
-            Shown::Nothing => {}
-            Shown::Lines => plain::show(&heading, &board, &seen),
-            Shown::Screen => screen(&heading, &board, &seen, &stop),
+            ViewContent::Nothing => {}
+            ViewContent::Lines => plain::show(&heading, &board, &seen),
+            ViewContent::Screen => screen(&heading, &board, &seen, &stop),
         };
         Self { over, thread: Some(thread::spawn(show)) }
     }

@@ -16,7 +16,7 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes lines to stderr until the run is over.
 pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
-    print::aside(format_args!("{}; {}", heading.what, heading.place));
+    print::to_stderr(format_args!("{}; {}", heading.what, heading.place));
     let mut noted = 0;
     let mut zero_is_said = false;
     let mut next = Instant::now() + LINE_EVERY;
@@ -24,11 +24,11 @@ pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
         let last = over.load(Ordering::Relaxed);
         for note in board.notes_from(noted) {
             noted += 1;
-            if let (Some(zero), Some(_), false) = (board.known().zero, note.at, zero_is_said) {
+            if let (Some(start), Some(_), false) = (board.known().zero, note.at, zero_is_said) {
                 zero_is_said = true;
-                print::aside(format_args!("times of events are seconds since {}", zero.told()));
+                print::to_stderr(format_args!("times of events are seconds since {}", start.text()));
             }
-            print::aside(format_args!("{}  {}", note.when(), note.text));
+            print::to_stderr(format_args!("{}  {}", note.when(), note.text));
         }
         if last {
             return;
@@ -36,7 +36,7 @@ pub(super) fn show(heading: &Heading, board: &Board, over: &AtomicBool) {
         if Instant::now() >= next {
             next += LINE_EVERY;
             if let Some(load) = board.known().load {
-                print::aside(line(&load));
+                print::to_stderr(line(&load));
             }
         }
         thread::sleep(DRAW_EVERY);

@@ -148,6 +148,29 @@ fn tables_of_another_size_than_the_switch_said_are_read_again() {
     assert!(out.contains(&Action::Note(Note::SwitchConfused)));
 }
 
+/// As many answers of each kind come as were asked for, but the first ones come last. Nobody gets the row
+/// of another index for that.
+#[test]
+fn tables_whose_answers_come_in_another_order_are_read_again() {
+    let mut rack = Rack::up();
+    let hello = worker("w", 1);
+    let grant = rack.join(&hello);
+    rack.restart_controller(0);
+    assert!(rack.execute_one() && rack.deliver_one(), "it is claimed");
+    while rack.execute_one() {}
+    let mut answers = std::mem::take(&mut rack.outbox);
+    let workers_last = |answer: &TableAnswer| !matches!(answer, TableAnswer::Type(_));
+    let first = answers.iter().position(workers_last).expect("workers are read") + 4;
+    answers.rotate_left(first);
+    let mut out = Vec::new();
+    for answer in answers {
+        rack.controller.event(rack.now, Event::TableAnswered(answer), &mut out);
+    }
+    assert!(out.contains(&Action::Note(Note::SwitchConfused)));
+    rack.run(Nanos::from_millis(110));
+    assert_eq!(rack.join(&hello), grant);
+}
+
 #[test]
 fn a_newcomer_waits_while_a_restarted_controller_does_not_know_the_names() {
     let mut rack = Rack::up();

@@ -66,7 +66,9 @@ impl Client {
             return;
         }
         let again = now + Nanos(u64::from(reject.retry_after_ns));
-        let is_final = matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved);
+        // A busy slice is told at once: the application knows best whether its task is still worth a retry.
+        let is_final =
+            matches!(reject.reason, RejectReason::UnknownType | RejectReason::Unserved | RejectReason::Busy);
         if slot.may_retry(again) && !is_final {
             if !living {
                 return;

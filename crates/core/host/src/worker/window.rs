@@ -55,12 +55,17 @@ impl SentWindow {
         if ahead <= 0 {
             return 0;
         }
+        self.high = number;
+        if ahead == 1 && self.missing == 0 {
+            // Nearly always: the next number, and all before it have come.
+            (self.came, self.missing) = (self.came << 1, 1);
+            return 0;
+        }
         let ahead = ahead as u32;
         let (kept, fresh) = (shift(self.missing, ahead), ones(ahead));
         let fallen = count(self.missing) - count(kept) + ahead.saturating_sub(WIDTH);
         self.missing = kept | fresh;
         self.came = shift(self.came, ahead);
-        self.high = number;
         fallen
     }
 

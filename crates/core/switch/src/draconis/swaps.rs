@@ -210,7 +210,8 @@ impl Draconis {
         let entry = Entry { ticket: at, class: carrier.class, task: waits };
         let old = self.entries.branch(pass, cell(s, at, self.cells), |_| true, |_| entry);
         if old.ticket != at {
-            // A failed add left this place empty: the task waits here now, and the poll found nothing.
+            // This place was empty, because an add had failed. The carried task now waits here, and the poll
+            // is answered with EMPTY.
             return self.front.send_empty(pass, granted);
         }
         if self.suits(now, queue.slice, granted, &old) {

@@ -17,7 +17,7 @@ pub(crate) struct Reading {
     pub(super) uncounted: bool,
     /// Which parts of the policy schedule.
     pub(super) parts: PolicyParts,
-    /// A task's later try goes where the one before went, if that was sent no longer ago than this (A.4).
+    /// For how long a task's next attempt goes to the same place as the attempt before (A.4).
     pub(super) affinity: Option<Nanos>,
 }
 

@@ -401,7 +401,7 @@ impl Uplink {
         }
     }
 
-    /// The UPDATE beside the packet of the last pass.
+    /// The UPDATE to send in addition to the last pass's packet, if there is one.
     pub(crate) const fn mirrored(&mut self) -> Option<Mirror> {
         self.mirror.take()
     }

@@ -29,6 +29,7 @@ mod selective;
 mod settings;
 mod stages;
 mod sweeps;
+mod target;
 mod tasks;
 mod tokens;
 
@@ -50,6 +51,8 @@ pub use selective::Selective;
 pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
+pub use target::Targeted;
+use target::{Admission, ByRow};
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.
@@ -126,7 +129,7 @@ impl Scheduler for Rain {
         if self.memory.tasks.are_classed() {
             self.token_among_classes(pass, now, slice, granted, rank)
         } else {
-            self.token_of::<false>(pass, now, slice, granted, rank, &mut None)
+            self.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut ByRow)
         }
     }
 
@@ -134,7 +137,7 @@ impl Scheduler for Rain {
     /// recirculates as a new arrival; its replay cell is not checked again.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.task_of(pass, now, task, &mut None)
+        self.task_of(pass, now, task, &mut None, &mut ByRow)
     }
 
     #[inline(never)]
@@ -184,7 +187,7 @@ impl Rain {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        self.token_of::<true>(pass, now, slice, granted, rank, &mut None)
+        self.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut ByRow)
     }
 
     /// Writes also to `left` what the slice's queue holds after the pass, if the pass has seen that. An
@@ -195,9 +198,9 @@ impl Rain {
         pass: &mut Pass,
         now: Nanos,
         slice: SliceId,
-        granted: Granted,
-        rank: Rank,
+        (granted, rank): (Granted, Rank),
         left: &mut Option<Left>,
+        admission: &mut impl Admission,
     ) -> Verdict {
         let cap = self.front.config.tokens_per_slice;
         let wish = if CLASSED { self.memory.tasks.wish(pass, slice) } else { 0 };
@@ -211,6 +214,7 @@ impl Rain {
         if balance >= 0 {
             let token = ParkedToken { worker: granted.worker, generation: granted.generation };
             let first = self.memory.tokens.park(pass, slice, rank, token);
+            admission.token_came(pass, now, slice, true);
             self.front.note_granted(pass, granted);
             let first = first.unwrap_or(balance_left.unsigned_abs());
             *left = Some(Left { balance: balance_left, first });
@@ -218,6 +222,7 @@ impl Rain {
         }
         *left = Some(Left { balance: balance_left, first: 0 });
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
+        admission.token_came(pass, now, slice, false);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
@@ -230,6 +235,7 @@ impl Rain {
         now: Nanos,
         task: Entering<'_>,
         left: &mut Option<Left>,
+        admission: &mut impl Admission,
     ) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let round = memo.unwrap_or(0);
@@ -240,21 +246,26 @@ impl Rain {
             Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
             Err(reason) => return self.front.reject(submit, reason),
         };
+        let allowed = admission.limit(pass, slice);
         let s = slice.0 as usize;
-        let full = -(limit as i32);
+        let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
-            return self.front.reject(submit, RejectReason::QueueFull);
+            let reason = if allowed < limit { RejectReason::Busy } else { RejectReason::QueueFull };
+            return self.front.reject(submit, reason);
         }
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let write = self.engine.as_ref().and_then(|engine| engine.ahead(slice, waiting.name, submit));
+            let note = admission.waits(pass, now, slice, balance == 0);
+            let engine = self.engine.as_ref().filter(|_| note.is_none());
+            let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));
             self.memory.tasks.write(pass, waiting, task);
             *left = Some(Left { balance: balance_left, first: 0 });
-            return write.map_or(Verdict::Parked, Verdict::Ahead);
+            let write = write.map_or(Verdict::Parked, Verdict::Ahead);
+            return note.map_or(write, Verdict::Again);
         }
         let (ParkedToken { worker, generation }, first) = self.memory.tokens.take(pass, slice);
         *left = Some(Left { balance: balance_left, first: first.unwrap_or(balance_left.unsigned_abs()) });

@@ -2,13 +2,15 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::ops::RangeInclusive;
 
-use sluice_units::Adaptive;
+use sluice_units::{Adaptive, WholeSpan, span};
+use sluice_wire::Nanos;
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::selective::WAIT_MAX;
 use super::stages::Kinds;
-use super::{Rain, Selective};
+use super::{Rain, Selective, Targeted};
 use crate::arguments;
 use crate::config::Config;
 use crate::early::Early;
@@ -32,6 +34,9 @@ const WAIT: &str = "wait";
 /// The argument for the error of tasks' stated sizes.
 const SIZES: &str = "sizes";
 const SIZE_ERROR_MAX: u8 = 200;
+/// The argument for the longest wait that is worth having, and its range.
+const TARGET: &str = "target";
+const TARGETS: RangeInclusive<Nanos> = Nanos::from_micros(1)..=Nanos::from_millis(1_000);
 
 /// How many tokens each worker has, and what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub(crate) struct Settings {
     size_error: u8,
     /// How many tasks have to wait before a worker sends more than one token.
     patience: u8,
+    /// The longest wait in the switch that is worth having.
+    target: Option<Nanos>,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
 }
@@ -61,6 +68,7 @@ impl Default for Settings {
             wait: 0,
             size_error: 0,
             patience: 0,
+            target: None,
             adaptive: None,
             early: None,
         }
@@ -109,6 +117,10 @@ impl Settings {
                 self.size_error = arguments::number(error.strip_suffix('%')?, 0..=SIZE_ERROR_MAX)?;
                 return Some(());
             }
+            Some((TARGET, text)) => {
+                self.target = Some(span(text).ok().filter(|target| TARGETS.contains(target))?);
+                return Some(());
+            }
             _ => {}
         }
         match arguments::number(argument, 1..=8) {
@@ -141,6 +153,9 @@ impl fmt::Display for Settings {
         if self.size_error > 0 {
             write!(f, ",{SIZES}={}%", self.size_error)?;
         }
+        if let Some(target) = self.target {
+            write!(f, ",{TARGET}={}", WholeSpan(target))?;
+        }
         match self.patience {
             0 => {}
             PATIENCE => write!(f, ",{PATIENT}")?,
@@ -166,7 +181,9 @@ impl ProgramSettings for Settings {
                         need (neither with ranked nor with classes); wait=8, likewise, and a task that \
                         wishes for labels goes round so often for who has them, 1 to 64; classes=4, so many \
                         classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
-                        of their size is off by this (simulator only); patient, workers send one token only, \
+                        of their size is off by this (simulator only); target=50us, a task that would wait \
+                        longer in the switch is refused at once, 1us to 1s (not with ranked, labels or \
+                        classes); patient, workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \
@@ -178,7 +195,9 @@ impl ProgramSettings for Settings {
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
-        (!self.labels || !self.ranked && self.classes == 1).then_some(())
+        let is_plain = !self.ranked && self.classes == 1;
+        // A target needs the stages that these need.
+        ((!self.labels || is_plain) && (self.target.is_none() || is_plain && !self.labels)).then_some(())
     }
 
     fn traits(&self) -> ProgramTraits {
@@ -187,7 +206,7 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1,
+            runs_in_kernel: !self.ranked && classes == 1 && self.target.is_none(),
             classes,
             kinds: if self.labels { classes } else { 1 },
             limits_each_class: self.labels,
@@ -203,6 +222,9 @@ impl ProgramSettings for Settings {
     fn build(&self, config: Config) -> Box<dyn Program> {
         if self.labels {
             return Box::new(Selective::new(config).with_wait(self.wait));
+        }
+        if let Some(target) = self.target {
+            return Box::new(Targeted::new(config, target));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }

@@ -23,7 +23,8 @@ impl Kinds {
 /// The stages of those arrays that come later, the more ranks or classes are counted before them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stages {
-    /// The counts of ranks and of classes, if there are any; heads and tails come behind them.
+    /// The stage of the counts of ranks and classes, if the program counts them. Heads and tails are in later
+    /// stages.
     pub(super) counts: u8,
     pub(super) heads: u8,
     /// The first stage of the rings.

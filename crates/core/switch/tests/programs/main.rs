@@ -19,3 +19,4 @@ mod rain;
 mod ranked;
 mod selective;
 mod server;
+mod target;

@@ -146,14 +146,51 @@ fn every_class_has_a_turn_however_many_tasks_wait_that_need_more() {
         rack.task_with(needs);
     }
     let mut others = Vec::new();
-    for place in 0..3 * TURN {
+    for place in 0..6 * TURN {
         rack.task_with(BOTH);
-        let taken = dispatched(token(&mut rack, 0)).constraints;
-        if Labels(taken) != BOTH {
-            others.push((place, Labels(taken)));
+        let taken = Labels(dispatched(token(&mut rack, 0)).constraints);
+        if taken != BOTH {
+            others.push((place, taken));
+            rack.task_with(taken);
         }
     }
-    assert_eq!(others, [(TURN - 1, GPU), (2 * TURN - 1, SSD), (3 * TURN - 1, ANY)]);
+    let turns = [GPU, SSD, ANY, GPU, SSD, ANY].into_iter().zip(1..);
+    assert_eq!(others, turns.map(|(needs, turn)| (turn * TURN - 1, needs)).collect::<Vec<_>>());
+}
+
+/// Tokens of two kinds come one by the other's side. The turns of one kind are not counted with those of
+/// the other: then half of its turns would fall on classes that it does not serve.
+#[test]
+fn each_kind_of_workers_has_turns_of_its_own() {
+    let mut rack = rack(&ALL, &[GPU, BOTH]);
+    for needs in ALL {
+        rack.task_with(needs);
+    }
+    let mut turns = [Vec::new(), Vec::new()];
+    for place in 0..3 * TURN {
+        for (worker, first) in [GPU, BOTH].into_iter().enumerate() {
+            rack.task_with(first);
+            let taken = Labels(dispatched(token(&mut rack, worker as u16)).constraints);
+            if taken != first {
+                turns[worker].push((place, taken));
+                rack.task_with(taken);
+            }
+        }
+    }
+    assert_eq!(turns[0], [(3 * TURN - 1, ANY)]);
+    assert_eq!(turns[1], [(TURN - 1, GPU), (2 * TURN - 1, SSD), (3 * TURN - 1, ANY)]);
+}
+
+#[test]
+fn a_token_whose_turn_is_for_a_class_without_tasks_takes_another_in_its_second_pass() {
+    let mut rack = rack(&ALL, &[BOTH]);
+    for _ in 0..TURN - 1 {
+        rack.task_with(BOTH);
+        dispatched(rack.token(0));
+    }
+    rack.task_with(BOTH);
+    let looked = circulating(rack.token(0));
+    assert_eq!(Labels(dispatched(rack.once_more(looked)).constraints), BOTH);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! 95 % of the whole sequences.
 
 use serde::Serialize;
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::SliceDepths;
 
 /// An interval of the agents in the emulated rack, in nanoseconds.
 pub(super) const INTERVAL_NS: u64 = 10_000_000;
@@ -26,8 +26,8 @@ pub(crate) struct Step {
 
 impl Sequence {
     /// The sequence of intervals 1 to `intervals`; a missing interval repeats the one before.
-    pub(crate) fn of(depths: &[Depths], interval_ns: u64, intervals: usize) -> Self {
-        let step = |of: &Depths| Step { depth_mean: of.depth_mean, borrowed: of.moves };
+    pub(crate) fn of(depths: &[SliceDepths], interval_ns: u64, intervals: usize) -> Self {
+        let step = |of: &SliceDepths| Step { depth_mean: of.depth_mean, borrowed: of.moves };
         Self(in_intervals(depths, interval_ns, intervals, Step { depth_mean: 0.0, borrowed: 0 }, step))
     }
 
@@ -61,17 +61,18 @@ impl Sequence {
 
 /// A slice's value in each of the intervals 1 to `intervals`; a missing interval repeats the one before.
 pub(super) fn in_intervals<T: Copy>(
-    depths: &[Depths],
+    depths: &[SliceDepths],
     interval_ns: u64,
     intervals: usize,
     first: T,
-    of: impl Fn(&Depths) -> T,
+    of: impl Fn(&SliceDepths) -> T,
 ) -> Vec<T> {
     let mut last = first;
     let mut found = Vec::with_capacity(intervals);
     for number in 1..=intervals as u64 {
-        let is_it =
-            |of: &&Depths| of.slice == SLICE && of.at_ns.abs_diff(number * interval_ns) < interval_ns / 2;
+        let is_it = |of: &&SliceDepths| {
+            of.slice == SLICE && of.at_ns.abs_diff(number * interval_ns) < interval_ns / 2
+        };
         last = depths.iter().find(is_it).map_or(last, &of);
         found.push(last);
     }
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_nobody_told_is_as_the_one_before() {
-        let depths = |at_ns, depth_mean| Depths {
+        let depths = |at_ns, depth_mean| SliceDepths {
             at_ns,
             slice: 0,
             workers: 1,

@@ -1,7 +1,7 @@
 //! The result of following a plan.
 
 use serde::Serialize;
-use sluice_outcome::study::{Depths, Verdict};
+use sluice_outcome::study::{SliceDepths, Verdict};
 
 use super::band::{Band, Sequence};
 use super::responses::Responses;
@@ -11,7 +11,7 @@ const INSIDE: f64 = 0.8;
 
 /// The result of one case under one policy.
 #[derive(Debug, Serialize)]
-pub(super) struct Followed {
+pub(super) struct CaseResult {
     pub(super) case: String,
     pub(super) title: String,
     pub(super) policy: String,
@@ -24,7 +24,7 @@ pub(super) struct Followed {
     pub(super) live: Vec<LiveRun>,
     /// The first seed's.
     #[serde(skip)]
-    pub(super) simulated: Vec<Depths>,
+    pub(super) simulated: Vec<SliceDepths>,
 }
 
 /// One live run.
@@ -34,13 +34,13 @@ pub(super) struct LiveRun {
     pub(super) words: String,
     /// The first interval outside the band, from 1; null if there is none.
     pub(super) outside: Option<usize>,
-    pub(super) depths: Vec<Depths>,
+    pub(super) depths: Vec<SliceDepths>,
     /// The 99th percentile of the sender's lateness, in nanoseconds of the emulated rack.
     pub(super) behind_p99_ns: u64,
     pub(super) unknown: usize,
 }
 
-impl Followed {
+impl CaseResult {
     pub(super) fn inside(&self) -> usize {
         self.live.iter().filter(|lived| lived.outside.is_none()).count()
     }

@@ -7,17 +7,17 @@
 //! while, also the p99 response.
 
 mod band;
+mod cases;
 mod followed;
-mod picks;
 mod responses;
+mod results;
 mod run;
-mod tell;
 
 use std::path::Path;
 
 use serde::Serialize;
-use sluice_outcome::study::{Depths, Verdict};
-use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_outcome::study::{SliceDepths, Verdict};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::load::nanos;
@@ -27,13 +27,13 @@ use sluice_support::stop::Stop;
 
 use super::args::FollowArgs;
 use band::{Band, INTERVAL_NS, Sequence, shares};
-use followed::{Followed, LiveRun};
-use picks::Pick;
+use cases::FollowedCase;
+use followed::{CaseResult, LiveRun};
 use responses::Responses;
 
 /// Everything, as JSON.
 #[derive(Debug, Serialize)]
-struct Answer<'f> {
+struct FollowReport<'f> {
     schema: &'static str,
     plan: &'f str,
     /// Whether everything that was asked for has run.
@@ -41,7 +41,7 @@ struct Answer<'f> {
     dilation: u32,
     seeds: u32,
     interval_ns: u64,
-    followed: &'f [Followed],
+    followed: &'f [CaseResult],
 }
 
 /// Runs the selected cases and policies of the plan.
@@ -57,15 +57,15 @@ pub fn run(
     stop: &Stop,
 ) -> Outcome<()> {
     let (folder, out) = at;
-    let span = args.span.unwrap_or(picks::SPAN);
+    let span = args.span.unwrap_or(cases::SPAN);
     let length = Length::Time { warmup_ns: 0, span_ns: nanos(span).0 };
-    let terms = Terms { length, overload: Overload::Meant, folder: folder.to_owned() };
-    let bench = Bench::new(plan.clone(), terms)?;
-    let picks = picks::picks(args, &bench)?;
+    let terms = RunSettings { length, overload: Overload::Meant, folder: folder.to_owned() };
+    let bench = CheckedPlan::new(plan.clone(), terms)?;
+    let picks = cases::picks(args, &bench)?;
     files::make(&out.join("traces"))?;
     let say = |text: String| {
         if !quiet {
-            print::aside(text);
+            print::to_stderr(text);
         }
     };
     say(cost(args, &picks));
@@ -88,8 +88,8 @@ pub fn run(
     finish(args, plan, out, &followed, json, complete)
 }
 
-fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
-    let minutes = run::takes(args, picks).as_secs_f64() / 60.0;
+fn cost(args: &FollowArgs, picks: &[FollowedCase]) -> String {
+    let minutes = run::real_time(args, picks).as_secs_f64() / 60.0;
     format!(
         "{} times a policy in a case, {} live runs each, dilated {} times: about {minutes:.0} minutes, and the simulator's \
          seeds before",
@@ -103,13 +103,13 @@ fn cost(args: &FollowArgs, picks: &[Pick]) -> String {
 /// any.
 fn follow(
     args: &FollowArgs,
-    pick: &Pick,
+    pick: &FollowedCase,
     at: (&Path, &Stop),
     say: &impl Fn(String),
-) -> Outcome<Option<Followed>> {
+) -> Outcome<Option<CaseResult>> {
     let intervals = (pick.span.0 / INTERVAL_NS) as usize;
     let mut simulated = run::simulate(args, pick, at.1)?;
-    let sequence = |depths: &Vec<Depths>| Sequence::of(depths, INTERVAL_NS, intervals);
+    let sequence = |depths: &Vec<SliceDepths>| Sequence::of(depths, INTERVAL_NS, intervals);
     let sequences: Vec<Sequence> = simulated.iter().map(sequence).collect();
     let band = Band::of(&sequences);
     let mut live = Vec::new();
@@ -121,18 +121,18 @@ fn follow(
         let sequence = sequence(&said.depths);
         let (outside, words) = (band.outside(&sequence), sequence.words());
         say(format!("live run {}: {words}: {}", number + 1, band.verdict(&sequence)));
-        let run::Said { depths, behind_p99_ns, unknown } = said;
+        let run::LiveRunResult { depths, behind_p99_ns, unknown } = said;
         live.push(LiveRun { sequence, words, outside, depths, behind_p99_ns, unknown });
     }
     if live.is_empty() {
         return Ok(None);
     }
     let responses = pick.slow().map(|slow| {
-        let of_run = |depths: &Vec<Depths>| responses::of_run(depths, intervals);
+        let of_run = |depths: &Vec<SliceDepths>| responses::of_run(depths, intervals);
         let rows: Vec<Vec<f64>> = simulated.iter().map(of_run).collect();
         Responses::of(slow, &rows, live.iter().map(|lived: &LiveRun| of_run(&lived.depths)).collect())
     });
-    Ok(Some(Followed {
+    Ok(Some(CaseResult {
         case: pick.case.clone(),
         title: pick.title.clone(),
         policy: pick.who.name.clone(),
@@ -148,12 +148,12 @@ fn finish(
     args: &FollowArgs,
     plan: &Plan,
     out: &Path,
-    followed: &[Followed],
+    followed: &[CaseResult],
     json: bool,
     complete: bool,
 ) -> Outcome<()> {
     let (dilation, seeds) = (args.dilate, args.seeds);
-    let result = Answer {
+    let result = FollowReport {
         schema: "sluice.followed.v1",
         plan: &plan.name,
         complete,
@@ -164,11 +164,11 @@ fn finish(
     };
     let text = serde_json::to_string(&result).expect("every key is a string and every number is finite");
     files::save(out, "followed.json", &(text.clone() + "\n"))?;
-    files::save(out, "followed.html", &tell::page(plan, dilation, followed))?;
+    files::save(out, "followed.html", &results::page(plan, dilation, followed))?;
     if json {
         print::line(text)?;
     } else {
-        followed.iter().try_for_each(tell::print)?;
+        followed.iter().try_for_each(results::print)?;
         print::line(format_args!(
             "the depths over time are drawn in {}",
             out.join("followed.html").display()
@@ -182,14 +182,14 @@ fn finish(
 }
 
 /// An error unless the live runs agree with the simulator's.
-fn verdict(followed: &[Followed]) -> Outcome<()> {
-    let missed = |holds: fn(&Followed) -> bool, why: &str| {
+fn verdict(followed: &[CaseResult]) -> Outcome<()> {
+    let missed = |holds: fn(&CaseResult) -> bool, why: &str| {
         let of: Vec<&str> = followed.iter().filter(|one| !holds(one)).map(|one| one.case.as_str()).collect();
         (!of.is_empty()).then(|| format!("{}: {why}", of.join(", ")))
     };
     let whys = [
         missed(
-            Followed::holds,
+            CaseResult::holds,
             "fewer than four live runs of five lie inside the simulator's band in every interval",
         ),
         missed(

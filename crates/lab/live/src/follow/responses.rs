@@ -6,7 +6,7 @@
 //! it is the mean of its intervals. The ways to and from the rack are not included.
 
 use serde::Serialize;
-use sluice_outcome::study::{Depths, Estimate, Verdict};
+use sluice_outcome::study::{Estimate, SliceDepths, Verdict};
 use sluice_stats::mean_of_either_sign;
 use sluice_wire::Nanos;
 
@@ -52,7 +52,7 @@ pub(super) struct Window {
 }
 
 /// The p99 of each interval.
-pub(super) fn of_run(depths: &[Depths], intervals: usize) -> Vec<f64> {
+pub(super) fn of_run(depths: &[SliceDepths], intervals: usize) -> Vec<f64> {
     in_intervals(depths, INTERVAL_NS, intervals, 0.0, |of| of.response_p99_ns)
 }
 

@@ -7,28 +7,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sluice_host::client::Outcome as Ending;
 use sluice_net::clock::Clock;
 use sluice_net::pin::cores;
-use sluice_outcome::study::Depths;
+use sluice_outcome::study::SliceDepths;
 use sluice_sim::point::Point;
 use sluice_sim::{SimError, run_jobs};
-use sluice_stats::{Ended, Warmup};
-use sluice_support::ask::Reporter;
+use sluice_stats::{IntervalTasks, Warmup};
 use sluice_support::board::Board;
+use sluice_support::controller_caller::Reporter;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::load::nanos;
 use sluice_support::stop::Stop;
 use sluice_testrig::ScheduleStart;
-use sluice_testrig::schedule::Played;
+use sluice_testrig::schedule::PlayedTask;
 use sluice_wire::{Epoch, Nanos};
 use sluice_workload::Trace;
 
 use super::band::INTERVAL_NS;
-use super::picks::Pick;
+use super::cases::FollowedCase;
 use crate::args::FollowArgs;
-use crate::ask::Ask;
+use crate::live_sweep::LiveSweep;
 use crate::priority_boost::PriorityBoost;
 use crate::rack::LiveRack;
-use crate::record::Behind;
+use crate::record::SendLateness;
 use crate::trace::written;
 
 /// The first replication number of live runs, so that their tasks differ from the simulator's.
@@ -39,21 +39,25 @@ const BEGINS_AFTER: Duration = Duration::from_millis(500);
 const AROUND: Duration = Duration::from_secs(2);
 
 /// The result of a live run.
-pub(super) struct Said {
-    pub(super) depths: Vec<Depths>,
+pub(super) struct LiveRunResult {
+    pub(super) depths: Vec<SliceDepths>,
     /// The 99th percentile of the sender's lateness, in nanoseconds of the emulated rack.
     pub(super) behind_p99_ns: u64,
     pub(super) unknown: usize,
 }
 
 /// The real time of all live runs.
-pub(super) fn takes(args: &FollowArgs, picks: &[Pick]) -> Duration {
-    let one = |pick: &Pick| Duration::from_nanos(pick.span.times(args.dilate.into()).0) + AROUND;
+pub(super) fn real_time(args: &FollowArgs, picks: &[FollowedCase]) -> Duration {
+    let one = |pick: &FollowedCase| Duration::from_nanos(pick.span.times(args.dilate.into()).0) + AROUND;
     picks.iter().map(one).sum::<Duration>() * args.runs
 }
 
 /// The depths in each seed's simulation; an error if it is stopped.
-pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<Vec<Vec<Depths>>> {
+pub(super) fn simulate(
+    args: &FollowArgs,
+    pick: &FollowedCase,
+    stop: &Stop,
+) -> Outcome<Vec<Vec<SliceDepths>>> {
     let seeds: Vec<u32> = (0..args.seeds).collect();
     // Enough tasks that the last interval ends while tasks still come.
     let until = pick.span + Nanos(INTERVAL_NS);
@@ -80,10 +84,10 @@ pub(super) fn simulate(args: &FollowArgs, pick: &Pick, stop: &Stop) -> Outcome<V
 /// Makes one live run: a rack of its own, whose agent begins with the first task.
 pub(super) fn live(
     args: &FollowArgs,
-    pick: &Pick,
+    pick: &FollowedCase,
     number: u32,
     (out, stop): (&Path, &Stop),
-) -> Outcome<Said> {
+) -> Outcome<LiveRunResult> {
     let ask = ask(args, pick, out);
     let trace = draw(pick, number, out, stop)?;
     let priority_boost = PriorityBoost::ask();
@@ -103,18 +107,18 @@ pub(super) fn live(
     let mut depths = board.decided().depths(began, args.dilate);
     respond(&mut depths, &ask, &trace, &played);
     let unknown = played.iter().filter(|of| matches!(of.outcome, Ending::Unknown(_))).count();
-    let behind_p99_ns = Behind::of(&trace, &played, args.dilate).p99.0;
-    Ok(Said { depths, behind_p99_ns, unknown })
+    let behind_p99_ns = SendLateness::of(&trace, &played, args.dilate).p99.0;
+    Ok(LiveRunResult { depths, behind_p99_ns, unknown })
 }
 
 /// Fills in the p99 response of each interval, which agents do not report: waits in switch and worker plus
 /// service, as stated in the replies, of the tasks that workers ended in the interval.
-fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
+fn respond(depths: &mut [SliceDepths], ask: &LiveSweep, trace: &Trace, played: &[PlayedTask]) {
     let factor = u64::from(ask.dilation);
     let costs = ask.costs(0, ScheduleStart::default());
     let way_back = costs.send + costs.to_client;
     let slice_of: Vec<u32> = trace.classes().iter().map(|class| slice_of(ask, class)).collect();
-    let mut ended: BTreeMap<(u32, u64), Ended> = BTreeMap::new();
+    let mut ended: BTreeMap<(u32, u64), IntervalTasks> = BTreeMap::new();
     for (task, played) in trace.tasks().iter().zip(played) {
         let Ending::Reply(reply) = played.outcome else { continue };
         let at = played.ended.since(way_back).0 / factor;
@@ -127,20 +131,21 @@ fn respond(depths: &mut [Depths], ask: &Ask, trace: &Trace, played: &[Played]) {
         // An agent's interval ends on time, except for its thread's lateness; rounding gives the interval's
         // number.
         let number = (depths.at_ns + INTERVAL_NS / 2) / INTERVAL_NS;
-        depths.response_p99_ns = ended.get_mut(&(depths.slice, number)).map_or(0.0, Ended::response_p99_ns);
+        depths.response_p99_ns =
+            ended.get_mut(&(depths.slice, number)).map_or(0.0, IntervalTasks::response_p99_ns);
     }
 }
 
 /// The slice in which a class's tasks wait.
-fn slice_of(ask: &Ask, class: &str) -> u32 {
+fn slice_of(ask: &LiveSweep, class: &str) -> u32 {
     let serves = |(names, _): &(String, u32)| names.split('+').any(|name| name == class);
     ask.slices.iter().position(serves).unwrap_or(0) as u32
 }
 
 /// The settings of a live run's rack.
-fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
+fn ask(args: &FollowArgs, pick: &FollowedCase, out: &Path) -> LiveSweep {
     let point = &pick.point;
-    Ask {
+    LiveSweep {
         policies: vec![pick.who.clone()],
         loads: vec![1.0],
         workload: point.workload.clone(),
@@ -156,7 +161,7 @@ fn ask(args: &FollowArgs, pick: &Pick, out: &Path) -> Ask {
     }
 }
 
-fn draw(pick: &Pick, number: u32, out: &Path, stop: &Stop) -> Outcome<Trace> {
+fn draw(pick: &FollowedCase, number: u32, out: &Path, stop: &Stop) -> Outcome<Trace> {
     let path = out.join("traces").join(format!("live-{}.csv", number + 1));
     let requests = pick.point.requests(LIVE_FROM + number).take_while(|request| request.at < pick.span);
     written(&path, &pick.point.workload, requests, stop)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A slice at the end of an interval of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Depths {
+pub struct SliceDepths {
     /// When the interval ended.
     pub at_ns: u64,
     pub slice: u32,

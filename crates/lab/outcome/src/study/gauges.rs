@@ -132,7 +132,7 @@ gauges! {
         heading: Some("packets a task"),
         over: Aggregate::Tasks { events: |counts| counts.packets, told_by: |counts| counts.packets },
     }
-    /// Polls per task that found nothing.
+    /// Polls without a task, for each task.
     empty_polls_per_task: {
         stated_in: Some(Unit::Ratio),
         picture: Some("empty polls a task"),
@@ -169,7 +169,7 @@ gauges! {
     /// Frames that came before an earlier one of their flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     early_frames: { picture: Some("frames out of order") }
-    /// Frames that had come before.
+    /// Frames that the receiver had already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     frames_again: {}
     /// Frames that were lost for want of room.
@@ -199,7 +199,7 @@ gauges! {
     /// WRITEs that a fabric lost for want of room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     writes_lost: {}
-    /// The longest queue of a pool's workers over the mean, half of the times that it was looked at.
+    /// The median, over regular samples, of the longest queue of a pool's workers divided by the mean queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imbalance_p50: { unit: Unit::Ratio, picture: Some("longest queue over the mean, median") }
     /// The same, 99 in a hundred of the times.

@@ -14,7 +14,7 @@ mod numbers;
 
 use serde::{Deserialize, Serialize};
 
-pub use depths::Depths;
+pub use depths::SliceDepths;
 pub use findings::{Cause, Comparison, Expectation, Search, Verdict};
 pub use gauges::{Aggregate, CountDescriptor, Counts, GaugeDescriptor, Gauges};
 pub use heat::{Axis, HeatMap};
@@ -172,7 +172,7 @@ pub struct Point {
     pub counts: Counts,
     /// The first replication's depths over time, if they are found at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depths: Vec<Depths>,
+    pub depths: Vec<SliceDepths>,
 }
 
 /// Whether a point's load is sustainable.

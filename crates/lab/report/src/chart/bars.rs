@@ -23,7 +23,7 @@ impl Chart {
 
     /// Draws the picture as bars.
     pub(super) fn draw_bars(&self, html: &mut Html, rate_per_s: f64) {
-        let rows: Vec<Row<'_>> = self.rows(rate_per_s);
+        let rows: Vec<BarRow<'_>> = self.rows(rate_per_s);
         let lines = Lines::of(self.size);
         let width = self.size.frame().width;
         let height = lines.top + lines.row * rows.len() as f64;
@@ -50,7 +50,7 @@ impl Chart {
     }
 
     /// A row for each series, and one for each stated number without a series.
-    fn rows(&self, rate_per_s: f64) -> Vec<Row<'_>> {
+    fn rows(&self, rate_per_s: f64) -> Vec<BarRow<'_>> {
         let is_here = |rate: f64| (rate / rate_per_s - 1.0).abs() < SAME_RATE;
         let stated = |paper: &PaperMarks| {
             let here = paper.dots.iter().filter(|(rate, _)| is_here(*rate));
@@ -59,24 +59,28 @@ impl Chart {
         let of_curve = |curve: &&Curve, paper: &&PaperMarks| paper.look == curve.look;
         let series = self.curves.iter().filter_map(|curve| {
             let beside = self.paper.iter().filter(|paper| of_curve(&curve, paper));
-            Some(Row::Series { curve, dot: curve.dots.first()?, stated: beside.flat_map(stated).collect() })
+            Some(BarRow::Series {
+                curve,
+                dot: curve.dots.first()?,
+                stated: beside.flat_map(stated).collect(),
+            })
         });
         let alone =
             self.paper.iter().filter(|paper| !self.curves.iter().any(|curve| of_curve(&curve, paper)));
-        let alone = alone.map(|paper| Row::Stated { paper, values: stated(paper) });
+        let alone = alone.map(|paper| BarRow::Stated { paper, values: stated(paper) });
         series.chain(alone.filter(|row| !row.stated().is_empty())).collect()
     }
 }
 
 /// The contents of a row.
-enum Row<'c> {
+enum BarRow<'c> {
     /// A series, and the numbers stated about it.
     Series { curve: &'c Curve, dot: &'c Dot, stated: Vec<f64> },
     /// Stated numbers without a series.
     Stated { paper: &'c PaperMarks, values: Vec<f64> },
 }
 
-impl Row<'_> {
+impl BarRow<'_> {
     fn stated(&self) -> &[f64] {
         match self {
             Self::Series { stated, .. } => stated,
@@ -106,11 +110,11 @@ impl Lines {
 }
 
 /// The largest number that must be visible: that of sustainable loads, if there are any.
-fn most(rows: &[Row<'_>]) -> f64 {
+fn most(rows: &[BarRow<'_>]) -> f64 {
     let of = |wants_kept: bool| {
         let values = rows.iter().flat_map(|row| {
             let dot = match row {
-                Row::Series { dot, .. } if dot.holds || !wants_kept => Some(end(&dot.of)),
+                BarRow::Series { dot, .. } if dot.holds || !wants_kept => Some(end(&dot.of)),
                 _ => None,
             };
             dot.into_iter().chain(row.stated().iter().copied())
@@ -139,15 +143,15 @@ impl Bars<'_> {
         EDGE + (self.width - 2.0 * EDGE) * (value / self.most).clamp(0.0, 1.0)
     }
 
-    fn row(&self, html: &mut Html, row: &Row<'_>, top: f64) {
+    fn row(&self, html: &mut Html, row: &BarRow<'_>, top: f64) {
         let foot = top + self.lines.text;
         let unit = self.chart.unit;
         let (label, says, look) = match row {
-            Row::Series { curve, dot, .. } => {
+            BarRow::Series { curve, dot, .. } => {
                 let lost = if dot.holds { "" } else { ", not sustained" };
                 (&curve.label, format!("{}{lost}", show::estimate(&dot.of, unit)), curve.look)
             }
-            Row::Stated { paper, values } => {
+            BarRow::Stated { paper, values } => {
                 let values: Vec<String> = values.iter().map(|value| show::quantity(*value, unit)).collect();
                 (&paper.label, values.join(", "), paper.look)
             }
@@ -155,7 +159,7 @@ impl Bars<'_> {
         text(html, "start", EDGE, foot, label);
         text(html, "end", self.width - EDGE, foot, says);
         let (y, high) = (top + self.lines.bar, self.lines.bar_high);
-        if let Row::Series { dot, .. } = row {
+        if let BarRow::Series { dot, .. } = row {
             let hollow = if dot.holds { "" } else { " hollow" };
             let outline =
                 format!("M{} {}H{}v{}H{}z", Px(EDGE), Px(y), Px(self.x(dot.of.value)), Px(high), Px(EDGE));
@@ -189,12 +193,12 @@ mod tests {
 
     use super::super::Style;
     use super::*;
-    use crate::look::Look;
+    use crate::series_style::SeriesStyle;
 
     fn chart(rates: &[f64]) -> Chart {
         let curve = |(place, rate): (usize, &f64)| Curve {
             label: format!("policy {place}"),
-            look: Look::NEUTRAL,
+            look: SeriesStyle::NEUTRAL,
             style: Style::Line,
             dots: vec![Dot {
                 rate_per_s: *rate,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::html::{Html, tag};
-use crate::look::{Look, Marker};
+use crate::series_style::{Marker, SeriesStyle};
 
 /// A coordinate with one decimal, which is finer than any screen shows.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub(crate) enum Swatch {
 }
 
 /// Draws a legend's entry. It is hidden from screen readers, since the text beside it says the same.
-pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: Look) {
+pub(crate) fn swatch(html: &mut Html, kind: Swatch, look: SeriesStyle) {
     const MIDDLE: (f64, f64) = (19.0, 8.0);
     let svg = tag("svg").with("class", format_args!("swatch {}", look.class())).with("viewBox", "0 0 38 16");
     html.element(svg.with("aria-hidden", "true"), |html| {

@@ -12,8 +12,8 @@ use std::fmt::Write;
 use sluice_outcome::study::{Estimate, Unit};
 
 use super::html::{Html, tag};
-use super::look::Look;
-use super::show::{self, Shown};
+use super::series_style::SeriesStyle;
+use super::show::{self, DisplayScale};
 use axis::Axis;
 
 use axis::Steps;
@@ -49,7 +49,7 @@ pub(crate) enum Size {
 pub(crate) struct Curve {
     pub(crate) label: String,
     /// The curve's colour, dash and marker.
-    pub(crate) look: Look,
+    pub(crate) look: SeriesStyle,
     /// The way in which the curve is drawn.
     pub(crate) style: Style,
     /// The points, by rising rate.
@@ -83,7 +83,7 @@ pub(crate) struct PaperMarks {
     /// The name and the source of the numbers.
     pub(crate) label: String,
     /// The look of the corresponding series.
-    pub(crate) look: Look,
+    pub(crate) look: SeriesStyle,
     /// Rates and values.
     pub(crate) dots: Vec<(f64, f64)>,
 }
@@ -98,7 +98,7 @@ struct Drawing<'c> {
     frame: Frame,
     x: Axis,
     y: Axis,
-    shown: Shown,
+    shown: DisplayScale,
 }
 
 /// The picture's size and the edges of its inner part.
@@ -156,9 +156,9 @@ impl Chart {
         self.curves.iter().flat_map(|curve| &curve.dots)
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> DisplayScale {
         let least = self.dots().map(|dot| dot.of.value).filter(|value| *value > 0.0).reduce(f64::min);
-        Shown::suiting(least.unwrap_or(1.0), self.unit)
+        DisplayScale::suiting(least.unwrap_or(1.0), self.unit)
     }
 
     fn axes(&self, frame: &Frame, steps: Steps) -> (Axis, Axis) {
@@ -256,7 +256,7 @@ impl Drawing<'_> {
 
     fn grid(&self, html: &mut Html) {
         let Frame { left, right, top, bottom, width, height, .. } = self.frame;
-        let rates = Shown::suiting(self.chart.capacity_per_s, Unit::PerS);
+        let rates = DisplayScale::suiting(self.chart.capacity_per_s, Unit::PerS);
         let y_ticks = self.y.ticks(self.shown.one, 7);
         let x_ticks = self.x.ticks(rates.one, 5);
         let mut lines = String::new();
@@ -471,7 +471,7 @@ mod tests {
             holds: true,
         };
         let curve =
-            Curve { label: "a".to_owned(), look: Look::NEUTRAL, style: Style::Marks, dots: vec![dot] };
+            Curve { label: "a".to_owned(), look: SeriesStyle::NEUTRAL, style: Style::Marks, dots: vec![dot] };
         let chart = Chart {
             title: "pauses".to_owned(),
             unit: Unit::Ratio,

@@ -10,9 +10,9 @@ mod read;
 use serde::{Deserialize, Serialize};
 use sluice_outcome::study::Measure;
 
-use super::course::Course;
 use super::gauge::Gauge;
-use super::limit::{Limit, Wanted};
+use super::limit::{ClassMetric, Limit};
+use super::time_course::TimeCourse;
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,13 +66,13 @@ pub struct Case {
     pub testbed: toml::Table,
     /// Offered rates, ascending.
     pub rates: Vec<f64>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<PolicySetup>,
 }
 
 /// A policy, and how it divides the workers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct PolicySetup {
     /// The policy in its written form.
     pub policy: String,
     /// Classes with their workers; empty if all classes share all workers.
@@ -81,11 +81,11 @@ pub struct Run {
 
 /// The subject of a statement: one policy, or the best of several at each rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct Subject {
     /// The subject's name.
     pub label: String,
     /// The policies of which the best counts; a single one if it is a policy.
-    pub of: Vec<Run>,
+    pub of: Vec<PolicySetup>,
 }
 
 /// A statement of the paper about one case.
@@ -114,7 +114,7 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quantity {
     /// A metric at offered rates.
-    At { wanted: Wanted, at: At },
+    At { wanted: ClassMetric, at: ClaimRates },
     /// The highest rate that keeps a limit.
     Keeps(Limit),
     /// The highest rate whose backlog stays bounded.
@@ -122,16 +122,16 @@ pub enum Quantity {
     /// A gauge at offered rates.
     Gauge { gauge: Gauge, rates: Vec<f64> },
     /// A number of depths and slices over time, at one offered rate.
-    Course { course: Course, rate: f64 },
+    Course { course: TimeCourse, rate: f64 },
 }
 
 /// At which rates.
 #[derive(Clone, Debug, PartialEq)]
-pub enum At {
+pub enum ClaimRates {
     /// The given rates.
     Rates(Vec<f64>),
     /// The highest rate at which a subject keeps a limit.
-    LimitOf(Who, Limit),
+    LimitOf(Subject, Limit),
 }
 
 /// The relation that the paper states about the quantity.
@@ -139,23 +139,23 @@ pub enum At {
 pub enum Relation {
     /// The quantity has this value.
     Value {
-        who: Who,
+        who: Subject,
         /// The value, in the quantity's unit.
         paper: f64,
     },
     /// The first subject's value is this many times the second's.
     Ratio {
-        who: Who,
-        over: Who,
+        who: Subject,
+        over: Subject,
         /// The second subject's case, if it differs.
         over_case: usize,
         paper: f64,
     },
     /// The first subject's value is this much above the second's, as a share of the second's.
     Change {
-        who: Who,
+        who: Subject,
         /// From whose.
-        over: Who,
+        over: Subject,
         /// The second subject's case, if it differs.
         over_case: usize,
         /// The paper's share; negative if lower.
@@ -164,9 +164,9 @@ pub enum Relation {
     /// The first subject's slowdowns are this much above the second's, as a share of the second's, averaged
     /// over the classes.
     MeanChange {
-        who: Who,
+        who: Subject,
         /// From whose.
-        over: Who,
+        over: Subject,
         /// The second subject's case, if it differs.
         over_case: usize,
         /// The paper's share; negative if lower.
@@ -174,25 +174,25 @@ pub enum Relation {
     },
     /// The quantity is at most this, at each rate.
     AtMost {
-        who: Who,
+        who: Subject,
         /// The subject by whose value the quantity is divided, and its case; `None` for the quantity
         /// itself.
-        over: Option<(Who, usize)>,
+        over: Option<(Subject, usize)>,
         /// The most.
         most: f64,
     },
     /// The quantity is at least this, at each rate.
     AtLeast {
-        who: Who,
+        who: Subject,
         /// The least.
         least: f64,
     },
     /// The subjects' values ascend in this order; subjects in one place may be in any order.
-    Order(Vec<Vec<Who>>),
+    Order(Vec<Vec<Subject>>),
     /// The two subjects are closer to each other in another case than in this one.
     Closer {
-        who: Who,
-        over: Who,
+        who: Subject,
+        over: Subject,
         /// The case in which the two subjects are closer.
         case: usize,
     },
@@ -204,7 +204,7 @@ pub struct SearchFor {
     /// The index of the case in the plan.
     pub case: usize,
     /// The policy.
-    pub run: Run,
+    pub run: PolicySetup,
     /// The limit.
     pub limit: Limit,
 }
@@ -214,8 +214,8 @@ pub struct SearchFor {
 pub struct Compare {
     /// The index of the case in the plan.
     pub case: usize,
-    pub a: Run,
-    pub b: Run,
+    pub a: PolicySetup,
+    pub b: PolicySetup,
 }
 
 /// A changed setting that may explain a difference.
@@ -293,14 +293,14 @@ impl Tolerance {
     pub const UNUSED: Self = Self { value: 0.0, ratio: 0.0, change: 0.0, rate: 0.0, order: 0.0 };
 }
 
-impl Who {
+impl Subject {
     /// A subject of one policy.
-    pub fn one(run: &Run) -> Self {
+    pub fn one(run: &PolicySetup) -> Self {
         Self { label: run.label(), of: vec![run.clone()] }
     }
 }
 
-impl Run {
+impl PolicySetup {
     /// A policy over all workers.
     pub fn shared(policy: &str) -> Self {
         Self { policy: policy.to_owned(), slices: Vec::new() }

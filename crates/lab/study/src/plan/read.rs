@@ -5,13 +5,16 @@ use sluice_outcome::study::{Measure, Unit};
 use sluice_workload::WorkloadForm;
 use sluice_workload::read_toml;
 
-use super::{At, Case, CauseTest, Change, Claim, Plan, Quantity, Relation, Run, Tolerance, Who, slices};
-use crate::course::RawCourse;
+use super::{
+    Case, CauseTest, Change, Claim, ClaimRates, Plan, PolicySetup, Quantity, Relation, Subject, Tolerance,
+    slices,
+};
 use crate::error::StudyError;
 use crate::gauge::Gauge;
 use crate::hint;
-use crate::limit::{Limit, Wanted, value_of};
+use crate::limit::{ClassMetric, Limit, value_of};
 use crate::numbers;
+use crate::time_course::RawCourse;
 
 /// The largest number of replications in a plan.
 const REPLICATIONS_MAX: u32 = 1_000;
@@ -157,7 +160,7 @@ impl Plan {
 }
 
 fn checked(raw: RawPlan) -> Result<Plan, String> {
-    let book = Book::new(&raw)?;
+    let book = PlanNames::new(&raw)?;
     let claims = raw.claim.iter().map(|claim| book.claims(claim)).collect::<Result<Vec<_>, _>>()?.concat();
     let causes = raw.cause.into_iter().map(|raw| cause(raw, &claims)).collect::<Result<_, _>>()?;
     if raw.tasks < u64::from(raw.replications) {
@@ -201,28 +204,31 @@ fn tolerance(raw: &RawTolerance) -> Result<Tolerance, String> {
 }
 
 /// The cases and names that claims and causes refer to.
-struct Book {
+struct PlanNames {
     /// The default of `ours` for statements without that key.
     ours: Option<bool>,
     cases: Vec<Case>,
-    runs: Vec<Run>,
-    best: Vec<Who>,
+    runs: Vec<PolicySetup>,
+    best: Vec<Subject>,
 }
 
-impl Book {
+impl PlanNames {
     fn new(raw: &RawPlan) -> Result<Self, String> {
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<PolicySetup> = Vec::new();
         for policy in &raw.policy {
             let slices =
                 policy.slices.as_deref().map_or(Ok(Vec::new()), slices).map_err(|why| why.to_string())?;
             runs.extend(
-                policy.run.iter().map(|policy| Run { policy: policy.clone(), slices: slices.clone() }),
+                policy
+                    .run
+                    .iter()
+                    .map(|policy| PolicySetup { policy: policy.clone(), slices: slices.clone() }),
             );
         }
         let mut book = Self { ours: raw.ours, cases: Vec::new(), runs, best: Vec::new() };
         for best in &raw.best {
             let of = best.of.iter().map(|name| book.run(name).cloned()).collect::<Result<_, _>>()?;
-            book.best.push(Who { label: best.label.clone(), of });
+            book.best.push(Subject { label: best.label.clone(), of });
         }
         for case in &raw.case {
             let case = book.case(case).map_err(|why| format!("[[case]] {}: {why}", case.id))?;
@@ -259,22 +265,22 @@ impl Book {
         })
     }
 
-    fn run(&self, name: &str) -> Result<&Run, String> {
+    fn run(&self, name: &str) -> Result<&PolicySetup, String> {
         let found = self.runs.iter().find(|run| run.policy == name || run.label() == name);
         found.ok_or_else(|| hint::unknown("policy", name, self.runs.iter().map(|run| run.policy.as_str())))
     }
 
     /// The subject of this name in a case; a family consists of those members that the case runs.
-    fn who(&self, name: &str, case: &Case) -> Result<Who, String> {
+    fn who(&self, name: &str, case: &Case) -> Result<Subject, String> {
         let who = match self.best.iter().find(|best| best.label == name) {
             Some(best) => best.clone(),
-            None => Who::one(self.run(name)?),
+            None => Subject::one(self.run(name)?),
         };
-        let of: Vec<Run> = who.of.into_iter().filter(|run| case.runs.contains(run)).collect();
+        let of: Vec<PolicySetup> = who.of.into_iter().filter(|run| case.runs.contains(run)).collect();
         if of.is_empty() {
             Err(format!("`{name}` is not run in case `{}`", case.id))
         } else {
-            Ok(Who { of, ..who })
+            Ok(Subject { of, ..who })
         }
     }
 
@@ -324,7 +330,7 @@ impl Book {
         }
         match (&raw.metric, limit, raw.saturation) {
             (Some(metric), limit, None) => {
-                let wanted = Wanted::parse(metric).map_err(|why| why.to_string())?;
+                let wanted = ClassMetric::parse(metric).map_err(|why| why.to_string())?;
                 Ok(Quantity::At { wanted, at: self.at(raw, case, limit)? })
             }
             (None, Some(limit), None) => Ok(Quantity::Keeps(limit)),
@@ -336,12 +342,14 @@ impl Book {
         }
     }
 
-    fn at(&self, raw: &RawClaim, case: usize, limit: Option<Limit>) -> Result<At, String> {
+    fn at(&self, raw: &RawClaim, case: usize, limit: Option<Limit>) -> Result<ClaimRates, String> {
         match (&raw.at, &raw.at_limit_of, limit) {
             (Some(rates), None, None) => {
-                numbers::several(rates, numbers::rate).map(At::Rates).map_err(|why| why.to_string())
+                numbers::several(rates, numbers::rate).map(ClaimRates::Rates).map_err(|why| why.to_string())
             }
-            (None, Some(who), Some(limit)) => Ok(At::LimitOf(self.who(who, &self.cases[case])?, limit)),
+            (None, Some(who), Some(limit)) => {
+                Ok(ClaimRates::LimitOf(self.who(who, &self.cases[case])?, limit))
+            }
             _ => Err("a metric needs `at` (rates), or `at_limit_of` (a policy) with `keeps`".into()),
         }
     }
@@ -488,14 +496,14 @@ fn slowdown(name: &str) -> Result<Measure, String> {
 impl Quantity {
     /// Whether the quantity is a slowdown by tasks' own services, over all classes, at one rate.
     fn is_one_slowdown(&self) -> bool {
-        let Self::At { wanted, at: At::Rates(rates) } = self else { return false };
+        let Self::At { wanted, at: ClaimRates::Rates(rates) } = self else { return false };
         rates.len() == 1 && wanted.class.is_none() && wanted.metric.measure == Measure::Slowdown
     }
 
     /// At how many rates the quantity is measured.
     fn rates(&self) -> usize {
         match self {
-            Self::At { at: At::Rates(rates), .. } | Self::Gauge { rates, .. } => rates.len(),
+            Self::At { at: ClaimRates::Rates(rates), .. } | Self::Gauge { rates, .. } => rates.len(),
             _ => 1,
         }
     }
@@ -550,7 +558,7 @@ mod tests {
     #[test]
     fn a_cause_may_change_several_settings_where_each_alone_is_not_enough() {
         let plan = read("large = 1.0\npolicy = { from = \"rain:1\", to = \"rain:3\" }").expect("legal");
-        assert_eq!(plan.causes[0].told(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
+        assert_eq!(plan.causes[0].text(), "rain:3 for rain:1 and 100 % of tasks over 8 bytes");
     }
 
     #[test]

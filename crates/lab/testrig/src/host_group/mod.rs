@@ -34,13 +34,13 @@ pub struct HostGroup {
     ready: ReadySet,
     stopper: Stopper,
     pin: Option<usize>,
-    standing: Arc<Standing>,
+    standing: Arc<GroupStatus>,
     beginning: ScheduleStart,
 }
 
 /// A group's state, for other threads.
 #[derive(Debug, Default)]
-struct Standing {
+struct GroupStatus {
     late: PublishedLateness,
     serving: AtomicUsize,
 }
@@ -84,7 +84,7 @@ impl HostGroup {
     }
 
     /// The start time of the client's schedules.
-    pub fn beginning(&self) -> ScheduleStart {
+    pub fn schedule_start(&self) -> ScheduleStart {
         self.beginning.clone()
     }
 
@@ -109,7 +109,7 @@ impl HostGroup {
     /// # Errors
     /// The socket's errors, and [`NetError::Unreachable`] for an address to which no one could send.
     pub fn player(&mut self, options: &ClientOptions) -> Result<Player, NetError> {
-        let (replay, player) = Replay::new(options, self.ready.waker(), self.beginning())?;
+        let (replay, player) = Replay::new(options, self.ready.waker(), self.schedule_start())?;
         self.join(Kind::Replay(Box::new(replay)))?;
         Ok(player)
     }
@@ -134,7 +134,7 @@ impl HostGroup {
     fn run(mut self) -> Result<HostGroupReport, NetError> {
         settle_thread(self.pin)?;
         let mut publish_at = Nanos(0);
-        while self.goes_on() {
+        while self.is_running() {
             let due = self.hosts.iter().filter_map(|host| host.due).chain([publish_at]).min();
             let called = self.ready.wait(due)?;
             for ready in self.ready.ready() {
@@ -159,13 +159,13 @@ impl HostGroup {
     }
 
     /// Whether one of the workers still runs; without workers, whether the group was not stopped.
-    fn goes_on(&self) -> bool {
+    fn is_running(&self) -> bool {
         let mut workers = self.hosts.iter().filter(|host| matches!(host.kind, Kind::Worker(_))).peekable();
         if workers.peek().is_none() { !self.stopper.is_asked() } else { workers.any(|host| !host.over) }
     }
 
     fn publish(&mut self) {
-        let late = self.late();
+        let late = self.lateness();
         self.standing.late.store(late);
         let serving = self.hosts.iter().filter(|host| match &host.kind {
             Kind::Worker(worker) => worker.is_serving(),
@@ -174,13 +174,13 @@ impl HostGroup {
         self.standing.serving.store(serving.count(), Ordering::Relaxed);
     }
 
-    fn late(&mut self) -> Lateness {
+    fn lateness(&mut self) -> Lateness {
         let late = self.hosts.iter_mut().map(|host| host.kind.socket().counts().late);
         late.fold(Lateness::default(), Lateness::and)
     }
 
     fn report(mut self) -> HostGroupReport {
-        let late = self.late();
+        let late = self.lateness();
         let workers = self.hosts.into_iter().filter_map(|host| match host.kind {
             Kind::Worker(worker) => Some(worker.into_report()),
             Kind::Replay(_) => None,
@@ -219,7 +219,7 @@ impl Kind {
 /// A running group.
 pub struct RunningHostGroup {
     stopper: Stopper,
-    standing: Arc<Standing>,
+    standing: Arc<GroupStatus>,
     thread: JoinHandle<Result<HostGroupReport, NetError>>,
 }
 
@@ -239,7 +239,7 @@ impl RunningHostGroup {
     }
 
     /// How late delayed packets left, as last published.
-    pub fn late(&self) -> Lateness {
+    pub fn lateness(&self) -> Lateness {
         self.standing.late.load()
     }
 

@@ -158,7 +158,7 @@ impl Replay {
             && let Ok(command) = self.commands.try_recv()
         {
             let playback = command.begin(self.clock.now(), DRAIN);
-            self.beginning.tell(playback.start());
+            self.beginning.set(playback.start());
             self.playback = Some(playback);
         }
     }

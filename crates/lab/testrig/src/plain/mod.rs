@@ -23,7 +23,7 @@ use sluice_net::udp::{ReadySet, Socket, SocketOptions, Wait, Waiting, Waker};
 use sluice_wire::{Endpoint, Nanos, Reply};
 use worker::{DATAGRAM_BYTES, PlainWorker, words};
 
-use crate::schedule::{Numbered, Planned, PlayCommand, Playback, Playing};
+use crate::schedule::{DueTask, Planned, PlayCommand, Playback, Playing};
 
 /// The size of the group, and how its thread waits.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +174,7 @@ impl Hosts {
     }
 }
 
-fn send(port: &mut Socket, to: Endpoint, task: &Numbered) {
+fn send(port: &mut Socket, to: Endpoint, task: &DueTask) {
     let mut bytes = [0; DATAGRAM_BYTES];
     let (number, span) = bytes.split_at_mut(8);
     number.copy_from_slice(&task.number.to_be_bytes());
@@ -244,12 +244,12 @@ mod tests {
     use sluice_wire::TaskType;
 
     use super::*;
-    use crate::schedule::Played;
+    use crate::schedule::PlayedTask;
     use sluice_net::client::Urgency;
 
     const SPAN: Nanos = Nanos::from_millis(2);
 
-    fn play(rack: &PlainRack, tasks: usize, deadline: Nanos) -> Vec<Played> {
+    fn play(rack: &PlainRack, tasks: usize, deadline: Nanos) -> Vec<PlayedTask> {
         let planned = |index: usize| Planned {
             due: Nanos::from_micros(100).times(index as u64),
             kind: TaskType(0),

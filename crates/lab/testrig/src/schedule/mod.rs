@@ -14,7 +14,7 @@ use sluice_host::client::Urgency;
 use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
 pub(crate) use playback::{PlayCommand, Playback};
-pub use playback::{Played, Playing};
+pub use playback::{PlayedTask, Playing};
 
 /// How long a task that found no room waits until it is offered again, unless another task ends before.
 const OFFER_AGAIN: Nanos = Nanos::from_micros(100);
@@ -33,7 +33,7 @@ pub struct Planned<K = TaskType, B = [u8; INLINE_BYTES]> {
 
 /// A task whose time has come, with its index in the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbered<K = TaskType, B = [u8; INLINE_BYTES]> {
+pub struct DueTask<K = TaskType, B = [u8; INLINE_BYTES]> {
     /// The index, from 0.
     pub number: u64,
     pub task: Planned<K, B>,
@@ -41,11 +41,11 @@ pub struct Numbered<K = TaskType, B = [u8; INLINE_BYTES]> {
 
 /// What the driver has to do about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<K = TaskType, B = [u8; INLINE_BYTES]> {
+pub enum NextStep<K = TaskType, B = [u8; INLINE_BYTES]> {
     /// Hand the task over. It counts as sent unless it is [pushed back](Schedule::push_back).
-    Send(Numbered<K, B>),
+    Send(DueTask<K, B>),
     /// The task's deadline passed before a client had room: the task has ended.
-    NeverSent(Numbered<K, B>),
+    NeverSent(DueTask<K, B>),
 }
 
 /// A schedule; `S` yields tasks in order of time.
@@ -56,7 +56,7 @@ pub struct Schedule<K, B, S> {
     next: Option<Planned<K, B>>,
     deadline: Nanos,
     drain: Nanos,
-    kinds: Vec<OfKind<K, B>>,
+    kinds: Vec<DueOfKind<K, B>>,
     seen: u64,
     last_due: Nanos,
     outstanding: u64,
@@ -64,9 +64,9 @@ pub struct Schedule<K, B, S> {
 
 /// Tasks of one kind whose time has come and that are not sent yet.
 #[derive(Debug)]
-struct OfKind<K, B> {
+struct DueOfKind<K, B> {
     kind: K,
-    tasks: VecDeque<Numbered<K, B>>,
+    tasks: VecDeque<DueTask<K, B>>,
     /// The earliest time at which the first of them is offered again.
     again_at: Nanos,
 }
@@ -82,31 +82,31 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
 
     /// The next task whose time has come; each task is returned once. Its lateness now is the sender's
     /// lateness.
-    pub fn see(&mut self, now: Nanos) -> Option<&Numbered<K, B>> {
+    pub fn poll_due(&mut self, now: Nanos) -> Option<&DueTask<K, B>> {
         let task = self.next.take_if(|task| task.due <= now)?;
         self.next = self.tasks.next();
         self.last_due = task.due;
         let number = self.seen;
         self.seen += 1;
         let tasks = &mut self.of_kind(task.kind).tasks;
-        tasks.push_back(Numbered { number, task });
+        tasks.push_back(DueTask { number, task });
         tasks.back()
     }
 
-    /// What to do now about the earliest task that [`Self::see`] returned.
-    pub fn next(&mut self, now: Nanos) -> Option<Next<K, B>> {
+    /// What to do now about the earliest task that [`Self::poll_due`] returned.
+    pub fn next(&mut self, now: Nanos) -> Option<NextStep<K, B>> {
         let offered = self.kinds.iter_mut().filter(|of| of.again_at <= now && !of.tasks.is_empty());
         let first = offered.min_by_key(|of| of.tasks.front().map(|first| first.number))?;
         let first = first.tasks.pop_front()?;
         if self.until(&first.task) <= now {
-            return Some(Next::NeverSent(first));
+            return Some(NextStep::NeverSent(first));
         }
         self.outstanding += 1;
-        Some(Next::Send(first))
+        Some(NextStep::Send(first))
     }
 
     /// Takes a task back that found no room.
-    pub fn push_back(&mut self, now: Nanos, task: Numbered<K, B>) {
+    pub fn push_back(&mut self, now: Nanos, task: DueTask<K, B>) {
         self.outstanding -= 1;
         let of_kind = self.of_kind(task.task.kind);
         of_kind.tasks.push_front(task);
@@ -120,7 +120,7 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
     }
 
     /// Ends the schedule early: no further tasks come, and tasks that were pushed back are given up.
-    pub fn cut(&mut self) -> impl Iterator<Item = Numbered<K, B>> {
+    pub fn cancel(&mut self) -> impl Iterator<Item = DueTask<K, B>> {
         self.next = None;
         self.kinds.iter_mut().flat_map(|of| std::mem::take(&mut of.tasks))
     }
@@ -152,9 +152,9 @@ impl<K: Copy + PartialEq, B, S: Iterator<Item = Planned<K, B>>> Schedule<K, B, S
         self.last_due + self.deadline + self.drain
     }
 
-    fn of_kind(&mut self, kind: K) -> &mut OfKind<K, B> {
+    fn of_kind(&mut self, kind: K) -> &mut DueOfKind<K, B> {
         let known = self.kinds.iter().position(|of| of.kind == kind).unwrap_or_else(|| {
-            self.kinds.push(OfKind { kind, tasks: VecDeque::new(), again_at: Nanos(0) });
+            self.kinds.push(DueOfKind { kind, tasks: VecDeque::new(), again_at: Nanos(0) });
             self.kinds.len() - 1
         });
         &mut self.kinds[known]
@@ -177,7 +177,7 @@ mod tests {
         room: usize,
         service: Nanos,
         loses: u64,
-        held: VecDeque<(Numbered<u8, ()>, Nanos)>,
+        held: VecDeque<(DueTask<u8, ()>, Nanos)>,
     }
 
     impl Rack {
@@ -214,15 +214,15 @@ mod tests {
             now: Nanos,
             told: &mut Vec<Told>,
         ) {
-            while schedule.see(now).is_some() {}
+            while schedule.poll_due(now).is_some() {}
             while let Some(next) = schedule.next(now) {
                 match next {
-                    Next::NeverSent(task) => told.push((task.number, task.task.due, None)),
-                    Next::Send(task) if self.held.len() == self.room && task.task.kind == 0 => {
+                    NextStep::NeverSent(task) => told.push((task.number, task.task.due, None)),
+                    NextStep::Send(task) if self.held.len() == self.room && task.task.kind == 0 => {
                         schedule.push_back(now, task);
                     }
-                    Next::Send(task) if (task.number + 1).is_multiple_of(self.loses) => {}
-                    Next::Send(task) => {
+                    NextStep::Send(task) if (task.number + 1).is_multiple_of(self.loses) => {}
+                    NextStep::Send(task) => {
                         let begins = self.held.back().map_or(now, |(_, ends)| *ends);
                         self.held.push_back((task, begins + self.service));
                     }
@@ -276,11 +276,11 @@ mod tests {
         let tasks =
             every(MS, 100).map(|(due, kind)| Planned { due, kind, urgency: Urgency::Unstated, bytes: () });
         let mut schedule = Schedule::new(tasks, MS.times(1_000), MS);
-        while schedule.see(MS.times(3)).is_some() {}
-        let Some(Next::Send(first)) = schedule.next(MS.times(3)) else { panic!("three are due") };
+        while schedule.poll_due(MS.times(3)).is_some() {}
+        let Some(NextStep::Send(first)) = schedule.next(MS.times(3)) else { panic!("three are due") };
         assert_eq!(schedule.waiting(), 2);
-        assert_eq!(schedule.cut().map(|task| task.number).collect::<Vec<_>>(), [1, 2]);
-        assert!(first.number == 0 && schedule.see(MS.times(50)).is_none());
+        assert_eq!(schedule.cancel().map(|task| task.number).collect::<Vec<_>>(), [1, 2]);
+        assert!(first.number == 0 && schedule.poll_due(MS.times(50)).is_none());
         assert!(!schedule.is_over(MS.times(50)));
         schedule.ended();
         assert!(schedule.is_over(MS.times(50)));

@@ -8,7 +8,7 @@ use std::vec;
 use sluice_host::client::{Outcome, RefusedWhy, UnknownWhy};
 use sluice_wire::{INLINE_BYTES, Nanos, TaskType};
 
-use super::{Next, Numbered, Planned, Schedule};
+use super::{DueTask, NextStep, Planned, Schedule};
 use crate::TestrigError;
 
 /// How long after its receipt a schedule begins, so that all of it can be looked at first.
@@ -16,7 +16,7 @@ const BEGINS_AFTER: Nanos = Nanos::from_millis(20);
 
 /// The outcome of one task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct PlayedTask {
     /// When the sender noticed that the task was due, from the start of the schedule; the difference is the
     /// sender's lateness.
     pub seen: Nanos,
@@ -30,14 +30,14 @@ pub struct Played {
 }
 
 /// A schedule that is being sent.
-pub struct Playing(Receiver<Vec<Played>>);
+pub struct Playing(Receiver<Vec<PlayedTask>>);
 
 impl Playing {
     /// The outcomes of the tasks, in order; `None` if some have not ended within `longest`.
     ///
     /// # Errors
     /// [`TestrigError::HostsStopped`] if the sender is gone.
-    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<Played>>, TestrigError> {
+    pub fn wait(&self, longest: Duration) -> Result<Option<Vec<PlayedTask>>, TestrigError> {
         match self.0.recv_timeout(longest) {
             Ok(played) => Ok(Some(played)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -51,15 +51,15 @@ pub(crate) struct PlayCommand {
     start: Nanos,
     tasks: Vec<Planned>,
     deadline: Nanos,
-    answer: Sender<Vec<Played>>,
+    answer: Sender<Vec<PlayedTask>>,
 }
 
 /// A schedule that is being sent.
 pub(crate) struct Playback {
     start: Nanos,
     schedule: Schedule<TaskType, [u8; INLINE_BYTES], vec::IntoIter<Planned>>,
-    played: Vec<Played>,
-    answer: Sender<Vec<Played>>,
+    played: Vec<PlayedTask>,
+    answer: Sender<Vec<PlayedTask>>,
 }
 
 impl PlayCommand {
@@ -73,7 +73,7 @@ impl PlayCommand {
     /// outcome.
     pub(crate) fn begin(self, now: Nanos, drain: Nanos) -> Playback {
         let Self { start, tasks, deadline, answer } = self;
-        let unanswered = |task: &Planned| Played {
+        let unanswered = |task: &Planned| PlayedTask {
             seen: Nanos(0),
             sent: Nanos(0),
             ended: task.due + deadline,
@@ -93,32 +93,32 @@ impl Playback {
     }
 
     /// The next task to send, and the time by which it must have ended.
-    pub(crate) fn next(&mut self, now: Nanos) -> Option<(Numbered, Nanos)> {
+    pub(crate) fn next(&mut self, now: Nanos) -> Option<(DueTask, Nanos)> {
         if now < self.start {
             return None;
         }
         let since = now.since(self.start);
-        while let Some(seen) = self.schedule.see(since) {
+        while let Some(seen) = self.schedule.poll_due(since) {
             self.played[seen.number as usize].seen = since;
         }
         loop {
             match self.schedule.next(since)? {
-                Next::Send(task) => {
+                NextStep::Send(task) => {
                     let played = &mut self.played[task.number as usize];
                     (played.sent, played.attempts) = (since, 1);
                     return Some((task, self.start + self.schedule.until(&task.task)));
                 }
-                Next::NeverSent(task) => {
+                NextStep::NeverSent(task) => {
                     let played = &mut self.played[task.number as usize];
                     let outcome = Outcome::Refused(RefusedWhy::NeverSent);
-                    *played = Played { ended: since, attempts: 0, outcome, ..*played };
+                    *played = PlayedTask { ended: since, attempts: 0, outcome, ..*played };
                 }
             }
         }
     }
 
     /// Takes a task back that found no room.
-    pub(crate) fn push_back(&mut self, now: Nanos, task: Numbered) {
+    pub(crate) fn push_back(&mut self, now: Nanos, task: DueTask) {
         self.schedule.push_back(now.since(self.start), task);
     }
 
@@ -126,9 +126,9 @@ impl Playback {
     pub(crate) fn ended(&mut self, number: u64, at: Nanos, attempts: u16, outcome: Outcome) {
         let played = usize::try_from(number).ok().and_then(|number| self.played.get_mut(number));
         let is_out =
-            |played: &&mut Played| played.attempts > 0 && matches!(played.outcome, Outcome::Unknown(_));
+            |played: &&mut PlayedTask| played.attempts > 0 && matches!(played.outcome, Outcome::Unknown(_));
         if let Some(played) = played.filter(is_out) {
-            *played = Played { ended: at.since(self.start), attempts, outcome, ..*played };
+            *played = PlayedTask { ended: at.since(self.start), attempts, outcome, ..*played };
             self.schedule.ended();
         }
     }

@@ -102,7 +102,7 @@ impl Space {
     /// # Panics
     /// If the thread cannot return: it must not continue in an unexpected network.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, KernelError> {
-        let _back = Back(Self::current()?);
+        let _back = NamespaceGuard(Self::current()?);
         self.enter()?;
         Ok(work())
     }
@@ -138,9 +138,9 @@ impl fmt::Debug for Space {
 }
 
 /// Returns the calling thread to a namespace when dropped.
-struct Back(Space);
+struct NamespaceGuard(Space);
 
-impl Drop for Back {
+impl Drop for NamespaceGuard {
     fn drop(&mut self) {
         // The thread was there before, and moving does not take the permission to move away.
         self.0.enter().expect("a thread can return to where it was");

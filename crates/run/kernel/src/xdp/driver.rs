@@ -24,10 +24,10 @@ use sluice_wire::{Epoch, Nanos};
 
 use super::failing::failed;
 use super::frame::unwrap;
-use super::links::{self, Carried};
+use super::links::{self, AttachMode};
 use super::machine::{Interface, check_kernel, check_permission};
 use super::pins::Pins;
-use super::{Fate, OWN, XdpConfig, XdpSwitch, embedded};
+use super::{FrameAction, OWN, XdpConfig, XdpSwitch, embedded};
 use crate::KernelError;
 
 /// How often counters are published.
@@ -55,7 +55,7 @@ pub struct XdpDriver {
     socket: Socket,
     mailbox: Mailbox,
     handle: SwitchHandle,
-    carried: Vec<(String, Carried)>,
+    carried: Vec<(String, AttachMode)>,
     /// Locked as long as the driver lives.
     _pins: Pins,
 }
@@ -113,7 +113,7 @@ impl XdpDriver {
     }
 
     /// The interfaces, and how each runs the program.
-    pub fn carried(&self) -> &[(String, Carried)] {
+    pub fn attach_modes(&self) -> &[(String, AttachMode)] {
         &self.carried
     }
 
@@ -174,11 +174,11 @@ fn step(switch: &mut XdpSwitch, op: TableOp, outbox: &mut Outbox) -> Result<Tabl
     let answer = switch.table(op)?;
     if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
         match switch.sweep(sweep)? {
-            Fate::Sent(frame) => {
+            FrameAction::Sent(frame) => {
                 let made = unwrap(&frame).map_err(|why| failed("send what a SWEEP made", why))?;
                 outbox.send(made.to.into(), made.bytes);
             }
-            Fate::Dropped => {}
+            FrameAction::Dropped => {}
             fate => return Err(failed("sweep", &format!("it ended in {fate:?}"))),
         }
     }

@@ -11,19 +11,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// An address and port, in network byte order.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub(super) struct At {
+pub(super) struct NetAddress {
     ip: [u8; 16],
     port: [u8; 2],
 }
 
-impl From<Endpoint> for At {
+impl From<Endpoint> for NetAddress {
     fn from(at: Endpoint) -> Self {
         Self { ip: at.ip, port: at.port.to_be_bytes() }
     }
 }
 
-impl From<At> for Endpoint {
-    fn from(at: At) -> Self {
+impl From<NetAddress> for Endpoint {
+    fn from(at: NetAddress) -> Self {
         Self { ip: at.ip, port: u16::from_be_bytes(at.port) }
     }
 }
@@ -68,7 +68,7 @@ pub(super) struct Worker {
     generation: u32,
     slice: u16,
     open: u16,
-    at: At,
+    at: NetAddress,
     unused: [u8; 6],
     life: u64,
 }
@@ -106,7 +106,7 @@ impl Worker {
 pub(super) struct Client {
     there: u32,
     key: u32,
-    at: At,
+    at: NetAddress,
     unused: [u8; 6],
     incarnation: u64,
 }

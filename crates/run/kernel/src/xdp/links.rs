@@ -20,7 +20,7 @@ pub(super) const PROGRAM: &str = "rain";
 
 /// How an interface runs the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carried {
+pub enum AttachMode {
     /// In the driver, before the kernel builds a packet from a frame.
     Native,
     /// In the kernel's network stack, which is slower: the driver has no support.
@@ -40,7 +40,7 @@ pub(super) fn attach(
     ebpf: &mut Ebpf,
     (interfaces, generic): (&[Interface], bool),
     pins: &Pins,
-) -> Result<Vec<Carried>, KernelError> {
+) -> Result<Vec<AttachMode>, KernelError> {
     let wanted = |index: u32| interfaces.iter().any(|interface| interface.index == index);
     redirects(ebpf, interfaces)?;
     let program = ebpf.program_mut(PROGRAM).ok_or_else(|| failed("find the program", PROGRAM))?;
@@ -88,17 +88,17 @@ fn attach_one(
     interface: &Interface,
     generic: bool,
     pins: &Pins,
-) -> Result<Carried, KernelError> {
+) -> Result<AttachMode, KernelError> {
     let pin = pins.link(interface.index);
     if pin.exists() {
         if replace(program, &pin).is_ok() {
-            return Ok(Carried::Kept);
+            return Ok(AttachMode::Kept);
         }
         // The interface was removed, and another one has its index now.
         pins.remove_link(interface.index)?;
     }
     let (id, carried) = if generic {
-        (attach_generic(program, interface)?, Carried::Generic)
+        (attach_generic(program, interface)?, AttachMode::Generic)
     } else {
         attach_native(program, interface)?
     };
@@ -109,9 +109,9 @@ fn attach_one(
 }
 
 /// Attaches natively, or in generic mode if the driver cannot.
-fn attach_native(program: &mut Xdp, interface: &Interface) -> Result<(XdpLinkId, Carried), KernelError> {
+fn attach_native(program: &mut Xdp, interface: &Interface) -> Result<(XdpLinkId, AttachMode), KernelError> {
     match program.attach_to_if_index(interface.index, XdpMode::Driver) {
-        Ok(id) => Ok((id, Carried::Native)),
+        Ok(id) => Ok((id, AttachMode::Native)),
         Err(why) if is_final(&why) => Err(refused(interface, &why)),
         Err(native) => {
             let id = attach_generic(program, interface)?;
@@ -121,7 +121,7 @@ fn attach_native(program: &mut Xdp, interface: &Interface) -> Result<(XdpLinkId,
                 interface.name,
                 chain(&native)
             );
-            Ok((id, Carried::Generic))
+            Ok((id, AttachMode::Generic))
         }
     }
 }

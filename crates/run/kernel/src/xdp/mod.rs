@@ -35,12 +35,12 @@ pub use driver::{XdpDriver, XdpOptions, detach};
 use failing::{chain, errno, failed};
 use layout::{Cell, LAYOUT_VERSION, Layout, Life, MapShape, Queue, WorkerCounters};
 pub use layout::{SliceQueue, TaskInRing, TokenInRing};
-pub use links::Carried;
+pub use links::AttachMode;
 use links::PROGRAM;
 use maps::{Maps, Values};
 use pins::Pins;
+pub use server_rows::HostPath;
 use server_rows::Servers;
-pub use server_rows::Way;
 
 /// The program that performs the controller's sweep.
 const SWEEP: &str = "sweep";
@@ -89,7 +89,7 @@ pub struct XdpConfig {
 
 /// What the program did with a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum FrameAction {
     /// The frame was dropped.
     Dropped,
     /// The frame goes to the kernel's network stack.
@@ -104,9 +104,9 @@ pub enum Fate {
 
 /// The result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestRan {
+pub struct TestRunResult {
     /// What the program did with the frame in the last repetition.
-    pub fate: Fate,
+    pub fate: FrameAction,
     /// The mean time of a repetition.
     pub mean_time: Duration,
 }
@@ -229,7 +229,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with the kernel's message.
-    pub fn frame(&self, frame: &[u8]) -> Result<Fate, KernelError> {
+    pub fn frame(&self, frame: &[u8]) -> Result<FrameAction, KernelError> {
         Ok(self.run(PROGRAM, frame, 1)?.fate)
     }
 
@@ -238,7 +238,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with the kernel's message.
-    pub fn copy(&self, link: u32, write: &[u8]) -> Result<Fate, KernelError> {
+    pub fn copy(&self, link: u32, write: &[u8]) -> Result<FrameAction, KernelError> {
         let mut frame = write.to_vec();
         frame[..4].copy_from_slice(&link.to_ne_bytes());
         Ok(self.run("copy", &frame, 1)?.fate)
@@ -249,7 +249,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with the kernel's message.
-    pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<TestRan, KernelError> {
+    pub fn run(&self, name: &str, frame: &[u8], repeat: u32) -> Result<TestRunResult, KernelError> {
         let mut out = [0; FRAME_MAX];
         let mut options = TestRunOptions::new();
         options.data_in = Some(frame);
@@ -260,13 +260,13 @@ impl XdpSwitch {
         let ran = program.test_run(options).map_err(|why| failed("run the program", &chain(&why)))?;
         let left = || out[..ran.data_size_out as usize].to_vec();
         let fate = match ran.return_value {
-            XDP_DROP => Fate::Dropped,
-            XDP_PASS => Fate::Passed,
-            XDP_TX => Fate::Sent(left()),
-            XDP_REDIRECT => Fate::Redirected(left()),
-            _ => Fate::Aborted,
+            XDP_DROP => FrameAction::Dropped,
+            XDP_PASS => FrameAction::Passed,
+            XDP_TX => FrameAction::Sent(left()),
+            XDP_REDIRECT => FrameAction::Redirected(left()),
+            _ => FrameAction::Aborted,
         };
-        Ok(TestRan { fate, mean_time: ran.duration })
+        Ok(TestRunResult { fate, mean_time: ran.duration })
     }
 
     /// Sets the templates of the measuring programs; see `targets/ebpf/pair.bpf.c`.
@@ -284,7 +284,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with the kernel's message.
-    pub fn sweep(&self, sweep: Sweep) -> Result<Fate, KernelError> {
+    pub fn sweep(&self, sweep: Sweep) -> Result<FrameAction, KernelError> {
         let at = self
             .config
             .at

@@ -6,12 +6,12 @@ use sluice_wire::tables::{RingRow, ServerRow};
 use sluice_wire::{Endpoint, Qpn, Rkey};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use super::layout::{At, WorkerCounters};
+use super::layout::{NetAddress, WorkerCounters};
 
 /// The path to a host: the outgoing link and the Ethernet addresses. Link 0 means that no path is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub struct Way {
+pub struct HostPath {
     pub link: u32,
     /// The Ethernet address of the next hop.
     pub to: [u8; 6],
@@ -33,7 +33,7 @@ pub(super) struct Servers {
 #[repr(C)]
 pub(super) struct WorkerLine {
     counters: WorkerCounters,
-    pub(super) way: Way,
+    pub(super) way: HostPath,
 }
 
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
@@ -41,17 +41,17 @@ pub(super) struct WorkerLine {
 pub(super) struct Server {
     there: u32,
     qpn: u32,
-    pub(super) way: Way,
-    at: At,
+    pub(super) way: HostPath,
+    at: NetAddress,
     unused: [u8; 6],
 }
 
 impl Server {
-    pub(super) fn new(row: &ServerRow, way: Way) -> Self {
+    pub(super) fn new(row: &ServerRow, way: HostPath) -> Self {
         Self { there: 1, qpn: row.qpn.0, way, at: row.at.into(), unused: [0; 6] }
     }
 
-    pub(super) const fn by(self, way: Way) -> Self {
+    pub(super) const fn by(self, way: HostPath) -> Self {
         Self { way, ..self }
     }
 

@@ -23,7 +23,7 @@ use super::failing::{chain, failed};
 use super::layout::Worker;
 use super::links::copies;
 use super::maps::{Maps, Table};
-use super::server_rows::{Group, Ring, Server, Way, WorkerLine};
+use super::server_rows::{Group, HostPath, Ring, Server, WorkerLine};
 use crate::KernelError;
 
 impl XdpSwitch {
@@ -34,7 +34,7 @@ impl XdpSwitch {
     /// [`KernelError::Xdp`] with the kernel's message.
     pub fn find_servers(&mut self) -> Result<(), KernelError> {
         let size = self.config.size;
-        let found: Vec<(ServerId, Way)> = (0..size.servers)
+        let found: Vec<(ServerId, HostPath)> = (0..size.servers)
             .filter_map(|server| {
                 let held: Server = self.maps.rows(Table::Servers, server.into()).holds();
                 let way = way_to(&self.maps, size.workers, held.at()?)?;
@@ -48,7 +48,7 @@ impl XdpSwitch {
     ///
     /// # Errors
     /// [`KernelError::Xdp`] with the kernel's message.
-    pub fn set_server_way(&mut self, server: ServerId, way: Way) -> Result<(), KernelError> {
+    pub fn set_server_way(&mut self, server: ServerId, way: HostPath) -> Result<(), KernelError> {
         let held: Server = self.maps.rows(Table::Servers, server.0.into()).holds();
         self.maps.change(Table::Servers, server.0.into(), held.by(way))?;
         self.regroup()
@@ -100,7 +100,7 @@ impl XdpSwitch {
         }
         let way = |at: Endpoint| {
             let stays = held.at().is_some_and(|known| known.ip == at.ip);
-            if stays { held.way } else { Way::default() }
+            if stays { held.way } else { HostPath::default() }
         };
         let row = row.map_or_else(Server::default, |(row, _)| Server::new(&row, way(row.at)));
         self.maps.change(Table::Servers, index, row)?;
@@ -113,7 +113,7 @@ impl XdpSwitch {
         let servers: Vec<Server> =
             (0..size.servers).map(|server| self.maps.rows(Table::Servers, server.into()).holds()).collect();
         let sharing = sharing(&servers);
-        self.tell(&sharing, &servers);
+        self.warn_shared_links(&sharing, &servers);
         let leads = |server: u16| {
             let row = &servers[usize::from(server)];
             row.at().is_some() && row.way.link != 0
@@ -160,7 +160,7 @@ impl XdpSwitch {
     }
 
     /// Logs once for servers that share a link what this costs.
-    fn tell(&mut self, sharing: &BTreeSet<u16>, servers: &[Server]) {
+    fn warn_shared_links(&mut self, sharing: &BTreeSet<u16>, servers: &[Server]) {
         for server in sharing.difference(&self.servers.told) {
             let row = &servers[usize::from(*server)];
             let at = row.at().map(std::net::SocketAddr::from);
@@ -220,7 +220,7 @@ fn broadcast_to(ebpf: &mut Ebpf, links: impl Iterator<Item = u32>, gone: &[u32])
 }
 
 /// The path by which packets of a worker with this address came.
-fn way_to(maps: &Maps, workers: u16, at: Endpoint) -> Option<Way> {
+fn way_to(maps: &Maps, workers: u16, at: Endpoint) -> Option<HostPath> {
     (0..u32::from(workers)).find_map(|worker| {
         let row = maps.rows::<Worker>(Table::Workers, worker).holds().row()?;
         let way = maps.worker_counters.get::<WorkerLine>(worker).way;

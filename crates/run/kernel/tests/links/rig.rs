@@ -10,7 +10,7 @@ use std::time::Duration;
 use sluice_conformance::Step;
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::{BPF_FOLDER, RackSpaces, mounts_of_its_own};
-use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions, detach, embedded};
+use sluice_kernel::xdp::{AttachMode, XdpDriver, XdpOptions, detach, embedded};
 use sluice_switchd::switch::{Count, SwitchCounters, SwitchHandle};
 use sluice_wire::tables::TableAnswer;
 use sluice_wire::{
@@ -95,11 +95,11 @@ impl Rig {
     }
 
     /// Attaches the program to the links. Returns its epoch, and how each link runs it.
-    pub(crate) fn start(&mut self) -> Result<(Epoch, Vec<Carried>), KernelError> {
+    pub(crate) fn start(&mut self) -> Result<(Epoch, Vec<AttachMode>), KernelError> {
         let options = self.options();
         let driver = self.spaces.switch().within(|| XdpDriver::new(&options, || Ok(EPOCH)))??;
         let (epoch, carried) =
-            (driver.epoch(), driver.carried().iter().map(|(_, carried)| *carried).collect());
+            (driver.epoch(), driver.attach_modes().iter().map(|(_, carried)| *carried).collect());
         self.running = Some((driver.handle(), driver.spawn()?));
         Ok((epoch, carried))
     }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use aya::maps::xdp::DevMapHash;
 use aya::maps::{Map, MapData};
-use sluice_kernel::xdp::{Carried, detach};
+use sluice_kernel::xdp::{AttachMode, detach};
 use sluice_switchd::switch::Count;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Serial, SliceId, Sweep, SweepOf, WorkerId};
@@ -25,7 +25,7 @@ const CHANGES: u32 = 200_000;
 fn a_task_goes_from_one_link_to_the_worker_on_another_whoever_of_both_came_first() {
     for family in [0, 1] {
         let Some(mut rig) = Rig::new(family) else { return };
-        assert_eq!(rig.start().expect("root may"), (EPOCH, vec![Carried::Native; 2]));
+        assert_eq!(rig.start().expect("root may"), (EPOCH, vec![AttachMode::Native; 2]));
         let mut hosts = rig.admit();
         hosts.token();
         hosts.task();
@@ -40,7 +40,7 @@ fn a_task_goes_from_one_link_to_the_worker_on_another_whoever_of_both_came_first
 #[test]
 fn where_the_driver_cannot_the_kernel_s_stack_carries_it() {
     let Some(mut rig) = Rig::alone() else { return };
-    assert_eq!(rig.start().expect("root may"), (EPOCH, vec![Carried::Generic]));
+    assert_eq!(rig.start().expect("root may"), (EPOCH, vec![AttachMode::Generic]));
     let mut hosts = rig.admit();
     hosts.task();
     hosts.token();
@@ -93,7 +93,7 @@ fn a_process_that_dies_under_load_loses_nothing_and_the_next_keeps_the_epoch() {
     let load = Load::start(rig.admit());
     for _ in 0..RESTARTS {
         rig.end();
-        assert_eq!(rig.start().expect("the pins are there"), (EPOCH, vec![Carried::Kept; 2]));
+        assert_eq!(rig.start().expect("the pins are there"), (EPOCH, vec![AttachMode::Kept; 2]));
     }
     let tasks = load.end();
     let counters = rig.handle().counters().all().filter(|(_, count)| *count > 0).collect::<Vec<_>>();

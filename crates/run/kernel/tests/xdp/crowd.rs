@@ -7,7 +7,7 @@ use std::thread;
 
 use sluice_conformance::{Plane as _, Shape, Step};
 use sluice_kernel::xdp::frame::{unwrap, wrap};
-use sluice_kernel::xdp::{Fate, SliceQueue, XdpSwitch};
+use sluice_kernel::xdp::{FrameAction, SliceQueue, XdpSwitch};
 use sluice_wire::{
     Age, Attempt, ClientId, Dispatch, Epoch, Generation, HEADER_BYTES, Incarnation, Key, Nanos, Nonce,
     Packet, Serial, SliceId, Submit, Sweep, SweepOf, TaskId, Token, WorkerId, encode, parse,
@@ -129,8 +129,8 @@ impl<'a> Pair<'a> {
         self.take(fate);
     }
 
-    fn take(&mut self, fate: Fate) {
-        let Fate::Sent(frame) = fate else { return assert_eq!(fate, Fate::Dropped) };
+    fn take(&mut self, fate: FrameAction) {
+        let FrameAction::Sent(frame) = fate else { return assert_eq!(fate, FrameAction::Dropped) };
         match parse(unwrap(&frame).expect("right").bytes).expect("a packet").0 {
             Packet::Dispatch(dispatch) => self.dispatched.push(dispatch),
             Packet::Reject(_) => self.rejected += 1,

@@ -2,7 +2,7 @@
 
 use sluice_conformance::explore::{SHAPE, explore};
 use sluice_conformance::{Plane as _, Step};
-use sluice_kernel::xdp::Fate;
+use sluice_kernel::xdp::FrameAction;
 use sluice_kernel::xdp::frame::{unwrap, wrap};
 
 use sluice_wire::{
@@ -60,7 +60,7 @@ fn what_is_not_for_the_switch_goes_to_the_kernel_untouched_and_uncounted() {
         ("no whole IP header", good[..ETHERNET + 12].to_vec()),
     ];
     for (what, frame) in others {
-        assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Passed, "{what}");
+        assert_eq!(xdp.switch.frame(&frame).expect("root"), FrameAction::Passed, "{what}");
     }
     assert_eq!(count(&xdp, "received"), 0);
 }
@@ -86,7 +86,7 @@ fn fragments_options_and_lengths_that_do_not_hold_are_dropped_and_counted() {
     ];
     for (what, frame) in cases {
         let before = count(&xdp, what);
-        assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Dropped, "{what}");
+        assert_eq!(xdp.switch.frame(&frame).expect("root"), FrameAction::Dropped, "{what}");
         assert_eq!(count(&xdp, what), before + 1, "{what}");
     }
 }
@@ -95,9 +95,9 @@ fn fragments_options_and_lengths_that_do_not_hold_are_dropped_and_counted() {
 fn what_a_link_adds_behind_a_datagram_does_not_come_back() {
     for from_v4 in [true, false] {
         let Some((xdp, good)) = xdp(from_v4) else { return };
-        let Fate::Sent(expected) = xdp.switch.frame(&good).expect("root") else { panic!("answered") };
+        let FrameAction::Sent(expected) = xdp.switch.frame(&good).expect("root") else { panic!("answered") };
         let padded = [&good[..], &[7; 9]].concat();
-        let Fate::Sent(answer) = xdp.switch.frame(&padded).expect("root") else { panic!("answered") };
+        let FrameAction::Sent(answer) = xdp.switch.frame(&padded).expect("root") else { panic!("answered") };
         assert_eq!(answer.len(), expected.len());
         unwrap(&answer).expect("whole and right");
     }
@@ -107,7 +107,7 @@ fn what_a_link_adds_behind_a_datagram_does_not_come_back() {
 fn an_ipv6_extension_header_goes_to_the_kernel() {
     let Some((xdp, mut frame)) = xdp(false) else { return };
     frame[ETHERNET + 6] = 0;
-    assert_eq!(xdp.switch.frame(&frame).expect("root"), Fate::Passed);
+    assert_eq!(xdp.switch.frame(&frame).expect("root"), FrameAction::Passed);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_sweep_of_another_life_or_for_no_slice_sweeps_nothing() {
         [Sweep { epoch: Epoch(SHAPE.epoch - 1), ..sweep }, Sweep { slice: SliceId(SHAPE.slices), ..sweep }]
     {
         let before = count(&xdp, "wrong_epoch");
-        assert_eq!(xdp.switch.sweep(wrong).expect("root"), Fate::Dropped);
+        assert_eq!(xdp.switch.sweep(wrong).expect("root"), FrameAction::Dropped);
         assert_eq!(count(&xdp, "wrong_epoch"), before + 1);
     }
     assert_eq!(count(&xdp, "sweep_done"), 0);
@@ -167,10 +167,10 @@ fn a_task_goes_where_its_worker_s_last_packet_came_from() {
     let Some((xdp, probe)) = xdp(true) else { return };
     let run = |frame: &[u8]| xdp.switch.frame(frame).expect("root");
     let [token, _, task] = token_old_probe_and_task();
-    assert_eq!(run(&token), Fate::Dropped, "it is parked");
+    assert_eq!(run(&token), FrameAction::Dropped, "it is parked");
     let moved = [[2, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 9]].concat();
-    assert!(matches!(run(&by(&moved, &probe)), Fate::Sent(_)));
-    let Fate::Sent(dispatch) = run(&task) else { panic!("it met the token") };
+    assert!(matches!(run(&by(&moved, &probe)), FrameAction::Sent(_)));
+    let FrameAction::Sent(dispatch) = run(&task) else { panic!("it met the token") };
     assert_eq!((&dispatch[..6], &dispatch[6..12]), (&moved[6..], &moved[..6]));
 }
 
@@ -180,10 +180,10 @@ fn what_was_not_let_in_does_not_say_where_its_worker_is() {
     let run = |frame: &[u8]| xdp.switch.frame(frame).expect("root");
     let [token, old_probe, task] = token_old_probe_and_task();
     let [is, was] = [6, 8].map(|last| [[2, 0, 0, 0, 0, last], [2, 0, 0, 0, 0, last + 1]].concat());
-    assert_eq!(run(&by(&is, &token)), Fate::Dropped, "it is parked");
+    assert_eq!(run(&by(&is, &token)), FrameAction::Dropped, "it is parked");
     for old_copy in [&token, &old_probe] {
-        assert!(matches!(run(&by(&was, old_copy)), Fate::Sent(_)), "it is answered");
+        assert!(matches!(run(&by(&was, old_copy)), FrameAction::Sent(_)), "it is answered");
     }
-    let Fate::Sent(dispatch) = run(&task) else { panic!("it met the token") };
+    let FrameAction::Sent(dispatch) = run(&task) else { panic!("it met the token") };
     assert_eq!((&dispatch[..6], &dispatch[6..12]), (&is[6..], &is[..6]));
 }

@@ -11,7 +11,7 @@ use sluice_conformance::model::Model;
 use sluice_conformance::{Plane as _, Sent, Shape, Step};
 use sluice_kernel::KernelError;
 use sluice_kernel::spaces::{BPF_FOLDER, RackSpaces, Space, mounts_of_its_own};
-use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions};
+use sluice_kernel::xdp::{AttachMode, XdpDriver, XdpOptions};
 use sluice_switchd::switch::{Count, SwitchHandle};
 use sluice_wire::roce::{Packet as Roce, View};
 use sluice_wire::tables::TableAnswer;
@@ -211,9 +211,9 @@ fn drive(spaces: &RackSpaces, at: IpAddr) -> (SwitchHandle, JoinHandle<Result<()
     };
     let driver = XdpDriver::new(&options, || Ok(epoch())).expect("the links carry it");
     assert!(
-        driver.carried().iter().all(|(_, carried)| *carried == Carried::Native),
+        driver.attach_modes().iter().all(|(_, carried)| *carried == AttachMode::Native),
         "{:?}",
-        driver.carried()
+        driver.attach_modes()
     );
     (driver.handle(), driver.spawn().expect("a thread"))
 }

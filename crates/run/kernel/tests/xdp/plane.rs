@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use sluice_conformance::{After, Plane, Sent, Shape, SliceAfter, TaskAfter, WorkerAfter};
+use sluice_conformance::{FinalSlice, FinalState, FinalTask, FinalWorker, Plane, Sent, Shape};
 use sluice_kernel::KernelError;
 use sluice_kernel::xdp::frame::{MACS, unwrap, wrap};
-use sluice_kernel::xdp::{Fate, SliceQueue, TaskInRing, Way, XdpConfig, XdpSwitch};
+use sluice_kernel::xdp::{FrameAction, HostPath, SliceQueue, TaskInRing, XdpConfig, XdpSwitch};
 use sluice_switch::Config;
 use sluice_wire::tables::{TableAnswer, TableOp};
 use sluice_wire::{Nanos, ServerId, SliceId, Sweep, WorkerId};
@@ -54,11 +54,11 @@ impl Xdp {
         if host.is_ipv4() { AT4 } else { AT6 }.parse().expect("an address")
     }
 
-    fn sent(fate: Fate) -> Result<Option<Sent>, KernelError> {
+    fn sent(fate: FrameAction) -> Result<Option<Sent>, KernelError> {
         let broken = |why: String| KernelError::Xdp { doing: "read what left", why };
         match fate {
-            Fate::Dropped => Ok(None),
-            Fate::Sent(frame) => {
+            FrameAction::Dropped => Ok(None),
+            FrameAction::Sent(frame) => {
                 let left = unwrap(&frame).map_err(|why| broken(why.to_owned()))?;
                 if left.from != Self::at(left.to) {
                     return Err(broken(format!("it left from {}", left.from)));
@@ -72,19 +72,19 @@ impl Xdp {
         }
     }
 
-    fn slice(&mut self, slice: SliceId) -> Result<SliceAfter, KernelError> {
+    fn slice(&mut self, slice: SliceId) -> Result<FinalSlice, KernelError> {
         let TableAnswer::Slice(state) = self.switch.table(TableOp::ReadSlice(slice))? else {
             panic!("a slice")
         };
         let SliceQueue { tasks, tokens } = self.switch.parked(slice);
-        let task = |waits: TaskInRing| TaskAfter {
+        let task = |waits: TaskInRing| FinalTask {
             client: waits.client.0,
             incarnation: waits.task.incarnation.0,
             sequence: waits.task.sequence.0,
             attempt: waits.attempt,
         };
         let tokens = tokens.into_iter().map(|token| (token.worker.0, token.generation.0));
-        Ok(SliceAfter {
+        Ok(FinalSlice {
             balance: state.balance,
             tasks: tasks.into_iter().map(task).collect(),
             tokens: tokens.collect(),
@@ -96,8 +96,8 @@ impl Xdp {
         let broken = |why: String| KernelError::Xdp { doing: "read a copy", why };
         let way = way_to(server);
         match self.switch.copy(way.link, write)? {
-            Fate::Dropped => Ok(None),
-            Fate::Sent(frame) => {
+            FrameAction::Dropped => Ok(None),
+            FrameAction::Sent(frame) => {
                 let left = unwrap(&frame).map_err(|why| broken(why.to_owned()))?;
                 if left.from != Self::at(left.to) || frame[..12] != [way.to, way.from].concat() {
                     return Err(broken(format!("it left from {}, or by another way", left.from)));
@@ -115,11 +115,11 @@ impl Xdp {
         Ok(state.next.get())
     }
 
-    fn worker(&mut self, worker: WorkerId) -> Result<WorkerAfter, KernelError> {
+    fn worker(&mut self, worker: WorkerId) -> Result<FinalWorker, KernelError> {
         let TableAnswer::Worker(state) = self.switch.table(TableOp::ReadWorker(worker))? else {
             panic!("a worker")
         };
-        Ok(WorkerAfter { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
+        Ok(FinalWorker { seen: state.seen.0, sent: state.sent.0, generation_out: state.generation_out.0 })
     }
 }
 
@@ -141,7 +141,7 @@ impl Plane for Xdp {
         self.switch.set_now(now);
         let frame = wrap(from, Self::at(from), bytes).expect("of one family");
         match self.switch.frame(&frame)? {
-            Fate::Redirected(write) => {
+            FrameAction::Redirected(write) => {
                 self.write = Some(write);
                 Ok(None)
             }
@@ -160,11 +160,11 @@ impl Plane for Xdp {
         Self::sent(self.switch.sweep(sweep)?)
     }
 
-    fn after(&mut self) -> Result<After, KernelError> {
+    fn after(&mut self) -> Result<FinalState, KernelError> {
         let of_the_link = ["received", "sent"];
         let counts = self.switch.counts()?.into_iter();
         let counts = counts.filter(|(name, count)| *count > 0 && !of_the_link.contains(name));
-        Ok(After {
+        Ok(FinalState {
             epoch: self.shape.epoch,
             psns: (0..self.shape.servers)
                 .map(|server| self.psn(ServerId(server)))
@@ -181,8 +181,8 @@ impl Plane for Xdp {
 }
 
 /// Each server has a link of its own.
-fn way_to(server: u16) -> Way {
-    Way {
+fn way_to(server: u16) -> HostPath {
+    HostPath {
         link: 100 + u32::from(server),
         to: [2, 0, 0, 0, 3, server as u8],
         from: [2, 0, 0, 0, 4, server as u8],

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use sluice_conformance::explore::SERVERS_SHAPE;
 use sluice_conformance::{Plane as _, Sent, Shape, Step};
 use sluice_kernel::xdp::frame::{MACS, unwrap, wrap};
-use sluice_kernel::xdp::{Fate, Way};
+use sluice_kernel::xdp::{FrameAction, HostPath};
 use sluice_wire::roce::{Packet as Roce, View};
 use sluice_wire::tables::{ServerRow, TableAnswer, TableOp};
 use sluice_wire::{
@@ -33,8 +33,8 @@ fn worker_at() -> SocketAddr {
     at("10.0.3.1:4791")
 }
 
-fn link(server: u16) -> Way {
-    Way { link: 100 + u32::from(server), to: [100 + server as u8, 0, 0, 0, 0, 0], from: [8; 6] }
+fn link(server: u16) -> HostPath {
+    HostPath { link: 100 + u32::from(server), to: [100 + server as u8, 0, 0, 0, 0, 0], from: [8; 6] }
 }
 
 /// A plane with a client, a worker, and two slices for types 0 and 1.
@@ -104,14 +104,16 @@ fn framed(from: SocketAddr, packet: &Packet, body: &[u8]) -> Vec<u8> {
 
 fn write_of(xdp: &Xdp, frame: &[u8]) -> Vec<u8> {
     match xdp.switch.frame(frame).expect("root") {
-        Fate::Redirected(write) => write,
+        FrameAction::Redirected(write) => write,
         other => panic!("no WRITE: {other:?}"),
     }
 }
 
 /// The place of a task's bytes in the DISPATCH that answers the worker's next token.
 fn place(xdp: &Xdp, issued: u32) -> Place {
-    let Fate::Sent(frame) = xdp.switch.frame(&token(issued)).expect("root") else { panic!("a DISPATCH") };
+    let FrameAction::Sent(frame) = xdp.switch.frame(&token(issued)).expect("root") else {
+        panic!("a DISPATCH")
+    };
     match parse(unwrap(&frame).expect("right").bytes).expect("a packet").0 {
         Packet::Dispatch(dispatch) => dispatch.place,
         other => panic!("{other:?}"),
@@ -139,7 +141,7 @@ fn a_server_is_found_where_its_workers_packets_come_from() {
     xdp.switch.find_servers().expect("root");
     assert_eq!(
         xdp.switch.frame(&task(1, 0, &[1; 100])).expect("root"),
-        Fate::Dropped,
+        FrameAction::Dropped,
         "nobody knows the way"
     );
     assert_eq!(place(&xdp, 1), Place::AtClient);
@@ -148,16 +150,16 @@ fn a_server_is_found_where_its_workers_packets_come_from() {
     xdp.switch.find_servers().expect("root");
     let write = write_of(&xdp, &task(2, 0, &[1; 100]));
     let loopback = 1;
-    let Fate::Sent(copy) = xdp.switch.copy(loopback, &write).expect("root") else { panic!("a copy") };
+    let FrameAction::Sent(copy) = xdp.switch.copy(loopback, &write).expect("root") else { panic!("a copy") };
     assert_eq!(copy[..12], [MACS[1], MACS[0]].concat(), "the way back");
     assert_eq!(unwrap(&copy).expect("right").to, at("10.0.3.1:5000"));
-    assert_eq!(xdp.switch.copy(2, &write).expect("root"), Fate::Dropped, "there is no server");
+    assert_eq!(xdp.switch.copy(2, &write).expect("root"), FrameAction::Dropped, "there is no server");
     let Place::Ahead { slice, ticket } = place(&xdp, 2) else { panic!("it is there") };
     assert_eq!((slice.0, ticket), (0, 1), "the second that waited");
 
     // A server at another address needs another path.
     serve(&mut xdp, 0, at("10.0.3.2:5000"), &[]);
-    assert_eq!(xdp.switch.frame(&task(3, 0, &[1; 100])).expect("root"), Fate::Dropped);
+    assert_eq!(xdp.switch.frame(&task(3, 0, &[1; 100])).expect("root"), FrameAction::Dropped);
 }
 
 #[test]
@@ -170,11 +172,11 @@ fn servers_behind_one_link_are_not_written_to_and_other_slices_are() {
         let way = if server == 1 { link(0) } else { link(server) };
         xdp.switch.set_server_way(ServerId(server), way).expect("root");
     }
-    assert_eq!(xdp.switch.frame(&task(1, 0, &[1; 100])).expect("root"), Fate::Dropped);
+    assert_eq!(xdp.switch.frame(&task(1, 0, &[1; 100])).expect("root"), FrameAction::Dropped);
     assert_eq!(place(&xdp, 1), Place::AtClient);
     assert_eq!(
         xdp.switch.frame(&task(2, 1, &[1; 100])).expect("root"),
-        Fate::Dropped,
+        FrameAction::Dropped,
         "0 is in this slice too"
     );
 
@@ -185,8 +187,8 @@ fn servers_behind_one_link_are_not_written_to_and_other_slices_are() {
         for (server, gets) in servers.into_iter().enumerate() {
             let way = link(server as u16);
             match xdp.switch.copy(way.link, &write).expect("root") {
-                Fate::Sent(copy) if gets => assert_eq!(copy[..12], [way.to, way.from].concat()),
-                Fate::Dropped if !gets => {}
+                FrameAction::Sent(copy) if gets => assert_eq!(copy[..12], [way.to, way.from].concat()),
+                FrameAction::Dropped if !gets => {}
                 other => panic!("server {server} of slice {of}: {other:?}"),
             }
         }
@@ -204,13 +206,17 @@ fn bytes_without_a_checksum_go_to_servers_that_need_none() {
         frame
     };
     let write = write_of(&xdp, &without(1));
-    assert!(matches!(xdp.switch.copy(100, &write).expect("root"), Fate::Sent(_)));
+    assert!(matches!(xdp.switch.copy(100, &write).expect("root"), FrameAction::Sent(_)));
 
     serve(&mut xdp, 1, at("[fd00::3:2]:4791"), &[0]);
     xdp.switch.set_server_way(ServerId(1), link(1)).expect("root");
-    assert_eq!(xdp.switch.frame(&without(2)).expect("root"), Fate::Dropped, "they stay with the client");
+    assert_eq!(
+        xdp.switch.frame(&without(2)).expect("root"),
+        FrameAction::Dropped,
+        "they stay with the client"
+    );
     let write = write_of(&xdp, &task(3, 0, &[0xab; 301]));
-    let Fate::Sent(copy) = xdp.switch.copy(101, &write).expect("root") else { panic!("a copy") };
+    let FrameAction::Sent(copy) = xdp.switch.copy(101, &write).expect("root") else { panic!("a copy") };
     unwrap(&copy).expect("with a right checksum");
 }
 
@@ -223,7 +229,7 @@ fn what_a_link_adds_behind_a_task_is_not_written() {
         let bytes: Vec<u8> = (0..length).map(|at| at as u8 | 1).collect();
         let padded = [task(sequence as u32, 0, &bytes), vec![7; 9]].concat();
         let write = write_of(&xdp, &padded);
-        let Fate::Sent(copy) = xdp.switch.copy(100, &write).expect("root") else { panic!("a copy") };
+        let FrameAction::Sent(copy) = xdp.switch.copy(100, &write).expect("root") else { panic!("a copy") };
         let left = unwrap(&copy).expect("whole and right");
         let view = View::parse(left.bytes).expect("whole words");
         let (Roce::Write(write), payload) = view.packet().expect("a WRITE") else { panic!("a WRITE") };
@@ -242,7 +248,7 @@ fn a_task_of_a_page_is_written_ahead_too() {
     xdp.switch.table(ring.table().expect("a step")).expect("root");
     xdp.switch.set_server_way(ServerId(0), link(0)).expect("root");
     let write = write_of(&xdp, &task(1, 0, &bytes));
-    let Fate::Sent(copy) = xdp.switch.copy(100, &write).expect("root") else { panic!("a copy") };
+    let FrameAction::Sent(copy) = xdp.switch.copy(100, &write).expect("root") else { panic!("a copy") };
     let left = unwrap(&copy).expect("right");
     assert_eq!(View::parse(left.bytes).expect("whole").packet().expect("a WRITE").1[12..], bytes);
 }
@@ -254,7 +260,7 @@ fn what_is_no_write_leaves_over_a_servers_link_as_it_is() {
     xdp.switch.set_server_way(ServerId(0), link(0)).expect("root");
     let probe =
         Probe { epoch: Epoch(SHAPE.epoch), key: Key(6), generation: Generation(1), ..Probe::default() };
-    let Fate::Sent(answer) =
+    let FrameAction::Sent(answer) =
         xdp.switch.frame(&framed(worker_at(), &Packet::Probe(probe), &[])).expect("root")
     else {
         panic!("an ANSWER to the port of RDMA writes")
@@ -264,7 +270,7 @@ fn what_is_no_write_leaves_over_a_servers_link_as_it_is() {
     for frame in [answer.clone(), other_port, answer[..60].to_vec()] {
         let mut expected = frame.clone();
         expected[..4].copy_from_slice(&100u32.to_ne_bytes());
-        assert_eq!(xdp.switch.copy(100, &frame).expect("root"), Fate::Sent(expected));
+        assert_eq!(xdp.switch.copy(100, &frame).expect("root"), FrameAction::Sent(expected));
     }
 }
 

@@ -42,7 +42,7 @@ mod own {
     /// The owner: a hash of the worker's name; 0 if the line is free.
     pub(super) const OWNER: usize = 0;
     /// Index, slice and depth.
-    pub(super) const SEAT: usize = 1;
+    pub(super) const REGISTRATION: usize = 1;
     /// The switch's epoch, the worker's generation, and when that generation began.
     pub(super) const LIFE: usize = 2;
     pub(super) const SEATED_AT: usize = 3;
@@ -61,7 +61,7 @@ const ORDER: usize = LINE;
 
 /// A worker's registration, as the agent sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct LineRegistration {
     pub worker: WorkerId,
     pub slice: SliceId,
     pub epoch: Epoch,
@@ -70,7 +70,7 @@ pub struct Seat {
     pub depth: u8,
 }
 
-impl Seat {
+impl LineRegistration {
     const TAKEN: u64 = 1 << 63;
 
     /// Epoch and generation.
@@ -180,7 +180,7 @@ pub struct Line {
     place: usize,
     ended: u64,
     blocked: Nanos,
-    seat: Option<Seat>,
+    registration: Option<LineRegistration>,
 }
 
 impl Line {
@@ -197,8 +197,8 @@ impl Line {
         let word = |at: usize| lines.block(place)[at].load(Ordering::Acquire);
         // The counts continue, since the agent has read up to them.
         let (ended, blocked) = (word(own::ENDED) & !WRITING, Nanos(word(own::BLOCKED)));
-        let line = Self { lines, place, ended, blocked, seat: None };
-        line.set(own::SEAT, 0);
+        let line = Self { lines, place, ended, blocked, registration: None };
+        line.set(own::REGISTRATION, 0);
         line.set(ORDER, 0);
         line.set(own::FREE_SINCE, 0);
         Ok(line)
@@ -206,17 +206,17 @@ impl Line {
 
     /// Notes the registration that the worker heard of at `now`; without further news it is valid until
     /// `valid`.
-    pub fn serves(&mut self, now: Nanos, seat: Seat, valid: Nanos) {
+    pub fn set_registration(&mut self, now: Nanos, registration: LineRegistration, valid: Nanos) {
         self.set(own::VALID_UNTIL, valid.0);
-        let (word, life) = seat.words();
-        if self.seat.is_none_or(|before| before.life() != seat.life()) {
+        let (word, life) = registration.words();
+        if self.registration.is_none_or(|before| before.life() != registration.life()) {
             // Clears the seat first, so that the agent never sees the new life with the old seat.
-            self.set(own::SEAT, 0);
+            self.set(own::REGISTRATION, 0);
             self.set(own::LIFE, life);
             self.set(own::SEATED_AT, now.0);
         }
-        self.seat = Some(seat);
-        self.set(own::SEAT, word);
+        self.registration = Some(registration);
+        self.set(own::REGISTRATION, word);
     }
 
     /// A task ended.
@@ -239,37 +239,37 @@ impl Line {
     }
 
     /// Notes that the worker has had nothing to do since `since`.
-    pub fn is_free(&self, since: Nanos) {
+    pub fn set_idle(&self, since: Nanos) {
         self.set(own::FREE_SINCE, since.0.max(1));
     }
 
     /// Notes that the worker got a task after it had been blocked for `blocked`.
-    pub fn is_taken(&mut self, blocked: Nanos) {
+    pub fn set_busy(&mut self, blocked: Nanos) {
         self.blocked = self.blocked + blocked;
         self.set(own::FREE_SINCE, 0);
         self.set(own::BLOCKED, self.blocked.0);
     }
 
     /// The depth that the agent wants; `None` if the worker has it already.
-    pub fn wanted(&self) -> Option<u8> {
-        let seat = self.seat?;
+    pub fn ordered_depth(&self) -> Option<u8> {
+        let registration = self.registration?;
         let order = self.lines.block(self.place)[ORDER].load(Ordering::Relaxed);
         let depth = order as u8;
-        (order == seat.order(depth) && depth != 0 && depth != seat.depth).then_some(depth)
+        (order == registration.order(depth) && depth != 0 && depth != registration.depth).then_some(depth)
     }
 
     /// Notes that the worker has this depth from now on.
-    pub fn holds(&mut self, depth: u8) {
-        if let Some(seat) = &mut self.seat {
-            seat.depth = depth;
-            let (word, _) = seat.words();
-            self.set(own::SEAT, word);
+    pub fn set_depth(&mut self, depth: u8) {
+        if let Some(registration) = &mut self.registration {
+            registration.depth = depth;
+            let (word, _) = registration.words();
+            self.set(own::REGISTRATION, word);
         }
     }
 
     /// The registration that was last noted.
-    pub fn seat(&self) -> Option<Seat> {
-        self.seat
+    pub fn registration(&self) -> Option<LineRegistration> {
+        self.registration
     }
 
     fn set(&self, at: usize, value: u64) {
@@ -279,7 +279,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.set(own::SEAT, 0);
+        self.set(own::REGISTRATION, 0);
         self.set(own::OWNER, 0);
     }
 }
@@ -308,12 +308,12 @@ impl Reader {
     }
 
     /// The worker's registration and when it began; `None` if it is not valid.
-    pub fn seat(&self, now: Nanos) -> Option<(Seat, Nanos)> {
-        let word = self.word(own::SEAT);
+    pub fn registration(&self, now: Nanos) -> Option<(LineRegistration, Nanos)> {
+        let word = self.word(own::REGISTRATION);
         let (life, since) = (self.word(own::LIFE), self.word(own::SEATED_AT));
         // The writer clears the seat before it changes either of the other words.
-        let is_whole = word == self.word(own::SEAT) && self.word(own::VALID_UNTIL) >= now.0;
-        Seat::of(word, life).filter(|_| is_whole).map(|seat| (seat, Nanos(since)))
+        let is_whole = word == self.word(own::REGISTRATION) && self.word(own::VALID_UNTIL) >= now.0;
+        LineRegistration::of(word, life).filter(|_| is_whole).map(|registration| (registration, Nanos(since)))
     }
 
     /// Calls `each` with every task that ended since the last call, up to `until`. Returns how many were
@@ -357,8 +357,8 @@ impl Reader {
     }
 
     /// Orders the worker to use this depth, as long as it has this registration.
-    pub fn want(&self, seat: &Seat, depth: u8) {
-        self.lines.block(self.place)[ORDER].store(seat.order(depth), Ordering::Release);
+    pub fn order_depth(&self, registration: &LineRegistration, depth: u8) {
+        self.lines.block(self.place)[ORDER].store(registration.order(depth), Ordering::Release);
     }
 
     /// Reads the sum first: a new sum comes together with the cleared `FREE_SINCE`.
@@ -402,7 +402,7 @@ mod tests {
 
     use super::*;
 
-    const SEAT: Seat = Seat {
+    const REGISTRATION: LineRegistration = LineRegistration {
         worker: WorkerId(3),
         slice: SliceId(1),
         epoch: Epoch(1_700_000_000),
@@ -440,16 +440,16 @@ mod tests {
         let (folder, lines) = file(2);
         let mut reader = Reader::all(&lines).remove(0);
         let mut line = line(&folder, "a").expect("there is a line");
-        line.serves(Nanos(5), SEAT, Nanos(100));
-        assert_eq!(reader.seat(Nanos(100)), Some((SEAT, Nanos(5))));
-        assert_eq!(reader.seat(Nanos(101)), None, "its registration has ended");
+        line.set_registration(Nanos(5), REGISTRATION, Nanos(100));
+        assert_eq!(reader.registration(Nanos(100)), Some((REGISTRATION, Nanos(5))));
+        assert_eq!(reader.registration(Nanos(101)), None, "its registration has ended");
         (10..13).for_each(|number| line.ended(Nanos(number), &sample(number)));
         assert_eq!(read(&mut reader), (vec![10, 11, 12], 0));
         (13..15).for_each(|number| line.ended(Nanos(number), &sample(number)));
         assert_eq!(reader.read(Nanos(13), |at, _| assert_eq!(at, Nanos(13))), 0);
         assert_eq!(read(&mut reader), (vec![14], 0), "what ended later comes with the next interval");
         drop(line);
-        assert_eq!(reader.seat(Nanos(0)), None);
+        assert_eq!(reader.registration(Nanos(0)), None);
     }
 
     #[test]
@@ -467,19 +467,23 @@ mod tests {
         let (folder, lines) = file(1);
         let reader = Reader::all(&lines).remove(0);
         let mut line = line(&folder, "a").expect("there is a line");
-        line.serves(Nanos(5), SEAT, LATER);
-        assert_eq!(line.wanted(), None);
-        reader.want(&SEAT, 4);
-        assert_eq!(line.wanted(), Some(4));
-        line.serves(Nanos(6), Seat { depth: 4, ..SEAT }, LATER);
-        assert_eq!(line.wanted(), None, "it has that depth");
+        line.set_registration(Nanos(5), REGISTRATION, LATER);
+        assert_eq!(line.ordered_depth(), None);
+        reader.order_depth(&REGISTRATION, 4);
+        assert_eq!(line.ordered_depth(), Some(4));
+        line.set_registration(Nanos(6), LineRegistration { depth: 4, ..REGISTRATION }, LATER);
+        assert_eq!(line.ordered_depth(), None, "it has that depth");
         assert_eq!(
-            reader.seat(LATER).map(|(_, since)| since),
+            reader.registration(LATER).map(|(_, since)| since),
             Some(Nanos(5)),
             "nothing but its depth is new"
         );
-        line.serves(Nanos(7), Seat { generation: Generation(8), depth: 2, ..SEAT }, LATER);
-        assert_eq!(line.wanted(), None, "it was wanted elsewhere");
+        line.set_registration(
+            Nanos(7),
+            LineRegistration { generation: Generation(8), depth: 2, ..REGISTRATION },
+            LATER,
+        );
+        assert_eq!(line.ordered_depth(), None, "it was wanted elsewhere");
     }
 
     #[test]
@@ -487,9 +491,9 @@ mod tests {
         let (folder, lines) = file(1);
         let mut reader = Reader::all(&lines).remove(0);
         let mut line = line(&folder, "a").expect("there is a line");
-        line.is_free(Nanos(100));
+        line.set_idle(Nanos(100));
         assert_eq!(reader.idled(Nanos(130)), Nanos(30));
-        line.is_taken(Nanos(50));
+        line.set_busy(Nanos(50));
         assert_eq!(reader.idled(Nanos(200)), Nanos(20));
         assert_eq!(reader.idled(Nanos(900)), Nanos(0));
     }
@@ -502,10 +506,10 @@ mod tests {
         let mut held = line(&folder, "b").expect("it is b's");
         assert_eq!(held.place, b.place);
         let (mut a, mut nobody) = (a, Vec::new());
-        a.serves(Nanos(1), SEAT, LATER);
-        held.serves(Nanos(1), SEAT, LATER);
+        a.set_registration(Nanos(1), REGISTRATION, LATER);
+        held.set_registration(Nanos(1), REGISTRATION, LATER);
         nobody.push(line(&folder, "c").expect_err("both are held"));
-        held.serves(Nanos(1), SEAT, Nanos(49));
+        held.set_registration(Nanos(1), REGISTRATION, Nanos(49));
         assert_eq!(line(&folder, "c").expect("b's registration has ended").place, b.place);
         assert!(nobody[0].to_string().contains("free line"), "{}", nobody[0]);
     }

@@ -11,9 +11,9 @@
 //! instead of looking every [`AgentSettings::sample_every`]. Intervals of all agents end together, at
 //! multiples of their length since 1970, unless an option says otherwise.
 
-mod desk;
 mod lines;
-pub mod said;
+pub mod messages;
+mod server_agent;
 mod slowdowns;
 mod thread;
 
@@ -21,9 +21,9 @@ use sluice_host::agent::AgentSettings;
 use sluice_rpc::Remote;
 use sluice_wire::Nanos;
 
-pub use desk::{Desk, Interval};
-pub use lines::{LINES, LINES_FILE, Line, Lines, RING, Reader, Seat};
-pub use said::lines as judgement_lines;
+pub use lines::{LINES, LINES_FILE, Line, LineRegistration, Lines, RING, Reader};
+pub use messages::lines as judgement_lines;
+pub use server_agent::{Interval, ServerAgent};
 pub use slowdowns::Slowdowns;
 pub use thread::{RunningAgent, start_agent};
 

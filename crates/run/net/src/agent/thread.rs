@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::desk::Desk;
-use super::{AgentOptions, said};
+use super::server_agent::ServerAgent;
+use super::{AgentOptions, messages};
 use crate::NetError;
 use crate::clock::Clock;
 use crate::sys;
@@ -115,31 +115,32 @@ impl AgentLoop {
     }
 
     async fn run(mut self) {
-        let begins = self.begins();
+        let begins = self.first_interval_at();
         until(&self.clock, begins).await;
-        let desk = Desk::new(begins, self.options.settings, &self.options.lines);
+        let desk = ServerAgent::new(begins, self.options.settings, &self.options.lines);
         let mut desk = desk.expect("its settings were checked before the thread began");
         let pause = Nanos(self.options.settings.interval.0 / LOOKS).max(LOOK_MIN);
         loop {
             let next = desk.deadline().min(self.clock.now() + pause);
             tokio::select! {
                 () = until(&self.clock, next) => {}
-                answer = self.answers.1.recv() => self.answered(&mut desk, answer),
+                answer = self.answers.1.recv() => self.on_report_answer(&mut desk, answer),
             }
             let now = self.clock.now();
-            desk.look(now);
+            desk.read_samples(now);
             while let Some(interval) = desk.close(now) {
                 let ago = now.since(interval.ended);
-                let message = said::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
+                let message =
+                    messages::message(&self.options, &interval, sys::realtime().saturating_sub(ago.0));
                 self.report(interval.ended, message);
                 // Tasks that ended later belong to the next interval.
-                desk.look(now);
+                desk.read_samples(now);
             }
         }
     }
 
     /// The start of the first interval: the last multiple of its length, or as the options say.
-    fn begins(&self) -> Nanos {
+    fn first_interval_at(&self) -> Nanos {
         let (now, wall) = (self.clock.now(), sys::realtime());
         let into = wall % self.options.settings.interval.0;
         self.options.begins.unwrap_or(Nanos(now.0.saturating_sub(into)))
@@ -158,7 +159,7 @@ impl AgentLoop {
             let request = ReportIntervalRequest { interval: Some(interval) };
             let answer = match timeout(patience, calls.report_interval(request)).await {
                 Ok(Ok(answer)) => {
-                    told(ended, &answer.into_inner()).map_err(|malformed| malformed.to_string())
+                    parse_reply(ended, &answer.into_inner()).map_err(|malformed| malformed.to_string())
                 }
                 Ok(Err(status)) => Err(reason(&status)),
                 Err(_) => Err(format!("no answer within {patience:?}")),
@@ -168,15 +169,15 @@ impl AgentLoop {
         });
     }
 
-    fn answered(&mut self, desk: &mut Desk, answer: Option<ReportAnswer>) {
+    fn on_report_answer(&mut self, desk: &mut ServerAgent, answer: Option<ReportAnswer>) {
         self.is_reporting = false;
         match answer {
             Some(Ok(ReportReply { ended, depths, others })) => {
                 if std::mem::take(&mut self.complained) {
                     tracing::info!("agent of {}: the controller hears it again", self.options.server);
                 }
-                desk.told(self.clock.now(), &depths);
-                desk.told_of_others(ended, &others);
+                desk.set_depths(self.clock.now(), &depths);
+                desk.add_others(ended, &others);
             }
             Some(Err(why)) if !self.complained => {
                 self.complained = true;
@@ -188,11 +189,11 @@ impl AgentLoop {
     }
 }
 
-fn told(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<ReportReply, Malformed> {
+fn parse_reply(ended: Nanos, answer: &v1::ReportIntervalResponse) -> Result<ReportReply, Malformed> {
     Ok(ReportReply {
         ended,
-        depths: answer.depths.iter().copied().map(said::worker_depth).collect::<Result<_, _>>()?,
-        others: answer.others.iter().copied().map(said::others).collect::<Result<_, _>>()?,
+        depths: answer.depths.iter().copied().map(messages::worker_depth).collect::<Result<_, _>>()?,
+        others: answer.others.iter().copied().map(messages::others).collect::<Result<_, _>>()?,
     })
 }
 

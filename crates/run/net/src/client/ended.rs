@@ -15,7 +15,7 @@ pub use sluice_host::client::{RefusedWhy, UnknownWhy};
 
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedTask {
     /// The task's name, if it was sent.
     pub task: Option<TaskId>,
     /// How many attempts were sent.
@@ -31,7 +31,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A worker ran the task and answered.
-    Reply(Answer),
+    Reply(TaskReply),
     /// The task did not run: no attempt can have run.
     Refused(RefusedWhy),
     /// The task may have run.
@@ -40,7 +40,7 @@ pub enum Outcome {
 
 /// A worker's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct TaskReply {
     /// The service's answer, or its error text.
     pub bytes: Vec<u8>,
     /// Whether the service failed or panicked.
@@ -54,7 +54,7 @@ pub struct Answer {
     pub service: Nanos,
 }
 
-impl Answer {
+impl TaskReply {
     fn new(reply: &Reply, bytes: &[u8]) -> Self {
         Self {
             bytes: bytes.to_vec(),
@@ -71,7 +71,7 @@ impl Outcome {
     /// Converts the state machine's outcome; `bytes` are the bytes of the reply, if there is one.
     pub(super) fn new(outcome: &host::Outcome, bytes: &[u8]) -> Self {
         match outcome {
-            host::Outcome::Reply(reply) => Self::Reply(Answer::new(reply, bytes)),
+            host::Outcome::Reply(reply) => Self::Reply(TaskReply::new(reply, bytes)),
             host::Outcome::Refused(why) => Self::Refused(*why),
             host::Outcome::Unknown(why) => Self::Unknown(*why),
         }
@@ -99,51 +99,51 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A submitted task. Wait for its outcome in a thread ([`Pending::wait`]) or as a future.
+/// A submitted task. Wait for its outcome in a thread ([`PendingTask::wait`]) or as a future.
 ///
 /// Dropping this value does not cancel the task.
 #[derive(Debug)]
 #[must_use = "the outcome is lost otherwise"]
-pub struct Pending(oneshot::Receiver<Ended>);
+pub struct PendingTask(oneshot::Receiver<EndedTask>);
 
-impl Pending {
+impl PendingTask {
     /// Blocks until the task ends, which is at its deadline at the latest. Must not be called inside an
     /// async runtime.
-    pub fn wait(self) -> Ended {
+    pub fn wait(self) -> EndedTask {
         self.0.blocking_recv().unwrap_or_else(|_| never_sent())
     }
 }
 
-impl Future for Pending {
-    type Output = Ended;
+impl Future for PendingTask {
+    type Output = EndedTask;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<EndedTask> {
         Pin::new(&mut self.0).poll(context).map(|ended| ended.unwrap_or_else(|_| never_sent()))
     }
 }
 
 /// A function that is called with the outcome.
-pub(super) type Callback = Box<dyn FnOnce(Ended) + Send>;
+pub(super) type Callback = Box<dyn FnOnce(EndedTask) + Send>;
 
 /// Reports the outcome of one task to its submitter, exactly once. Dropping it reports an outcome too.
 pub(super) struct Completion {
-    to: Option<To>,
+    to: Option<CompletionTarget>,
     sent: bool,
 }
 
-enum To {
-    Pending(oneshot::Sender<Ended>),
+enum CompletionTarget {
+    Pending(oneshot::Sender<EndedTask>),
     Callback(Callback),
 }
 
 impl Completion {
-    pub(super) fn pending() -> (Self, Pending) {
+    pub(super) fn pending() -> (Self, PendingTask) {
         let (sender, receiver) = oneshot::channel();
-        (Self { to: Some(To::Pending(sender)), sent: false }, Pending(receiver))
+        (Self { to: Some(CompletionTarget::Pending(sender)), sent: false }, PendingTask(receiver))
     }
 
     pub(super) fn callback(callback: Callback) -> Self {
-        Self { to: Some(To::Callback(callback)), sent: false }
+        Self { to: Some(CompletionTarget::Callback(callback)), sent: false }
     }
 
     /// Notes that the task was sent, so it may run from now on.
@@ -151,22 +151,22 @@ impl Completion {
         self.sent = true;
     }
 
-    pub(super) fn tell(mut self, ended: Ended) {
-        self.say(ended);
+    pub(super) fn tell(mut self, ended: EndedTask) {
+        self.complete(ended);
     }
 
-    fn say(&mut self, ended: Ended) {
+    fn complete(&mut self, ended: EndedTask) {
         match self.to.take() {
-            // The submitter may have dropped the `Pending`.
-            Some(To::Pending(sender)) => drop(sender.send(ended)),
-            Some(To::Callback(callback)) => call(callback, ended),
+            // The submitter may have dropped the `PendingTask`.
+            Some(CompletionTarget::Pending(sender)) => drop(sender.send(ended)),
+            Some(CompletionTarget::Callback(callback)) => call(callback, ended),
             None => {}
         }
     }
 }
 
 /// Calls a callback; its panic must not end the packet thread.
-fn call(callback: Callback, ended: Ended) {
+fn call(callback: Callback, ended: EndedTask) {
     if catch_unwind(AssertUnwindSafe(|| callback(ended))).is_err() {
         tracing::error!("a task's callback panicked");
     }
@@ -175,13 +175,13 @@ fn call(callback: Callback, ended: Ended) {
 impl Drop for Completion {
     fn drop(&mut self) {
         let unknown = Outcome::Unknown(UnknownWhy::Deadline);
-        let ended = if self.sent { Ended { outcome: unknown, ..never_sent() } } else { never_sent() };
-        self.say(ended);
+        let ended = if self.sent { EndedTask { outcome: unknown, ..never_sent() } } else { never_sent() };
+        self.complete(ended);
     }
 }
 
-fn never_sent() -> Ended {
-    Ended { task: None, attempts: 0, at: Nanos(0), outcome: Outcome::Refused(RefusedWhy::NeverSent) }
+fn never_sent() -> EndedTask {
+    EndedTask { task: None, attempts: 0, at: Nanos(0), outcome: Outcome::Refused(RefusedWhy::NeverSent) }
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
             sender.send(ended.attempts).expect("the test listens");
             panic!("as services do");
         }));
-        completion.tell(Ended { attempts: 7, ..never_sent() });
+        completion.tell(EndedTask { attempts: 7, ..never_sent() });
         assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [7]);
     }
 }

@@ -12,7 +12,7 @@ use sluice_host::client::{
 use sluice_rpc::registrar::{ClientRegistrar, RegistrarEvent};
 use sluice_wire::{Endpoint, Handle, INLINE_BYTES, Nanos, Packet, TaskId, check_large, encode, parse};
 
-use super::ended::{Completion, Ended, Outcome, RefusedWhy};
+use super::ended::{Completion, EndedTask, Outcome, RefusedWhy};
 use super::joining::Joining;
 use super::shared::{ClientReport, ClientShared, Command, Task};
 use super::submit_gate::{LANES, lane};
@@ -130,7 +130,7 @@ impl Engine {
             self.client.tick(now, &self.settings, &mut self.actions);
             self.perform(now, &[]);
             self.send_waiting();
-            self.tell_floor(now);
+            self.report_floor(now);
             let idle = self.client.outstanding() == 0 && self.waiting == 0;
             if self.aborted || (self.closing && idle) {
                 return Ok(());
@@ -181,7 +181,7 @@ impl Engine {
             match event {
                 RegistrarEvent::Granted(grant) => {
                     self.effects.first_granted = grant.first_bytes as usize;
-                    self.shared.weights.weigh(&grant.slices, &grant.workers);
+                    self.shared.weights.set(&grant.slices, &grant.workers);
                     self.labels = grant.labels;
                     self.shared.name_types(grant.type_names);
                     let before = self.client.switch().filter(|at| *at != grant.registration.switch);
@@ -335,7 +335,7 @@ impl Engine {
 
     /// Tells the controller the oldest outstanding sequence number. The search for it takes time in
     /// proportion to the tasks, so it does not run in each round.
-    fn tell_floor(&mut self, now: Nanos) {
+    fn report_floor(&mut self, now: Nanos) {
         if now >= self.floor_at {
             self.floor_at = now + FLOOR_EVERY;
             self.registrar.set_floor(self.client.floor());
@@ -437,7 +437,7 @@ impl Effects {
                     let sent = attempts > 0;
                     let outcome = Outcome::new(&outcome, self.replied(&outcome, bytes));
                     if let Some(completion) = self.completions.take(tag) {
-                        completion.tell(Ended { task: sent.then_some(task), attempts, at, outcome });
+                        completion.tell(EndedTask { task: sent.then_some(task), attempts, at, outcome });
                     }
                 }
                 Action::Parts { need, payload } => {

@@ -30,10 +30,10 @@ use sluice_wire::{HEADER_BYTES, Incarnation, Nanos, Serial, TASK_BYTES_MAX, Task
 
 pub use sluice_host::client::Urgency;
 
-pub use ended::{Answer, Ended, Outcome, Pending, RefusedWhy, UnknownWhy};
+pub use ended::{EndedTask, Outcome, PendingTask, RefusedWhy, TaskReply, UnknownWhy};
 pub use shared::ClientReport;
 pub use spine_clients::SpineClients;
-pub use task_spec::{Needs, TaskSpec};
+pub use task_spec::{RequiredLabels, TaskSpec};
 
 use crate::NetError;
 use crate::clock::Clock;
@@ -208,7 +208,7 @@ impl Client {
         spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
-    ) -> Result<Pending, SubmitError> {
+    ) -> Result<PendingTask, SubmitError> {
         self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), Completion::pending)
     }
 
@@ -218,7 +218,7 @@ impl Client {
         spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
-    ) -> Result<Pending, SubmitError> {
+    ) -> Result<PendingTask, SubmitError> {
         let spec = spec.into();
         self.check(bytes)?;
         poll_fn(|context| self.poll_place(spec.of, context)).await?;
@@ -231,7 +231,7 @@ impl Client {
         spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
-    ) -> Result<Pending, SubmitError> {
+    ) -> Result<PendingTask, SubmitError> {
         self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), Completion::pending)
     }
 
@@ -243,7 +243,7 @@ impl Client {
         spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
-        callback: impl FnOnce(Ended) + Send + 'static,
+        callback: impl FnOnce(EndedTask) + Send + 'static,
     ) -> Result<(), SubmitError> {
         let completion = || (Completion::callback(Box::new(callback)), ());
         self.offer(spec.into(), bytes, deadline, |of| self.block_for_place(of), completion)
@@ -256,7 +256,7 @@ impl Client {
         spec: impl Into<TaskSpec>,
         bytes: &[u8],
         deadline: Duration,
-        callback: impl FnOnce(Ended) + Send + 'static,
+        callback: impl FnOnce(EndedTask) + Send + 'static,
     ) -> Result<(), SubmitError> {
         let completion = || (Completion::callback(Box::new(callback)), ());
         self.offer(spec.into(), bytes, deadline, |of| self.try_place(of), completion)

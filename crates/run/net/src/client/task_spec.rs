@@ -16,7 +16,7 @@ pub struct TaskSpec {
     pub urgency: Urgency,
     /// Labels that the worker must have in addition to those of the type. If the slice treats labels as
     /// wishes, it should have them.
-    pub needs: Needs,
+    pub needs: RequiredLabels,
 }
 
 impl TaskSpec {
@@ -33,23 +33,23 @@ impl TaskSpec {
 
     /// This task, for workers with these labels only.
     #[must_use]
-    pub fn needing(self, needs: &Needs) -> Self {
+    pub fn needing(self, needs: &RequiredLabels) -> Self {
         Self { needs: needs.clone(), ..self }
     }
 }
 
 impl From<TaskType> for TaskSpec {
     fn from(of: TaskType) -> Self {
-        Self { of, urgency: Urgency::Unstated, needs: Needs::default() }
+        Self { of, urgency: Urgency::Unstated, needs: RequiredLabels::default() }
     }
 }
 
 /// Labels that a worker must have, by their names in the rack's plan. Created once and cloned for each
 /// task, which does not allocate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs(Option<Arc<[String]>>);
+pub struct RequiredLabels(Option<Arc<[String]>>);
 
-impl Needs {
+impl RequiredLabels {
     /// These labels, such as `gpu`. They are checked when a task is sent: a label that the rack does not
     /// know refuses the task at once, as [`UnknownLabel`](sluice_host::client::RefusedWhy::UnknownLabel).
     pub fn of(labels: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn labels_are_bits_in_the_order_in_which_the_rack_names_them() {
         let known = ["gpu", "ssd", "tpu"].map(str::to_owned);
-        let among = |labels: &[&str]| Needs::of(labels.iter().copied()).among(&known);
+        let among = |labels: &[&str]| RequiredLabels::of(labels.iter().copied()).among(&known);
         assert_eq!(among(&[]), Some(Labels::NONE));
         assert_eq!(among(&["tpu", "gpu"]), Some(Labels(5)));
         assert_eq!(among(&["gpu", "cpu"]), None, "nobody knows this label");
-        assert_eq!(Needs::default().among(&[]), Some(Labels::NONE));
+        assert_eq!(RequiredLabels::default().among(&[]), Some(Labels::NONE));
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct SpineWeights(RwLock<BTreeMap<TaskType, u32>>);
 impl SpineWeights {
     /// Stores how many workers serve each slice, and thereby each of its types. A type that is missing has
     /// no workers.
-    pub(super) fn weigh(&self, types: &[(TaskType, SliceId)], workers: &[(SliceId, u32)]) {
+    pub(super) fn set(&self, types: &[(TaskType, SliceId)], workers: &[(SliceId, u32)]) {
         let serving = |of| workers.iter().find(|(slice, _)| *slice == of).map_or(0, |(_, count)| *count);
         let weights = types.iter().map(|(task_type, slice)| (*task_type, serving(*slice))).collect();
         // Nothing that can panic happens under this lock.
@@ -30,9 +30,9 @@ impl SpineWeights {
 mod tests {
     use super::*;
 
-    fn weigh(weights: &SpineWeights, types: &[(u16, u16)], workers: [u32; 2]) {
+    fn set_weights(weights: &SpineWeights, types: &[(u16, u16)], workers: [u32; 2]) {
         let types: Vec<_> = types.iter().map(|(of, slice)| (TaskType(*of), SliceId(*slice))).collect();
-        weights.weigh(&types, &[(SliceId(0), workers[0]), (SliceId(1), workers[1])]);
+        weights.set(&types, &[(SliceId(0), workers[0]), (SliceId(1), workers[1])]);
     }
 
     /// Types that share a lane of the client have separate weights.
@@ -41,9 +41,9 @@ mod tests {
         let weights = SpineWeights::default();
         for step in [1, 63, 64, 128, 256] {
             let (one, other) = (3, 3 + step);
-            weigh(&weights, &[(one, 0), (other, 1)], [5, 0]);
+            set_weights(&weights, &[(one, 0), (other, 1)], [5, 0]);
             assert_eq!([one, other].map(|of| weights.of(TaskType(of))), [5, 0], "{step} apart");
-            weigh(&weights, &[(other, 1), (one, 0)], [5, 7]);
+            set_weights(&weights, &[(other, 1), (one, 0)], [5, 7]);
             assert_eq!([one, other].map(|of| weights.of(TaskType(of))), [5, 7], "{step} apart");
         }
     }
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn a_type_that_is_mapped_nowhere_any_more_weighs_nothing() {
         let weights = SpineWeights::default();
-        weigh(&weights, &[(1, 0), (2, 1)], [4, 4]);
-        weigh(&weights, &[(1, 0)], [4, 4]);
+        set_weights(&weights, &[(1, 0), (2, 1)], [4, 4]);
+        set_weights(&weights, &[(1, 0)], [4, 4]);
         assert_eq!([1, 2].map(|of| weights.of(TaskType(of))), [4, 0]);
     }
 }

@@ -211,7 +211,7 @@ impl Server {
         while self.stopper.asked() == 0 {
             self.receiver.step(Wait::Forever)?;
             self.take_registrations()?;
-            self.mend()?;
+            self.reconnect()?;
         }
         self.leave()?;
         Ok(self.report())
@@ -224,7 +224,7 @@ impl Server {
                 RegistrarEvent::Refused { why } if !self.was_in => {
                     return Err(NetError::Refused { why });
                 }
-                // The registrar's thread logs these events and asks again; a wait is nothing new.
+                // The registrar's thread logs these events and asks again.
                 RegistrarEvent::Refused { .. }
                 | RegistrarEvent::Wait { .. }
                 | RegistrarEvent::Lost { .. }
@@ -288,7 +288,7 @@ impl Server {
 
     /// Connects a pair anew that went into its error state. First tells the workers, which stop their
     /// tokens and register anew.
-    fn mend(&mut self) -> Result<(), NetError> {
+    fn reconnect(&mut self) -> Result<(), NetError> {
         let Some(to) = self.connected.filter(|_| self.receiver.has_failed()) else { return Ok(()) };
         tracing::warn!("{}: the queue pair is in error; connecting it anew", self.hello.name);
         self.line.failed();

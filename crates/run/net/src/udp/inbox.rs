@@ -137,7 +137,7 @@ impl Inbox {
             if self.ring.is_cut(slot) {
                 self.oversized += 1;
             } else if self.faults.is_some() {
-                self.suffer(slot, now);
+                self.apply_fault(slot, now);
             } else {
                 self.ready.push(Ready::Ring(slot as u8));
             }
@@ -161,7 +161,7 @@ impl Inbox {
     fn keep_clock(&mut self, now: Nanos, last: usize) {
         let span = (self.earliest, now);
         let step = self.clock.keep(now);
-        let step = step.or_else(|| self.clock.doubt(self.ring.stamp(last)?, span));
+        let step = step.or_else(|| self.clock.check_stamp(self.ring.stamp(last)?, span));
         if let Some(by_ns) = step {
             tracing::warn!("this machine's wall clock was set by {:+.3} s", by_ns as f64 / 1e9);
         }
@@ -188,7 +188,7 @@ impl Inbox {
         self.faults.as_ref().map(Faults::counts).unwrap_or_default()
     }
 
-    fn suffer(&mut self, slot: usize, now: Nanos) {
+    fn apply_fault(&mut self, slot: usize, now: Nanos) {
         let Some(fate) = self.faults.as_mut().map(Faults::fate) else { return };
         for _ in 0..fate.copies {
             let Some(late) = fate.held else {

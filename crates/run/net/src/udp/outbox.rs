@@ -65,7 +65,7 @@ impl Outbox {
             return;
         }
         if self.faults.is_some() {
-            self.suffer(to, length);
+            self.apply_fault(to, length);
         } else {
             self.push(to, length);
         }
@@ -209,7 +209,7 @@ impl Outbox {
     }
 
     /// Applies the injected fault to the datagram in the next slot.
-    fn suffer(&mut self, to: Endpoint, length: usize) {
+    fn apply_fault(&mut self, to: Endpoint, length: usize) {
         let Some(fate) = self.faults.as_mut().map(Faults::fate) else { return };
         if let Some(late) = fate.held {
             let due = sys::monotonic() + late;

@@ -52,7 +52,7 @@ impl<'a> Listener<'a> {
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return };
         inner.first.get_or_insert(left);
         if inner.at_once {
-            inner.say(self.clock.now(), left);
+            inner.expect_left(self.clock.now(), left);
         }
     }
 
@@ -63,7 +63,7 @@ impl<'a> Listener<'a> {
 }
 
 impl Inner<'_> {
-    fn say(&mut self, now: Nanos, left: Nanos) {
+    fn expect_left(&mut self, now: Nanos, left: Nanos) {
         self.machine.expect(now, self.slot, Outlook::Left(left));
         self.machine.early(now, self.settings, &mut self.actions);
         let is_due = !self.actions.is_empty();

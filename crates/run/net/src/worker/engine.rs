@@ -12,14 +12,14 @@ use sluice_wire::{
     TASK_BYTES_MAX, TaskId, TaskType, WorkerId, check_large, encode, parse,
 };
 
+use super::agent_reporter::AgentReporter;
 use super::early::Listener;
 use super::options::WorkerOptions;
 use super::recent::RecentMeter;
 use super::report::{Dropped, Served, WorkerReport, report};
-use super::run::{Ended, Runner, ServiceObserver};
+use super::run::{Runner, ServiceEnd, ServiceObserver};
 use super::slots::Slots;
 use super::stopper::{StopOrder, Stopper};
-use super::telling::Telling;
 use super::turn::Turn;
 use crate::NetError;
 use crate::clock::Clock;
@@ -28,7 +28,7 @@ use crate::payloads::{Payloads, received};
 use crate::service::Service;
 use crate::udp::{Outbox, Socket, Wait};
 pub use processor::EmulatedProcessor;
-use processor::{Processor, Way};
+use processor::{Destination, Processor};
 use sluice_rpc::registrar::{RegistrarEvent, WorkerRegistrar};
 
 /// How long a worker that ends waits for the controller to end its registration.
@@ -44,7 +44,7 @@ pub(super) struct Engine<S> {
     clock: Clock,
     registrar: WorkerRegistrar,
     /// The connection to the agent that finds the worker's depth.
-    telling: Option<Telling>,
+    reporter: Option<AgentReporter>,
     hello: WorkerHello,
     runner: Runner<S>,
     actions: Vec<Action>,
@@ -64,7 +64,7 @@ pub(super) struct Engine<S> {
     recent: RecentMeter,
     /// If the capacity is measured: what had been served when it was last reported.
     measured: Option<Served>,
-    said: RegistrationTold,
+    said: LoggedRegistration,
 }
 
 /// A task whose service has returned, but whose dilated time is not over.
@@ -72,7 +72,7 @@ struct Busy {
     slot: u64,
     started: Nanos,
     until: Nanos,
-    ended: Ended,
+    ended: ServiceEnd,
     reply: Payload,
 }
 
@@ -91,7 +91,7 @@ impl<S: Service> Engine<S> {
         options: &WorkerOptions,
         socket: Socket,
         hello: WorkerHello,
-        (registrar, telling): (WorkerRegistrar, Option<Telling>),
+        (registrar, reporter): (WorkerRegistrar, Option<AgentReporter>),
         service: S,
         (stopper, processor): (Stopper, Option<Box<dyn EmulatedProcessor>>),
     ) -> Self {
@@ -120,13 +120,13 @@ impl<S: Service> Engine<S> {
             settings,
             clock,
             registrar,
-            telling,
+            reporter,
             hello,
             stopper,
             began,
             measured,
             recent: RecentMeter::new(began),
-            said: RegistrationTold::default(),
+            said: LoggedRegistration::default(),
         }
     }
 
@@ -178,7 +178,7 @@ impl<S: Service> Engine<S> {
         self.catch_up(now);
         self.early(now);
         self.free(now);
-        self.deepen();
+        self.apply_ordered_depth();
         self.machine.tick(now, &self.settings, &mut self.actions);
         self.perform(now);
         if let Some(drained) = self.stop(now) {
@@ -186,7 +186,7 @@ impl<S: Service> Engine<S> {
             return Ok(true);
         }
         self.serve();
-        self.tell_recent(now);
+        self.report_recent(now);
         Ok(false)
     }
 
@@ -279,9 +279,9 @@ impl<S: Service> Engine<S> {
         self.settings.transit = grant.transit;
         let now = self.clock.now();
         let mut registration = dilated(grant, self.dilation);
-        if let Some(telling) = &mut self.telling {
-            registration.quota = telling.granted(now, grant);
-            self.says_depth(registration.quota);
+        if let Some(reporter) = &mut self.reporter {
+            registration.quota = reporter.granted(now, grant);
+            self.renew_with_depth(registration.quota);
         }
         self.machine.grant(now, &self.settings, registration, &mut self.actions);
         self.perform(now);
@@ -289,15 +289,15 @@ impl<S: Service> Engine<S> {
 
     /// Takes the depth that the agent wants. A higher depth sends tokens with the next tick; a lower one
     /// takes effect as tokens are spent.
-    fn deepen(&mut self) {
-        let Some(depth) = self.telling.as_mut().and_then(Telling::wanted) else { return };
+    fn apply_ordered_depth(&mut self) {
+        let Some(depth) = self.reporter.as_mut().and_then(AgentReporter::ordered_depth) else { return };
         self.machine.set_quota(depth);
-        self.says_depth(depth);
+        self.renew_with_depth(depth);
     }
 
     /// Updates the depth in the renewals: the controller heard it from the agent, and must not hear another
     /// one.
-    fn says_depth(&mut self, depth: u8) {
+    fn renew_with_depth(&mut self, depth: u8) {
         if self.hello.quota != depth {
             self.hello.quota = depth;
             self.registrar.set_hello_later(self.hello.clone());
@@ -309,18 +309,18 @@ impl<S: Service> Engine<S> {
         let Some(busy) = self.busy.take_if(|busy| busy.until <= now) else { return };
         let Busy { slot, started, ended, reply, .. } = busy;
         self.served.tasks += 1;
-        self.served.failed += u64::from(ended == Ended::Failed);
-        self.served.panicked += u64::from(ended == Ended::Panicked);
+        self.served.failed += u64::from(ended == ServiceEnd::Failed);
+        self.served.panicked += u64::from(ended == ServiceEnd::Panicked);
         self.served.busy = self.served.busy + now.since(started);
         self.recent.ended(started, now.since(started), self.machine.waited(slot, started));
         let status = ended.status();
-        if let Some((telling, sample)) = self.telling.as_mut().zip(self.machine.sample(now, started)) {
-            telling.ended(now, &sample);
+        if let Some((reporter, sample)) = self.reporter.as_mut().zip(self.machine.sample(now, started)) {
+            reporter.ended(now, &sample);
         }
         self.machine.finished(now, &self.settings, slot, started, status, reply, &mut self.actions);
         self.perform(now);
-        if let Some(telling) = self.telling.as_mut().filter(|_| self.effects.run.is_none()) {
-            telling.is_free(self.effects.processor.free(now));
+        if let Some(reporter) = self.reporter.as_mut().filter(|_| self.effects.run.is_none()) {
+            reporter.set_idle(self.effects.processor.free(now));
         }
     }
 
@@ -333,10 +333,10 @@ impl<S: Service> Engine<S> {
         self.socket.flush();
         let bytes = self.effects.tasks.bytes(&run.payload);
         let is_real = self.effects.processor.is_real();
-        if let Some(telling) = &mut self.telling {
+        if let Some(reporter) = &mut self.reporter {
             let now = self.effects.processor.free(self.clock.now());
             let waited = self.machine.sample(now, now).map_or(Nanos(0), |sample| sample.worker_wait);
-            telling.is_taken(now - waited);
+            reporter.set_busy(now - waited);
         }
         let at_once = self.settings.early.is_some() && is_real && self.dilation == 1;
         let words = Listener::new(
@@ -351,14 +351,14 @@ impl<S: Service> Engine<S> {
         let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, observer);
         let outlook =
             words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
-        let (started, until) = self.effects.processor.serves(&ran, self.dilation);
+        let (started, until) = self.effects.processor.service_span(&ran, self.dilation);
         if self.settings.early.is_some() {
             self.machine.expect(started, run.slot, outlook);
         }
         let (ended, reply) =
             match self.effects.replies.keep_first(self.runner.reply(), self.effects.packet_max) {
                 Some(reply) => (ran.ended, reply),
-                None => (Ended::Failed, Payload::EMPTY),
+                None => (ServiceEnd::Failed, Payload::EMPTY),
             };
         self.busy = Some(Busy { slot: run.slot, started, until, ended, reply });
         // A worker that tells how many tasks it holds first receives what arrived meanwhile.
@@ -422,7 +422,7 @@ impl<S: Service> Engine<S> {
     }
 
     /// Reports the worker's recent work and its capacity to the controller when there is something new.
-    fn tell_recent(&mut self, now: Nanos) {
+    fn report_recent(&mut self, now: Nanos) {
         let Some(recent) = self.recent.turn(now) else { return };
         if recent != self.hello.recent {
             self.hello.recent = recent;
@@ -455,12 +455,12 @@ pub(super) fn remember(switches: &mut Vec<Endpoint>, switch: Endpoint) {
 
 /// The last log message about the registration, so that none is repeated.
 #[derive(Default)]
-pub(super) struct RegistrationTold {
+pub(super) struct LoggedRegistration {
     waits: String,
     granted: Option<(WorkerId, Epoch, Generation)>,
 }
 
-impl RegistrationTold {
+impl LoggedRegistration {
     pub(super) fn waits(&mut self, name: &str, why: &str) {
         if self.waits != why {
             tracing::info!("{name}: registration waits: {why}");
@@ -559,7 +559,7 @@ impl Effects {
     fn send_parts(&mut self, need: &Need, payload: &Payload, outbox: &mut Outbox) {
         for (part, body) in parts(need, payload, self.replies.get(payload.handle), self.packet_max) {
             let write = |out: &mut [u8]| encode(&Packet::Part(part), body, out).unwrap_or(0);
-            self.processor.send(Way::ToClient(need.asker_at), outbox, write);
+            self.processor.send(Destination::ToClient(need.asker_at), outbox, write);
         }
     }
 
@@ -591,13 +591,13 @@ impl Effects {
                         token.rank = token.rank.further(self.processor.waiting(at));
                     }
                     let write = |out: &mut [u8]| encode(&packet, &[], out).unwrap_or(0);
-                    self.processor.send(Way::ToSwitch(switch), outbox, write);
+                    self.processor.send(Destination::ToSwitch(switch), outbox, write);
                 }
                 Action::Reply { to, mut packet } => {
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    self.processor.send(Way::ToClient(to), outbox, write);
+                    self.processor.send(Destination::ToClient(to), outbox, write);
                 }
                 Action::Report(mut packet) => {
                     let Some(switch) = switch else { continue };
@@ -605,7 +605,7 @@ impl Effects {
                     self.point_here(&mut packet);
                     let body = self.replies.first(&packet.payload);
                     let write = |out: &mut [u8]| encode(&Packet::Reply(packet), body, out).unwrap_or(0);
-                    self.processor.send(Way::ToSwitch(switch), outbox, write);
+                    self.processor.send(Destination::ToSwitch(switch), outbox, write);
                 }
                 Action::Run { slot, task, task_type, payload } => {
                     self.run = Some(WantedRun { slot, task, task_type, payload });

@@ -6,6 +6,7 @@
 //! as long, but receives packets. A reply that is longer than a packet is kept, and its client asks for the
 //! rest.
 
+mod agent_reporter;
 mod early;
 mod engine;
 mod lanes;
@@ -15,7 +16,6 @@ mod report;
 mod run;
 mod slots;
 mod stopper;
-mod telling;
 mod turn;
 
 use std::fmt;
@@ -26,6 +26,7 @@ use crate::NetError;
 use crate::pin::settle_thread;
 use crate::service::Service;
 use crate::udp::Socket;
+use agent_reporter::AgentReporter;
 pub use engine::EmulatedProcessor;
 use engine::Engine;
 pub use lanes::{LaneServer, LaneServerOptions, LaneService};
@@ -35,7 +36,6 @@ pub use report::{Dropped, Packets, WorkerReport};
 pub use slots::ServerMemory;
 use sluice_rpc::registrar::WorkerRegistrar;
 pub use stopper::Stopper;
-use telling::Telling;
 pub use turn::Turn;
 
 /// A worker that is ready to run.
@@ -140,10 +140,10 @@ fn engine<S: Service>(
         workers: 0,
         held: None,
     };
-    let telling = options.agent.clone().map(|file| Telling::new(file, options.name.clone()));
+    let reporter = options.agent.clone().map(|file| AgentReporter::new(file, options.name.clone()));
     let bell = socket.waker();
     let registrar = WorkerRegistrar::worker(options.controller.clone(), hello.clone(), move || bell.wake())?;
-    Ok(Engine::new(options, socket, hello, (registrar, telling), service, (stopper, processor)))
+    Ok(Engine::new(options, socket, hello, (registrar, reporter), service, (stopper, processor)))
 }
 
 impl<S> fmt::Debug for Worker<S> {

@@ -13,16 +13,16 @@ const STRETCHES: usize = 5;
 pub(super) struct RecentMeter {
     /// When the present stretch began.
     since: Nanos,
-    now: Stretch,
+    now: RecentPart,
     /// The stretches before the present one, as a ring.
-    past: [Stretch; STRETCHES],
+    past: [RecentPart; STRETCHES],
     /// The index of the oldest stretch.
     next: usize,
 }
 
 /// The tasks that ended in a stretch of time.
 #[derive(Clone, Copy, Default)]
-struct Stretch {
+struct RecentPart {
     span_ns: u64,
     tasks: u32,
     service_ns: f64,
@@ -33,7 +33,7 @@ struct Stretch {
 
 impl RecentMeter {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, now: Stretch::default(), past: [Stretch::default(); STRETCHES], next: 0 }
+        Self { since: now, now: RecentPart::default(), past: [RecentPart::default(); STRETCHES], next: 0 }
     }
 
     /// Adds a task whose service began at `started` and took `service`, after the task had waited at the
@@ -42,7 +42,7 @@ impl RecentMeter {
         let came = started - wait;
         if self.now.tasks == 0 && came.since(self.since) > TELL_EVERY.times(STRETCHES as u64) {
             // The worker was idle, so no call has ended the stretches meanwhile.
-            self.past = [Stretch { span_ns: TELL_EVERY.0, ..Stretch::default() }; STRETCHES];
+            self.past = [RecentPart { span_ns: TELL_EVERY.0, ..RecentPart::default() }; STRETCHES];
             self.since = came;
         }
         self.now.tasks = self.now.tasks.saturating_add(1);
@@ -63,14 +63,14 @@ impl RecentMeter {
         if span < TELL_EVERY {
             return None;
         }
-        self.past[self.next] = Stretch { span_ns: span.0, ..self.now };
+        self.past[self.next] = RecentPart { span_ns: span.0, ..self.now };
         self.next = (self.next + 1) % STRETCHES;
-        (self.since, self.now) = (now, Stretch::default());
+        (self.since, self.now) = (now, RecentPart::default());
         Some(self.told())
     }
 
     fn told(&self) -> RecentWork {
-        let mut all = Stretch::default();
+        let mut all = RecentPart::default();
         for stretch in &self.past {
             all.span_ns += stretch.span_ns;
             all.tasks = all.tasks.saturating_add(stretch.tasks);

@@ -58,9 +58,9 @@ pub struct Dropped {
     pub unreadable: u64,
     /// From another address than the switch's.
     pub foreign: u64,
-    /// Duplicates, or too old to tell.
+    /// Tasks that the worker has already, and tasks older than its memory.
     pub duplicate: u64,
-    /// Not for this worker, or no room for a late task.
+    /// Tasks for another worker or generation, and late tasks for which the worker has no room.
     pub unwanted: u64,
     /// No room for the payload.
     pub no_room: u64,

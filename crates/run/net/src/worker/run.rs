@@ -19,23 +19,23 @@ pub(super) struct Runner<S> {
 
 /// The result of a service call; the answer is in [`Runner::reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ran {
+pub(super) struct ServiceRun {
     pub(super) started: Nanos,
     /// How long the call really took.
     pub(super) real: Nanos,
     /// For how much longer the service holds the worker.
     pub(super) held: Nanos,
-    pub(super) ended: Ended,
+    pub(super) ended: ServiceEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ServiceEnd {
     Done,
     Failed,
     Panicked,
 }
 
-impl Ended {
+impl ServiceEnd {
     pub(super) const fn status(self) -> ReplyStatus {
         match self {
             Self::Done => ReplyStatus::Done,
@@ -66,28 +66,33 @@ impl<S: Service> Runner<S> {
         task_type: TaskType,
         bytes: &[u8],
         observer: ServiceObserver<'_>,
-    ) -> Ran {
+    ) -> ServiceRun {
         let held = Cell::new(Nanos(0));
         let offered = Task::new(bytes, task_type, self.reply_max, &held)
             .in_packets_of(self.packet_max)
             .called(task)
-            .heard_by(observer.left)
-            .paused_by(observer.pause);
+            .with_listener(observer.left)
+            .with_pauser(observer.pause);
         self.reply.clear();
         let started = clock.now();
         // After a panic the service may be in any state, but there is no other instance.
         let answer = catch_unwind(AssertUnwindSafe(|| self.service.serve(offered, &mut self.reply)));
         let real = clock.now().since(started);
         let ended = match answer {
-            Ok(Ok(())) if self.reply.len() <= self.reply_max => Ended::Done,
+            Ok(Ok(())) if self.reply.len() <= self.reply_max => ServiceEnd::Done,
             Ok(Ok(())) => {
                 let bytes = self.reply.len();
-                self.fail(&format!("an answer of {bytes} bytes is over {}", self.reply_max), Ended::Failed)
+                self.fail(
+                    &format!("an answer of {bytes} bytes is over {}", self.reply_max),
+                    ServiceEnd::Failed,
+                )
             }
             Ok(Err(why)) => self.fail_with(&why),
-            Err(panic) => self.fail(&format!("the service panicked: {}", words(&*panic)), Ended::Panicked),
+            Err(panic) => {
+                self.fail(&format!("the service panicked: {}", words(&*panic)), ServiceEnd::Panicked)
+            }
         };
-        Ran { started, real, held: held.get(), ended }
+        ServiceRun { started, real, held: held.get(), ended }
     }
 
     /// Does one piece of the service's batch work. Returns whether more may be left; after a panic, never.
@@ -116,11 +121,11 @@ impl<S: Service> Runner<S> {
         &self.reply
     }
 
-    fn fail_with(&mut self, why: &ServiceError) -> Ended {
-        self.fail(&why.to_string(), Ended::Failed)
+    fn fail_with(&mut self, why: &ServiceError) -> ServiceEnd {
+        self.fail(&why.to_string(), ServiceEnd::Failed)
     }
 
-    fn fail(&mut self, why: &str, ended: Ended) -> Ended {
+    fn fail(&mut self, why: &str, ended: ServiceEnd) -> ServiceEnd {
         self.reply.clear();
         self.reply.extend_from_slice(&why.as_bytes()[..why.len().min(self.reply_max)]);
         ended
@@ -138,9 +143,9 @@ mod tests {
     use super::*;
 
     /// A service whose behaviour the task's first byte chooses.
-    struct Moody;
+    struct ChangingService;
 
-    impl Service for Moody {
+    impl Service for ChangingService {
         fn types(&self) -> Vec<TaskType> {
             vec![TaskType(1)]
         }
@@ -170,8 +175,8 @@ mod tests {
 
     const DEAF: ServiceObserver<'_> = ServiceObserver { left: &|_| (), pause: &|| () };
 
-    fn run(bytes: &[u8]) -> (Ran, String) {
-        let mut runner = Runner::new(Moody, 100, 50);
+    fn run(bytes: &[u8]) -> (ServiceRun, String) {
+        let mut runner = Runner::new(ChangingService, 100, 50);
         let ran = runner.run(&Clock::start(), TaskId::default(), TaskType(1), bytes, DEAF);
         (ran, String::from_utf8_lossy(runner.reply()).into_owned())
     }
@@ -179,12 +184,12 @@ mod tests {
     #[test]
     fn a_service_that_panics_fails_the_task_and_no_more() {
         let (ran, reply) = run(b"panic");
-        assert_eq!((ran.ended, reply.as_str()), (Ended::Panicked, "the service panicked: out of mood"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Panicked, "the service panicked: out of mood"));
     }
 
     #[test]
     fn batch_work_that_panics_is_over_and_a_core_that_ends_is_not_taken_for_a_panic() {
-        let mut runner = Runner::new(Moody, 100, 50);
+        let mut runner = Runner::new(ChangingService, 100, 50);
         assert!(!runner.batch(&|| ()));
         let unwound = catch_unwind(AssertUnwindSafe(|| runner.batch(&|| resume_unwind(Box::new(7)))));
         assert_eq!(unwound.expect_err("it goes on").downcast_ref(), Some(&7));
@@ -193,12 +198,12 @@ mod tests {
     #[test]
     fn an_error_replaces_what_was_written_of_the_answer() {
         let (ran, reply) = run(b"error");
-        assert_eq!((ran.ended, reply.as_str()), (Ended::Failed, "not today"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Failed, "not today"));
     }
 
     #[test]
     fn an_answer_over_the_maximum_is_a_failure() {
         let (ran, reply) = run(b"long");
-        assert_eq!((ran.ended, reply.as_str()), (Ended::Failed, "an answer of 1000 bytes is over 100"));
+        assert_eq!((ran.ended, reply.as_str()), (ServiceEnd::Failed, "an answer of 1000 bytes is over 100"));
     }
 }

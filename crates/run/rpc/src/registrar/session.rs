@@ -146,11 +146,11 @@ impl<R: Role> Session<R> {
     fn answered(&mut self, answer: Result<Renewal<R::Grant>, Status>) {
         match answer {
             Ok(renewal) => {
-                self.found();
+                self.on_answer();
                 self.renewed(renewal);
             }
             Err(status) if is_refusal(&status) => {
-                self.found();
+                self.on_answer();
                 self.refused(reason(&status));
             }
             Err(status) => {
@@ -169,12 +169,12 @@ impl<R: Role> Session<R> {
                 self.held = Some(R::held(&grant));
                 self.lease = span(R::lease(&grant));
                 self.call_in(span(R::renew_every(&grant)));
-                self.shared.say(RegistrarEvent::Granted(grant));
+                self.shared.push_event(RegistrarEvent::Granted(grant));
             }
             Renewal::Wait { why, retry_after } => {
                 self.call_in(span(retry_after));
                 tracing::debug!("{}: the controller says wait: {why}", self.name());
-                self.shared.say(RegistrarEvent::Wait { why, retry_after });
+                self.shared.push_event(RegistrarEvent::Wait { why, retry_after });
             }
             Renewal::Refused { why } => self.refused(why),
         }
@@ -190,11 +190,11 @@ impl<R: Role> Session<R> {
             );
             self.refused = Some(why.clone());
         }
-        self.shared.say(RegistrarEvent::Refused { why });
+        self.shared.push_event(RegistrarEvent::Refused { why });
     }
 
     /// The controller answers.
-    fn found(&mut self) {
+    fn on_answer(&mut self) {
         self.backoff.reset();
         if self.lost.take().is_some() {
             tracing::info!("{}: the controller at {} answers again", self.name(), self.url());
@@ -205,7 +205,7 @@ impl<R: Role> Session<R> {
     fn failed(&mut self, status: &Status) -> Duration {
         let (why, name) = (reason(status), self.name());
         let since = *self.lost.get_or_insert_with(|| {
-            self.shared.say(RegistrarEvent::Lost { why: why.clone() });
+            self.shared.push_event(RegistrarEvent::Lost { why: why.clone() });
             Instant::now()
         });
         let left = self.lease.saturating_sub(since.elapsed());
@@ -241,7 +241,7 @@ impl<R: Role> Session<R> {
             tracing::warn!("{}: left without an answer of the controller at {}", self.name(), self.url());
             None
         });
-        self.shared.say(RegistrarEvent::Left { final_sent });
+        self.shared.push_event(RegistrarEvent::Left { final_sent });
     }
 
     async fn try_leaving(&mut self) -> Option<Serial> {

@@ -68,7 +68,7 @@ impl<R: Role> RegistrarShared<R> {
         }
     }
 
-    pub(super) fn say(&self, event: RegistrarEvent<R::Grant>) {
+    pub(super) fn push_event(&self, event: RegistrarEvent<R::Grant>) {
         self.events.force_push(event);
         (self.wake)();
     }

@@ -30,7 +30,7 @@ pub(super) fn first_end(certificates: &[CertificateDer<'_>]) -> Option<SystemTim
 }
 
 /// A sentence about a certificate that ends soon or has ended; `None` while there is time.
-pub fn told_of_end(end: SystemTime) -> Option<String> {
+pub fn end_text(end: SystemTime) -> Option<String> {
     match end.duration_since(SystemTime::now()) {
         Err(ago) => Some(format!("ended {} ago", span(ago.duration()))),
         Ok(left) => (left <= ENDS_SOON).then(|| format!("ends in {}", span(left))),
@@ -68,9 +68,9 @@ mod tests {
     fn an_end_is_told_of_two_weeks_ahead() {
         let now = SystemTime::now();
         let day = Duration::from_hours(24);
-        assert_eq!(told_of_end(now + ENDS_SOON + day), None);
-        assert_eq!(told_of_end(now + 13 * day).as_deref(), Some("ends in 12 days"));
-        assert_eq!(told_of_end(now - 3 * day).as_deref(), Some("ended 3 days ago"));
-        assert_eq!(told_of_end(now - Duration::from_secs(90)).as_deref(), Some("ended 1 min ago"));
+        assert_eq!(end_text(now + ENDS_SOON + day), None);
+        assert_eq!(end_text(now + 13 * day).as_deref(), Some("ends in 12 days"));
+        assert_eq!(end_text(now - 3 * day).as_deref(), Some("ended 3 days ago"));
+        assert_eq!(end_text(now - Duration::from_secs(90)).as_deref(), Some("ended 1 min ago"));
     }
 }

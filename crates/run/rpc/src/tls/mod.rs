@@ -18,11 +18,11 @@ use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 
 use super::caller::Caller;
 use crate::RpcError;
-pub use ending::{ENDS_SOON, end_of, told_of_end};
+pub use ending::{ENDS_SOON, end_of, end_text};
 pub(crate) use pem::Pem;
 use pinned::{ClientVerifier, ServerVerifier};
 pub use renewed::read_anew;
-pub(crate) use renewed::{OfFiles, Renewed};
+pub(crate) use renewed::{FromPemFiles, Renewed};
 
 /// gRPC is HTTP/2.
 const ALPN_H2: &[u8] = b"h2";
@@ -106,7 +106,7 @@ impl ServerTls {
     }
 }
 
-impl OfFiles for ServerTls {
+impl FromPemFiles for ServerTls {
     type Made = (Arc<ServerConfig>, Ends);
 
     fn files(&mut self) -> Vec<&mut Pem> {
@@ -122,7 +122,8 @@ impl OfFiles for ServerTls {
 /// Names of certificates, each with the certificate's end.
 pub type Ends = Vec<(String, SystemTime)>;
 
-/// `None` for an authority of X.509 version 1, which may be trusted but whose end cannot be read here.
+/// The name of the file in messages, and when the first of its certificates expires. `None` if no expiry can
+/// be read, as in an authority of X.509 version 1, which may still be trusted.
 fn ends(pem: &Pem) -> Option<(String, SystemTime)> {
     let end = ending::first_end(&pem.certificates().ok()?)?;
     Some((pem.what().to_owned(), end))
@@ -231,7 +232,7 @@ impl ClientTls {
         }
         endpoint.tls_config_with_verifier(config, Arc::new(verifier)).map_err(|why| {
             let wrong = self.identity.as_ref().map_or(&self.authority, |(_, key)| key);
-            wrong.wrong(why::told(&why).unwrap_or_else(|| why.to_string()))
+            wrong.wrong(why::tls_error_text(&why).unwrap_or_else(|| why.to_string()))
         })
     }
 }

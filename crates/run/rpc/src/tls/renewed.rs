@@ -29,7 +29,7 @@ pub fn read_anew() {
 }
 
 /// The contents of PEM files that a value is made from.
-pub(crate) trait OfFiles: Clone {
+pub(crate) trait FromPemFiles: Clone {
     /// The value made from the files.
     type Made: Clone;
 
@@ -40,9 +40,9 @@ pub(crate) trait OfFiles: Clone {
 }
 
 /// The value, and the files that it was made from.
-pub(crate) struct Renewed<F: OfFiles>(Mutex<State<F>>);
+pub(crate) struct Renewed<F: FromPemFiles>(Mutex<State<F>>);
 
-struct State<F: OfFiles> {
+struct State<F: FromPemFiles> {
     of: F,
     made: F::Made,
     /// How many times the value was made again.
@@ -59,7 +59,7 @@ struct State<F: OfFiles> {
 /// Tells whether a file has changed.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
-impl<F: OfFiles> Renewed<F> {
+impl<F: FromPemFiles> Renewed<F> {
     /// Makes the first value.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl<F: OfFiles> Renewed<F> {
     }
 }
 
-impl<F: OfFiles> State<F> {
+impl<F: FromPemFiles> State<F> {
     fn look(&mut self) {
         let asked = ASKED.load(Ordering::Relaxed);
         let is_asked = asked != self.asked;
@@ -133,7 +133,7 @@ impl<F: OfFiles> State<F> {
     }
 }
 
-fn stamps(of: &mut impl OfFiles) -> Vec<Stamp> {
+fn stamps(of: &mut impl FromPemFiles) -> Vec<Stamp> {
     of.files().into_iter().map(|pem| pem.path().and_then(stamp)).collect()
 }
 
@@ -142,7 +142,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
 }
 
-impl<F: OfFiles> fmt::Debug for Renewed<F> {
+impl<F: FromPemFiles> fmt::Debug for Renewed<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Renewed").finish_non_exhaustive()
     }

@@ -15,7 +15,7 @@ const ALERT: &str = "received fatal alert: ";
 const TLS_AS_HTTP: &str = "frame with invalid size";
 
 /// A sentence about the TLS error in `error`; `None` if there is none.
-pub(crate) fn told(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn tls_error_text(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(why) = as_rustls(error) {
@@ -170,15 +170,15 @@ mod tests {
             let direct = rustls::Error::AlertReceived(alert);
             assert!(of(&direct).contains(next), "{alert:?}: {}", of(&direct));
             let words = io::Error::other(format!("connection error: {direct}"));
-            assert_eq!(told(&words).as_deref(), Some(&*of(&direct)));
+            assert_eq!(tls_error_text(&words).as_deref(), Some(&*of(&direct)));
         }
     }
 
     #[test]
     fn an_error_of_tls_is_found_inside_one_of_the_system() {
         let inner = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
-        let why = told(&io::Error::new(io::ErrorKind::InvalidData, inner)).unwrap();
+        let why = tls_error_text(&io::Error::new(io::ErrorKind::InvalidData, inner)).unwrap();
         assert!(why.contains("not signed by the authority"), "{why}");
-        assert_eq!(told(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
+        assert_eq!(tls_error_text(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
     }
 }

@@ -54,7 +54,7 @@ impl Leaf {
         let LeafOptions { rack, name, at, life, above, tables } = options;
         let server = start(rack, ControllerObserver::Leaf(bell.clone()))?;
         let state = LeafLine::new(name, at, life, QUOTA_MAX);
-        let line = Line {
+        let line = LeafRegistration {
             state,
             above,
             tables,
@@ -89,7 +89,7 @@ impl Drop for Leaf {
 /// How long to wait before an action is repeated for which no thread could be started.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-struct Line {
+struct LeafRegistration {
     state: LeafLine,
     above: Controllers,
     tables: TablePort,
@@ -100,7 +100,7 @@ struct Line {
     again: Vec<LeafAction>,
 }
 
-impl Line {
+impl LeafRegistration {
     fn run(mut self, heard: &Receiver<LeafWake>) {
         loop {
             let is_done = self.again.is_empty() && self.out.is_empty();
@@ -113,7 +113,7 @@ impl Line {
             }
             let before = mem::take(&mut self.again);
             for action in before.into_iter().chain(mem::take(&mut self.out)) {
-                if let Err(why) = self.act(action.clone()) {
+                if let Err(why) = self.perform(action.clone()) {
                     tracing::error!("{why}; trying again in {AGAIN_AFTER:?}");
                     self.again.push(action);
                 }
@@ -155,9 +155,9 @@ impl Line {
         self.state.left(pool, &mut self.out);
     }
 
-    fn act(&mut self, action: LeafAction) -> Result<(), SwitchdError> {
+    fn perform(&mut self, action: LeafAction) -> Result<(), SwitchdError> {
         match action {
-            LeafAction::Say { pool, hello, at_once } => self.say(pool, hello, at_once)?,
+            LeafAction::Say { pool, hello, at_once } => self.renew(pool, hello, at_once)?,
             LeafAction::Leave(pool) => self.leave(pool),
             LeafAction::Link(pool, row) => {
                 let answers = self.tables.call(vec![TableOp::SetSpine(pool, row)])?;
@@ -169,7 +169,7 @@ impl Line {
         Ok(())
     }
 
-    fn say(&mut self, pool: SliceId, hello: WorkerHello, at_once: bool) -> Result<(), NetError> {
+    fn renew(&mut self, pool: SliceId, hello: WorkerHello, at_once: bool) -> Result<(), NetError> {
         match self.registrars.get(&pool) {
             Some(registrar) if at_once => registrar.set_hello(hello),
             Some(registrar) => registrar.set_hello_later(hello),

@@ -77,12 +77,12 @@ impl Source {
 
 /// The number of a connection: a lost connection is replaced by one with the next number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LineId(u64);
+pub(super) struct ConnectionId(u64);
 
 /// What the connection reports to the runner.
 #[derive(Debug)]
 pub(super) enum SwitchEvent {
-    Up { line: LineId, shape: Shape, at: Endpoint },
+    Up { line: ConnectionId, shape: Shape, at: Endpoint },
     Answered(Vec<TableAnswer>),
     Down,
 }
@@ -90,7 +90,7 @@ pub(super) enum SwitchEvent {
 /// Table steps, and the connection that they are meant for.
 #[derive(Debug)]
 pub(super) struct Batch {
-    pub(super) line: LineId,
+    pub(super) line: ConnectionId,
     /// In whose name.
     pub(super) by: Term,
     pub(super) ops: Vec<TableOp>,
@@ -107,25 +107,28 @@ impl Link {
     pub(super) fn start(source: Source) -> Self {
         let (batches, to_take) = mpsc::channel(UNDER_WAY);
         let (tell, news) = mpsc::channel(UNDER_WAY);
-        tokio::spawn(Line { source, to_take, tell, id: LineId(0), term: Term(0), complained: false }.run());
+        tokio::spawn(
+            SwitchConnection { source, to_take, tell, id: ConnectionId(0), term: Term(0), complained: false }
+                .run(),
+        );
         Self { batches, news }
     }
 }
 
 /// The runner has ended.
-struct Gone;
+struct RunnerEnded;
 
-struct Line {
+struct SwitchConnection {
     source: Source,
     to_take: mpsc::Receiver<Batch>,
     tell: mpsc::Sender<SwitchEvent>,
-    id: LineId,
+    id: ConnectionId,
     /// The controller's own term, once it has claimed one.
     term: Term,
     complained: bool,
 }
 
-impl Line {
+impl SwitchConnection {
     async fn run(mut self) {
         while self.one_line().await.is_ok() {
             sleep(RETRY_EVERY).await;
@@ -133,30 +136,30 @@ impl Line {
     }
 
     /// Runs one connection, from finding the switch to losing it.
-    async fn one_line(&mut self) -> Result<(), Gone> {
+    async fn one_line(&mut self) -> Result<(), RunnerEnded> {
         let (shape, at) = match self.source.describe().await {
             Ok(found) => found,
             Err(why) => {
                 self.complain(&why);
-                return if self.tell.is_closed() { Err(Gone) } else { Ok(()) };
+                return if self.tell.is_closed() { Err(RunnerEnded) } else { Ok(()) };
             }
         };
         self.complained = false;
         self.id.0 += 1;
-        self.say(SwitchEvent::Up { line: self.id, shape, at }).await?;
+        self.report(SwitchEvent::Up { line: self.id, shape, at }).await?;
         loop {
             let spoken = tokio::select! {
-                batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(Gone)?).await,
+                batch = self.to_take.recv() => self.take(shape.epoch, batch.ok_or(RunnerEnded)?).await,
                 () = sleep(ASK_EVERY) => self.ask(shape).await,
             };
             match spoken {
-                Ok(Some(answers)) => self.say(SwitchEvent::Answered(answers)).await?,
+                Ok(Some(answers)) => self.report(SwitchEvent::Answered(answers)).await?,
                 Ok(None) => {}
                 Err(lost) => {
                     if let Some(why) = lost {
                         self.complain(&why);
                     }
-                    return self.say(SwitchEvent::Down).await;
+                    return self.report(SwitchEvent::Down).await;
                 }
             }
         }
@@ -182,8 +185,8 @@ impl Line {
         if is_same && shape.term <= known.term.max(self.term) { Ok(None) } else { Err(None) }
     }
 
-    async fn say(&self, news: SwitchEvent) -> Result<(), Gone> {
-        self.tell.send(news).await.map_err(|_| Gone)
+    async fn report(&self, news: SwitchEvent) -> Result<(), RunnerEnded> {
+        self.tell.send(news).await.map_err(|_| RunnerEnded)
     }
 
     /// Logs the loss of the switch, once for each loss.

@@ -26,7 +26,7 @@ impl PodRegistry {
     }
 
     /// Takes an event about a spine from that spine's controller.
-    pub(super) fn hears(&self, spine: usize, news: SpineEvent) {
+    pub(super) fn on_spine_event(&self, spine: usize, news: SpineEvent) {
         let (mut pods, number) = (self.pods(), spine + 1);
         let lives = match news {
             SpineEvent::Lives(lives) => lives,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluice_control::{Action, Answer, CallId, Controller, Event, Note, PoolSize, Refusal, View};
-use sluice_net::agent::{judgement_lines, said};
+use sluice_net::agent::{judgement_lines, messages};
 use sluice_net::clock::Clock;
 use sluice_rpc::Caller;
 use sluice_rpc::v1::AgentInterval;
@@ -17,7 +17,7 @@ use sluice_wire::{Endpoint, Generation, Incarnation, Key, Nanos, SliceId, Worker
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::sleep;
 
-use super::link::{Batch, LineId, Link, SwitchEvent};
+use super::link::{Batch, ConnectionId, Link, SwitchEvent};
 
 /// Steps of one batch; the switch takes them without a packet in between.
 const BATCH_MAX: usize = 256;
@@ -31,7 +31,7 @@ pub(super) enum Command {
     /// Answer when a worker's registration differs from this one, if the caller speaks for the worker.
     Await { caller: Caller, held: HeldRow, answer: oneshot::Sender<Result<(), NotOwn>> },
     /// Take an agent's report. Answer once the other agents reported and the slice step was taken.
-    Hear { report: Box<Report>, answer: oneshot::Sender<Result<ForAgent, NotOwn>> },
+    Hear { report: Box<Report>, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>> },
 }
 
 /// An agent's report, and its sender.
@@ -53,7 +53,7 @@ pub(super) struct HeldRow {
 }
 
 /// The answer to an agent's report.
-pub(super) struct ForAgent {
+pub(super) struct AgentAnswer {
     /// The depths that the slice step chose for the agent's workers.
     pub(super) depths: Depths,
     /// What workers of the same slices on other servers did.
@@ -72,11 +72,11 @@ pub(super) struct ControllerSnapshot {
 #[derive(Clone, Debug)]
 pub(super) struct TimedNote {
     pub(super) at_unix_ns: u64,
-    pub(super) what: What,
+    pub(super) what: NoteContent,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum NoteContent {
     Note(Note),
     /// An agent's judgement, as a sentence and as numbers.
     Found(String, Arc<AgentInterval>),
@@ -97,18 +97,18 @@ impl NoteSink {
 
     fn note(&self, note: Note) {
         tracing::info!("{note}");
-        self.tell(What::Note(note));
+        self.tell(NoteContent::Note(note));
     }
 
-    fn found(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
+    fn publish_interval(&self, interval: AgentInterval, slice_name: impl Fn(u32) -> String) {
         let lines = judgement_lines(&interval, slice_name);
         for line in &lines {
             tracing::info!("{line}");
         }
-        self.tell(What::Found(lines.join("; "), Arc::new(interval)));
+        self.tell(NoteContent::Found(lines.join("; "), Arc::new(interval)));
     }
 
-    fn tell(&self, what: What) {
+    fn tell(&self, what: NoteContent) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_unix_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         // Sending fails if there is no subscriber, which is no error.
@@ -122,7 +122,7 @@ pub(super) struct Runner {
     commands: mpsc::Receiver<Command>,
     link: Link,
     telling: NoteSink,
-    line: Option<LineId>,
+    line: Option<ConnectionId>,
     /// The switch's last known address.
     at: Option<Endpoint>,
     steps: VecDeque<TableOp>,
@@ -133,7 +133,7 @@ pub(super) struct Runner {
     /// Calls that wait for a change of a worker's registration.
     awaiting: Vec<(HeldRow, oneshot::Sender<Result<(), NotOwn>>)>,
     /// Agents that wait for the slice step.
-    agents: Vec<Waiting>,
+    agents: Vec<WaitingAgent>,
     /// The depths that the last slice step chose.
     depths: Depths,
     told_to: ControllerObserver,
@@ -174,11 +174,11 @@ pub(super) enum SpineEvent {
 }
 
 /// An agent that waits for the slice step.
-struct Waiting {
+struct WaitingAgent {
     server: String,
     workers: Vec<WorkerId>,
     others: Vec<SliceOthers>,
-    answer: oneshot::Sender<Result<ForAgent, NotOwn>>,
+    answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>,
 }
 
 impl Runner {
@@ -222,7 +222,7 @@ impl Runner {
                     None => return,
                 },
                 news = self.link.news.recv() => match news {
-                    Some(news) => self.news(news),
+                    Some(news) => self.on_switch_event(news),
                     None => return,
                 },
                 () = elapsed(due) => {
@@ -230,10 +230,10 @@ impl Runner {
                     self.controller.tick(now, &mut self.out);
                 }
             }
-            self.act();
+            self.perform_actions();
             self.answer_agents();
-            self.tell_changes();
-            self.tell_sizes();
+            self.report_changes();
+            self.report_sizes();
             self.send_steps().await;
             self.show();
         }
@@ -273,7 +273,7 @@ impl Runner {
             Command::Hear { report, answer } => match self.not_own(&report) {
                 // The caller may have hung up.
                 Some(other) => answer.send(Err(NotOwn(other))).unwrap_or_default(),
-                None => self.hear(*report, answer),
+                None => self.on_report(*report, answer),
             },
         }
     }
@@ -293,7 +293,7 @@ impl Runner {
 
     /// A worker in the report that another caller registered, if there is one.
     fn not_own(&self, report: &Report) -> Option<WorkerId> {
-        let told = said::told_of(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
+        let told = messages::workers_in(&report.interval).filter_map(|worker| u16::try_from(worker).ok());
         let is_others = |worker: &WorkerId| {
             self.controller.worker_name(*worker).is_some_and(|name| !report.caller.may_be(name))
         };
@@ -307,23 +307,23 @@ impl Runner {
         name.map_or(matches!(caller, Caller::Trusted), |name| caller.may_be(name))
     }
 
-    fn hear(&mut self, report: Report, answer: oneshot::Sender<Result<ForAgent, NotOwn>>) {
+    fn on_report(&mut self, report: Report, answer: oneshot::Sender<Result<AgentAnswer, NotOwn>>) {
         let Report { interval, mut tallies, .. } = report;
         // Workers without a known name are left out, since their owner is not known.
-        said::hold_to(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
+        messages::keep_own(&mut tallies, |worker| self.controller.worker_name(worker).is_some());
         let (server, advises) = (interval.server.clone(), interval.advises);
         let name =
             |slice: u32| self.controller.slice_name(u16::try_from(slice).map_or(SliceId(u16::MAX), SliceId));
-        self.telling.found(interval, name);
+        self.telling.publish_interval(interval, name);
         let workers =
             tallies.iter().flat_map(|tally| tally.depths.iter().map(|(worker, _)| *worker)).collect();
         // An agent that reports again has given up its earlier call.
         self.agents.retain(|agent| agent.server != server);
-        self.agents.push(Waiting { server: server.clone(), workers, others: Vec::new(), answer });
+        self.agents.push(WaitingAgent { server: server.clone(), workers, others: Vec::new(), answer });
         self.event(Event::Tallies { server, advises, tallies });
     }
 
-    fn tell_changes(&mut self) {
+    fn report_changes(&mut self) {
         let controller = &self.controller;
         let is_old = |(held, _): &mut (HeldRow, _)| {
             controller.settled(held.worker).is_some_and(|now| now != (held.key, held.generation))
@@ -335,7 +335,7 @@ impl Runner {
     }
 
     /// Reports the sizes of a leaf's pools, or whether a spine has leaves, if they changed.
-    fn tell_sizes(&mut self) {
+    fn report_sizes(&mut self) {
         match &self.told_to {
             ControllerObserver::Nobody => {}
             ControllerObserver::Leaf(line) => {
@@ -364,21 +364,21 @@ impl Runner {
         if self.agents.is_empty() || self.controller.is_gathering() {
             return;
         }
-        for Waiting { workers, others, answer, .. } in self.agents.drain(..) {
+        for WaitingAgent { workers, others, answer, .. } in self.agents.drain(..) {
             let depths = self.depths.iter().filter(|(worker, _)| workers.contains(worker)).copied().collect();
             // The agent may have hung up.
-            let _ = answer.send(Ok(ForAgent { depths, others }));
+            let _ = answer.send(Ok(AgentAnswer { depths, others }));
         }
         self.depths.clear();
     }
 
-    fn news(&mut self, news: SwitchEvent) {
+    fn on_switch_event(&mut self, news: SwitchEvent) {
         match news {
             SwitchEvent::Up { line, shape, at } => {
                 self.line = Some(line);
                 self.at = Some(at);
                 self.event(Event::SwitchUp(shape));
-                self.tell_above(true);
+                self.report_to_pods(true);
             }
             SwitchEvent::Answered(answers) => {
                 self.awaiting_answers = false;
@@ -392,14 +392,14 @@ impl Runner {
                 // Pending steps are void; the state machine asks for them again once the switch is up.
                 self.steps.clear();
                 self.event(Event::SwitchDown);
-                self.tell_above(false);
+                self.report_to_pods(false);
             }
         }
     }
 
     /// Tells the controller above whether this spine's switch is up. If the switch is lost, answers all
     /// waiting calls, so that registered hosts ask at once for another spine.
-    fn tell_above(&mut self, lives: bool) {
+    fn report_to_pods(&mut self, lives: bool) {
         let ControllerObserver::Above(desk) = &self.told_to else { return };
         desk(SpineEvent::Lives(lives));
         if !lives {
@@ -415,7 +415,7 @@ impl Runner {
         self.controller.event(now, event, &mut self.out);
     }
 
-    fn act(&mut self) {
+    fn perform_actions(&mut self) {
         for action in self.out.drain(..) {
             match action {
                 Action::Table(op) => self.steps.push_back(op),

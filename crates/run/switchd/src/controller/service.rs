@@ -9,7 +9,7 @@ use sluice_control::{
     Answer, ClassView, ClientHello, Event, LinkState, Note, Refusal, ServerHello, ServerView, SliceView,
     View, WorkerHello, WorkerPhase, WorkerView,
 };
-use sluice_net::agent::said;
+use sluice_net::agent::messages;
 use sluice_rpc::Caller;
 use sluice_rpc::fields::{self, number, present};
 use sluice_rpc::misanswered;
@@ -23,7 +23,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::handle::RunnerHandle;
 use super::link::Source;
 use super::pod_registry::PodRegistry;
-use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteSink, Report, TimedNote, What};
+use super::runner::{Command, ControllerSnapshot, HeldRow, NotOwn, NoteContent, NoteSink, Report, TimedNote};
 use crate::rpc::refused::{Reason, Refused};
 use crate::rpc::services::controller_server::Controller;
 
@@ -32,7 +32,7 @@ const ON_THE_WAY: usize = 16;
 
 pub(super) struct Service {
     handle: RunnerHandle,
-    pods: Option<OfSpine>,
+    pods: Option<ServedSpine>,
     telling: NoteSink,
     source: Source,
     refused: Arc<Refused>,
@@ -40,7 +40,7 @@ pub(super) struct Service {
 
 /// For a controller above several spines: the spine that this service serves.
 #[derive(Clone)]
-pub(super) struct OfSpine {
+pub(super) struct ServedSpine {
     pub(super) spine: usize,
     pub(super) desk: Arc<PodRegistry>,
 }
@@ -48,7 +48,7 @@ pub(super) struct OfSpine {
 impl Service {
     pub(super) fn new(
         handle: RunnerHandle,
-        pods: Option<OfSpine>,
+        pods: Option<ServedSpine>,
         telling: NoteSink,
         source: Source,
         refused: Arc<Refused>,
@@ -67,7 +67,7 @@ impl Service {
             "{caller} does not speak for {name:?}: it speaks for {own} and names that begin with {own}/; take one of those, \
              or another certificate"
         );
-        self.refused.tell(Reason::OtherName, caller, &why);
+        self.refused.log_refusal(Reason::OtherName, caller, &why);
         Err(Status::permission_denied(why))
     }
 
@@ -82,7 +82,7 @@ impl Service {
             "packets for {name:?} would go to {asked}, and {caller} calls from {from}: listen on the address that you call from, \
              or take a certificate whose subjectAltName has IP:{asked} as well"
         );
-        self.refused.tell(Reason::OtherAddress, caller, &why);
+        self.refused.log_refusal(Reason::OtherAddress, caller, &why);
         Err(Status::permission_denied(why))
     }
 
@@ -91,7 +91,7 @@ impl Service {
             "the interval tells of worker {worker}, and {caller} does not speak for it: an agent tells of workers whose names its \
              certificate gives, those of its own machine; what it sees of others is not taken"
         );
-        self.refused.tell(Reason::OtherWorker, caller, &why);
+        self.refused.log_refusal(Reason::OtherWorker, caller, &why);
         Status::permission_denied(why)
     }
 
@@ -141,7 +141,7 @@ impl Controller for Service {
         if let Err(NotOwn(_)) = answered.await.map_err(|_| unavailable())? {
             // The same answer as for an unknown key, so that callers cannot find out which keys exist.
             let why = format!("it asks how worker {worker} is registered, and does not speak for it");
-            self.refused.tell(Reason::OtherWorker, &asks, &why);
+            self.refused.log_refusal(Reason::OtherWorker, &asks, &why);
             return Err(unavailable());
         }
         Ok(Response::new(v1::AwaitChangeResponse {}))
@@ -223,7 +223,7 @@ impl Controller for Service {
         let slice = self.read(fields::name("slice", slice))?;
         let asked = format!("{caller} moves worker {name} to slice {slice}");
         let answer = self.handle.call(move |call| Event::MoveWorker { call, name, slice }).await?;
-        say(&asked, done(answer))?;
+        log_request(&asked, done(answer))?;
         Ok(Response::new(v1::MoveWorkerResponse {}))
     }
 
@@ -237,7 +237,7 @@ impl Controller for Service {
         let to = slice.as_deref().map_or_else(|| "no slice".to_owned(), |slice| format!("slice {slice}"));
         let asked = format!("{caller} maps task type {task_type} to {to}");
         let answer = self.handle.call(move |call| Event::SetType { call, task_type, slice }).await?;
-        say(&asked, done(answer))?;
+        log_request(&asked, done(answer))?;
         Ok(Response::new(v1::SetTypeResponse {}))
     }
 
@@ -249,15 +249,19 @@ impl Controller for Service {
         let mut interval = self.read(present("interval", message.interval))?;
         interval.server = self.read(fields::name("interval.server", mem::take(&mut interval.server)))?;
         self.check_own(&caller, &interval.server)?;
-        let tallies = self.read(said::tallies(&interval))?;
+        let tallies = self.read(messages::tallies(&interval))?;
         let (answer, answered) = oneshot::channel();
         let report = Box::new(Report { caller: caller.clone(), interval, tallies });
         self.handle.command(Command::Hear { report, answer })?;
         let told = answered.await.map_err(|_| Status::unavailable("the agent reported again meanwhile"))?;
         let told = told.map_err(|NotOwn(worker)| self.not_own(&caller, worker))?;
         Ok(Response::new(v1::ReportIntervalResponse {
-            depths: told.depths.into_iter().map(|(worker, depth)| said::depth_of(worker, depth)).collect(),
-            others: told.others.iter().map(said::others_of).collect(),
+            depths: told
+                .depths
+                .into_iter()
+                .map(|(worker, depth)| messages::depth_of(worker, depth))
+                .collect(),
+            others: told.others.iter().map(messages::others_of).collect(),
         }))
     }
 
@@ -316,7 +320,7 @@ async fn forward(
 fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
     let at_unix_ns = told.at_unix_ns;
     match &told.what {
-        What::Note(note) => v1::WatchResponse {
+        NoteContent::Note(note) => v1::WatchResponse {
             at_unix_ns,
             kind: kind(note).to_owned(),
             text: note.to_string(),
@@ -324,7 +328,7 @@ fn watched(told: &TimedNote, missed: u64) -> v1::WatchResponse {
             interval: None,
             step: step(note),
         },
-        What::Found(text, interval) => v1::WatchResponse {
+        NoteContent::Found(text, interval) => v1::WatchResponse {
             at_unix_ns,
             kind: "interval-ended".to_owned(),
             text: text.clone(),
@@ -378,7 +382,7 @@ fn kind(note: &Note) -> &'static str {
 }
 
 /// Logs an operator's request and its result.
-fn say(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
+fn log_request(asked: &str, done: Result<(), Status>) -> Result<(), Status> {
     match &done {
         Ok(()) => tracing::info!("{asked}"),
         Err(why) => tracing::warn!("{asked}, which was not done: {}", shown(why.message())),

@@ -11,7 +11,7 @@ use super::handle::RunnerHandle;
 use super::link::{Link, Source, SwitchLink};
 use super::pod_registry::PodRegistry;
 use super::runner::{Command, ControllerObserver, NoteSink, Runner};
-use super::service::{OfSpine, Service};
+use super::service::{ServedSpine, Service};
 use crate::SwitchdError;
 use crate::rpc::server::reflection;
 use crate::rpc::services::controller_server::ControllerServer;
@@ -58,12 +58,12 @@ pub fn start_above(
     racks: Vec<Vec<String>>,
 ) -> Result<Vec<RpcServer>, SwitchdError> {
     let lease = spines.iter().map(|options| options.plan.lease).max().unwrap_or_default();
-    let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| desk()).unzip();
+    let (handles, asked): (Vec<_>, Vec<_>) = spines.iter().map(|_| command_queue()).unzip();
     let desk = Arc::new(PodRegistry::new(racks, lease, handles.clone()));
     let start = |(spine, ((options, handle), asked))| {
-        let pods = OfSpine { spine, desk: Arc::clone(&desk) };
+        let pods = ServedSpine { spine, desk: Arc::clone(&desk) };
         let theirs = Arc::clone(&desk);
-        let told_to = ControllerObserver::Above(Box::new(move |news| theirs.hears(spine, news)));
+        let told_to = ControllerObserver::Above(Box::new(move |news| theirs.on_spine_event(spine, news)));
         serve(options, (handle, asked), Some(pods), told_to)
     };
     spines.into_iter().zip(handles).zip(asked).enumerate().map(start).collect()
@@ -74,11 +74,11 @@ pub(super) fn start(
     options: ControllerOptions,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
-    serve(options, desk(), None, told_to)
+    serve(options, command_queue(), None, told_to)
 }
 
 /// The sender and the receiver of the command queue.
-fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
+fn command_queue() -> (RunnerHandle, mpsc::Receiver<Command>) {
     let (commands, asked) = mpsc::channel(COMMANDS_MAX);
     (RunnerHandle::new(commands), asked)
 }
@@ -86,7 +86,7 @@ fn desk() -> (RunnerHandle, mpsc::Receiver<Command>) {
 fn serve(
     options: ControllerOptions,
     (handle, asked): (RunnerHandle, mpsc::Receiver<Command>),
-    pods: Option<OfSpine>,
+    pods: Option<ServedSpine>,
     told_to: ControllerObserver,
 ) -> Result<RpcServer, SwitchdError> {
     let controller = Controller::new(options.plan, options.seed)?;

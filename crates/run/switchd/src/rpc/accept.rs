@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::line::Line;
+use super::connection::Connection;
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, Limits};
 use super::refused::{Reason, Refused};
-use super::seats::{Limits, Seat, Seats};
 
 const HANDSHAKE_MAX: Duration = Duration::from_secs(2);
 /// How many accepted connections may wait to be served.
@@ -30,7 +30,7 @@ const FAREWELL_BYTES: usize = 64 * 1024;
 /// The pause after the system could accept no more connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
-type Ready = mpsc::Sender<io::Result<Line>>;
+type Ready = mpsc::Sender<io::Result<Connection>>;
 
 /// Accepts connections and completes their handshakes, as long as the receiver takes them. Must be called
 /// inside a tokio runtime.
@@ -39,20 +39,20 @@ pub(super) fn incoming(
     tls: Option<Arc<RenewedTls>>,
     limits: Limits,
     refused: Arc<Refused>,
-) -> ReceiverStream<io::Result<Line>> {
+) -> ReceiverStream<io::Result<Connection>> {
     let (ready, incoming) = mpsc::channel(READY_MAX);
-    let door = Door { tls, seats: Seats::new(limits), refused };
-    tokio::spawn(stand(Arc::new(door), listener, ready));
+    let acceptor = Acceptor { tls, slots: ConnectionSlots::new(limits), refused };
+    tokio::spawn(accept_all(Arc::new(acceptor), listener, ready));
     ReceiverStream::new(incoming)
 }
 
-struct Door {
+struct Acceptor {
     tls: Option<Arc<RenewedTls>>,
-    seats: Arc<Seats>,
+    slots: Arc<ConnectionSlots>,
     refused: Arc<Refused>,
 }
 
-async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
+async fn accept_all(acceptor: Arc<Acceptor>, listener: TcpListener, ready: Ready) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -60,18 +60,18 @@ async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
         };
         match accepted {
             Ok((stream, from)) => {
-                let Some(seat) = door.seats.take(from.ip()) else {
-                    door.count(
+                let Some(slot) = acceptor.slots.take(from.ip()) else {
+                    acceptor.count(
                         from,
                         Reason::Connections,
                         "there are too many connections, too many to tell it so",
                     );
                     continue;
                 };
-                if let Some(full) = seat.full() {
-                    door.count(from, Reason::Connections, &full.to_string());
+                if let Some(full) = slot.full() {
+                    acceptor.count(from, Reason::Connections, &full.to_string());
                 }
-                tokio::spawn(Arc::clone(&door).greet(stream, from, ready.clone(), seat));
+                tokio::spawn(Arc::clone(&acceptor).greet(stream, from, ready.clone(), slot));
             }
             Err(why) => {
                 tracing::warn!("cannot take connections: {why}; trying again");
@@ -81,17 +81,19 @@ async fn stand(door: Arc<Door>, listener: TcpListener, ready: Ready) {
     }
 }
 
-impl Door {
-    async fn greet(self: Arc<Self>, stream: TcpStream, from: SocketAddr, ready: Ready, seat: Seat) {
+impl Acceptor {
+    async fn greet(self: Arc<Self>, stream: TcpStream, from: SocketAddr, ready: Ready, slot: ConnectionSlot) {
         // Messages are small, so they should leave at once. A failure here only delays them.
         stream.set_nodelay(true).ok();
         let Some(tls) = &self.tls else {
             // The server may have ended.
-            return ready.send(Ok(Line::plain(stream, from.ip(), seat))).await.unwrap_or_default();
+            return ready.send(Ok(Connection::plain(stream, from.ip(), slot))).await.unwrap_or_default();
         };
         let acceptor = TlsAcceptor::from(tls.config());
         match timeout(HANDSHAKE_MAX, acceptor.accept(stream).into_fallible()).await {
-            Ok(Ok(stream)) => ready.send(Ok(Line::tls(stream, from.ip(), seat))).await.unwrap_or_default(),
+            Ok(Ok(stream)) => {
+                ready.send(Ok(Connection::tls(stream, from.ip(), slot))).await.unwrap_or_default();
+            }
             Ok(Err((why, stream))) => {
                 self.refuse(from, &why);
                 timeout(FAREWELL, part(stream)).await.ok();
@@ -111,7 +113,7 @@ impl Door {
     }
 
     fn count(&self, from: SocketAddr, reason: Reason, why: &str) {
-        self.refused.tell(reason, format_args!("a caller from {from}"), why);
+        self.refused.log_refusal(reason, format_args!("a caller from {from}"), why);
     }
 }
 

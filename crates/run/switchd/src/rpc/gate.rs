@@ -12,7 +12,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::line::LineEnd;
+use super::connection::ConnectionPeer;
 use super::refused::{Reason, Refused};
 
 /// Checks calls, and passes them to `inner` with a [`Caller`] in their extensions.
@@ -29,7 +29,7 @@ impl<S> Gate<S> {
     }
 
     fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
-        let line = request.extensions().get::<LineEnd>();
+        let line = request.extensions().get::<ConnectionPeer>();
         if let Some(full) = line.and_then(|line| line.full) {
             // The refusal was counted when the connection was accepted.
             return Err(Status::resource_exhausted(full.to_string()));
@@ -43,16 +43,16 @@ impl<S> Gate<S> {
         let who = || from.map_or_else(|| "a caller".to_owned(), |from| format!("a caller from {from}"));
         let Some(own) = shown.and_then(<[_]>::first) else {
             let why = "callers have to show a certificate here: give yours, and its key, with --identity";
-            self.refused.tell(Reason::NoCertificate, who(), why);
+            self.refused.log_refusal(Reason::NoCertificate, who(), why);
             return Err(Status::unauthenticated(why));
         };
         let Some(caller) = Caller::of_certificate(own, from) else {
             let why = "the certificate that was shown cannot be read: make another";
-            self.refused.tell(Reason::BadCertificate, who(), why);
+            self.refused.log_refusal(Reason::BadCertificate, who(), why);
             return Err(Status::unauthenticated(why));
         };
         if let Some((name, end)) = caller.name().zip(line.and_then(|line| line.ends)) {
-            self.refused.saw(name, end);
+            self.refused.note_certificate_end(name, end);
         }
         let roles = roles(call);
         if roles.iter().any(|role| caller.roles().contains(role)) {
@@ -71,14 +71,14 @@ impl<S> Gate<S> {
                 "this certificate gives no role: make one with -addext subjectAltName=URI:sluice:ROLE/NAME, where ROLE is one \
                  of {all}"
             );
-            self.refused.tell(Reason::NoRole, caller, &why);
+            self.refused.log_refusal(Reason::NoRole, caller, &why);
             return Status::permission_denied(why);
         }
         let (needed, has) = (list(needed, " or "), list(&caller.roles(), " and "));
         let call = call.rsplit('/').next().unwrap_or(call);
         let why =
             format!("{call} takes a certificate with the role {needed}, and {caller} has the role {has}");
-        self.refused.tell(Reason::OtherRole, caller, &why);
+        self.refused.log_refusal(Reason::OtherRole, caller, &why);
         Status::permission_denied(why)
     }
 }

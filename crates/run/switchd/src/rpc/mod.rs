@@ -7,11 +7,11 @@
 //! service.
 
 mod accept;
+mod connection;
+mod connection_slots;
 mod gate;
 mod guard;
-mod line;
 pub(crate) mod refused;
-mod seats;
 pub(crate) mod server;
 pub(crate) mod tables;
 

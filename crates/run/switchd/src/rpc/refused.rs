@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use sluice_rpc::{Malformed, RenewedTls, shown, told_of_end, v1};
+use sluice_rpc::{Malformed, RenewedTls, end_text, shown, v1};
 
 /// Why a call or connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Refused {
     }
 
     /// Counts a refusal, and logs it at most once a second.
-    pub(crate) fn tell(&self, reason: Reason, who: impl Display, why: &str) {
+    pub(crate) fn log_refusal(&self, reason: Reason, who: impl Display, why: &str) {
         self.count(reason);
         let mut told = locked(&self.told);
         if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
@@ -111,9 +111,9 @@ impl Refused {
     }
 
     /// Notes that a caller showed a certificate that ends at `end`.
-    pub(crate) fn saw(&self, caller: &str, end: SystemTime) {
+    pub(crate) fn note_certificate_end(&self, caller: &str, end: SystemTime) {
         let mut ending = locked(&self.ending);
-        if told_of_end(end).is_none() {
+        if end_text(end).is_none() {
             ending.remove(caller);
         } else if ending.len() < ENDING_MAX || ending.contains_key(caller) {
             ending.insert(caller.to_owned(), end);
@@ -125,7 +125,7 @@ impl Refused {
         let own = self.own.iter().flat_map(|own| own.ends());
         let callers = locked(&self.ending).clone().into_iter();
         let callers = callers.map(|(caller, end)| (format!("the certificate of {caller}"), end));
-        let soon = own.chain(callers).filter(|(_, end)| told_of_end(*end).is_some());
+        let soon = own.chain(callers).filter(|(_, end)| end_text(*end).is_some());
         let ends = |(certificate, end): (String, SystemTime)| v1::CertificateEnd {
             certificate,
             unix_s: end.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

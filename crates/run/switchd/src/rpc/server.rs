@@ -16,9 +16,9 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
+use super::connection_slots::Limits;
 use super::gate::Gate;
 use super::refused::Refused;
-use super::seats::Limits;
 use super::services::DESCRIPTORS;
 use super::{Guard, accept};
 use crate::SwitchdError;

@@ -44,7 +44,7 @@ pub(super) struct Plane {
 /// A packet's long payload during a pass: its cell in the slab, and its bytes if they are not yet in the
 /// cell. A REPLY that passes has no cell.
 #[derive(Clone, Copy)]
-struct Long<'a> {
+struct LongPayload<'a> {
     cell: Handle,
     outside: Option<&'a [u8]>,
 }
@@ -136,7 +136,7 @@ impl Plane {
     /// Carries out one table step of the controller.
     pub(super) fn table(&mut self, now: Nanos, op: TableOp, outbox: &mut Outbox) -> TableAnswer {
         let answer = self.program.table(op);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
         if let (TableOp::Inject(sweep), TableAnswer::Done) = (op, answer) {
             let verdict = self.program.pass(now, Arrival::Control(sweep));
             self.settle(now, verdict, None, outbox);
@@ -175,7 +175,7 @@ impl Plane {
                 *job = job.with_age(job.first().age.plus(late));
             }
             Packet::Token(_) => self.tally.add(Count::Tokens),
-            Packet::Reply(_) => long = Some(Long { cell: Handle::NONE, outside: Some(body) }),
+            Packet::Reply(_) => long = Some(LongPayload { cell: Handle::NONE, outside: Some(body) }),
             _ => {}
         }
         let verdict = self.program.pass(now, Arrival::Wire { from, packet, room });
@@ -183,18 +183,18 @@ impl Plane {
             clients.handed_down(&verdict, task, at);
         }
         self.settle(now, verdict, long, outbox);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
     }
 
     /// Reserves a cell for a payload that does not fit into the packet's fields. Also returns whether the
     /// payload needs no cell or got one.
-    fn reserve<'a>(&mut self, payload: &mut Payload, body: &'a [u8]) -> (Option<Long<'a>>, bool) {
+    fn reserve<'a>(&mut self, payload: &mut Payload, body: &'a [u8]) -> (Option<LongPayload<'a>>, bool) {
         if !payload.is_large() {
             return (None, true);
         }
         let cell = self.slab.reserve();
         payload.handle = cell.unwrap_or(Handle::NONE);
-        (cell.map(|cell| Long { cell, outside: Some(body) }), cell.is_some())
+        (cell.map(|cell| LongPayload { cell, outside: Some(body) }), cell.is_some())
     }
 
     /// A later pass.
@@ -202,12 +202,12 @@ impl Plane {
         let long = waiting(again.payload());
         let verdict = self.program.pass(now, Arrival::Round(again));
         self.settle(now, verdict, long, outbox);
-        self.tell(now, outbox);
+        self.send_to_spine(now, outbox);
     }
 
     /// Sends what a leaf tells its spine, in addition to the packet of its pass.
     #[inline]
-    fn tell(&mut self, now: Nanos, outbox: &mut Outbox) {
+    fn send_to_spine(&mut self, now: Nanos, outbox: &mut Outbox) {
         if self.clients.is_some()
             && let Some(Mirror { to, update }) = self.program.mirrored()
         {
@@ -218,7 +218,7 @@ impl Plane {
 
     /// Carries out the program's verdict, and keeps or frees the payload's cell.
     #[inline]
-    fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<Long<'_>>, outbox: &mut Outbox) {
+    fn settle(&mut self, now: Nanos, verdict: Verdict, long: Option<LongPayload<'_>>, outbox: &mut Outbox) {
         match verdict {
             Verdict::Send { to, mut packet } => {
                 if let Packet::Dispatch(task) = &mut packet {
@@ -260,7 +260,7 @@ impl Plane {
         now: Nanos,
         to: Endpoint,
         packet: &Packet,
-        long: Option<Long<'_>>,
+        long: Option<LongPayload<'_>>,
         outbox: &mut Outbox,
     ) {
         let mut spent = long.map(|long| long.cell);
@@ -304,8 +304,14 @@ impl Plane {
     }
 
     /// Sends a task's bytes to servers: one copy for each, encoded as that server expects.
-    fn write_ahead(&mut self, now: Nanos, write: &WriteAhead, long: Option<Long<'_>>, outbox: &mut Outbox) {
-        if let Some(Long { cell, outside }) = long {
+    fn write_ahead(
+        &mut self,
+        now: Nanos,
+        write: &WriteAhead,
+        long: Option<LongPayload<'_>>,
+        outbox: &mut Outbox,
+    ) {
+        if let Some(LongPayload { cell, outside }) = long {
             let bytes = outside.unwrap_or_else(|| self.slab.bytes(cell, write.payload.len));
             for copy in 0..write.copies {
                 let Some(replica) = self.program.replica(write, copy) else { continue };
@@ -326,20 +332,20 @@ impl Plane {
 
     /// Copies a task's bytes into its cell, where its DISPATCH will find them.
     #[inline]
-    fn keep(&mut self, long: Option<Long<'_>>) {
-        if let Some(Long { cell, outside: Some(bytes) }) = long {
+    fn keep(&mut self, long: Option<LongPayload<'_>>) {
+        if let Some(LongPayload { cell, outside: Some(bytes) }) = long {
             self.slab.fill(cell, bytes);
         }
     }
 
-    fn give_back(&mut self, long: Option<Long<'_>>) {
-        if let Some(Long { cell, .. }) = long.filter(|long| long.cell != Handle::NONE) {
+    fn give_back(&mut self, long: Option<LongPayload<'_>>) {
+        if let Some(LongPayload { cell, .. }) = long.filter(|long| long.cell != Handle::NONE) {
             self.slab.release(cell);
         }
     }
 }
 
 /// The payload of a task that waited in the slab, if it has one.
-fn waiting(cell: Handle) -> Option<Long<'static>> {
-    (cell != Handle::NONE).then_some(Long { cell, outside: None })
+fn waiting(cell: Handle) -> Option<LongPayload<'static>> {
+    (cell != Handle::NONE).then_some(LongPayload { cell, outside: None })
 }

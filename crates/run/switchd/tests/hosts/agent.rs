@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sluice_host::agent::{AgentSettings, Mode};
 use sluice_net::agent::{AgentOptions, Lines, RunningAgent, start_agent};
-use sluice_net::client::Pending;
+use sluice_net::client::PendingTask;
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
 use sluice_netem::Rates;
@@ -146,7 +146,7 @@ impl Load {
         let seen = Arc::clone(&over);
         let thread = thread::spawn(move || {
             let (mut ended, mut sent) = (0, 0_u32);
-            let mut outstanding: VecDeque<(u32, Pending)> = VecDeque::new();
+            let mut outstanding: VecDeque<(u32, PendingTask)> = VecDeque::new();
             while !seen.load(Ordering::Relaxed) || !outstanding.is_empty() {
                 while outstanding.len() < WINDOW && !seen.load(Ordering::Relaxed) {
                     let task_type = types[sent as usize % types.len()];

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use sluice_host::orchestrator::{Assignment, Priority};
-use sluice_net::client::{Outcome, Pending};
+use sluice_net::client::{Outcome, PendingTask};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::worker::{LaneServer, LaneServerOptions, LaneService, Stopper, WorkerReport};
 use sluice_net::{NetError, TaskType, WorkerOptions};
@@ -175,7 +175,7 @@ fn urgent_tasks_pass_long_ones_that_pause() {
     let server = Server::start(&rack, "s", &both, |_| {});
     let client = rack.client("c");
     // Twice as many tasks as cores: all cores are taken, and stay so until the tasks are released.
-    let long: Vec<Pending> =
+    let long: Vec<PendingTask> =
         (0..4_u8).map(|i| client.submit(OTHER, &[200 + i], DEADLINE).expect("it fits")).collect();
     until("four long tasks", || both.at_once.load(Ordering::SeqCst) == 4);
     for i in 0..50_u8 {
@@ -195,7 +195,7 @@ fn a_pool_runs_no_more_tasks_at_once_than_it_has_threads() {
     let client = rack.client("c");
     let submit =
         |i: u8| client.submit(if i == 3 { ECHO } else { OTHER }, &[200 + i], DEADLINE).expect("it fits");
-    let pending: Vec<Pending> = (0..5).map(submit).collect();
+    let pending: Vec<PendingTask> = (0..5).map(submit).collect();
     until("two long tasks", || both.at_once.load(Ordering::SeqCst) == 2);
     both.let_go.store(true, Ordering::Release);
     assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
@@ -217,7 +217,7 @@ fn nothing_is_lost_and_nothing_runs_twice_on_a_server_whatever_its_packets_meet(
             let task_type = if i.is_multiple_of(5) { OTHER } else { ECHO };
             (i, client.submit(task_type, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits"))
         };
-        let pending: Vec<(u32, Pending)> = (round * 300..(round + 1) * 300).map(submit).collect();
+        let pending: Vec<(u32, PendingTask)> = (round * 300..(round + 1) * 300).map(submit).collect();
         for (i, pending) in pending {
             let ended = pending.wait();
             assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes().repeat(5)[..]), "{i}: {}", ended.outcome);
@@ -239,7 +239,7 @@ fn tasks_of_a_server_that_dies_are_answered_by_another_and_outlive_the_switch() 
     let second = Server::start(&rack, "second", &both, |_| {});
     let client = rack.client("c");
     let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
-    let pending: Vec<Pending> = (0..400).map(submit).collect();
+    let pending: Vec<PendingTask> = (0..400).map(submit).collect();
     let ran = || both.runs.lock().expect("nobody panics there").len();
     until("work", || ran() > 40);
     first.kill();
@@ -262,7 +262,7 @@ fn dilated_cores_share_a_thread_and_serve_as_many_tasks_at_once_as_there_are() {
     });
     let client = rack.client("c");
     let submit = |i: u32| client.submit(OTHER, &i.to_be_bytes(), DEADLINE).expect("it fits");
-    let pending: Vec<Pending> = (0..64).map(submit).collect();
+    let pending: Vec<PendingTask> = (0..64).map(submit).collect();
     until("each task runs", || both.at_once.load(Ordering::SeqCst) == 64);
     both.let_go.store(true, Ordering::Release);
     let answers: Vec<_> = pending
@@ -324,7 +324,7 @@ fn a_slice_with_a_core_of_its_own_is_served_though_others_never_pause() {
             |task_type, i: u32| client.submit(task_type, &i.to_be_bytes(), DEADLINE).expect("it fits");
         // Waiting tasks ask for cores, up to all cores that no other service keeps.
         until("three tasks at once", || {
-            let pending: Vec<Pending> = (0..40).map(|i| submit(ECHO, i)).collect();
+            let pending: Vec<PendingTask> = (0..40).map(|i| submit(ECHO, i)).collect();
             assert!(pending.into_iter().all(|pending| pending.wait().outcome.done().is_some()));
             both.most_at_once.load(Ordering::SeqCst) >= 3
         });
@@ -337,7 +337,7 @@ fn a_slice_with_a_core_of_its_own_is_served_though_others_never_pause() {
     });
     let client = rack.client("c");
     let submit = |task_type, i: u8| client.submit(task_type, &[i], DEADLINE).expect("it fits");
-    let long: Vec<Pending> = (0..4).map(|i| submit(OTHER, 200 + i)).collect();
+    let long: Vec<PendingTask> = (0..4).map(|i| submit(OTHER, 200 + i)).collect();
     until("a long task", || both.at_once.load(Ordering::SeqCst) == 1);
     for i in 0..20 {
         let ended = submit(ECHO, i).wait();

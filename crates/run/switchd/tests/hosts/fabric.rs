@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sluice_control::{Plan, SlicePlan, Tier};
-use sluice_net::client::{Pending, SpineClients};
+use sluice_net::client::{PendingTask, SpineClients};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
 use sluice_netem::{FaultPlan, Rates};
 use sluice_rpc::Remote;
@@ -362,12 +362,12 @@ impl Fabric {
     }
 }
 
-fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, PendingTask)> {
     numbers.map(|i| (i, client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits"))).collect()
 }
 
 /// Waits for all tasks, and checks that each was answered with its own bytes.
-pub(crate) fn all_replied(pending: Vec<(u32, Pending)>) -> u64 {
+pub(crate) fn all_replied(pending: Vec<(u32, PendingTask)>) -> u64 {
     let mut tried_again = 0;
     for (i, pending) in pending {
         let ended = pending.wait();
@@ -475,7 +475,7 @@ fn tasks_outlive_the_spine_and_its_controller() {
 }
 
 /// Submits each task through a randomly drawn spine.
-pub(crate) fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+pub(crate) fn submit_spread(client: &SpineClients, numbers: std::ops::Range<u32>) -> Vec<(u32, PendingTask)> {
     let submit = |i: u32| client.draw(ECHO).submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
     numbers.map(|i| (i, submit(i))).collect()
 }
@@ -577,7 +577,7 @@ fn a_pool_without_workers_in_a_rack_gets_its_tasks_from_the_racks_that_have_some
     until("three leaves", || fabric.weights() == [1, 1, 1]);
     let client = fabric.client("c");
     let submit = |_| client.submit(OTHER, b"other", DEADLINE).expect("it fits");
-    let pending: Vec<Pending> = (0..100).map(submit).collect();
+    let pending: Vec<PendingTask> = (0..100).map(submit).collect();
     assert!(pending.into_iter().all(|pending| pending.wait().outcome.done() == Some(&b"other"[..])));
     assert_eq!(fabric.leaf_counted(0, "handed_down"), 0);
 }

@@ -10,7 +10,7 @@ use sluice_net::{ClientOptions, ServiceError, WorkerOptions, service_fn};
 use sluice_switch::registry::Choice;
 use sluice_switchd::switch::Delays;
 use sluice_testrig::host_group::{HostGroup, HostGroupReport};
-use sluice_testrig::processor::{HostCosts, Slowed};
+use sluice_testrig::processor::{HostCosts, SlowPeriod};
 use sluice_testrig::schedule::Planned;
 use sluice_wire::{Nanos, ReplyStatus};
 
@@ -36,7 +36,7 @@ fn play(program: &str, slow: Option<SlowTime>) -> (Vec<Outcome>, HostGroupReport
             receive: Nanos(4_000),
             send: Nanos(4_000),
             to_client: delays.host_to_host(),
-            slow: slow.filter(|_| number == 0).map(|time| Slowed { time, since: group.beginning() }),
+            slow: slow.filter(|_| number == 0).map(|time| SlowPeriod { time, since: group.schedule_start() }),
         };
         let hold = service_fn(ECHO, |task, reply| {
             task.hold(Nanos::from_micros(200));

@@ -1,7 +1,7 @@
 //! Labels and classes of tasks: what an application states about a task in a rack with different kinds of
 //! workers.
 
-use sluice_net::client::{Ended, Needs, Outcome, RefusedWhy, TaskSpec};
+use sluice_net::client::{EndedTask, Outcome, RefusedWhy, RequiredLabels, TaskSpec};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, TaskType};
 use sluice_netem::Rates;
@@ -33,7 +33,7 @@ fn worker(rack: &Rack, name: &'static str, labels: &[&str]) -> Running {
     rack.worker_with(name, Named(name), |options| options.labels = labels)
 }
 
-fn run(client: &Client, spec: impl Into<TaskSpec>) -> Ended {
+fn run(client: &Client, spec: impl Into<TaskSpec>) -> EndedTask {
     client.submit(spec, b"x", DEADLINE).expect("it fits").wait()
 }
 
@@ -46,7 +46,7 @@ fn goes_where_it_is_served(policy: &str) {
     let rack = Rack::with_labels(policy);
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
-    let needs = Needs::of(["gpu"]);
+    let needs = RequiredLabels::of(["gpu"]);
     let done_by = |spec: TaskSpec| run(&client, spec).outcome.done().map(<[u8]>::to_vec);
     until("a worker without labels", || done_by(ECHO.into()).as_deref() == Some(b"plain"));
     let done_fast = || done_by(TaskSpec::from(ECHO).needing(&needs)).as_deref() == Some(b"fast");
@@ -71,7 +71,7 @@ fn tells_at_once_what_nobody_has(policy: &str) {
     let (_plain, _fast) = (worker(&rack, "plain", &[]), worker(&rack, "fast", &["gpu"]));
     let client = rack.client("c");
     let why = |labels: &[&str]| {
-        let spec = TaskSpec::from(ECHO).needing(&Needs::of(labels.iter().copied()));
+        let spec = TaskSpec::from(ECHO).needing(&RequiredLabels::of(labels.iter().copied()));
         let ended = run(&client, spec);
         (ended.attempts, ended.outcome)
     };
@@ -88,7 +88,7 @@ fn in_a_rack_that_tells_no_workers_apart_a_task_with_needs_is_refused() {
     let rack = Rack::start();
     let _worker = worker(&rack, "w", &[]);
     let client = rack.client("c");
-    let ended = run(&client, TaskSpec::from(ECHO).needing(&Needs::of(["gpu"])));
+    let ended = run(&client, TaskSpec::from(ECHO).needing(&RequiredLabels::of(["gpu"])));
     assert_eq!(ended.outcome, Outcome::Refused(RefusedWhy::UnknownLabel));
     assert_eq!(run(&client, ECHO).outcome.done(), Some(&b"w"[..]), "and one without is run");
 }

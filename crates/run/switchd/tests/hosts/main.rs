@@ -16,7 +16,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sluice_net::client::{Outcome, Pending, RefusedWhy, SubmitError};
+use sluice_net::client::{Outcome, PendingTask, RefusedWhy, SubmitError};
 use sluice_net::first::{FirstPacket, LINK_MTU};
 use sluice_net::service::{Service, ServiceError, Task};
 use sluice_net::{Client, ClientOptions, NetError, TaskType, WorkerOptions, service_fn};
@@ -107,7 +107,7 @@ fn nothing_is_lost_and_nothing_runs_twice_under_faults_on_every_socket() {
     for round in 0..12 {
         let submit =
             |i: u32| (i, client.submit(ECHO, &i.to_be_bytes().repeat(5), DEADLINE).expect("it fits"));
-        let pending: Vec<(u32, Pending)> = (round * 250..(round + 1) * 250).map(submit).collect();
+        let pending: Vec<(u32, PendingTask)> = (round * 250..(round + 1) * 250).map(submit).collect();
         for (i, pending) in pending {
             let ended = pending.wait();
             assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes().repeat(5)[..]), "{i}: {}", ended.outcome);
@@ -132,7 +132,7 @@ fn long_tasks_and_replies_come_whole_under_faults_on_every_socket() {
     let client = rack.client("c");
     for round in 0..10 {
         let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), DEADLINE).expect("it fits"));
-        let pending: Vec<(u32, Pending)> = (round * 20..round * 20 + 20).map(submit).collect();
+        let pending: Vec<(u32, PendingTask)> = (round * 20..round * 20 + 20).map(submit).collect();
         for (i, pending) in pending {
             let ended = pending.wait();
             assert!(ended.outcome.done() == Some(&long_task(i)[..]), "{i}: {}", ended.outcome);
@@ -147,7 +147,7 @@ fn replies_of_a_worker_that_dies_half_way_are_given_by_another() {
     let dies = rack.worker("dies", Echo::default());
     let client = rack.client("c");
     let submit = |i: u32| (i, client.submit(ECHO, &long_task(i), DEADLINE).expect("it fits"));
-    let pending: Vec<(u32, Pending)> = (0..40).map(submit).collect();
+    let pending: Vec<(u32, PendingTask)> = (0..40).map(submit).collect();
     until("a reply that is fetched", || client.report().is_ok_and(|report| report.tasks.long_replies > 3));
     dies.kill();
     let _lives = rack.worker("lives", Echo::default());
@@ -165,7 +165,7 @@ fn one_worker_runs_each_task_once_however_often_it_is_repeated() {
     let worker = rack.worker("w", echo.clone());
     let client = rack.client("c");
     let submit = |i: u32| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits");
-    let pending: Vec<Pending> = (0..300).map(submit).collect();
+    let pending: Vec<PendingTask> = (0..300).map(submit).collect();
     for (i, pending) in (0..300_u32).zip(pending) {
         let ended = pending.wait();
         assert_eq!(ended.outcome.done(), Some(&i.to_be_bytes()[..]), "{}", ended.outcome);
@@ -225,7 +225,7 @@ fn a_worker_that_drains_finishes_what_it_holds_and_others_go_on() {
     let first = rack.worker("first", slow.clone());
     let client = rack.client("c");
     let _second = rack.worker("second", slow.clone());
-    let pending: Vec<Pending> =
+    let pending: Vec<PendingTask> =
         (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
     let report = first.drain();
@@ -241,7 +241,7 @@ fn tasks_of_a_worker_that_dies_are_answered_by_another() {
     let first = rack.worker("first", slow.clone());
     let _second = rack.worker("second", slow.clone());
     let client = rack.client("c");
-    let pending: Vec<Pending> =
+    let pending: Vec<PendingTask> =
         (0..200_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
     first.kill();
@@ -257,7 +257,7 @@ fn tasks_outlive_the_switch_and_the_controller() {
     let slow = Echo { takes: Duration::from_millis(1), ..Echo::default() };
     let _workers = [rack.worker("a", slow.clone()), rack.worker("b", slow.clone())];
     let client = rack.client("c");
-    let pending: Vec<Pending> =
+    let pending: Vec<PendingTask> =
         (0..400_u32).map(|i| client.submit(ECHO, &i.to_be_bytes(), DEADLINE).expect("it fits")).collect();
     until("work", || slow.runs.load(Ordering::Relaxed) > 20);
     rack.restart();
@@ -329,7 +329,8 @@ fn a_task_whose_deadline_passes_in_the_client_was_never_sent() {
     let rack = Rack::with(Rates::default(), &[ECHO], 1);
     let _worker = rack.worker("w", Echo { takes: Duration::from_millis(400), ..Echo::default() });
     let client = rack.client("c");
-    let held: Vec<Pending> = (0..8).map(|_| client.submit(ECHO, b"x", DEADLINE).expect("it fits")).collect();
+    let held: Vec<PendingTask> =
+        (0..8).map(|_| client.submit(ECHO, b"x", DEADLINE).expect("it fits")).collect();
     let late = client.submit(ECHO, b"x", Duration::from_millis(100)).expect("it fits").wait();
     assert_eq!(late.outcome, Outcome::Refused(RefusedWhy::NeverSent));
     drop(held);
@@ -368,7 +369,7 @@ fn a_worker_whose_service_says_what_is_left_asks_for_the_next_task_before_it_end
             .worker_with("w", Completion { holds }, |options| (options.quota, options.early) = (1, early));
         let client = rack.client("c");
         let submit = |_| client.submit(ECHO, b"x", DEADLINE).expect("it fits");
-        let pending: Vec<Pending> = (0..40).map(submit).collect();
+        let pending: Vec<PendingTask> = (0..40).map(submit).collect();
         for task in pending {
             assert!(matches!(task.wait().outcome, Outcome::Reply(_)), "every task is answered");
         }

@@ -27,6 +27,8 @@ pub(crate) const OTHER: TaskType = TaskType(10);
 
 /// The default of controllers.
 const RENEW_EVERY: Nanos = Nanos::from_millis(250);
+/// As in live studies: no lease ends while a busy machine keeps a host from its turn.
+const RENEW_SELDOM: Nanos = Nanos::from_millis(10_000);
 
 /// The switch and its controller.
 pub(crate) struct Rack {
@@ -67,9 +69,11 @@ impl Rack {
         Self::made_of(faults, Choice::default(), Delays::NONE, types, limit)
     }
 
-    /// A rack with one slice, for [`ECHO`], under this program, with these delays.
+    /// A rack with one slice, for [`ECHO`], under this program, with these delays and long leases.
     pub(crate) fn under(program: Choice, delays: Delays) -> Self {
-        Self::made_of(Rates::default(), program, delays, &[ECHO], 1_000)
+        let mut rack = Self::of(vec![one_slice(ECHO, 1_000)]);
+        (rack.program, rack.delays, rack.renew_every) = (program, delays, RENEW_SELDOM);
+        rack.begin()
     }
 
     /// A rack with one slice under this program, with faults on every socket and no delays.
@@ -83,13 +87,7 @@ impl Rack {
     }
 
     fn made_of(faults: Rates, program: Choice, delays: Delays, types: &[TaskType], limit: u32) -> Self {
-        let slice = |of: &TaskType| SlicePlan {
-            name: of.to_string(),
-            types: vec![*of],
-            limit: Some(limit),
-            ..SlicePlan::default()
-        };
-        let mut rack = Self::of(types.iter().map(slice).collect());
+        let mut rack = Self::of(types.iter().map(|of| one_slice(*of, limit)).collect());
         (rack.faults, rack.program, rack.delays) = (faults, program, delays);
         rack.begin()
     }
@@ -326,4 +324,9 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
         assert!(Instant::now() < give_up, "{what} never came");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A slice for one type, named like its number.
+fn one_slice(of: TaskType, limit: u32) -> SlicePlan {
+    SlicePlan { name: of.to_string(), types: vec![of], limit: Some(limit), ..SlicePlan::default() }
 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sluice_control::RdmaPlan;
-use sluice_net::client::{Outcome, Pending, RefusedWhy};
+use sluice_net::client::{Outcome, PendingTask, RefusedWhy};
 use sluice_net::server::{Server, ServerOptions, ServerReport, ServerStopper};
 use sluice_net::worker::{ServerMemory, WorkerReport};
 use sluice_net::{Client, NetError};
@@ -121,7 +121,7 @@ fn task(number: u32) -> Vec<u8> {
     number.to_be_bytes().into_iter().cycle().take(bytes).collect()
 }
 
-fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)> {
+fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, PendingTask)> {
     let send = |number| (number, client.submit(ECHO, &task(number), DEADLINE).expect("it fits"));
     numbers.map(send).collect()
 }
@@ -129,7 +129,7 @@ fn submit(client: &Client, numbers: std::ops::Range<u32>) -> Vec<(u32, Pending)>
 /// Checks that each task is answered according to its own bytes. A refused task is submitted again: on a
 /// busy machine repeats of waiting tasks fill the queue, and when a server returns, all its workers may be
 /// registering at once.
-fn check(client: &Client, pending: Vec<(u32, Pending)>) {
+fn check(client: &Client, pending: Vec<(u32, PendingTask)>) {
     for (number, pending) in pending {
         let bytes = task(number);
         let mut outcome = pending.wait().outcome;

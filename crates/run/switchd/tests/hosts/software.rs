@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sluice_net::client::Pending;
+use sluice_net::client::PendingTask;
 use sluice_net::{Client, TaskType};
 use sluice_netem::Rates;
 use sluice_switch::registry::Choice;
@@ -22,7 +22,7 @@ fn task(number: u32) -> Vec<u8> {
 }
 
 /// A task's bytes, and its pending outcome.
-type Waiting = (Vec<u8>, Pending);
+type Waiting = (Vec<u8>, PendingTask);
 
 fn submit(client: &Client, tasks: std::ops::Range<u32>, task: fn(u32) -> Vec<u8>) -> Vec<Waiting> {
     let of = |bytes: &[u8]| client.submit(TaskType(ECHO.0), bytes, DEADLINE).expect("it fits");

@@ -104,7 +104,7 @@ fn drill_keeps_queues_shorter_than_chance_does() {
     let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other");
     let waited = |balancer| {
         let finished = run(&topology, &settings(balancer), flows.clone()).finished;
-        finished.iter().map(|flow| (flow.took - idle.took(&flow.flow)).0).sum::<u64>() as f64
+        finished.iter().map(|flow| (flow.took - idle.flow_time(&flow.flow)).0).sum::<u64>() as f64
             / flows.len() as f64
     };
     let [drill, spray] = [PathBalancer::Drill(Drill::default()), PathBalancer::Spray].map(waited);

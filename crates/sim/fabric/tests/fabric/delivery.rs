@@ -20,7 +20,7 @@ fn a_flow_alone_takes_what_the_closed_form_says() {
             for bytes in [0, 1, 1_000, 1_001, 1_999, 2_000, 37_123, 150_000] {
                 let flow = flow(5, 0, to, bytes);
                 let took = run(&topology, &settings, [flow]).finished[0].took;
-                let expected = idle.took(&flow);
+                let expected = idle.flow_time(&flow);
                 // Each arrival is rounded up to a nanosecond.
                 let rounding = 2 * idle.hops(&flow) as u64;
                 assert!(
@@ -35,7 +35,8 @@ fn a_flow_alone_takes_what_the_closed_form_says() {
 #[test]
 fn dcqcn_leaves_a_flow_alone_its_link() {
     let (topology, flow) = (fat_tree(4), flow(0, 0, 15, 5_000_000));
-    let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").took(&flow);
+    let idle =
+        Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").flow_time(&flow);
     let took = run(&topology, &FabricSettings::default(), [flow]).finished[0].took;
     assert!(took.0.abs_diff(idle.0) <= 12, "{took:?} and not {idle:?}");
 }

@@ -1,9 +1,9 @@
 //! Settings that make no sense are refused, in one line that says which ones would.
 
 use sluice_fabric::{
-    Answers, Conga, Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes,
-    FrameSizes, HostId, LetFlow, LinkSpeed, PathBalancer, Pfc, Recovery, Repeat, SwitchId, Topology, Traffic,
-    WindowSettings,
+    AckSettings, Conga, Drill, Ecn, Fabric, FabricEnd, FabricError, FabricLink, FabricSettings, FlowSizes,
+    FrameSizes, HostId, LetFlow, LinkSpeed, PathBalancer, Pfc, Recovery, Retransmission, SwitchId, Topology,
+    Traffic, WindowSettings,
 };
 use sluice_host::pacer::{Alpha, GapShare, PacerSettings};
 use sluice_wire::Nanos;
@@ -141,17 +141,20 @@ fn hosts_that_make_no_sense_are_refused() {
         ),
         (
             FabricSettings {
-                recovery: Recovery { repeat: Repeat::Selective { under_way: 2_000 }, ..given.recovery },
+                recovery: Recovery {
+                    repeat: Retransmission::Selective { under_way: 2_000 },
+                    ..given.recovery
+                },
                 ..given
             },
             "the frames under way is 2000: give 1 to 1024",
         ),
         (
-            FabricSettings { answers: Answers { every: 0, ..given.answers }, ..given },
+            FabricSettings { answers: AckSettings { every: 0, ..given.answers }, ..given },
             "the frames that are answered together is 0",
         ),
         (
-            FabricSettings { answers: Answers { every: 2, after: Nanos(0) }, ..given },
+            FabricSettings { answers: AckSettings { every: 2, after: Nanos(0) }, ..given },
             "the time to an answer is 0 ns",
         ),
     ]);

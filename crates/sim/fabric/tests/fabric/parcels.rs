@@ -46,7 +46,7 @@ fn a_parcel_alone_takes_its_time_on_each_link() {
         let (became, _) =
             carried(&fat_tree(4), &FabricSettings::default(), &[(700, parcel(0, to, 9))], Vec::new());
         let idle = Idle::new(&fat_tree(4), FrameSizes::default()).expect("all hosts reach each other");
-        assert_eq!(idle.carries(&parcel(0, to, 9)), Nanos(hops * 1_012));
+        assert_eq!(idle.parcel_time(&parcel(0, to, 9)), Nanos(hops * 1_012));
         // 150 bytes take 12 ns at 100 Gb/s.
         let expected = (Nanos(700 + hops * 1_012), FabricStep::Came(parcel(0, to, 9)));
         assert_eq!(became, [expected]);

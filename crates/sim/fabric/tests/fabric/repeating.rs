@@ -1,15 +1,15 @@
 //! Selective repeat sends missing frames again, and no others.
 
-use sluice_fabric::{FabricSettings, LetFlow, PathBalancer, Recovery, Repeat};
+use sluice_fabric::{FabricSettings, LetFlow, PathBalancer, Recovery, Retransmission};
 use sluice_wire::Nanos;
 
 use crate::{fat_tree, flow, hadoop, run};
 
-fn repeat(repeat: Repeat, given: &FabricSettings) -> FabricSettings {
+fn repeat(repeat: Retransmission, given: &FabricSettings) -> FabricSettings {
     FabricSettings { recovery: Recovery { repeat, ..given.recovery }, ..*given }
 }
 
-const SELECTIVE: Repeat = Repeat::Selective { under_way: 256 };
+const SELECTIVE: Retransmission = Retransmission::Selective { under_way: 256 };
 
 #[test]
 fn a_flow_whose_frames_overtake_each_other_sends_fewer_again_than_by_going_back() {
@@ -18,7 +18,7 @@ fn a_flow_whose_frames_overtake_each_other_sends_fewer_again_than_by_going_back(
     let given = FabricSettings { balancer: PathBalancer::LetFlow(hasty), ..FabricSettings::default() };
     let flows = hadoop(&topology, 2_000);
     let [back, selective] =
-        [Repeat::GoBackN, SELECTIVE].map(|of| run(&topology, &repeat(of, &given), flows.clone()));
+        [Retransmission::GoBackN, SELECTIVE].map(|of| run(&topology, &repeat(of, &given), flows.clone()));
     assert_eq!((back.finished.len(), selective.finished.len()), (2_000, 2_000));
     let (back, selective) = (back.counts.hosts, selective.counts.hosts);
     assert!(selective.early > 0 && selective.again < back.again / 2, "{selective:?} and {back:?}");
@@ -34,7 +34,7 @@ fn what_was_lost_arrives_and_a_flow_never_has_more_under_way_than_it_may() {
     assert_eq!(lost.finished.len(), flows.len());
     let one = |under_way| {
         let settings = FabricSettings { dcqcn: None, ..FabricSettings::default() };
-        let settings = repeat(Repeat::Selective { under_way }, &settings);
+        let settings = repeat(Retransmission::Selective { under_way }, &settings);
         run(&topology, &settings, [flow(0, 0, 15, 1_000_000)]).finished[0].took.0
     };
     // A round trip of six links takes 12.5 µs; with ten frames under way the flow needs 100 of them.
@@ -49,7 +49,7 @@ fn frames_in_their_order_make_no_difference() {
     let given = FabricSettings::default();
     let flows = hadoop(&topology, 500);
     let back = run(&topology, &given, flows.clone());
-    let selective = run(&topology, &repeat(Repeat::Selective { under_way: 1_024 }, &given), flows);
+    let selective = run(&topology, &repeat(Retransmission::Selective { under_way: 1_024 }, &given), flows);
     assert_eq!(selective.counts.hosts.again, 0);
     let sums = [back, selective].map(|run| run.finished.iter().map(|flow| flow.took.0).sum::<u64>() as f64);
     assert!((sums[0] / sums[1] - 1.0).abs() < 0.1, "{sums:?}");

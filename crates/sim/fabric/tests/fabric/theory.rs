@@ -53,7 +53,7 @@ fn frames_that_come_by_chance_wait_as_in_m_d_1() {
     for load in [0.5, 0.8] {
         let mean_wait = |replication| {
             let run = run(&topology, &settings, frames(load, replication));
-            let wait = |flow: &sluice_fabric::FinishedFlow| flow.took.0 - idle.took(&flow.flow).0;
+            let wait = |flow: &sluice_fabric::FinishedFlow| flow.took.0 - idle.flow_time(&flow.flow).0;
             run.finished.iter().map(wait).sum::<u64>() as f64 / FRAMES as f64
         };
         let waits: Vec<f64> = (0..REPLICATIONS).map(mean_wait).collect();

@@ -53,7 +53,7 @@ fn more_kinds_of_links_than_the_engine_keeps_apart_are_as_exact() {
     let flows: Vec<_> =
         (0..60).map(|from| flow(u64::from(from) * 1_000_000, from, (from + 7) % 60, 20_500)).collect();
     for finished in run(&topology, &settings, flows).finished {
-        let expected = idle.took(&finished.flow);
+        let expected = idle.flow_time(&finished.flow);
         assert!(finished.took.0.abs_diff(expected.0) <= 4, "{finished:?} and not {expected:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Hosts with windows like TCP's fill a link, share it, and pause.
 
 use sluice_fabric::{
-    Answers, Connections, FabricSettings, FrameSizes, Idle, Recovery, Repeat, WindowSettings,
+    AckSettings, Connections, FabricSettings, FrameSizes, Idle, Recovery, Retransmission, WindowSettings,
 };
 use sluice_wire::Nanos;
 
@@ -13,9 +13,9 @@ fn tcp() -> FabricSettings {
     FabricSettings {
         dcqcn: None,
         window: Some(WindowSettings::default()),
-        answers: Answers { every: 64, ..Answers::default() },
+        answers: AckSettings { every: 64, ..AckSettings::default() },
         pfc: None,
-        recovery: Recovery { repeat: Repeat::Selective { under_way: 1_024 }, ..given.recovery },
+        recovery: Recovery { repeat: Retransmission::Selective { under_way: 1_024 }, ..given.recovery },
         ..given
     }
 }
@@ -23,7 +23,8 @@ fn tcp() -> FabricSettings {
 #[test]
 fn a_window_grows_until_a_flow_alone_has_its_link() {
     let (topology, flow) = (fat_tree(4), flow(0, 0, 15, 20_000_000));
-    let idle = Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").took(&flow);
+    let idle =
+        Idle::new(&topology, FrameSizes::default()).expect("all hosts reach each other").flow_time(&flow);
     let run = run(&topology, &tcp(), [flow]);
     let slower = run.finished[0].took.0 as f64 / idle.0 as f64;
     assert!((1.0..1.1).contains(&slower), "{slower}");
@@ -48,7 +49,7 @@ fn fewer_answers_leave_hosts_and_every_flow_still_ends() {
     let topology = fat_tree(4);
     let flows = hadoop(&topology, 1_000);
     let every = |every| {
-        let answers = Answers { every, ..Answers::default() };
+        let answers = AckSettings { every, ..AckSettings::default() };
         let run = run(&topology, &FabricSettings { answers, ..FabricSettings::default() }, flows.clone());
         assert_eq!((run.finished.len(), run.counts.hosts.timeouts), (flows.len(), 0));
         run.counts.hops

@@ -33,6 +33,7 @@ impl Rack<'_> {
     fn new_connection(&mut self) {
         self.brain.lines += 1;
         self.brain.seat.life = self.brain.lines;
+        self.brain.seat.answers.clear();
         self.brain.seat.wakeup = Wakeup::NONE;
     }
 
@@ -88,21 +89,28 @@ impl Rack<'_> {
         }
     }
 
-    pub(crate) fn table_answered(&mut self, brain: u32, answer: TableAnswer) {
+    /// The controller hears the switch's oldest answer. While the controller stands still, answers wait, and
+    /// stay in order however often it is stopped meanwhile.
+    pub(crate) fn table_answered(&mut self, brain: u32) {
         if brain != self.brain.seat.life {
             return;
         }
         if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::OpDone { brain, answer: Box::new(answer) });
+            self.remind(self.brain.stalled_until, Event::OpDone(brain));
             return;
         }
-        self.tell_brain(Told::TableAnswered(answer));
+        if let Some(answer) = self.brain.seat.answers.pop_front() {
+            self.tell_brain(Told::TableAnswered(answer));
+        }
     }
 
     pub(crate) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
         self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.world.now + way);
-        self.remind(self.brain.seat.answers_until, Event::OpDone { brain, answer: Box::new(answer) });
+        if brain == self.brain.seat.life {
+            self.brain.seat.answers.push_back(answer);
+            self.remind(self.brain.seat.answers_until, Event::OpDone(brain));
+        }
     }
 
     pub(crate) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {

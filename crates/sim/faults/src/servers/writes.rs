@@ -5,8 +5,8 @@ use sluice_switch::{Arrival, Replica};
 use sluice_wire::roce::{Acknowledge, NakCode, Syndrome, Write, encode_write_of};
 use sluice_wire::{Handle, Psn, Rkey, ServerId, TaskId, slot_head};
 
-use super::{SLOT_BYTES, path_to, transport};
-use crate::event::{Event, SealedWrite};
+use super::{SLOT_BYTES, SealedWrite, path_to, transport};
+use crate::event::Event;
 use crate::limits::FAULTS_END;
 use crate::network::WRITES;
 use crate::rack::Rack;
@@ -72,12 +72,20 @@ impl Rack<'_> {
 
     /// A WRITE arrives at a server, and waits there while the server stands still.
     pub(crate) fn write_comes(&mut self, server: usize, write: SealedWrite) -> Result<(), String> {
-        let goes_on = self.servers.nodes[server].session.frozen_until;
+        self.servers.nodes[server].unread.push_back(write);
+        self.write_is_read(server)
+    }
+
+    /// A server reads the WRITE that came first, unless the server stands still.
+    pub(crate) fn write_is_read(&mut self, server: usize) -> Result<(), String> {
+        let node = &mut self.servers.nodes[server];
+        let goes_on = node.session.frozen_until;
         if self.world.now < goes_on {
-            self.remind(goes_on, Event::Write { server, write });
+            self.remind(goes_on, Event::WriteWaited(server));
             return Ok(());
         }
-        self.written(server, &write)
+        let write = node.unread.pop_front();
+        write.map_or(Ok(()), |write| self.written(server, &write))
     }
 
     /// A server takes a WRITE. Checks that no WRITE that arrived unchanged is for memory that it must not
@@ -152,4 +160,47 @@ fn sealed(write: &Write, server: usize, body: [&[u8]; 2]) -> Vec<u8> {
 const fn is_late(why: RoceRefusal) -> bool {
     use RoceRefusal::{Duplicate, Gap, PairInError, UnknownPair};
     matches!(why, Duplicate | Gap | PairInError | UnknownPair)
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_events::WorldEvent;
+    use sluice_host::rdma::WriterEnd;
+    use sluice_wire::{Endpoint, Epoch, Nanos, SliceId};
+
+    use super::*;
+    use crate::RackKind;
+
+    /// The first WRITE comes while the server stands still for 10 us, the second while it stands still for
+    /// longer. A reliable pair takes both only if it reads them in that order.
+    #[test]
+    fn writes_stay_in_order_however_often_their_server_stands_still() {
+        let racks = (0..100).map(|seed| Rack::new(&RackKind::default(), seed, None));
+        let mut rack =
+            racks.into_iter().find(|rack| !rack.servers.nodes.is_empty()).expect("seven in ten have");
+        let (began, first) = (rack.world.now, 5);
+        let (slots, node) = (rack.servers.slots, &mut rack.servers.nodes[0]);
+        let to = WriterEnd { server: ServerId(0), epoch: Epoch(1), switch: Endpoint::default(), icrc: true };
+        node.connect(to, true, Psn::new(first));
+        let (pair, ring) = (node.qpn, node.ring(SliceId(0), slots));
+        for (number, still_for) in [(0, 10_000), (1, 20_000)] {
+            rack.servers.nodes[0].session.frozen_until = began + Nanos(still_for);
+            let psn = Psn::new(first + number);
+            let (transport, address, rkey) = (transport(true), ring.address, ring.rkey);
+            let write = Write { transport, to: pair, psn, address, rkey, ..Write::default() };
+            let bytes = sealed(&write, 0, [&[], &[number as u8; 16]]);
+            rack.write_comes(0, SealedWrite { bytes, sent: began, spoilt: false }).expect("it waits");
+        }
+        while rack.world.now <= began + Nanos(20_000) {
+            let (_, what) = rack.world.next().expect("the run goes on");
+            let event = match what {
+                WorldEvent::Scheduled(event @ Event::WriteWaited(_)) => event,
+                // A clock that is not set anew expires again.
+                WorldEvent::Clock => Event::Inspect,
+                _ => continue,
+            };
+            rack.happen(event).expect("it is read, or waits on");
+        }
+        assert_eq!(rack.servers.nodes[0].expected(), Some(Psn::new(first + 2)));
+    }
 }

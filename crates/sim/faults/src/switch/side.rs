@@ -15,7 +15,7 @@ use crate::replay_log::{self, Who};
 
 /// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
 /// CPUs overtake it.
-const PASS: Nanos = Nanos::from_micros(20);
+pub(crate) const PASS: Nanos = Nanos::from_micros(20);
 
 impl Rack<'_> {
     /// Something arrives at the switch. A packet that recirculated in an earlier life of the switch is

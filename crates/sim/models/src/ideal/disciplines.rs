@@ -5,7 +5,7 @@ use sluice_stats::Level;
 use sluice_wire::Nanos;
 
 use super::least::Least;
-use super::queues::{Lines, Queue};
+use super::queues::{Queue, WorkerQueues};
 use super::task::Task;
 
 /// Holds the waiting tasks. It is told of every event in order of time, and so knows the whole state.
@@ -71,14 +71,19 @@ impl Discipline for Central {
 pub(super) struct Jbsq {
     bound: u64,
     queue: Queue,
-    lines: Lines,
-    depths: Depths,
+    lines: WorkerQueues,
+    depths: QueueLengths,
 }
 
 impl Jbsq {
     /// At most `bound` tasks at a worker, in service or waiting.
     pub(super) fn new(workers: usize, bound: u64) -> Self {
-        Self { bound, queue: Queue::new(), lines: Lines::new(workers), depths: Depths::new(workers) }
+        Self {
+            bound,
+            queue: Queue::new(),
+            lines: WorkerQueues::new(workers),
+            depths: QueueLengths::new(workers),
+        }
     }
 }
 
@@ -121,26 +126,26 @@ impl Discipline for Jbsq {
 #[derive(Clone, Debug)]
 pub(super) struct Immediate<P> {
     pick: P,
-    lines: Lines,
+    lines: WorkerQueues,
     /// Tasks at each worker, in service or waiting.
     held: Vec<u32>,
 }
 
 /// Chooses the worker that a task joins.
-pub(super) trait Pick {
+pub(super) trait WorkerChoice {
     fn worker(&mut self, held: &[u32]) -> usize;
 
     /// The number of tasks that a worker holds has changed.
     fn changed(&mut self, _worker: usize, _held: u32) {}
 }
 
-impl<P: Pick> Immediate<P> {
+impl<P: WorkerChoice> Immediate<P> {
     pub(super) fn new(workers: usize, pick: P) -> Self {
-        Self { pick, lines: Lines::new(workers), held: vec![0; workers] }
+        Self { pick, lines: WorkerQueues::new(workers), held: vec![0; workers] }
     }
 }
 
-impl<P: Pick> Discipline for Immediate<P> {
+impl<P: WorkerChoice> Discipline for Immediate<P> {
     #[inline]
     fn arrive(&mut self, task: Task, now: Nanos) -> Option<usize> {
         let worker = self.pick.worker(&self.held);
@@ -171,15 +176,15 @@ impl<P: Pick> Discipline for Immediate<P> {
 
 /// Chooses the worker with the fewest tasks; of equal ones the first.
 #[derive(Clone, Debug)]
-pub(super) struct Shortest(Least);
+pub(super) struct ShortestQueue(Least);
 
-impl Shortest {
+impl ShortestQueue {
     pub(super) fn new(workers: usize) -> Self {
         Self(Least::new(workers, 0))
     }
 }
 
-impl Pick for Shortest {
+impl WorkerChoice for ShortestQueue {
     #[inline]
     fn worker(&mut self, _held: &[u32]) -> usize {
         self.0.first().1
@@ -193,9 +198,9 @@ impl Pick for Shortest {
 
 /// Chooses, of two workers drawn at random, the one with fewer tasks; of equal ones the first drawn.
 #[derive(Clone, Debug)]
-pub(super) struct ShorterOfTwo(pub(super) Dice);
+pub(super) struct PowerOfTwo(pub(super) Dice);
 
-impl Pick for ShorterOfTwo {
+impl WorkerChoice for PowerOfTwo {
     #[inline]
     fn worker(&mut self, held: &[u32]) -> usize {
         let workers = held.len() as u64;
@@ -211,9 +216,9 @@ impl Pick for ShorterOfTwo {
 
 /// Chooses a random worker.
 #[derive(Clone, Debug)]
-pub(super) struct Anyone(pub(super) Dice);
+pub(super) struct RandomWorker(pub(super) Dice);
 
-impl Pick for Anyone {
+impl WorkerChoice for RandomWorker {
     #[inline]
     fn worker(&mut self, held: &[u32]) -> usize {
         part(self.0.word() >> 32, held.len() as u64)
@@ -222,9 +227,9 @@ impl Pick for Anyone {
 
 /// Chooses one worker after the other.
 #[derive(Clone, Debug)]
-pub(super) struct InTurn(pub(super) usize);
+pub(super) struct RoundRobin(pub(super) usize);
 
-impl Pick for InTurn {
+impl WorkerChoice for RoundRobin {
     #[inline]
     fn worker(&mut self, held: &[u32]) -> usize {
         let worker = self.0;
@@ -242,12 +247,12 @@ fn part(drawn: u64, parts: u64) -> usize {
 
 /// Tasks at each worker, in service or waiting.
 #[derive(Clone, Debug)]
-struct Depths {
+struct QueueLengths {
     each: Vec<u64>,
     tournament: Least,
 }
 
-impl Depths {
+impl QueueLengths {
     fn new(workers: usize) -> Self {
         Self { each: vec![0; workers], tournament: Least::new(workers, 0) }
     }

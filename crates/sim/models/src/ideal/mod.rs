@@ -15,7 +15,7 @@ mod tournament;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use disciplines::{Anyone, Immediate, InTurn, Jbsq, ShorterOfTwo, Shortest};
+use disciplines::{Immediate, Jbsq, PowerOfTwo, RandomWorker, RoundRobin, ShortestQueue};
 use sluice_events::dice::Dice;
 use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
 use sluice_wire::Nanos;
@@ -23,7 +23,7 @@ use sluice_workload::Request;
 
 pub use disciplines::{Central, Discipline};
 pub use engine::Rack;
-pub use queues::{Lines, Queue};
+pub use queues::{Queue, WorkerQueues};
 pub use reference::{Reference, ReferenceError};
 pub use task::Task;
 
@@ -69,16 +69,16 @@ impl Ideal {
                 self.rack(Jbsq::new(workers, bound)).run(requests, observer, stop)
             }
             Reference::Jsq => {
-                self.rack(Immediate::new(workers, Shortest::new(workers))).run(requests, observer, stop)
+                self.rack(Immediate::new(workers, ShortestQueue::new(workers))).run(requests, observer, stop)
             }
             Reference::PowerOfTwo => {
-                self.rack(Immediate::new(workers, ShorterOfTwo(dice()))).run(requests, observer, stop)
+                self.rack(Immediate::new(workers, PowerOfTwo(dice()))).run(requests, observer, stop)
             }
             Reference::Random => {
-                self.rack(Immediate::new(workers, Anyone(dice()))).run(requests, observer, stop)
+                self.rack(Immediate::new(workers, RandomWorker(dice()))).run(requests, observer, stop)
             }
             Reference::RoundRobin => {
-                self.rack(Immediate::new(workers, InTurn(0))).run(requests, observer, stop)
+                self.rack(Immediate::new(workers, RoundRobin(0))).run(requests, observer, stop)
             }
         }
     }

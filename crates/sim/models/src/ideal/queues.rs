@@ -55,36 +55,36 @@ impl Default for Queue {
 /// A queue for each worker, all in one piece of memory. It grows with the most tasks that ever waited in
 /// all queues together, not with the most in each.
 #[derive(Clone, Debug)]
-pub struct Lines {
-    workers: Vec<Line>,
-    places: Vec<Place>,
+pub struct WorkerQueues {
+    workers: Vec<WorkerQueue>,
+    places: Vec<QueuedEntry>,
     free: u32,
     level: Level,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct WorkerQueue {
     first: u32,
     last: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct QueuedEntry {
     task: Task,
     next: u32,
 }
 
-impl Lines {
+impl WorkerQueues {
     /// An empty queue for each of so many workers.
     pub fn new(workers: usize) -> Self {
-        let workers = vec![Line { first: NIL, last: NIL }; workers];
+        let workers = vec![WorkerQueue { first: NIL, last: NIL }; workers];
         Self { workers, places: Vec::with_capacity(ROOM), free: NIL, level: Level::default() }
     }
 
     /// Appends a task to a worker's queue.
     #[inline]
     pub fn push(&mut self, worker: usize, task: Task, now: Nanos) {
-        let place = self.place(Place { task, next: NIL });
+        let place = self.place(QueuedEntry { task, next: NIL });
         let line = &mut self.workers[worker];
         if line.first == NIL {
             line.first = place;
@@ -115,7 +115,7 @@ impl Lines {
         &mut self.level
     }
 
-    fn place(&mut self, filled: Place) -> u32 {
+    fn place(&mut self, filled: QueuedEntry) -> u32 {
         if self.free == NIL {
             self.places.push(filled);
             return self.places.len() as u32 - 1;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn every_line_gives_back_in_order_what_it_took() {
         let mut dice = Dice::new(1, 1);
-        let mut lines = Lines::new(5);
+        let mut lines = WorkerQueues::new(5);
         let mut model = vec![VecDeque::new(); 5];
         for n in 0..10_000 {
             let worker = dice.below(5) as usize;

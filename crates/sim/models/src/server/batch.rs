@@ -43,7 +43,7 @@ impl BatchService {
     }
 
     /// Handles a call if it is about the batch service; returns whether it was.
-    pub(super) fn heeds(&mut self, call: HostCall) -> bool {
+    pub(super) fn on_hint(&mut self, call: HostCall) -> bool {
         let (service, core, is_wanted) = match call {
             HostCall::EnableService(service, core) => (service, core, true),
             HostCall::DisableService(service, core) => (service, core, false),
@@ -57,7 +57,7 @@ impl BatchService {
     }
 
     /// Gives it to a core that should run it and does not have it.
-    pub(super) fn comes(&mut self, core: &mut CoreScheduler, at: u16) {
+    pub(super) fn deliver(&mut self, core: &mut CoreScheduler, at: u16) {
         let here = &mut self.cores[usize::from(at)];
         if here.is_wanted && !here.is_held {
             let descriptor = Descriptor { core: CoreId(at), request: Some(self.request), hint: None };

@@ -88,7 +88,7 @@ impl Caladan {
     }
 
     /// A packet arrives in a core's queue.
-    fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
+    fn on_core_packet<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
         self.is_taking = false;
         self.packets.pop_front();
         run.queued.leave(run.now);
@@ -201,10 +201,10 @@ impl Orchestrates for Caladan {
         self.take(run);
     }
 
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         match event {
             ServerEvent::Ran { core } => self.ended(core, run),
-            ServerEvent::Reaches { core, request } => self.reaches(core, request, run),
+            ServerEvent::Reaches { core, request } => self.on_core_packet(core, request, run),
             ServerEvent::Ready { core } => self.park(core, run),
             ServerEvent::Check => self.check(run),
             ServerEvent::Hinted { .. } => {}

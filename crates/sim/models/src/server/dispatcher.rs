@@ -74,7 +74,7 @@ impl Dispatcher {
         if run.ran(request, span) {
             self.idle.push(core);
             self.dispatch(run);
-        } else if self.goes_on() {
+        } else if self.may_continue() {
             self.start(core, request, run);
         } else {
             self.push(request, run);
@@ -84,7 +84,7 @@ impl Dispatcher {
     }
 
     /// Whether a request that has run for an interval keeps its core.
-    fn goes_on(&self) -> bool {
+    fn may_continue(&self) -> bool {
         let spares = self.preempts == Preempts::WhileNoneIsIdle && !self.idle.is_empty();
         spares || self.queues.iter().all(VecDeque::is_empty)
     }
@@ -101,7 +101,7 @@ impl Orchestrates for Dispatcher {
         self.dispatch(run);
     }
 
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         match event {
             ServerEvent::Ran { core } => self.ended(core, run),
             ServerEvent::Reaches { core, request } => {

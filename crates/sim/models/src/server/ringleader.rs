@@ -111,7 +111,7 @@ impl RingLeader {
     }
 
     /// The allocator's decision on a hint arrives at the NIC.
-    fn heeds<O: Observer>(&mut self, of: u8, hint: Hint, run: &mut ServerRun<'_, O>) {
+    fn on_hint<O: Observer>(&mut self, of: u8, hint: Hint, run: &mut ServerRun<'_, O>) {
         let Some(service) = ServiceId::new(of.into()) else { return };
         let calls = &mut self.calls;
         self.allocator.hint(LoadHint { service, hint }, run.now, |call| calls.push(call));
@@ -124,13 +124,13 @@ impl RingLeader {
     fn bring_batch<O: Observer>(&mut self, run: &mut ServerRun<'_, O>) {
         for core in 0..self.cores.len() {
             if let Some(batch) = &mut self.batch {
-                batch.comes(&mut self.cores[core], core as u16);
+                batch.deliver(&mut self.cores[core], core as u16);
                 self.start(core as u16, run);
             }
         }
     }
 
-    fn reaches<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
+    fn on_core_packet<O: Observer>(&mut self, core: u16, request: RequestId, run: &mut ServerRun<'_, O>) {
         let (service, priority, _) = self.services[usize::from(run.class(request))];
         let handle = RequestHandle(request.into());
         let request = sluice_host::orchestrator::ScheduledRequest { handle, service, priority };
@@ -211,14 +211,14 @@ impl Orchestrates for RingLeader {
 
     #[expect(clippy::inline_always, reason = "what it is needs no second look where it is handed on")]
     #[inline(always)]
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         match event {
             ServerEvent::Ran { core } => {
                 if let Some(running) = self.cores[usize::from(core)].running() {
                     self.ended(core, running.handle.0 as RequestId, run);
                 }
             }
-            ServerEvent::Reaches { core, request } => self.reaches(core, request, run),
+            ServerEvent::Reaches { core, request } => self.on_core_packet(core, request, run),
             ServerEvent::Told { core, of } => {
                 let (service, ..) = self.services[usize::from(of)];
                 let told = self.nic.load_feedback(service, CoreId(core), 1);
@@ -232,7 +232,7 @@ impl Orchestrates for RingLeader {
                 self.watch(run);
             }
             ServerEvent::Hinted { of, more } => {
-                self.heeds(of, if more { Hint::ScaleUp } else { Hint::ScaleDown }, run);
+                self.on_hint(of, if more { Hint::ScaleUp } else { Hint::ScaleDown }, run);
             }
             ServerEvent::Ready { .. } | ServerEvent::Given { .. } => {}
         }
@@ -242,7 +242,7 @@ impl Orchestrates for RingLeader {
 /// Passes the allocator's calls to the NIC, which knows all services and cores and so refuses none. Calls
 /// about the batch service are handled here, since the NIC does not know it.
 fn make_calls(nic: &mut Nic, calls: &mut Vec<HostCall>, batch: &mut Option<BatchService>) {
-    let mut is_batch = |call: &HostCall| batch.as_mut().is_some_and(|batch| batch.heeds(*call));
+    let mut is_batch = |call: &HostCall| batch.as_mut().is_some_and(|batch| batch.on_hint(*call));
     for call in calls.drain(..).filter(|call| !is_batch(call)) {
         let made: Result<(), OrchestratorError> = match call {
             HostCall::EnableService(service, core) => nic.enable_service(service, core),

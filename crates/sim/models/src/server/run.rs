@@ -19,7 +19,7 @@ pub(super) type RequestId = u32;
 
 /// A request in the server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InServer {
+pub(super) struct RequestInServer {
     pub(super) at: Nanos,
     pub(super) service: Nanos,
     /// The rest of the request's service.
@@ -31,7 +31,7 @@ pub(super) struct InServer {
 /// order of the cores, as in the references; the others come in the order in which they were scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ServerEvent {
-    /// A core has run as long as it was told to.
+    /// A core has run for the time that its policy set.
     Ran { core: u16 },
     /// A request reaches a core.
     Reaches { core: u16, request: RequestId },
@@ -56,7 +56,7 @@ pub(super) trait Orchestrates {
     fn arrive<O: Observer>(&mut self, request: RequestId, run: &mut ServerRun<'_, O>);
 
     /// A scheduled event happens.
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>);
 }
 
 /// A server in virtual time, without its policy.
@@ -72,7 +72,7 @@ pub(super) struct ServerRun<'o, O> {
     pub(super) switching: Level,
     /// Cores that run a batch service; `None` if there is none.
     pub(super) batch: Option<Level>,
-    requests: Vec<InServer>,
+    requests: Vec<RequestInServer>,
     free: Vec<RequestId>,
     engine: EventEngine<ServerEvent, ServerEvent>,
     /// The timers of the cores' runs.
@@ -134,7 +134,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                     break;
                 }
             } else if self.in_server() > 0 || next.is_some() {
-                if !self.goes_on(policy) {
+                if !self.step(policy) {
                     break;
                 }
             } else {
@@ -157,7 +157,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
 
     /// Advances to the next event and passes it to the policy; returns whether there was one.
     #[inline]
-    fn goes_on(&mut self, policy: &mut impl Orchestrates) -> bool {
+    fn step(&mut self, policy: &mut impl Orchestrates) -> bool {
         let Some((at, whom, what)) = self.engine.take_next() else { return false };
         self.now = at;
         let event = match what {
@@ -168,14 +168,14 @@ impl<'o, O: Observer> ServerRun<'o, O> {
                 ServerEvent::Ran { core }
             }
         };
-        policy.happens(event, self);
+        policy.on_event(event, self);
         if let Some(core) = self.rang.take() {
             self.engine.alarm_before(self.ran.of_place(core.into()), Nanos(u64::MAX));
         }
         true
     }
 
-    pub(super) fn request(&mut self, id: RequestId) -> &mut InServer {
+    pub(super) fn request(&mut self, id: RequestId) -> &mut RequestInServer {
         &mut self.requests[id as usize]
     }
 
@@ -232,7 +232,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
         let Request { at, service, class, .. } = *request;
         // A service of zero length would never be seen to run.
         let left = service.max(Nanos(1));
-        let entry = InServer { at, service, left, class };
+        let entry = RequestInServer { at, service, left, class };
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);
         match self.requests.get_mut(id as usize) {
             Some(place) => *place = entry,
@@ -247,7 +247,7 @@ impl<'o, O: Observer> ServerRun<'o, O> {
     }
 
     fn reply(&mut self, id: RequestId) {
-        let InServer { at, service, class, .. } = self.requests[id as usize];
+        let RequestInServer { at, service, class, .. } = self.requests[id as usize];
         self.free.push(id);
         let waited = Nanos(self.now.since(at).0.saturating_sub(service.0));
         let replied =

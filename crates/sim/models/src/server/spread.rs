@@ -100,7 +100,7 @@ impl Orchestrates for SpreadQueues {
         run.at_cores.enter(run.now);
     }
 
-    fn happens<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
+    fn on_event<O: Observer>(&mut self, event: ServerEvent, run: &mut ServerRun<'_, O>) {
         let ServerEvent::Ran { core } = event else { return };
         let Some((request, span)) = self.running[usize::from(core)].take() else { return };
         run.ran(request, span);

@@ -147,16 +147,16 @@ impl<S: Copy + PartialEq> Reservations<S> {
 mod tests {
     use super::*;
 
-    type Said = Vec<(u32, ToWorker<char>)>;
+    type WorkerMessages = Vec<(u32, ToWorker<char>)>;
 
-    fn reserved(said: &Said) -> Vec<u32> {
+    fn reserved(said: &WorkerMessages) -> Vec<u32> {
         said.iter().filter(|(_, what)| matches!(what, ToWorker::Reserve(_))).map(|(at, _)| *at).collect()
     }
 
     #[test]
     fn a_job_reserves_d_places_a_task_and_none_twice_before_all_have_one() {
         let mut scheduler = SparrowScheduler::new(5, 2, true);
-        let mut said = Said::new();
+        let mut said = WorkerMessages::new();
         scheduler.submit(['a', 'b', 'c'], |bound| bound / 2, &mut said);
         let mut first = reserved(&said)[..5].to_vec();
         first.sort_unstable();
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_first_who_ask_get_the_tasks_and_the_others_are_taken_back() {
         let mut scheduler = SparrowScheduler::new(4, 2, true);
-        let mut said = Said::new();
+        let mut said = WorkerMessages::new();
         scheduler.submit(['a', 'b'], |_| 0, &mut said);
         let job = JobId(0);
         said.clear();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn without_cancellation_every_reservation_is_asked_for() {
         let mut scheduler = SparrowScheduler::new(2, 2, false);
-        let mut said = Said::new();
+        let mut said = WorkerMessages::new();
         scheduler.submit(['a'], |_| 0, &mut said);
         said.clear();
         scheduler.asked(JobId(0), 1, &mut said);

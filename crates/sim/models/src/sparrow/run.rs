@@ -45,27 +45,27 @@ enum Event {
 
 /// An event; events are ordered by time, then by order of entry.
 #[derive(Debug)]
-struct Due {
+struct QueuedEvent {
     at: Nanos,
     entered: u64,
     event: Event,
 }
 
-impl PartialEq for Due {
+impl PartialEq for QueuedEvent {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.entered) == (other.at, other.entered)
     }
 }
 
-impl Eq for Due {}
+impl Eq for QueuedEvent {}
 
-impl PartialOrd for Due {
+impl PartialOrd for QueuedEvent {
     fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Due {
+impl Ord for QueuedEvent {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
         (self.at, self.entered).cmp(&(other.at, other.entered))
     }
@@ -105,7 +105,7 @@ pub(super) struct SparrowRun<'o, O> {
     held_back: VecDeque<Vec<Request>>,
     held_tasks: usize,
     workers: Vec<WorkerNode>,
-    event_queue: BinaryHeap<Reverse<Due>>,
+    event_queue: BinaryHeap<Reverse<QueuedEvent>>,
     entered: u64,
     dice: Dice,
     said: Vec<(u32, ToWorker<Request>)>,
@@ -176,14 +176,14 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
             Some(at) if due.is_none_or(|due| at < due) => {
                 self.now = at;
                 let job = core::iter::from_fn(|| requests.next_if(|next| next.at == at)).collect();
-                ControlFlow::Continue(self.job_comes(job))
+                ControlFlow::Continue(self.submit_job(job))
             }
             _ => {
-                let Some(Reverse(Due { at, event, .. })) = self.event_queue.pop() else {
+                let Some(Reverse(QueuedEvent { at, event, .. })) = self.event_queue.pop() else {
                     return ControlFlow::Break(());
                 };
                 self.now = at;
-                self.happens(event);
+                self.on_event(event);
                 ControlFlow::Continue(None)
             }
         }
@@ -191,7 +191,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
 
     /// Takes all tasks that are due at the same time, as one job. Returns the counts so far if the measured
     /// span ends with it.
-    fn job_comes(&mut self, job: Vec<Request>) -> Option<(Counts, Gauges)> {
+    fn submit_job(&mut self, job: Vec<Request>) -> Option<(Counts, Gauges)> {
         let mut closed = None;
         for request in &job {
             match self.observer.sent(request.at) {
@@ -227,7 +227,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         }
     }
 
-    fn happens(&mut self, event: Event) {
+    fn on_event(&mut self, event: Event) {
         match event {
             Event::Comes(scheduler, what) => {
                 let node = &mut self.schedulers[usize::from(scheduler)];
@@ -235,19 +235,19 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 let at = node.free_at;
                 self.enter(at, Event::Decided(scheduler, what));
             }
-            Event::Decided(scheduler, what) => self.decides(scheduler, what),
+            Event::Decided(scheduler, what) => self.on_scheduler_message(scheduler, what),
             Event::Hears(worker, scheduler, what) => {
                 if self.workers[worker as usize].running.is_some() {
                     self.workers[worker as usize].mail.push_back((scheduler, what));
                 } else {
-                    self.receives(worker, scheduler, what);
+                    self.on_worker_message(worker, scheduler, what);
                 }
             }
-            Event::Ends(worker) => self.ends(worker),
+            Event::Ends(worker) => self.on_service_end(worker),
         }
     }
 
-    fn decides(&mut self, scheduler: u8, what: ToScheduler) {
+    fn on_scheduler_message(&mut self, scheduler: u8, what: ToScheduler) {
         let mut said = core::mem::take(&mut self.said);
         let machine = &mut self.schedulers[usize::from(scheduler)].machine;
         match what {
@@ -263,7 +263,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     /// A worker's core takes a message, and does what follows from it.
-    fn receives(&mut self, worker: u32, scheduler: u8, what: ToWorker<Request>) {
+    fn on_worker_message(&mut self, worker: u32, scheduler: u8, what: ToWorker<Request>) {
         let node = &mut self.workers[worker as usize];
         node.free_at = node.free_at.max(self.now) + self.costs.receive;
         match what {
@@ -282,11 +282,11 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
                 return self.submits();
             }
         }
-        self.asks(worker);
+        self.request_task(worker);
     }
 
     /// An idle worker asks for the task of its next reservation.
-    fn asks(&mut self, worker: u32) {
+    fn request_task(&mut self, worker: u32) {
         let node = &mut self.workers[worker as usize];
         if node.asks || node.running.is_some() {
             return;
@@ -300,7 +300,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     /// A service ends: the reply leaves, and the messages in the NIC are received until one brings a task.
-    fn ends(&mut self, worker: u32) {
+    fn on_service_end(&mut self, worker: u32) {
         let node = &mut self.workers[worker as usize];
         let Some((task, started)) = node.running.take() else { return };
         node.free_at = self.now + self.costs.send;
@@ -315,9 +315,9 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
         while self.workers[worker as usize].running.is_none()
             && let Some((scheduler, what)) = self.workers[worker as usize].mail.pop_front()
         {
-            self.receives(worker, scheduler, what);
+            self.on_worker_message(worker, scheduler, what);
         }
-        self.asks(worker);
+        self.request_task(worker);
     }
 
     fn send(&mut self, at: Nanos, event: Event) {
@@ -327,7 +327,7 @@ impl<'o, O: Observer> SparrowRun<'o, O> {
     }
 
     fn enter(&mut self, at: Nanos, event: Event) {
-        self.event_queue.push(Reverse(Due { at, entered: self.entered, event }));
+        self.event_queue.push(Reverse(QueuedEvent { at, entered: self.entered, event }));
         self.entered += 1;
     }
 

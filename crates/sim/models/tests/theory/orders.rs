@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_models::ideal::{Ideal, Reference};
 use sluice_stats::{
-    Diary, DiaryEntry, Measure, Measured, Metric, PARTS, Part, Recorder, Recording, Warmup, paired,
+    LoggedTask, Measure, Measured, Metric, PARTS, Part, Recorder, Recording, TaskLog, Warmup, paired,
 };
 use sluice_wire::Nanos;
 use sluice_workload::{Requests, Workload};
@@ -71,14 +71,14 @@ fn ideal(policy: &str) -> Ideal {
 }
 
 /// 100,000 tasks at load 0.9, in the order of their due times.
-fn each_task(policy: &str, workload: &str) -> Vec<DiaryEntry> {
+fn each_task(policy: &str, workload: &str) -> Vec<LoggedTask> {
     let mut tasks = told(&ideal(policy), workload);
     tasks.sort_unstable();
     tasks
 }
 
-fn told(ideal: &Ideal, workload: &str) -> Vec<DiaryEntry> {
-    let mut diary = Diary::until(Nanos(u64::MAX));
+fn told(ideal: &Ideal, workload: &str) -> Vec<LoggedTask> {
+    let mut diary = TaskLog::until(Nanos(u64::MAX));
     ideal.tell(requests(workload, 0).take(100_000), &mut diary, (SEED, 0), &AtomicBool::new(false));
     let told = diary.entries();
     assert_eq!(told.len(), 100_000);

@@ -5,11 +5,11 @@
 //! measured span no new flow begins and those under way end, as in the public set-up: a flow whose rate was
 //! lowered takes many times the span.
 
-mod crossing;
 mod gauges;
 mod joined;
 mod scheme;
 mod settings;
+mod transport;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,11 +17,11 @@ use sluice_fabric::{Fabric, FabricCounts, FabricError, FabricStep, FinishedFlow,
 use sluice_fabric::{Topology, Traffic};
 use sluice_wire::Nanos;
 
-pub(crate) use crossing::{Crossing, Leg};
 use gauges::fabric_gauges;
 pub(crate) use joined::{JoinedFabric, write_bytes};
 pub use scheme::Scheme;
 use settings::settings_of;
+pub(crate) use transport::{FabricTransport, PacketEnds};
 
 use crate::error::SimError;
 use sluice_stats::{Backlog, Counts, Gauges, Mark, Measured, Recorder, Replied};
@@ -64,7 +64,7 @@ impl FlowRun<'_> {
         let mut built = self.build(seed, replication).map_err(SimError::Point)?;
         let failed = |why: FabricError| SimError::Point(why.to_string());
         let mut arrivals = built.traffic.arrivals(&built.topology, seed, replication).map_err(failed)?;
-        let mut watch = FlowWatch::new(recorder, built.round_trip);
+        let mut watch = FlowRecorder::new(recorder, built.round_trip);
         let (mut events, bounds) = (0_u32, self.bounds());
         built.fabric.expect(arrivals.next()).map_err(failed)?;
         while let Some(step) = built.fabric.step().map_err(failed)? {
@@ -123,7 +123,7 @@ struct Built {
 }
 
 /// Records the flows of a replication.
-struct FlowWatch {
+struct FlowRecorder {
     recorder: Recorder,
     round_trip: Nanos,
     /// The fabric's counts when the measured span began.
@@ -131,7 +131,7 @@ struct FlowWatch {
     gauges: Option<Gauges>,
 }
 
-impl FlowWatch {
+impl FlowRecorder {
     fn new(recorder: Recorder, round_trip: Nanos) -> Self {
         Self { recorder, round_trip, opened: FabricCounts::default(), gauges: None }
     }
@@ -148,7 +148,7 @@ impl FlowWatch {
     }
 
     fn ended(&mut self, finished: &FinishedFlow, idle: &Idle, bounds: &[u64]) {
-        let service = idle.took(&finished.flow);
+        let service = idle.flow_time(&finished.flow);
         let class = bounds.partition_point(|most| *most < finished.flow.bytes).min(bounds.len() - 1);
         self.recorder.done(&Replied {
             class: class as u8,

@@ -11,7 +11,7 @@ use sluice_wire::Nanos;
 /// A load balancer, and whether hosts make flowlets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
-    way: Way,
+    way: BalancerKind,
     /// The flowlet threshold; `None`: the testbed's.
     threshold: Option<FlowletThreshold>,
     /// Whether each switch chooses the next hop; otherwise the testbed decides.
@@ -20,7 +20,7 @@ pub struct Scheme {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum BalancerKind {
     Ecmp,
     LetFlow,
     Conga,
@@ -53,7 +53,7 @@ const FLOWLETS: &str = "Nrtt or a span such as 100us, the pause that begins a fl
                         alpha=none, how T follows the flowlet\'s length; t=99, the percentile of gaps that \
                         T is";
 
-impl Way {
+impl BalancerKind {
     const ALL: [Self; 5] = [Self::Ecmp, Self::LetFlow, Self::Conga, Self::Spray, Self::Drill];
 
     /// The description for people.
@@ -83,14 +83,14 @@ impl Way {
 
 impl Scheme {
     pub(crate) fn all() -> impl Iterator<Item = About> {
-        Way::ALL.into_iter().map(Way::about)
+        BalancerKind::ALL.into_iter().map(BalancerKind::about)
     }
 
     /// Reads `ecmp`, `letflow:2rtt,paced,alpha=none`, `conga:100us` and so on; `None` if no scheme has this
     /// name.
     pub fn parse(text: &str) -> Option<Result<Self, SchemeError>> {
         let (name, given) = text.split_once(':').map_or((text, ""), |(name, given)| (name, given));
-        let way = Way::ALL.into_iter().find(|way| way.about().name == name)?;
+        let way = BalancerKind::ALL.into_iter().find(|way| way.about().name == name)?;
         let (about, mut scheme) = (way.about(), Self { way, threshold: None, each_hop: false, pacing: None });
         let wrong =
             |part: &str, usage| Some(Err(SchemeError { text: part.to_owned(), policy: about.name, usage }));
@@ -109,11 +109,11 @@ impl Scheme {
     pub(crate) fn balancer(self, fabric: &FabricTestbed, round_trip: Nanos) -> PathBalancer {
         let threshold = self.threshold(fabric, round_trip);
         match self.way {
-            Way::Ecmp => PathBalancer::Ecmp,
-            Way::Spray => PathBalancer::Spray,
-            Way::Drill => PathBalancer::Drill(Drill::default()),
-            Way::Conga => PathBalancer::Conga(Conga::new(threshold)),
-            Way::LetFlow => {
+            BalancerKind::Ecmp => PathBalancer::Ecmp,
+            BalancerKind::Spray => PathBalancer::Spray,
+            BalancerKind::Drill => PathBalancer::Drill(Drill::default()),
+            BalancerKind::Conga => PathBalancer::Conga(Conga::new(threshold)),
+            BalancerKind::LetFlow => {
                 let each_hop = self.each_hop || fabric.each_hop;
                 let scope = if each_hop { Scope::EachHop } else { Scope::WholePath };
                 PathBalancer::LetFlow(LetFlow { scope, ..LetFlow::new(threshold) })
@@ -135,7 +135,7 @@ impl Scheme {
     fn take(&mut self, part: &str) -> Option<()> {
         let pacing = || self.pacing.unwrap_or(PAPER);
         match part.split_once('=') {
-            None if part == "each-hop" && self.way == Way::LetFlow => self.each_hop = true,
+            None if part == "each-hop" && self.way == BalancerKind::LetFlow => self.each_hop = true,
             None if part == "paced" => self.pacing = Some(pacing()),
             None => self.threshold = Some(FlowletThreshold::parse(part)?),
             Some(("alpha", "none")) => self.pacing = Some(Pacing { alpha: None, ..pacing() }),

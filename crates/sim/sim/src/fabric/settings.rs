@@ -24,6 +24,6 @@ pub(super) fn settings_of(
 fn longest(idle: &Idle, topology: &Topology, payload: u64) -> Nanos {
     let from = HostId(0);
     let others = (1..topology.hosts).map(HostId);
-    let took = others.map(|to| idle.took(&FlowSpec { at: Nanos(0), from, to, bytes: payload }));
+    let took = others.map(|to| idle.flow_time(&FlowSpec { at: Nanos(0), from, to, bytes: payload }));
     took.max().unwrap_or_default()
 }

@@ -8,7 +8,7 @@
 use sluice_control::WorkerGrant;
 use sluice_host::agent::{Agent, AgentSettings, Decision, Sample, Verdict};
 use sluice_nodes::names;
-use sluice_stats::{Depths, Ended};
+use sluice_stats::{IntervalTasks, SliceDepths};
 use sluice_testbed::Testbed;
 use sluice_testbed::agents;
 use sluice_units::Adaptive;
@@ -24,17 +24,17 @@ pub(super) struct Adaptation {
     workers_each: u32,
     advises: bool,
     interval_began: Nanos,
-    seats: Vec<Serving>,
+    seats: Vec<WorkerDepth>,
     decisions: Vec<Decision>,
     /// The interval's tasks, by slice.
-    ended: Vec<Ended>,
-    log: Vec<Depths>,
+    ended: Vec<IntervalTasks>,
+    log: Vec<SliceDepths>,
     moves: u32,
 }
 
 /// The slice and depth of a worker.
 #[derive(Clone, Copy, Debug)]
-struct Serving {
+struct WorkerDepth {
     slice: SliceId,
     depth: u8,
 }
@@ -62,7 +62,7 @@ impl Adaptation {
         let seat = |grant: &WorkerGrant| {
             let WorkerRegistration { worker, slice, quota: depth, .. } = grant.registration;
             agents[(u32::from(worker.0) / workers_each) as usize].serves(Nanos(0), worker, slice, depth);
-            Serving { slice, depth }
+            WorkerDepth { slice, depth }
         };
         let seats = grants.iter().map(seat).collect();
         Self {
@@ -94,7 +94,7 @@ impl Adaptation {
     pub(super) fn finished(&mut self, now: Nanos, worker: u32, sample: Sample) {
         let slice = usize::from(self.seats[worker as usize].slice.0);
         if self.ended.len() <= slice {
-            self.ended.resize_with(slice + 1, Ended::default);
+            self.ended.resize_with(slice + 1, IntervalTasks::default);
         }
         self.ended[slice].take(sample.switch_wait + sample.worker_wait, sample.service);
         self.agent_of(worker).finished(now, WorkerId(worker as u16), sample);
@@ -144,12 +144,12 @@ impl Adaptation {
         let WorkerRegistration { worker, slice, quota: depth, .. } = *grant;
         let seat = &mut self.seats[usize::from(worker.0)];
         self.moves += u32::from(seat.slice != slice);
-        *seat = Serving { slice, depth };
+        *seat = WorkerDepth { slice, depth };
         self.agent_of(worker.0.into()).serves(now, worker, slice, depth);
     }
 
     /// The depths and slices, interval by interval.
-    pub(super) fn into_log(self) -> Vec<Depths> {
+    pub(super) fn into_log(self) -> Vec<SliceDepths> {
         self.log
     }
 
@@ -163,7 +163,7 @@ impl Adaptation {
                 self.decisions.iter().filter(fits).count() as u32
             };
             let mut ended = self.ended.get_mut(usize::from(slice.0)).map(std::mem::take).unwrap_or_default();
-            self.log.push(Depths {
+            self.log.push(SliceDepths {
                 at_ns: now.0,
                 slice: slice.0.into(),
                 workers: depths.len() as u32,

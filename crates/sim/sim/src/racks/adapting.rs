@@ -15,8 +15,8 @@ use sluice_wire::tables::TableOp;
 use sluice_wire::{Nanos, WorkerId};
 
 use super::adaptation::IntervalEnd;
+use super::effects::SwitchPass;
 use super::places::{LEAVES, Scheduled};
-use super::switch::SwitchPass;
 use super::watch::TaskWatch;
 use super::world::{RackLead, SimulatedRacks};
 

@@ -9,17 +9,17 @@ use sluice_testbed::Testbed;
 use sluice_testbed::cores_layout::CoresLayout;
 use sluice_wire::{Epoch, Nanos};
 
-use super::below::Below;
-use super::books::Books;
 use super::clients::{Clients, PoolRequests};
 use super::controller::{ControllerNode, Grants};
 use super::cores::of_switch;
 use super::meter::Meter;
 use super::packet_loss::PoolLoss;
 use super::places::{LEAVES, RackWorld, Scheduled, WORKERS, clock_of};
+use super::rack_fabric::RackFabric;
 use super::servers::Servers;
 use super::setup::{RackSetup, client_settings};
 use super::switch::{SwitchNode, SwitchProgram};
+use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, RackLead, SimulatedRacks, join};
@@ -29,7 +29,7 @@ use crate::software::{self, ServerCore};
 impl<O: TaskWatch> SimulatedRacks<O> {
     /// The rack of a point, with the hosts that `choice` needs.
     pub(super) fn alone(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
-        let below = Below::of(&point.testbed, point.seed, replication).expect("the point was checked");
+        let below = RackFabric::of(&point.testbed, point.seed, replication).expect("the point was checked");
         let program = |config| choice.build(config);
         Self::with_program(point, choice, (replication, observer), program).over(below)
     }
@@ -45,7 +45,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let mut meter = Meter::new(observer, point.testbed.workers);
         meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
         let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
-        let books = Books::new(point.testbed.has_faults());
+        let books = TaskPlaces::new(point.testbed.has_faults());
         let seed = [point.seed].into_iter();
         let mut world = RackWorld::new(PoolLoss::new(&point.testbed.faults, seed, replication));
         let seen = of_cores.as_ref().map_or(Cow::Borrowed(point), |of| Cow::Owned(of_switch(of, point)));
@@ -94,7 +94,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     /// This rack with this fabric below it, before the first event.
-    pub(super) fn over(mut self, below: Option<Below>) -> Self {
+    pub(super) fn over(mut self, below: Option<RackFabric>) -> Self {
         if below.is_some() {
             self.workers.servers.wait_for_writes();
         }

@@ -1,10 +1,9 @@
-//! The clients of all pools, and the requests that go to them in turn. What happens to them is in `side`.
+//! The clients of all pools, and the requests that go to them in turn. What happens to them is in
+//! `effects`.
 //!
 //! Where there are spines, a client has a machine for each of them, registered there. A request goes to the
 //! next client in turn, and to a spine drawn by its weight (Horus §3.2). A retry goes to the spine of the
 //! first try, so that what spine and leaf let in once is let in once.
-
-mod side;
 
 use std::collections::VecDeque;
 
@@ -25,10 +24,10 @@ use super::setup::{ClassNeeds, RackSetup};
 #[derive(Debug)]
 pub(super) struct Clients {
     pub(super) all: Vec<Submitter>,
-    settings: ClientSettings,
+    pub(super) settings: ClientSettings,
     /// Whether a task may be tried again.
-    retries: bool,
-    actions: Vec<Action>,
+    pub(super) retries: bool,
+    pub(super) actions: Vec<Action>,
 }
 
 /// A client's machine for one switch.
@@ -38,8 +37,8 @@ pub(super) struct Submitter {
     /// Its name for itself.
     pub(super) incarnation: Incarnation,
     /// Requests that are held back, by slice.
-    backlogs: Vec<VecDeque<Request>>,
-    held_back: u64,
+    pub(super) backlogs: Vec<VecDeque<Request>>,
+    pub(super) held_back: u64,
 }
 
 /// Below this stands the number of a task's machine in its client's name for itself, where there are spines.
@@ -121,9 +120,9 @@ impl Clients {
 #[derive(Debug)]
 pub(super) struct PoolRequests {
     /// Strikes when the next request is due.
-    clock: ClockId,
-    requests: Requests,
-    next: Option<Request>,
+    pub(super) clock: ClockId,
+    pub(super) requests: Requests,
+    pub(super) next: Option<Request>,
     /// The first of the pool's machines; those of one client follow one another, a spine each.
     first: usize,
     clients: usize,
@@ -132,7 +131,7 @@ pub(super) struct PoolRequests {
     pub(super) weights: Vec<u64>,
     /// Where spines come from; none where a rack is alone.
     dice: Option<Dice>,
-    asked: ClassNeeds,
+    pub(super) asked: ClassNeeds,
     /// What is said of tasks' sizes, if anybody asks.
     sizes: Option<Guesses>,
     /// The pool's number of the first type.
@@ -184,7 +183,7 @@ impl PoolRequests {
 
     /// The machine whose turn it is: the client's turn, the spine's luck.
     #[inline]
-    fn machine(&mut self) -> usize {
+    pub(super) fn machine(&mut self) -> usize {
         let spine = self.spine();
         let client = self.turn;
         self.turn = if client + 1 == self.clients { 0 } else { client + 1 };
@@ -202,7 +201,12 @@ impl PoolRequests {
         }
     }
 
-    fn submission(&mut self, request: &Request, settings: &ClientSettings, retry: bool) -> Submission {
+    pub(super) fn submission(
+        &mut self,
+        request: &Request,
+        settings: &ClientSettings,
+        retry: bool,
+    ) -> Submission {
         Submission {
             task_type: TaskType(self.first_type + request.task_type.0),
             urgency: self.urgency(request),

@@ -31,7 +31,7 @@ const RETRY_AFTER: Nanos = Nanos::from_micros(100);
 
 /// The place of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WorkerSeat {
+pub(super) struct WorkerPosition {
     pub(super) leaf: u32,
     pub(super) pool: u16,
     /// The worker's number at its leaf.
@@ -44,7 +44,7 @@ pub(super) struct Control {
     pub(super) system: System,
     pub(super) pools: Vec<Placement>,
     /// The seat of each worker, pool by pool and rack by rack.
-    pub(super) seats: Vec<WorkerSeat>,
+    pub(super) seats: Vec<WorkerPosition>,
     pub(super) spines: u32,
     pub(super) leaves: u32,
     /// Clients of each pool.
@@ -229,7 +229,7 @@ impl Control {
 
     /// The registration of a worker.
     pub(super) fn worker_registration(&self, worker: usize, leaf: &SwitchNode) -> WorkerRegistration {
-        let WorkerSeat { leaf: at, pool, number } = self.seats[worker];
+        let WorkerPosition { leaf: at, pool, number } = self.seats[worker];
         WorkerRegistration {
             worker: number,
             epoch: leaf.epoch,
@@ -275,8 +275,8 @@ impl Control {
         ClientId(pool as u16 * self.clients + client)
     }
 
-    /// Puts a rack of a pool below a spine: each gets a row of the other. Returns the UPDATE that the spine
-    /// has to get first.
+    /// Puts a pool's rack below a spine: each switch gets a row for the other. Returns the first UPDATE to
+    /// the spine, if the policy has one.
     pub(super) fn link(
         &self,
         (pool, rack): (usize, usize),
@@ -369,14 +369,14 @@ fn last(numbers: impl Iterator<Item = u32>) -> u32 {
     numbers.max().map_or(0, |last| last + 1)
 }
 
-fn seats(pools: &[Placement], leaves: u32) -> Vec<WorkerSeat> {
+fn seats(pools: &[Placement], leaves: u32) -> Vec<WorkerPosition> {
     let mut taken = vec![0; leaves as usize];
     let racks = pools.iter().enumerate().flat_map(|(pool, of)| of.racks.iter().map(move |rack| (pool, rack)));
     let places = racks.flat_map(|(pool, rack)| (0..rack.workers).map(move |_| (pool as u16, rack.leaf)));
     let seat = |(pool, leaf): (u16, u32)| {
         let number = &mut taken[leaf as usize];
         *number += 1;
-        WorkerSeat { leaf, pool, number: WorkerId(*number - 1) }
+        WorkerPosition { leaf, pool, number: WorkerId(*number - 1) }
     };
     places.map(seat).collect()
 }

@@ -8,8 +8,6 @@
 //! cost to cores. This module keeps only where tasks wait and how long they take; the state machines
 //! decide.
 
-mod side;
-
 use std::collections::VecDeque;
 use std::mem;
 
@@ -41,37 +39,37 @@ pub(super) fn of_switch(layout: &CoresLayout, point: &Point) -> Point {
 /// All servers of a rack.
 #[derive(Debug)]
 pub(super) struct ServersOfCores {
-    layout: CoresLayout,
+    pub(super) layout: CoresLayout,
     /// The timer of the first core; those of the other cores follow.
     timers: TimerId,
-    all: Vec<CoreServer>,
+    pub(super) all: Vec<CoreServer>,
 }
 
 /// One server: its lanes, its NIC and its cores.
 #[derive(Debug)]
-struct CoreServer {
+pub(super) struct CoreServer {
     /// The lanes' machines are stored with their workers, and are swapped in here for what they do
     /// together.
     lanes: Lanes,
-    nic: Nic,
-    cores: Vec<CoreScheduler>,
+    pub(super) nic: Nic,
+    pub(super) cores: Vec<CoreScheduler>,
     /// How long each core runs its present task.
-    spans: Vec<Nanos>,
+    pub(super) spans: Vec<Nanos>,
     /// The tasks that the server holds, by the NIC's handles.
-    tasks: Vec<CoreTask>,
-    free: Vec<u32>,
+    pub(super) tasks: Vec<ServerTask>,
+    pub(super) free: Vec<u32>,
     /// Descriptors on their way to cores, and replies on their way back, both in order of departure.
-    to_cores: VecDeque<(u16, ScheduledRequest)>,
-    ended: VecDeque<(u16, u32)>,
+    pub(super) to_cores: VecDeque<(u16, ScheduledRequest)>,
+    pub(super) ended: VecDeque<(u16, u32)>,
 }
 
 /// A task in a server.
 #[derive(Clone, Copy, Debug)]
-struct CoreTask {
-    worker: usize,
-    run: TaskRun,
+pub(super) struct ServerTask {
+    pub(super) worker: usize,
+    pub(super) run: TaskRun,
     /// The rest of a core's work on the task.
-    left: Nanos,
+    pub(super) left: Nanos,
 }
 
 impl ServersOfCores {
@@ -87,17 +85,17 @@ impl ServersOfCores {
     }
 
     /// The server and core of a timer's place; `None` if the place is a worker's.
-    fn core_at(&self, place: u32) -> Option<(usize, u16)> {
+    pub(super) fn core_at(&self, place: u32) -> Option<(usize, u16)> {
         let core = place.checked_sub(self.layout.lanes())?;
         Some(((core / self.layout.cores_each) as usize, (core % self.layout.cores_each) as u16))
     }
 
-    fn timer(&self, server: usize, core: u16) -> TimerId {
+    pub(super) fn timer(&self, server: usize, core: u16) -> TimerId {
         self.timers.of_place(server as u32 * self.layout.cores_each + u32::from(core))
     }
 
     /// Divides the room of a server's cores among the tokens of its lanes.
-    fn share_room(&mut self, server: usize, workers: &mut [Node<Worker>]) {
+    pub(super) fn share_room(&mut self, server: usize, workers: &mut [Node<Worker>]) {
         for service in 0..self.layout.services.len() {
             let room = self.all[server].room(service);
             let lanes: Vec<usize> = (0..self.layout.lanes_each as usize).collect();
@@ -127,9 +125,9 @@ impl ServersOfCores {
     }
 
     /// A lane has served a task: it answers, and no token leaves before the room is divided anew.
-    fn finishes(
+    pub(super) fn finishes(
         &mut self,
-        task: &CoreTask,
+        task: &ServerTask,
         (now, settings): (Nanos, &WorkerSettings),
         answer: (sluice_wire::ReplyStatus, sluice_wire::Payload),
         workers: &mut [Node<Worker>],
@@ -164,7 +162,12 @@ impl CoreServer {
     }
 
     /// Gives a lane's task to the NIC, where it waits for a core.
-    fn offer(&mut self, service: usize, task: CoreTask, now: Nanos) -> Result<(), OrchestratorError> {
+    pub(super) fn offer(
+        &mut self,
+        service: usize,
+        task: ServerTask,
+        now: Nanos,
+    ) -> Result<(), OrchestratorError> {
         let place = self.free.pop().unwrap_or(self.tasks.len() as u32);
         match self.tasks.get_mut(place as usize) {
             Some(free) => *free = task,
@@ -175,7 +178,7 @@ impl CoreServer {
     }
 
     /// Dispatches tasks to cores that have room; returns how many descriptors leave.
-    fn dispatch(&mut self, now: Nanos) -> usize {
+    pub(super) fn dispatch(&mut self, now: Nanos) -> usize {
         let before = self.to_cores.len();
         while let Some(descriptor) = self.nic.dispatch(now) {
             self.to_cores.extend(descriptor.request.map(|request| (descriptor.core.0, request)));

@@ -5,26 +5,26 @@
 //! One seed gives one run. The controller above spines is in `above`, racks' own controllers are in
 //! `racks`.
 
-mod above;
-mod desk;
+mod controller_above;
 mod knowledge;
 mod oracle;
 mod racks;
 mod scenario;
 mod strangers;
+mod table_operations;
 
 use std::ops::Range;
 
-use above::Above;
-use desk::RENEW;
+use controller_above::ControllerAbove;
 use knowledge::Renewals;
 use oracle::HopOracle;
-use racks::Leads;
+use racks::RackControllers;
 use scenario::{
     AboveStep, END, FAULTS_END, HopScenario, LAST_RENEWAL, LeadStep, QUIET, SETTLED, SUBMIT_END, UNDER_WAY,
 };
 use sluice_faults::{Broken, Many, Tally, run_each};
 use sluice_wire::Nanos;
+use table_operations::RENEW;
 
 use super::downtime::OutageStep;
 use super::placement::Placement;
@@ -42,7 +42,8 @@ pub fn run_faults(system: System, seed: u64) -> Result<Tally, Broken> {
     let point = &scenario.point;
     let watched = (point, Placement::of(point), HopOracle::new(SETTLED));
     let mut datacenter = SimulatedRacks::led(system, watched);
-    let (leads, above) = (Leads::start(&mut datacenter, seed), Above::start(&mut datacenter, seed));
+    let (leads, above) =
+        (RackControllers::start(&mut datacenter, seed), ControllerAbove::start(&mut datacenter, seed));
     let mut trial = Trial { system, datacenter, leads, above, scenario: &scenario, rested: false };
     trial.renew();
     trial.run().map_err(|(at, what)| Broken { seed, at_ns: at.0, what })
@@ -69,12 +70,12 @@ enum Step {
     End,
 }
 
-/// A datacenter of one pool, whose racks have the numbers of their leaves, and the steps of its run.
+/// One fault run: a datacenter with one pool, in which rack *i* is the rack of leaf *i*, and the run's steps.
 struct Trial<'t> {
     system: System,
     datacenter: SimulatedRacks<HopOracle>,
-    leads: Leads,
-    above: Above,
+    leads: RackControllers,
+    above: ControllerAbove,
     scenario: &'t HopScenario,
     /// Whether no worker had a task at the last look.
     rested: bool,
@@ -83,23 +84,23 @@ struct Trial<'t> {
 impl Trial<'_> {
     fn run(mut self) -> Result<Tally, (Nanos, String)> {
         for (at, step) in self.steps() {
-            self.until(at)?;
+            self.run_until(at)?;
             match step {
                 Step::Outage(turn) => {
                     self.datacenter.takes(turn);
-                    self.leads.follow(&mut self.datacenter, turn);
-                    self.above.follow(&mut self.datacenter, turn);
+                    self.leads.on_outage(&mut self.datacenter, turn);
+                    self.above.on_outage(&mut self.datacenter, turn);
                 }
-                Step::Lead(step) => self.leads.takes(&mut self.datacenter, step),
-                Step::Above(AboveStep::Dies) => self.above.dies(),
+                Step::Lead(step) => self.leads.on_lead_step(&mut self.datacenter, step),
+                Step::Above(AboveStep::Dies) => self.above.stop(),
                 Step::Above(AboveStep::Back) => self.above.begin(&mut self.datacenter),
                 Step::Renew => self.renew(),
-                Step::Strangers => strangers::hand_down(&mut self.datacenter),
+                Step::Strangers => strangers::send_strangers_tasks(&mut self.datacenter),
                 Step::FaultsEnd => self.datacenter.world.network.injector = None,
                 Step::SubmitEnd => self.datacenter.end_requests(),
-                Step::Rests => self.rested = self.rests(),
-                Step::Quiet => self.looks_at_spines(Renewals::None).map_err(|what| (at, what))?,
-                Step::End => self.looks_at_spines(Renewals::Many).map_err(|what| (at, what))?,
+                Step::Rests => self.rested = self.is_idle(),
+                Step::Quiet => self.check_spines(Renewals::None).map_err(|what| (at, what))?,
+                Step::End => self.check_spines(Renewals::Many).map_err(|what| (at, what))?,
             }
         }
         let oracle = &self.datacenter.pools[0].meter.observer;
@@ -107,17 +108,17 @@ impl Trial<'_> {
     }
 
     /// Whether no worker has a task.
-    fn rests(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let now = self.datacenter.world.now;
         self.datacenter.workers.are_idle(now)
     }
 
     /// Checks what spines know of their racks, if nothing is under way: workers have been idle for the time
     /// that an UPDATE takes, and no client has sent a task.
-    fn looks_at_spines(&mut self, since: Renewals) -> Result<(), String> {
+    fn check_spines(&mut self, since: Renewals) -> Result<(), String> {
         let oracle = &self.datacenter.pools[0].meter.observer;
         let is_quiet = oracle.has_seen_nothing_for(self.datacenter.world.now, UNDER_WAY);
-        if !(self.rested && is_quiet && self.rests()) {
+        if !(self.rested && is_quiet && self.is_idle()) {
             return Ok(());
         }
         knowledge::wrong(self.system, &mut self.datacenter, since).map_or(Ok(()), Err)
@@ -151,12 +152,12 @@ impl Trial<'_> {
     }
 
     /// Carries out all events until `end`.
-    fn until(&mut self, end: Nanos) -> Result<(), (Nanos, String)> {
+    fn run_until(&mut self, end: Nanos) -> Result<(), (Nanos, String)> {
         self.datacenter.world.engine.schedule(end, LEAVES, Scheduled::Look);
         loop {
             let Some((at, what)) = self.datacenter.world.next() else { return Ok(()) };
             let now = self.datacenter.world.now;
-            self.datacenter.pools[0].meter.observer.goes_on(now);
+            self.datacenter.pools[0].meter.observer.set_now(now);
             if now == end && matches!(what, sluice_events::WorldEvent::Scheduled(Scheduled::Look)) {
                 return Ok(());
             }

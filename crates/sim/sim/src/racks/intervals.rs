@@ -1,13 +1,13 @@
 //! The times of a pool's tasks, interval by interval (Horus §4.3, Figure 9).
 
-use sluice_stats::{Depths, Ended};
+use sluice_stats::{IntervalTasks, SliceDepths};
 use sluice_wire::Nanos;
 
 /// The present interval, and those that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
-    ended: Ended,
-    told: Vec<Depths>,
+    ended: IntervalTasks,
+    told: Vec<SliceDepths>,
 }
 
 impl Intervals {
@@ -19,18 +19,18 @@ impl Intervals {
     /// The interval ends; so many workers have leaves that are up.
     pub(super) fn end(&mut self, now: Nanos, workers: u32) {
         let mut ended = std::mem::take(&mut self.ended);
-        self.told.push(Depths {
+        self.told.push(SliceDepths {
             at_ns: now.0,
             workers,
             tasks: ended.tasks(),
             slowdown_p99: ended.slowdown_p99(),
             response_p99_ns: ended.response_p99_ns(),
-            ..Depths::default()
+            ..SliceDepths::default()
         });
     }
 
     /// All intervals that have ended.
-    pub(super) fn ended(self) -> Vec<Depths> {
+    pub(super) fn ended(self) -> Vec<SliceDepths> {
         self.told
     }
 }

@@ -1,7 +1,7 @@
 //! The counts of a run beside its tasks' times: packets, queues, idleness.
 
-use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome};
-use sluice_testbed::suits::Suits;
+use sluice_stats::{Counts, Gauges, Level, Mark, Observer, Outcome, float};
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
@@ -64,8 +64,8 @@ impl<O: Observer> Meter<O> {
     #[inline]
     pub(crate) fn sent(&mut self, now: Nanos) {
         if self.sees_waits {
-            let idle = (1.0 - self.serving.now() as f64 / self.workers).max(0.0);
-            self.observer.passed_over((self.in_switch.now() + self.at_workers.now()) as f64 * idle);
+            let idle = (1.0 - float(self.serving.now()) / self.workers).max(0.0);
+            self.observer.passed_over(float(self.in_switch.now() + self.at_workers.now()) * idle);
         }
         match self.observer.sent(now) {
             Mark::None => {}
@@ -75,7 +75,7 @@ impl<O: Observer> Meter<O> {
     }
 
     /// A task was dispatched to a worker: counts whether the worker has the labels of the task's type.
-    pub(crate) fn given(&mut self, suits: &Suits, worker: u32, task_type: TaskType) {
+    pub(crate) fn given(&mut self, suits: &LabelCompatibility, worker: u32, task_type: TaskType) {
         let needs = suits.needs_of(task_type);
         if needs == Labels::NONE {
             return;

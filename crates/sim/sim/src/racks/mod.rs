@@ -16,42 +16,43 @@
 //! a client takes; and the own controllers of racks below spines, so that a worker is there from the
 //! beginning.
 
-#[cfg(test)]
-mod across;
-#[cfg(test)]
-mod across_tiers;
 mod adaptation;
 mod adapting;
 mod alone;
-mod below;
-mod books;
 mod clients;
 mod control;
 mod controller;
 mod cores;
 mod downtime;
 mod early;
+mod effects;
 mod faults;
 mod guess;
 mod imbalance;
 mod intervals;
 mod meter;
+#[cfg(test)]
+mod mistakes;
+#[cfg(test)]
+mod on_fabric;
 mod outages;
 mod packet_loss;
 mod placement;
 mod places;
 #[cfg(test)]
 mod pools;
+mod rack_fabric;
 mod servers;
 mod setup;
 mod stalls;
 mod switch;
+mod task_places;
 mod tiers;
+#[cfg(test)]
+mod tiers_on_fabric;
 mod watch;
 mod workers;
 mod world;
-#[cfg(test)]
-mod wrong;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sluice_stats::{Diary, DiaryEntry, Observer, Warmup};
+use sluice_stats::{LoggedTask, Observer, TaskLog, Warmup};
 use sluice_switch::horus::FabricReading;
 use sluice_testbed::{Faults, RackLayout, Rates, Testbed};
 use sluice_wire::Nanos;
@@ -44,9 +44,9 @@ fn racks(sizes: &[u32], spines: u16) -> Testbed {
 }
 
 /// Every task of each pool of a run.
-fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<DiaryEntry>> {
+fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<LoggedTask>> {
     let watched =
-        pools.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
+        pools.iter().map(|(point, layout)| (*point, layout.clone(), Plain(TaskLog::until(END)))).collect();
     let ran = run(SimulatedRacks::below_spines(HORUS, 0, watched), &AtomicBool::new(false)).unwrap();
     ran.into_iter().map(|ran| ran.observer.0.in_order()).collect()
 }
@@ -77,8 +77,10 @@ fn pools_share_nothing(testbed: &Testbed) {
         let quiet = Point { rate_per_s: 1e-6, ..points[1 - pool].clone() };
         let mut alone = [(&points[0], layouts[0].clone()), (&points[1], layouts[1].clone())];
         alone[1 - pool].0 = &quiet;
-        let watched =
-            alone.iter().map(|(point, layout)| (*point, layout.clone(), Plain(Diary::until(END)))).collect();
+        let watched = alone
+            .iter()
+            .map(|(point, layout)| (*point, layout.clone(), Plain(TaskLog::until(END))))
+            .collect();
         let mut datacenter = SimulatedRacks::below_spines(HORUS, 0, watched);
         while !datacenter.pools[pool].meter.observer.is_complete() {
             datacenter.run(1).unwrap();

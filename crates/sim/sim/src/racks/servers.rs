@@ -38,7 +38,7 @@ pub(super) struct Servers {
 
 /// A copy of a waiting task on its way to a server's ring.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenCopy {
     pub(super) server: usize,
     ring: usize,
     ticket: u32,
@@ -110,12 +110,12 @@ impl Servers {
         worker.checked_div(self.workers_each).map(|server| server as usize).filter(|_| self.count() > 0)
     }
 
-    /// Writes a waiting task ahead: so many copies leave, and `send` is called for each.
+    /// Writes a waiting task ahead, and calls `send` for each copy.
     pub(super) fn write_ahead(
         &mut self,
         switch: &mut dyn Program,
         write: &WriteAhead,
-        mut send: impl FnMut(&Self, Written),
+        mut send: impl FnMut(&Self, WrittenCopy),
     ) -> u32 {
         let mut copies = 0;
         for copy in 0..write.copies {
@@ -123,7 +123,7 @@ impl Servers {
             let server = usize::from(replica.server.0);
             let ring = self.ring_of(write.slice, server);
             self.since[ring].get_or_insert(write.ticket);
-            send(self, Written { server, ring, ticket: write.ticket });
+            send(self, WrittenCopy { server, ring, ticket: write.ticket });
             copies += 1;
         }
         copies
@@ -134,7 +134,7 @@ impl Servers {
         &self,
         network: &mut RackLinks,
         leaves: Nanos,
-        written: Written,
+        written: WrittenCopy,
         write: &WriteAhead,
     ) {
         let to = self.place(written.server);
@@ -142,7 +142,7 @@ impl Servers {
     }
 
     /// A WRITE has arrived: its task lies in its slot.
-    pub(super) fn landed(&mut self, Written { ring, ticket, .. }: Written) {
+    pub(super) fn landed(&mut self, WrittenCopy { ring, ticket, .. }: WrittenCopy) {
         let slot = self.slot_of(ticket);
         self.landed[ring][slot] = Some(ticket);
     }

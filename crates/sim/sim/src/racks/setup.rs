@@ -10,9 +10,9 @@ use sluice_switch::Config;
 use sluice_switch::registry::{Choice, Software};
 use sluice_testbed::Testbed;
 use sluice_testbed::capacity::Capacity;
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testbed::control_plan::control_plan;
 use sluice_testbed::cores_layout::CoresLayout;
-use sluice_testbed::suits::Suits;
 use sluice_wire::sizes::{QUOTA_MAX, token_cells};
 use sluice_wire::tables::{Feed, RingRow};
 use sluice_wire::{Epoch, INLINE_BYTES, Incarnation, Nanos, Rkey, SLOT_HEAD_BYTES, Serial, SliceId, Term};
@@ -44,7 +44,7 @@ pub(super) struct RackSetup {
     slices: Vec<SliceLayout>,
     pub(super) asked: ClassNeeds,
     /// The labels of workers and tasks, if there are any.
-    pub(super) suits: Option<Suits>,
+    pub(super) suits: Option<LabelCompatibility>,
     servers: u16,
     writes_ahead: bool,
     classes: u8,

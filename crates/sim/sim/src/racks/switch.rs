@@ -1,9 +1,5 @@
 //! Spines and leaves, or a rack's only switch: their programs, and the ports for their recirculating
-//! packets. The module `side` holds what happens to them.
-
-mod side;
-
-pub(super) use side::SwitchPass;
+//! packets. What happens to them is in `effects`.
 
 use sluice_events::Port;
 use sluice_switch::horus::{Horus, HorusError, RackSize, Spine, SpineLink};

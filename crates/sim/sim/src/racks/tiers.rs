@@ -3,18 +3,18 @@
 use sluice_events::dice::Dice;
 use sluice_wire::{Epoch, Nanos};
 
-use super::below::Below;
-use super::books::Books;
 use super::clients::{Clients, PoolRequests, Submitter};
 use super::control::Control;
+use super::effects::SwitchPass;
 use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::meter::Meter;
 use super::packet_loss::PoolLoss;
 use super::placement::Placement;
 use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
+use super::rack_fabric::RackFabric;
 use super::setup::client_settings;
-use super::switch::SwitchPass;
+use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
@@ -28,7 +28,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Pools with their tasks and places, on the network of the first pool's testbed.
     pub(super) fn below_spines(system: System, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
-        let below = Below::of(testbed, seed, replication).expect("the point was checked");
+        let below = RackFabric::of(testbed, seed, replication).expect("the point was checked");
         Self::begun(below, system, replication, pools, |_| {})
     }
 
@@ -40,7 +40,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     /// Pools with this fabric below them.
     pub(super) fn begun(
-        below: Option<Below>,
+        below: Option<RackFabric>,
         system: System,
         replication: u32,
         pools: Vec<(&Point, Placement, O)>,
@@ -64,7 +64,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             pools.map(|(at, pool)| pool_of_run(&mut world, &control, &mut machines, (at, replication), pool));
         let pools = pools.collect();
         let mut racks = Self {
-            books: Books::new(true),
+            books: TaskPlaces::new(true),
             times: testbed.switch,
             round: world.engine.lane(testbed.switch.pass + testbed.switch.recirculation),
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, &testbed.switch)).collect(),

@@ -1,7 +1,7 @@
 //! The observers of tasks in a datacenter: those of curves, and those of fault runs, which see more.
 
 use sluice_host::client::Outcome;
-use sluice_stats::{Mark, Observer, Outcome as Ended, Recorder, Replied};
+use sluice_stats::{Mark, Observer, Outcome as IntervalTasks, Recorder, Replied};
 use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 /// An observer that may also see what happens to tasks on their way.
@@ -40,7 +40,7 @@ impl<O: Observer> Observer for Plain<O> {
         self.0.done(task);
     }
 
-    fn failed(&mut self, intended: Nanos, outcome: Ended) {
+    fn failed(&mut self, intended: Nanos, outcome: IntervalTasks) {
         self.0.failed(intended, outcome);
     }
 

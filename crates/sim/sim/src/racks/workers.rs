@@ -1,7 +1,5 @@
 //! The workers of all racks, and the cores of those that have something to do. What happens to them is in
-//! `side`.
-
-mod side;
+//! `effects`.
 
 use std::mem;
 
@@ -16,7 +14,7 @@ use sluice_wire::Nanos;
 use sluice_wire::tables::Feed;
 
 use super::adaptation::{Adaptation, IntervalEnd};
-use super::control::{Control, WorkerSeat};
+use super::control::{Control, WorkerPosition};
 use super::cores::ServersOfCores;
 use super::early::Estimates;
 use super::places::{LEAVES, RackWorld, WORKERS};
@@ -32,11 +30,11 @@ pub(super) struct Workers {
     /// The timer of the first; the others' follow.
     timers: TimerId,
     /// What a packet costs a core.
-    costs: WorkerTimes,
+    pub(super) costs: WorkerTimes,
     /// Whether it ranks tokens.
-    ranked: bool,
+    pub(super) ranked: bool,
     /// How long it takes to fetch a large task that was not written ahead.
-    fetch_unwritten: Nanos,
+    pub(super) fetch_unwritten: Nanos,
     pub(super) servers: Servers,
     /// The agents beside them, where depths are found at run time.
     pub(super) adaptation: Option<Box<Adaptation>>,
@@ -47,18 +45,18 @@ pub(super) struct Workers {
     pub(super) lives: Vec<u32>,
     desks: Vec<DeskIndex>,
     /// What belongs to workers that have something to do.
-    taken: Vec<Desk>,
+    pub(super) taken: Vec<BusyWorker>,
     pub(super) settings: WorkerSettings,
-    cores: Cores,
+    pub(super) cores: Cores,
     /// Whether a machine ever needs a tick.
-    needs_ticks: bool,
+    pub(super) needs_ticks: bool,
     pub(super) actions: Vec<Action>,
     /// What services say of their ends, if workers send early tokens.
-    estimates: Option<Estimates>,
+    pub(super) estimates: Option<Estimates>,
     /// How long a large task's bytes are fetched before it runs; zero if they are there.
-    fetch: Nanos,
+    pub(super) fetch: Nanos,
     /// Whether they never come with the task.
-    fetches: bool,
+    pub(super) fetches: bool,
     /// What stands behind them, where they are lanes of servers of many cores.
     pub(super) of_cores: Option<Box<ServersOfCores>>,
 }
@@ -73,9 +71,9 @@ impl DeskIndex {
 
 /// A worker that has something to do, or lately had.
 #[derive(Debug, Default)]
-struct Desk {
+pub(super) struct BusyWorker {
     owner: u32,
-    core: Core,
+    pub(super) core: Core,
 }
 
 impl Workers {
@@ -117,7 +115,7 @@ impl Workers {
 
     /// The workers of racks below spines, which are not registered yet.
     pub(super) fn below_spines(world: &mut RackWorld, control: &Control, testbed: &Testbed) -> Self {
-        let node = |(worker, seat): (usize, &WorkerSeat)| Node {
+        let node = |(worker, seat): (usize, &WorkerPosition)| Node {
             pool: seat.pool,
             ..Node::new(Worker::new(), WORKERS.at(worker as u32), LEAVES.at(seat.leaf))
         };
@@ -176,20 +174,20 @@ impl Workers {
 
     /// The worker's desk; it gets one if it has none.
     #[inline]
-    fn desk_of(&mut self, worker: u32, now: Nanos) -> usize {
+    pub(super) fn desk_of(&mut self, worker: u32, now: Nanos) -> usize {
         let DeskIndex(desk) = self.desks[worker as usize];
         if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
     }
 
     /// The timer at the end of this worker's service.
     #[inline]
-    const fn timer(&self, worker: usize) -> TimerId {
+    pub(super) const fn timer(&self, worker: usize) -> TimerId {
         self.timers.of_place(worker as u32)
     }
 
     /// A packet comes: if there are agents, they hear of a core that had nothing to do.
     #[inline]
-    fn hears_of_work(&mut self, now: Nanos, worker: u32) {
+    pub(super) fn hears_of_work(&mut self, now: Nanos, worker: u32) {
         if self.adaptation.is_none() {
             return;
         }
@@ -225,7 +223,7 @@ impl Workers {
     #[cold]
     fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
         let room = self.taken.capacity();
-        let idle = |desk: &&mut Desk| desk.core.is_idle(now);
+        let idle = |desk: &&mut BusyWorker| desk.core.is_idle(now);
         if self.taken.len() == room && self.taken.iter_mut().filter(idle).count() * 2 > room {
             let desks = &mut self.desks;
             self.taken.retain(|desk| {
@@ -240,7 +238,7 @@ impl Workers {
             }
         }
         let desk = self.taken.len();
-        self.taken.push(Desk { owner: worker, ..Desk::default() });
+        self.taken.push(BusyWorker { owner: worker, ..BusyWorker::default() });
         self.desks[worker as usize] = DeskIndex(desk as u32);
         desk
     }

@@ -5,13 +5,11 @@ use sluice_events::{Address, LaneId, Mail, PacketId, WorldEvent};
 use sluice_fabric::FabricError;
 use sluice_host::client::still_counts;
 use sluice_nodes::PacketSource;
-use sluice_stats::{Counts, Depths, Gauges};
-use sluice_testbed::suits::Suits;
+use sluice_stats::{Counts, Gauges, SliceDepths};
+use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_testbed::{SwitchTimes, Testbed};
 use sluice_wire::{Nanos, Packet, TaskType};
 
-use super::below::Below;
-use super::books::Books;
 use super::clients::{Clients, PoolRequests, machine_of};
 use super::control::Control;
 use super::controller::ControllerNode;
@@ -19,8 +17,10 @@ use super::imbalance::Imbalance;
 use super::intervals::Intervals;
 use super::meter::Meter;
 use super::places::{CLIENTS, LEAVES, RackWorld, SPINES, Scheduled, WORKERS, pool_of};
+use super::rack_fabric::RackFabric;
 use super::setup::RackSetup;
 use super::switch::SwitchNode;
+use super::task_places::TaskPlaces;
 use super::watch::TaskWatch;
 use super::workers::Workers;
 use crate::error::SimError;
@@ -66,7 +66,7 @@ pub(crate) struct Ran<O> {
     pub(crate) counts: Counts,
     pub(crate) gauges: Gauges,
     /// What became of depths, where they are found at run time, or of tasks, interval by interval.
-    pub(crate) depths: Vec<Depths>,
+    pub(crate) depths: Vec<SliceDepths>,
 }
 
 /// Racks in a world of their own.
@@ -74,8 +74,8 @@ pub(crate) struct Ran<O> {
 pub(super) struct SimulatedRacks<O> {
     pub(super) world: RackWorld,
     /// The fabric that packets cross, if there is one.
-    pub(super) below: Option<Box<Below>>,
-    pub(super) books: Books,
+    pub(super) below: Option<Box<RackFabric>>,
+    pub(super) books: TaskPlaces,
     pub(super) times: SwitchTimes,
     /// Where what goes round is on its way.
     pub(super) round: LaneId,
@@ -87,7 +87,7 @@ pub(super) struct SimulatedRacks<O> {
     /// Whether each task that a worker gets answers a poll.
     pub(super) is_polled: bool,
     /// Who has what tasks need, where something is said of labels.
-    pub(super) suits: Option<Suits>,
+    pub(super) suits: Option<LabelCompatibility>,
     pub(super) workers: Workers,
     pub(super) clients: Clients,
     pub(super) pools: Vec<PoolRun<O>>,
@@ -273,9 +273,24 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         leaves: Nanos,
         make: impl FnOnce(&mut Packet),
     ) {
-        let counts = &mut self.pools[pool].meter.counts;
-        counts.packets += 1;
+        self.pools[pool].meter.counts.packets += 1;
         let packet = self.world.packets.make(make);
+        if self.below.is_some() || self.world.network.injector.is_some() {
+            return self.transmit_over_faults(pool, (from, to), leaves, packet);
+        }
+        let copies = self.world.send(from, to, leaves, packet);
+        debug_assert!(copies == 1, "no fault stops it");
+    }
+
+    /// A packet crosses the fabric, or links on which packets are lost.
+    #[inline(never)]
+    fn transmit_over_faults(
+        &mut self,
+        pool: usize,
+        (from, to): (Address, Address),
+        leaves: Nanos,
+        packet: PacketId,
+    ) {
         if let Some(below) = &mut self.below {
             return below.send(&mut self.world, from, to, leaves, packet);
         }
@@ -283,7 +298,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             loss.turn_to(pool);
         }
         let copies = self.world.send(from, to, leaves, packet);
-        counts.lost_packets += u64::from(copies == 0);
+        self.pools[pool].meter.counts.lost_packets += u64::from(copies == 0);
     }
 
     #[inline]

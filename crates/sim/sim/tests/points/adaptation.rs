@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
-use sluice_stats::{Depths, Measured, Warmup};
+use sluice_stats::{Measured, SliceDepths, Warmup};
 use sluice_testbed::Testbed;
 use sluice_workload::Workload;
 
@@ -33,7 +33,7 @@ fn run_with(
     point.replicate(0, &AtomicBool::new(false)).unwrap_or_else(|why| panic!("{policy}: {why}"))
 }
 
-fn last(measured: &Measured) -> Depths {
+fn last(measured: &Measured) -> SliceDepths {
     *measured.depths.last().expect("intervals ended")
 }
 

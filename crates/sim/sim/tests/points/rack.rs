@@ -6,7 +6,7 @@ use sluice_models::ideal::{Ideal, Reference};
 use sluice_sim::point::Point;
 use sluice_sim::policy::Policy;
 use sluice_sim::{SimError, run_jobs};
-use sluice_stats::{Diary, DiaryEntry, Measured, Warmup, summarize};
+use sluice_stats::{LoggedTask, Measured, TaskLog, Warmup, summarize};
 use sluice_testbed::{Rates, Testbed};
 use sluice_wire::Nanos;
 use sluice_workload::Workload;
@@ -67,12 +67,13 @@ fn a_lonely_task_takes_its_service_and_five_microseconds() {
 fn a_task_starts_after_its_way_in_and_both_waits_as_the_packets_tell_them() {
     for policy in PROGRAMS {
         let point = point(policy, "exp:10us,large=0.1", 1.6e6);
-        let (diary, ..) = point.observe(0, Diary::until(Nanos(10_000_000)), &AtomicBool::new(false)).unwrap();
+        let (diary, ..) =
+            point.observe(0, TaskLog::until(Nanos(10_000_000)), &AtomicBool::new(false)).unwrap();
         let (links, pass) = (point.testbed.links, point.testbed.switch.pass);
         let way_in = links.client + pass + links.worker;
         let entries = diary.entries();
         assert!(entries.len() > 10_000, "{policy}");
-        for DiaryEntry { intended, service, replied_at, waited } in entries {
+        for LoggedTask { intended, service, replied_at, waited } in entries {
             let delay = replied_at - intended - service - point.testbed.way_home();
             let off = (way_in + waited).0.abs_diff(delay.0);
             assert!(off <= STAMP_NS, "{policy}: {delay:?} is {off} ns off");
@@ -134,16 +135,16 @@ fn without_a_network_rain_at_depth_one_is_the_central_queue_task_by_task() {
     {
         let point = Point { testbed: Testbed::ideal(), ..point("rain:1", workload, rate_per_s) };
         let until = Nanos((20_000.0 / rate_per_s * 1e9) as u64);
-        let (rain, ..) = point.observe(0, Diary::until(until), &go_on).unwrap();
+        let (rain, ..) = point.observe(0, TaskLog::until(until), &go_on).unwrap();
         let reference = Ideal {
             reference: Reference::Central,
             workers: point.testbed.workers as usize,
             distance: point.testbed.zero_load(),
         };
-        let mut central = Diary::until(until);
+        let mut central = TaskLog::until(until);
         reference.tell(point.requests(0), &mut central, (point.seed, 0), &go_on);
-        let times = |diary: Diary| {
-            let of = |task: &DiaryEntry| (task.intended, task.service, task.replied_at);
+        let times = |diary: TaskLog| {
+            let of = |task: &LoggedTask| (task.intended, task.service, task.replied_at);
             diary.in_order().iter().map(of).collect::<Vec<_>>()
         };
         let (rain, central) = (times(rain), times(central));

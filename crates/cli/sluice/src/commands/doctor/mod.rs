@@ -17,7 +17,7 @@ use sluice_support::shared_memory::{IN_MEMORY, leftovers};
 use sluice_support::{print, rocksdb};
 use sluice_switchd::state::StateFolder;
 
-use crate::args::Doctor;
+use crate::args::DoctorArgs;
 use check::{Check, Health, read};
 
 /// The oldest kernel whose sockets support everything that the drivers use.
@@ -30,7 +30,7 @@ const BUFFER_GOOD: u64 = 1_000 * 1_500;
 const LINK_MTU_GOOD: u16 = 1_500;
 
 /// Runs all checks; a failed check is a failure.
-pub(crate) fn run(args: &Doctor) -> Outcome<()> {
+pub(crate) fn run(args: &DoctorArgs) -> Outcome<()> {
     let mut checks = vec![kernel(), cores(), buffer("rmem_max"), buffer("wmem_max")];
     checks.extend(interfaces());
     checks.extend([rocksdb(), terminal(), state(&args.state), shared_memory(Path::new(IN_MEMORY))]);

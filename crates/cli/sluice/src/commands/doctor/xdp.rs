@@ -14,19 +14,19 @@ use super::check::{Check, read};
 pub(super) fn checks() -> Vec<Check> {
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     vec![
-        told("XDP: program", "built in", embedded().map(drop)),
-        told(
+        check_of("XDP: program", "built in", embedded().map(drop)),
+        check_of(
             "XDP: kernel",
             &format!("{kernel}, of {} or newer", machine::KERNEL_MIN),
             machine::check_kernel(),
         ),
-        told("XDP: permission", "programs may be loaded and put on links", machine::check_permission()),
-        told("XDP: BPF file system", machine::BPF_FS, machine::check_bpf_fs(Path::new(machine::BPF_FS))),
+        check_of("XDP: permission", "programs may be loaded and put on links", machine::check_permission()),
+        check_of("XDP: BPF file system", machine::BPF_FS, machine::check_bpf_fs(Path::new(machine::BPF_FS))),
         memory(),
     ]
 }
 
-fn told(what: &'static str, found: &str, check: Result<(), KernelError>) -> Check {
+fn check_of(what: &'static str, found: &str, check: Result<(), KernelError>) -> Check {
     match check {
         Ok(()) => Check::ok(what, found),
         Err(why) => Check::warn(what, "--io xdp will not work", why.to_string()),

@@ -11,7 +11,7 @@ use sluice_outcome::study::{StudyOutcome, Verdict};
 use sluice_report as report;
 use sluice_report::table::Table;
 use sluice_stats::Warmup;
-use sluice_study::bench::{Bench, Length, Overload, Terms};
+use sluice_study::checked_plan::{CheckedPlan, Length, Overload, RunSettings};
 use sluice_study::plan::Plan;
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::figures::PLANS;
@@ -22,8 +22,8 @@ use sluice_support::stop::Stop;
 use sluice_support::view;
 use sluice_system::text;
 
-use crate::study::args::Reproduce;
-use crate::study::{Job, Ran, run as run_study, show};
+use crate::study::args::ReproduceArgs;
+use crate::study::{FinishedStudy, StudyJob, run as run_study, show};
 
 /// The names that stand for all of Rain's plans, and for all plans.
 const RAIN: &str = "rain";
@@ -36,7 +36,7 @@ const PAPER_REPLICATIONS: u32 = 5;
 const PAPER_LENGTH: Length = Length::Time { warmup_ns: 200_000_000, span_ns: 2_000_000_000 };
 
 /// A plan, and where it was found.
-struct Found {
+struct FoundPlan {
     plan: Figure,
     file: String,
     folder: PathBuf,
@@ -51,13 +51,13 @@ enum Figure {
 }
 
 /// A figure that is ready to run.
-enum Ready {
-    Simulated(Box<Bench>),
+enum ReadyFigure {
+    Simulated(Box<CheckedPlan>),
     Measured(Box<measured::Plan>),
 }
 
 /// Runs the plans, one after the other.
-pub(crate) fn run(args: &Reproduce) -> Outcome<()> {
+pub(crate) fn run(args: &ReproduceArgs) -> Outcome<()> {
     if args.list {
         return list(args.how.output.json);
     }
@@ -103,7 +103,7 @@ fn names(asked: &[String]) -> Vec<String> {
 }
 
 /// Runs plans live, and compares them with the simulator.
-fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
+fn follow(args: &ReproduceArgs, found: &[FoundPlan]) -> Outcome<()> {
     let (quiet, json) = (args.how.output.quiet || args.how.output.json, args.how.output.json);
     let stop = Stop::on_signals_and_hangup()?;
     for one in found {
@@ -117,22 +117,28 @@ fn follow(args: &Reproduce, found: &[Found]) -> Outcome<()> {
     Ok(())
 }
 
-fn run_one(args: &Reproduce, found: &Found, ready: &Ready, out: PathBuf, stop: &Stop) -> Outcome<Ran> {
+fn run_one(
+    args: &ReproduceArgs,
+    found: &FoundPlan,
+    ready: &ReadyFigure,
+    out: PathBuf,
+    stop: &Stop,
+) -> Outcome<FinishedStudy> {
     match ready {
-        Ready::Simulated(bench) => run_study(&job(args, found, bench, out), stop),
-        Ready::Measured(plan) => {
+        ReadyFigure::Simulated(bench) => run_study(&job(args, found, bench, out), stop),
+        ReadyFigure::Measured(plan) => {
             files::make(&out)?;
             let quiet = args.how.output.quiet || args.how.output.json;
             let outcome = plan.run(quiet, stop, vec![format!("sluice reproduce {}", found.called())])?;
             studies::write(&out, &outcome)?;
-            Ok(Ran { outcome, stopped: false })
+            Ok(FinishedStudy { outcome, stopped: false })
         }
     }
 }
 
 fn list(json: bool) -> Outcome<()> {
     let plans = PLANS.iter().map(|(name, _)| find(name)).collect::<Outcome<Vec<_>>>()?;
-    let rows: Vec<Listed> = plans.iter().map(|found| found.plan.listed()).collect();
+    let rows: Vec<ListedFigure> = plans.iter().map(|found| found.plan.listed()).collect();
     if json {
         print::line(json!({ "schema": "sluice.plans.v1", "plans": rows }))?;
         return Ok(());
@@ -155,7 +161,7 @@ fn list(json: bool) -> Outcome<()> {
 
 /// A plan in the list.
 #[derive(Serialize)]
-struct Listed {
+struct ListedFigure {
     name: String,
     title: String,
     source: String,
@@ -181,9 +187,9 @@ impl Figure {
         }
     }
 
-    fn listed(&self) -> Listed {
+    fn listed(&self) -> ListedFigure {
         match self {
-            Self::Simulated(plan) => Listed {
+            Self::Simulated(plan) => ListedFigure {
                 name: plan.name.clone(),
                 title: plan.title.clone(),
                 source: plan.source.clone(),
@@ -192,7 +198,7 @@ impl Figure {
                 replications: plan.replications,
                 claims: plan.claims.len(),
             },
-            Self::Measured(plan) => Listed {
+            Self::Measured(plan) => ListedFigure {
                 name: plan.name.clone(),
                 title: plan.title.clone(),
                 source: plan.source.clone(),
@@ -205,7 +211,7 @@ impl Figure {
     }
 }
 
-impl Found {
+impl FoundPlan {
     /// The name by which `sluice reproduce` finds it.
     fn called(&self) -> &str {
         if self.folder.as_os_str().is_empty() { self.plan.name() } else { &self.file }
@@ -213,10 +219,10 @@ impl Found {
 }
 
 /// Finds a plan by its name, or reads a file.
-fn find(name: &str) -> Outcome<Found> {
+fn find(name: &str) -> Outcome<FoundPlan> {
     if let Some((_, text)) = PLANS.iter().find(|(known, _)| *known == name) {
         let file = format!("experiments/{name}.toml");
-        return Ok(Found { plan: Figure::parse(&file, text)?, file, folder: PathBuf::new() });
+        return Ok(FoundPlan { plan: Figure::parse(&file, text)?, file, folder: PathBuf::new() });
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {
@@ -231,13 +237,15 @@ fn find(name: &str) -> Outcome<Found> {
         return Err(Failure::bad_input(PlanKind::Rack.is_no_other(name)));
     }
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    Ok(Found { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
+    Ok(FoundPlan { plan: Figure::parse(name, &text)?, file: name.to_owned(), folder })
 }
 
 /// The plan with the flags' changes.
-fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
+fn ready(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<ReadyFigure> {
     match &found.plan {
-        Figure::Simulated(plan) => bench(args, found, plan).map(|bench| Ready::Simulated(Box::new(bench))),
+        Figure::Simulated(plan) => {
+            bench(args, found, plan).map(|bench| ReadyFigure::Simulated(Box::new(bench)))
+        }
         Figure::Measured(_) if args.cause.is_some() || args.paper_length => {
             let name = found.called();
             Err(Failure::bad_input(format!(
@@ -249,13 +257,13 @@ fn ready(args: &Reproduce, found: &Found) -> Outcome<Ready> {
             plan.samples = samples(args, found)?.unwrap_or(plan.samples);
             plan.seed = args.seed.unwrap_or(plan.seed);
             plan.replications = args.replications.unwrap_or(plan.replications);
-            Ok(Ready::Measured(plan))
+            Ok(ReadyFigure::Measured(plan))
         }
     }
 }
 
 /// How many operations to measure, if the flags say so.
-fn samples(args: &Reproduce, found: &Found) -> Outcome<Option<u64>> {
+fn samples(args: &ReproduceArgs, found: &FoundPlan) -> Outcome<Option<u64>> {
     match args.tasks {
         Some(tasks) if tasks < SAMPLES_MIN => Err(Failure::bad_input(format!(
             "--tasks {tasks} is too few for {}, which is measured: give at least {SAMPLES_MIN}",
@@ -265,7 +273,7 @@ fn samples(args: &Reproduce, found: &Found) -> Outcome<Option<u64>> {
     }
 }
 
-fn bench(args: &Reproduce, found: &Found, plan: &Plan) -> Outcome<Bench> {
+fn bench(args: &ReproduceArgs, found: &FoundPlan, plan: &Plan) -> Outcome<CheckedPlan> {
     let mut plan = plan.clone();
     if let Some(cause) = &args.cause {
         plan = plan.only_cause(cause)?;
@@ -278,21 +286,21 @@ fn bench(args: &Reproduce, found: &Found, plan: &Plan) -> Outcome<Bench> {
         plan.replications = PAPER_REPLICATIONS;
         length = PAPER_LENGTH;
     }
-    let terms = Terms { length, overload: Overload::LeftOut, folder: found.folder.clone() };
-    Ok(Bench::new(plan, terms)?)
+    let terms = RunSettings { length, overload: Overload::LeftOut, folder: found.folder.clone() };
+    Ok(CheckedPlan::new(plan, terms)?)
 }
 
-fn job<'a>(args: &'a Reproduce, found: &Found, bench: &'a Bench, out: PathBuf) -> Job<'a> {
+fn job<'a>(args: &'a ReproduceArgs, found: &FoundPlan, bench: &'a CheckedPlan, out: PathBuf) -> StudyJob<'a> {
     let name = found.called();
     let mut commands = vec![format!("sluice reproduce {name}{}", flags(args))];
     commands.extend(
         bench.plan().causes.iter().map(|cause| format!("sluice reproduce {name} --cause {}", cause.id)),
     );
-    Job { bench, how: &args.how, out, own: false, plan: Some(found.file.clone()), commands }
+    StudyJob { bench, how: &args.how, out, own: false, plan: Some(found.file.clone()), commands }
 }
 
 /// The flags that decide results.
-fn flags(args: &Reproduce) -> String {
+fn flags(args: &ReproduceArgs) -> String {
     let tasks = args.tasks.map(|tasks| format!(" --tasks {tasks}"));
     let replications = args.replications.map(|replications| format!(" --replications {replications}"));
     let seed = args.seed.map(|seed| format!(" --seed {seed}"));
@@ -302,7 +310,7 @@ fn flags(args: &Reproduce) -> String {
 }
 
 /// The folder of a plan's results; with several plans, a folder for each below the given one.
-fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
+fn folder(args: &ReproduceArgs, name: &str, several: bool) -> PathBuf {
     let mut own = name.to_owned();
     if args.paper_length {
         own += "-paper-length";
@@ -318,7 +326,7 @@ fn folder(args: &Reproduce, name: &str, several: bool) -> PathBuf {
     }
 }
 
-fn show_all(args: &Reproduce, ran: &[Ran]) -> Outcome<()> {
+fn show_all(args: &ReproduceArgs, ran: &[FinishedStudy]) -> Outcome<()> {
     if args.how.output.json {
         let studies: Vec<_> = ran.iter().map(|ran| json!(ran.outcome)).collect();
         print::line(json!({ "schema": "sluice.studies.v1", "studies": studies }))?;

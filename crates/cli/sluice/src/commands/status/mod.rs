@@ -1,19 +1,19 @@
 //! `sluice status`: the state of a rack, or of each of several spines, as its controller reports it; once,
 //! or repeatedly.
 
-mod look;
 mod shown;
+mod snapshot;
 mod watch;
 
 use sluice_support::fail::Outcome;
 use sluice_support::print;
 
-use crate::args::Status;
-use look::Askers;
+use crate::args::StatusArgs;
+use snapshot::ControllerCallers;
 
 /// Asks and prints the answer.
-pub(crate) fn run(args: &Status) -> Outcome<()> {
-    let askers = Askers::of(args.rack.remotes()?)?;
+pub(crate) fn run(args: &StatusArgs) -> Outcome<()> {
+    let askers = ControllerCallers::of(args.rack.remotes()?)?;
     if args.watch {
         return watch::run(args, &askers);
     }

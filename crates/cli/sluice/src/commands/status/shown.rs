@@ -5,9 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::{Value, json};
 use sluice_control::write_labels;
 use sluice_report::table::{Table, digits, time};
-use sluice_rpc::told_of_end;
+use sluice_rpc::end_text;
 use sluice_rpc::v1::{CertificateEnd, ClassStatus, Counter, RecentWork, SliceStatus, StatusResponse};
-use sluice_support::ask::{link, phase, types_of};
+use sluice_support::controller_caller::{link, phase, types_of};
 use sluice_support::peers;
 
 /// The whole state as text.
@@ -31,7 +31,7 @@ pub(super) fn text(controller: &str, status: &StatusResponse) -> String {
 fn ending(status: &StatusResponse) -> String {
     let line = |end: &CertificateEnd| {
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(end.unix_s));
-        let told = at.and_then(told_of_end).unwrap_or_else(|| "ends".to_owned());
+        let told = at.and_then(end_text).unwrap_or_else(|| "ends".to_owned());
         format!("{} {told}: put a new one in its place; it is read by itself\n", end.certificate)
     };
     status.ending.iter().map(line).collect()

@@ -12,8 +12,8 @@ use sluice_support::print;
 use sluice_support::stop::Stop;
 use sluice_support::view::Keyboard;
 
-use super::look::{Askers, StatusLook};
-use crate::args::Status;
+use super::snapshot::{ControllerCallers, StatusSnapshot};
+use crate::args::StatusArgs;
 
 /// How often signals are checked between two looks at the rack.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -21,10 +21,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Asks repeatedly until a signal comes or the output is no longer read. A rack that never answered ends
 /// the command. If it answered before, the command waits for it, since its absence may be what the user
 /// watches.
-pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
+pub(super) fn run(args: &StatusArgs, askers: &ControllerCallers) -> Outcome<()> {
     let stop = Stop::on_signals()?;
     let began = Instant::now();
-    let shown = Shown::fitting(args.json);
+    let shown = StatusForm::fitting(args.json);
     let mut first = true;
     while !stop.is_asked() {
         let looked = Instant::now();
@@ -43,13 +43,13 @@ pub(super) fn run(args: &Status, askers: &Askers) -> Outcome<()> {
 }
 
 /// The form in which each status is shown.
-enum Shown {
+enum StatusForm {
     Screen(Screen),
     Lines,
     Json,
 }
 
-impl Shown {
+impl StatusForm {
     fn fitting(json: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if json {
@@ -73,7 +73,7 @@ impl Shown {
     }
 
     /// Shows a look. Returns whether the output is still read.
-    fn show(&self, since: Duration, look: &StatusLook) -> Outcome<bool> {
+    fn show(&self, since: Duration, look: &StatusSnapshot) -> Outcome<bool> {
         let since = since.as_secs_f64();
         match self {
             Self::Screen(_) if look.is_whole() => Screen::draw(&look.text()),

@@ -19,7 +19,7 @@ use sluice_rpc::registrar::Controllers;
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::{Changes, Plan, SwitchRole};
-use sluice_support::running::Told;
+use sluice_support::running::RackFile;
 use sluice_support::seed::{random_bits, random_seed};
 use sluice_support::stop::Stop;
 use sluice_support::{policies, print, units};
@@ -30,7 +30,7 @@ use sluice_switchd::switch::{Delays, SwitchConfig, SwitchDriver, SwitchHandle};
 use sluice_wire::{Epoch, Term};
 
 use super::{LOOK_EVERY, control_plan, guard, reached_at};
-use crate::args::Switch;
+use crate::args::SwitchArgs;
 use size::size;
 
 /// Memory for the payloads of recirculating tasks, if servers hold those of waiting tasks.
@@ -59,7 +59,7 @@ impl Driver {
 }
 
 /// Runs until a signal.
-pub(crate) fn run(args: &Switch) -> Outcome<()> {
+pub(crate) fn run(args: &SwitchArgs) -> Outcome<()> {
     parent::die_with(args.parent)?;
     let stop = Stop::on_signals()?;
     read_anew_on_hangup()?;
@@ -74,8 +74,8 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
     let handle = driver.handle();
     let serving = serve(args, &plan, role, &handle, state)?;
     let server = serving.server();
-    say(args, epoch, &plan, &handle, server)?;
-    let _told = told(args, &plan, role, server);
+    print_addresses(args, epoch, &plan, &handle, server)?;
+    let _told = announce(args, &plan, role, server);
     let switching = driver.spawn()?;
     while !stop.is_asked() && !switching.is_finished() && server.is_running() {
         thread::sleep(LOOK_EVERY);
@@ -88,16 +88,16 @@ pub(crate) fn run(args: &Switch) -> Outcome<()> {
         return Err(Failure::broken("the controller's thread ended; see above"));
     }
     if !args.output.quiet {
-        print::aside(counters(&handle).to_string().trim_end());
+        print::to_stderr(counters(&handle).to_string().trim_end());
         if plan.switch.io == Io::Xdp {
-            xdp::say_what_stays(args, &plan);
+            xdp::print_what_stays(args, &plan);
         }
     }
     Ok(())
 }
 
 /// The plan with the flags' changes.
-fn plan(args: &Switch) -> Outcome<Plan> {
+fn plan(args: &SwitchArgs) -> Outcome<Plan> {
     Plan::load(args.plan.as_deref())?.with(&Changes {
         policy: policies::at_most_one("switch", &args.policy)?,
         dilation: args.dilate,
@@ -111,7 +111,12 @@ fn plan(args: &Switch) -> Outcome<Plan> {
     })
 }
 
-fn driver(args: &Switch, plan: &Plan, role: SwitchRole, state: &mut StateFolder) -> Outcome<(Driver, Epoch)> {
+fn driver(
+    args: &SwitchArgs,
+    plan: &Plan,
+    role: SwitchRole,
+    state: &mut StateFolder,
+) -> Outcome<(Driver, Epoch)> {
     if plan.switch.io == Io::Xdp {
         let driver = xdp::driver(args, plan, state)?;
         let epoch = driver.epoch();
@@ -125,7 +130,7 @@ fn driver(args: &Switch, plan: &Plan, role: SwitchRole, state: &mut StateFolder)
 }
 
 fn config(
-    args: &Switch,
+    args: &SwitchArgs,
     plan: &Plan,
     role: SwitchRole,
     (epoch, term): (Epoch, Term),
@@ -159,7 +164,7 @@ fn config(
 }
 
 fn serve(
-    args: &Switch,
+    args: &SwitchArgs,
     plan: &Plan,
     role: SwitchRole,
     handle: &SwitchHandle,
@@ -230,7 +235,13 @@ impl Serving {
 }
 
 /// Prints the addresses: as text, or as JSON for the process that started this one.
-fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: &RpcServer) -> Outcome<()> {
+fn print_addresses(
+    args: &SwitchArgs,
+    epoch: Epoch,
+    plan: &Plan,
+    handle: &SwitchHandle,
+    server: &RpcServer,
+) -> Outcome<()> {
     let (switch, control): (SocketAddr, SocketAddr) = (handle.local(), server.local());
     if args.output.json {
         print::line(
@@ -238,7 +249,7 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
         )?;
     } else if !args.output.quiet {
         let FirstPacket { bytes, limit, .. } = plan.first_packet();
-        print::aside(format_args!(
+        print::to_stderr(format_args!(
             "switch on {switch}, controller on {control}, epoch {epoch}; tasks of up to {bytes} B take one packet ({limit} \
              sets that), workers ask for the rest of longer ones; Ctrl-C ends it"
         ));
@@ -247,10 +258,10 @@ fn say(args: &Switch, epoch: Epoch, plan: &Plan, handle: &SwitchHandle, server: 
 }
 
 /// Announces a rack of its own to other commands. A part of a larger rack is found through that rack.
-fn told(args: &Switch, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<Told> {
+fn announce(args: &SwitchArgs, plan: &Plan, role: SwitchRole, server: &RpcServer) -> Option<RackFile> {
     let is_part = plan.switch.controller_apart || is_leaf(role);
     let is_alone = !is_part && args.parent.is_none();
-    is_alone.then(|| Told::running(&plan.name, &reached_at(server, &args.guard)))
+    is_alone.then(|| RackFile::running(&plan.name, &reached_at(server, &args.guard)))
 }
 
 fn counters(handle: &SwitchHandle) -> Table {

@@ -7,10 +7,10 @@ use sluice_support::fail::{Failure, Outcome};
 use sluice_support::plan::{Plan, SwitchRole};
 use sluice_switchd::switch::SwitchPlace;
 
-use crate::args::Switch;
+use crate::args::SwitchArgs;
 
 /// The role in the flags; with racks, a plan has several switches.
-pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
+pub(super) fn of(args: &SwitchArgs, plan: &Plan) -> Outcome<SwitchRole> {
     let no = |why: String| Err(Failure::bad_input(why));
     match (plan.racks, args.spine, args.leaf) {
         (None, None, None) => Ok(SwitchRole::Alone),
@@ -33,7 +33,7 @@ pub(super) fn of(args: &Switch, plan: &Plan) -> Outcome<SwitchRole> {
 }
 
 /// The state folder; each switch has its own.
-pub(super) fn state(args: &Switch, plan: &Plan, role: SwitchRole) -> PathBuf {
+pub(super) fn state(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> PathBuf {
     match role {
         SwitchRole::Leaf(_) | SwitchRole::Spine(2..) if args.state.is_none() => plan.state.join(name(role)),
         _ => plan.state.clone(),
@@ -50,12 +50,12 @@ pub(super) fn place(plan: &Plan, role: SwitchRole) -> SwitchPlace {
 }
 
 /// The address for packets. A plan's address is the first spine's; other switches take theirs from a flag.
-pub(super) fn listen(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+pub(super) fn listen(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
     if is_planned(role) { plan.switch.listen } else { args.listen }
 }
 
 /// The address of the controller, by the same rule; other switches get ports that the kernel chooses.
-pub(super) fn control(args: &Switch, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
+pub(super) fn control(args: &SwitchArgs, plan: &Plan, role: SwitchRole) -> Option<SocketAddr> {
     if is_planned(role) {
         return plan.switch.control;
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sluice_kernel::xdp::machine::BPF_FS;
-use sluice_kernel::xdp::{Carried, XdpDriver, XdpOptions};
+use sluice_kernel::xdp::{AttachMode, XdpDriver, XdpOptions};
 use sluice_support::fail::{Failure, Outcome};
 use sluice_support::flags::Io;
 use sluice_support::plan::{Plan, SwitchRole};
@@ -12,10 +12,10 @@ use sluice_switchd::state::StateFolder;
 use sluice_wire::Epoch;
 
 use super::size::size;
-use crate::args::Switch;
+use crate::args::SwitchArgs;
 
 /// Attaches the program to its links.
-pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {
+pub(super) fn driver(args: &SwitchArgs, plan: &Plan, state: &mut StateFolder) -> Outcome<XdpDriver> {
     check(args, plan)?;
     let Some(at) = plan.switch.listen else {
         return Err(Failure::bad_input(
@@ -31,16 +31,18 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
     };
     let driver = XdpDriver::new(&options, || state.next_epoch())?;
     if !args.output.quiet {
-        for (interface, carried) in driver.carried() {
+        for (interface, carried) in driver.attach_modes() {
             match carried {
-                Carried::Native => print::aside(format_args!("{interface}: its driver carries the program")),
-                Carried::Kept => {
-                    print::aside(format_args!(
+                AttachMode::Native => {
+                    print::to_stderr(format_args!("{interface}: its driver carries the program"));
+                }
+                AttachMode::Kept => {
+                    print::to_stderr(format_args!(
                         "{interface}: the program is replaced; what waits in it stays"
                     ));
                 }
                 // The cost was logged before.
-                Carried::Generic => {}
+                AttachMode::Generic => {}
             }
         }
     }
@@ -48,16 +50,16 @@ pub(super) fn driver(args: &Switch, plan: &Plan, state: &mut StateFolder) -> Out
 }
 
 /// Prints what remains in the kernel after the process ends.
-pub(super) fn say_what_stays(args: &Switch, plan: &Plan) {
+pub(super) fn print_what_stays(args: &SwitchArgs, plan: &Plan) {
     let pins = pins(args, plan);
-    print::aside(format_args!(
+    print::to_stderr(format_args!(
         "the program stays on its links: sluice switch --io xdp --detach --pins {} takes it off",
         pins.display()
     ));
 }
 
 /// Detaches the program from its links.
-pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
+pub(super) fn detach(args: &SwitchArgs, plan: &Plan) -> Outcome<()> {
     if plan.switch.io != Io::Xdp {
         return Err(Failure::bad_input("--detach takes a switch off its links: add --io xdp"));
     }
@@ -65,13 +67,13 @@ pub(super) fn detach(args: &Switch, plan: &Plan) -> Outcome<()> {
     let was_there = sluice_kernel::xdp::detach(&pins)?;
     if !args.output.quiet {
         let what = if was_there { "taken off its links, with its maps" } else { "nothing was there" };
-        print::aside(format_args!("{}: {what}", pins.display()));
+        print::to_stderr(format_args!("{}: {what}", pins.display()));
     }
     Ok(())
 }
 
 /// Refuses settings that only a socket supports.
-fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
+fn check(args: &SwitchArgs, plan: &Plan) -> Outcome<()> {
     let no = |what: &str, next: &str| Err(Failure::bad_input(format!("--io xdp {what}: {next}")));
     if args.interfaces.is_empty() {
         return no("needs the interfaces that carry the program", "give each with --interface");
@@ -94,7 +96,7 @@ fn check(args: &Switch, plan: &Plan) -> Outcome<()> {
 }
 
 /// The folder of the pins. A BPF file system allows no dots in names.
-fn pins(args: &Switch, plan: &Plan) -> PathBuf {
+fn pins(args: &SwitchArgs, plan: &Plan) -> PathBuf {
     let plain = |letter: char| if letter.is_alphanumeric() || letter == '_' { letter } else { '-' };
     let name: String = plan.name.chars().map(plain).collect();
     args.pins.clone().unwrap_or_else(|| Path::new(BPF_FS).join("sluice").join(name))

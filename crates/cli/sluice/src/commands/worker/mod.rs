@@ -14,10 +14,10 @@ use sluice_support::rocksdb;
 use planned::GivenFlags;
 use start::{become_program, serve_ours};
 
-use crate::args::Worker;
+use crate::args::WorkerCommandArgs;
 
 /// Runs until a signal; the worker then finishes the tasks that it holds.
-pub(crate) fn run(args: Worker) -> Outcome<()> {
+pub(crate) fn run(args: WorkerCommandArgs) -> Outcome<()> {
     parent::die_with(args.parent)?;
     if let Some(plan) = &args.plan {
         let name = args.common.name.as_deref().unwrap_or_default();

@@ -36,7 +36,7 @@ pub(super) fn run(path: &Path, name: &str, given: GivenFlags, args: WorkerArgs) 
     }
 }
 
-/// The flags of a worker that have a value, by the names of its arguments.
+/// The names of the `sluice worker` flags that have a value.
 pub(super) struct GivenFlags(Vec<String>);
 
 impl GivenFlags {

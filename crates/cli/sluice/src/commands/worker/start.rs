@@ -24,7 +24,7 @@ pub(super) fn serve_ours(name: &str, args: &WorkerArgs) -> Outcome<()> {
     })?;
     log(args.quiet);
     let report = serve_on_cores(args, make)?;
-    print::aside(&report);
+    print::to_stderr(&report);
     if args.json {
         print::line(serde_json::to_string(&report).map_err(Failure::broken)?)?;
     }

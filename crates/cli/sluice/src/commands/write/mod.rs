@@ -1,8 +1,8 @@
 //! `sluice write`: sends RDMA writes at a rate through HF²T's pacer, or receives them.
 
+mod outcome;
+mod receiver;
 mod schedule;
-mod take;
-mod told;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -18,9 +18,9 @@ use sluice_wire::Nanos;
 use sluice_wire::roce::write_len;
 
 use crate::args::{WaitArg, WriteArgs as Args};
-use schedule::Spaced;
-use take::{FIRST_PAIR, KEY, Taking};
-use told::{AllSent, Stamped};
+use outcome::{LinkStamps, SentWrites};
+use receiver::{FIRST_PAIR, KEY, WriteReceiver};
+use schedule::SpacedStarts;
 
 /// The largest number of WRITEs in a run: each is stored to compute gaps.
 const WRITES_MAX: f64 = 4e6;
@@ -35,11 +35,12 @@ const AROUND_BYTES: usize = 14 + 20 + 8 + 4 + 20;
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     let stop = Stop::on_signals_and_hangup()?;
     if let Some(at) = args.listen {
-        return take::until_stopped(at, args.output.json, &stop);
+        return receiver::until_stopped(at, args.output.json, &stop);
     }
     check(args)?;
-    let taking = args.to.is_none().then(|| Taking::start((Ipv4Addr::LOCALHOST, 0).into())).transpose()?;
-    let to = args.to.or(taking.as_ref().map(Taking::local)).expect("one of them is there");
+    let taking =
+        args.to.is_none().then(|| WriteReceiver::start((Ipv4Addr::LOCALHOST, 0).into())).transpose()?;
+    let to = args.to.or(taking.as_ref().map(WriteReceiver::local)).expect("one of them is there");
     let options = options(args, to)?;
     if options.waits == WaitsBy::Kernel {
         need_fair_queue(options.from)?;
@@ -49,9 +50,9 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     }
     let watch = args.on_link.then(|| LinkWatch::start(to)).transpose()?;
     let mut sender = WriteSender::new(&options)?;
-    let mut sent = AllSent::new(&options);
+    let mut sent = SentWrites::new(&options);
     sender.run(schedules(args), stop.flag(), |left| sent.add(left));
-    let taken = taking.map(Taking::end).transpose()?;
+    let taken = taking.map(WriteReceiver::end).transpose()?;
     let link = watch.map(|watch| watch_end(watch, &sender, args.threshold)).transpose()?;
     let result = sent.result(&sender.totals(), link.as_ref(), taken.as_ref());
     if args.output.json {
@@ -116,13 +117,15 @@ fn options(args: &Args, to: SocketAddr) -> Outcome<WriteSenderOptions> {
 }
 
 /// The times of each flow's WRITEs; the rate is that of all flows together.
-fn schedules(args: &Args) -> Vec<Spaced> {
+fn schedules(args: &Args) -> Vec<SpacedStarts> {
     let gap_ns = 1e9 * f64::from(args.flows) / args.rate;
-    (0..args.flows).map(|flow| Spaced::new(args.arrivals, gap_ns, args.length, (args.seed, flow))).collect()
+    (0..args.flows)
+        .map(|flow| SpacedStarts::new(args.arrivals, gap_ns, args.length, (args.seed, flow)))
+        .collect()
 }
 
 /// What was seen on the link, once the kernel has sent all frames that it held.
-fn watch_end(watch: LinkWatch, sender: &WriteSender, threshold: Duration) -> Outcome<Stamped> {
+fn watch_end(watch: LinkWatch, sender: &WriteSender, threshold: Duration) -> Outcome<LinkStamps> {
     std::thread::sleep(SETTLES + threshold);
-    Ok(Stamped::new(&sender.ports().collect::<Vec<_>>(), &watch.end()?))
+    Ok(LinkStamps::new(&sender.ports().collect::<Vec<_>>(), &watch.end()?))
 }

@@ -9,7 +9,7 @@ use sluice_wire::Nanos;
 use crate::args::ArrivalsArg;
 
 /// Times from the start, as long as the run lasts.
-pub(super) struct Spaced {
+pub(super) struct SpacedStarts {
     /// `None` for a constant distance.
     dice: Option<Dice>,
     gap_ns: f64,
@@ -17,7 +17,7 @@ pub(super) struct Spaced {
     end: Nanos,
 }
 
-impl Spaced {
+impl SpacedStarts {
     /// Times with a mean distance of `gap_ns`, drawn by the dice of this seed and flow.
     pub(super) fn new(how: ArrivalsArg, gap_ns: f64, length: Duration, (seed, flow): (u64, u16)) -> Self {
         let dice = (how == ArrivalsArg::Poisson).then(|| Dice::new(seed, flow.into()));
@@ -27,7 +27,7 @@ impl Spaced {
     }
 }
 
-impl Iterator for Spaced {
+impl Iterator for SpacedStarts {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {

@@ -44,7 +44,7 @@ macro_rules! reads {
     )*};
 }
 
-/// A switch for so many workers, whose counters wrap early in every test.
+/// A switch for `workers` workers. Its counters start near their end, so that they wrap in every test.
 pub(crate) fn config(workers: u16, tokens_per_slice: u32) -> Config {
     Config {
         epoch: Epoch(100),

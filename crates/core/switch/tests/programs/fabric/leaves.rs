@@ -197,7 +197,8 @@ fn a_worker_that_says_it_holds_more_than_can_be_told_is_not_believed_and_its_rep
     assert_eq!(fabric.leaves[0].average(SLICE).map(Average::bits), Some(0x8000_0000));
 }
 
-/// Each task is alone, at a rack that always has idle workers: the mean never moves by one.
+/// One task at a time, which ends before the next comes. What the spine counts for these tasks must not add
+/// up.
 #[test]
 fn what_a_spine_counts_for_tasks_of_an_idle_rack_is_taken_back_and_stays_as_printed() {
     for (as_published, workers, most) in [(false, 6, 2.0), (false, 2, 2.0), (false, 1, 2.0), (true, 6, 999.0)]

@@ -3,7 +3,7 @@
 use sluice_wire::{Endpoint, Nanos, Packet};
 
 use crate::udp::Outbox;
-use crate::worker::run::Ran;
+use crate::worker::run::ServiceRun;
 
 /// An emulated processor with a time of its own: it receives, serves and sends one after the other, each
 /// step with its own duration.
@@ -38,7 +38,7 @@ pub(super) struct Processor(Option<Box<dyn EmulatedProcessor>>);
 
 /// The destination of a packet.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum Destination {
     ToSwitch(Endpoint),
     /// Past the switch.
     ToClient(Endpoint),
@@ -103,7 +103,7 @@ impl Processor {
 
     /// When a service call begins and ends, stretched by `dilation`. On an emulated processor it begins in
     /// the processor's own time, and lasts only as long as the service holds the worker.
-    pub(super) fn serves(&self, ran: &Ran, dilation: u32) -> (Nanos, Nanos) {
+    pub(super) fn service_span(&self, ran: &ServiceRun, dilation: u32) -> (Nanos, Nanos) {
         let factor = u64::from(dilation);
         let Some(emulated) = &self.0 else {
             return (ran.started, ran.started + (ran.real + ran.held).times(factor));
@@ -113,11 +113,18 @@ impl Processor {
     }
 
     /// Sends a packet, at once or when the emulated processor would have sent it.
-    pub(super) fn send(&mut self, way: Way, outbox: &mut Outbox, write: impl FnOnce(&mut [u8]) -> usize) {
-        let (Way::ToSwitch(to) | Way::ToClient(to)) = way;
+    pub(super) fn send(
+        &mut self,
+        way: Destination,
+        outbox: &mut Outbox,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) {
+        let (Destination::ToSwitch(to) | Destination::ToClient(to)) = way;
         match &mut self.0 {
             None => outbox.send_with(to, write),
-            Some(emulated) => outbox.send_at(emulated.sends(matches!(way, Way::ToClient(_))), to, write),
+            Some(emulated) => {
+                outbox.send_at(emulated.sends(matches!(way, Destination::ToClient(_))), to, write);
+            }
         }
     }
 }
@@ -125,7 +132,7 @@ impl Processor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::run::Ended;
+    use crate::worker::run::ServiceEnd;
 
     /// An emulated processor that spends no time on packets.
     struct Emulated(Nanos);
@@ -162,18 +169,22 @@ mod tests {
         }
     }
 
-    const RAN: Ran = Ran { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: Ended::Done };
+    const RAN: ServiceRun =
+        ServiceRun { started: Nanos(100), real: Nanos(7), held: Nanos(20), ended: ServiceEnd::Done };
 
     #[test]
     fn dilation_stretches_real_and_held_time() {
-        assert_eq!(Processor::new(None).serves(&RAN, 10), (Nanos(100), Nanos(370)));
+        assert_eq!(Processor::new(None).service_span(&RAN, 10), (Nanos(100), Nanos(370)));
     }
 
     #[test]
     fn an_emulated_processor_is_taken_for_what_is_held_alone_and_when_its_own_time_says() {
         let mut processor = Processor::new(Some(Box::new(Emulated(Nanos(0)))));
         processor.worked(Nanos(40));
-        assert_eq!(processor.serves(&RAN, 10), (Nanos(40), Nanos(240)));
-        assert_eq!(processor.serves(&Ran { held: Nanos(0), ..RAN }, 10), (Nanos(40), Nanos(110)));
+        assert_eq!(processor.service_span(&RAN, 10), (Nanos(40), Nanos(240)));
+        assert_eq!(
+            processor.service_span(&ServiceRun { held: Nanos(0), ..RAN }, 10),
+            (Nanos(40), Nanos(110))
+        );
     }
 }

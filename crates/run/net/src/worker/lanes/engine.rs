@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::udp::{Socket, Wait};
 use crate::worker::engine::{WantedRun, settings as of_worker};
 use crate::worker::report::{Dropped, Served, WorkerReport};
-use crate::worker::run::Ended;
+use crate::worker::run::ServiceEnd;
 use crate::worker::stopper::{StopOrder, Stopper};
 
 /// How long the cores may take to finish their tasks when the server ends.
@@ -172,14 +172,14 @@ impl LanesEngine {
         self.behind.dispatcher.dispatch(now)?;
         self.send_tokens(now);
         self.start_runs(now);
-        self.look(now)?;
+        self.run_checks(now)?;
         Ok(self.stop(now))
     }
 
     /// When the server has something to do if nothing arrives before.
     fn next_step(&self) -> Option<Nanos> {
         let machines = self.machines.iter().filter_map(|lane| lane.deadline(&self.settings));
-        let leaving = self.lanes.iter().filter_map(ServerLane::gives_up);
+        let leaving = self.lanes.iter().filter_map(ServerLane::give_up_at);
         let own = [Some(self.look_at), self.behind.dispatcher.next_deadline(), self.socket.next_due()];
         machines.chain(leaving).chain(own.into_iter().flatten()).min()
     }
@@ -278,7 +278,7 @@ impl LanesEngine {
     fn fail_run(&mut self, lane: usize, slot: u64, why: &CoresError, now: Nanos) {
         tracing::error!("{}: a task was not taken: {why}", self.name);
         self.served.failed += 1;
-        let reply = (Ended::Failed.status(), Payload::EMPTY);
+        let reply = (ServiceEnd::Failed.status(), Payload::EMPTY);
         self.machines.finished(lane, now, &self.settings, (slot, now), reply, &mut self.actions);
         self.perform(lane, now);
     }
@@ -297,8 +297,8 @@ impl LanesEngine {
             let service = &mut services[lane.service];
             (service.tasks, service.busy) = (service.tasks + 1, service.busy + took);
             served.tasks += 1;
-            served.failed += u64::from(ended == Ended::Failed);
-            served.panicked += u64::from(ended == Ended::Panicked);
+            served.failed += u64::from(ended == ServiceEnd::Failed);
+            served.panicked += u64::from(ended == ServiceEnd::Panicked);
             served.busy = served.busy + took;
             let times = (slot, request.began);
             machines.finished(index, now, settings, times, (ended.status(), reply), actions);
@@ -339,7 +339,7 @@ impl LanesEngine {
     }
 
     /// Regular checks: whether the threads still run, which coroutines do not yield, and the capacity.
-    fn look(&mut self, now: Nanos) -> Result<(), NetError> {
+    fn run_checks(&mut self, now: Nanos) -> Result<(), NetError> {
         if now < self.look_at {
             return Ok(());
         }
@@ -350,9 +350,9 @@ impl LanesEngine {
         if !self.is_pool {
             self.name_overdue(now);
         }
-        self.lanes.iter_mut().for_each(|lane| lane.tell_recent(now));
+        self.lanes.iter_mut().for_each(|lane| lane.report_recent(now));
         if self.measures {
-            self.tell_capacity();
+            self.report_capacity();
         }
         Ok(())
     }
@@ -381,7 +381,7 @@ impl LanesEngine {
     }
 
     /// Reports how many tasks a second a lane could serve if its service had all cores.
-    fn tell_capacity(&mut self) {
+    fn report_capacity(&mut self) {
         for service in &mut self.services {
             let (tasks, busy) = (std::mem::take(&mut service.tasks), std::mem::take(&mut service.busy));
             if tasks == 0 || busy == Nanos(0) {
@@ -389,7 +389,7 @@ impl LanesEngine {
             }
             let of_core = tasks as f64 * 1e9 / busy.0 as f64;
             let of_lane = of_core * self.cores as f64 / service.lanes.len() as f64;
-            service.lanes.iter().for_each(|lane| self.lanes[*lane].tell_capacity(of_lane as u32));
+            service.lanes.iter().for_each(|lane| self.lanes[*lane].report_capacity(of_lane as u32));
         }
     }
 
@@ -418,9 +418,9 @@ impl LanesEngine {
 }
 
 /// Stores a task's answer, and returns it for the client.
-fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (Ended, Payload) {
+fn answer(lane: &mut ServerLane, table: &RequestTable<ServedTask>, place: u32) -> (ServiceEnd, Payload) {
     let served = table.at(place);
     let packet_max = lane.effects.packet_max;
     let kept = lane.effects.replies.keep_first(&served.reply, packet_max);
-    kept.zip(served.ended).map_or((Ended::Failed, Payload::EMPTY), |(reply, ended)| (ended, reply))
+    kept.zip(served.ended).map_or((ServiceEnd::Failed, Payload::EMPTY), |(reply, ended)| (ended, reply))
 }

@@ -8,7 +8,7 @@ use sluice_wire::{Endpoint, HEADER_BYTES, Nanos};
 use super::options::LaneServerOptions;
 use crate::udp::Outbox;
 use crate::worker::engine::{
-    Effects, LEAVE_PATIENCE, RegistrationTold, WantedRun, dilated, remember, settings,
+    Effects, LEAVE_PATIENCE, LoggedRegistration, WantedRun, dilated, remember, settings,
 };
 use crate::worker::recent::RecentMeter;
 
@@ -22,7 +22,7 @@ pub(super) struct ServerLane {
     pub(super) recent: RecentMeter,
     /// The newest first.
     pub(super) switches: Vec<Endpoint>,
-    said: RegistrationTold,
+    said: LoggedRegistration,
     leaving: Option<LaneLeaving>,
 }
 
@@ -48,7 +48,7 @@ impl ServerLane {
             hello,
             recent: RecentMeter::new(now),
             switches: Vec::new(),
-            said: RegistrationTold::default(),
+            said: LoggedRegistration::default(),
             leaving: None,
         }
     }
@@ -131,12 +131,12 @@ impl ServerLane {
     }
 
     /// When the lane stops waiting for its leave.
-    pub(super) fn gives_up(&self) -> Option<Nanos> {
+    pub(super) fn give_up_at(&self) -> Option<Nanos> {
         self.leaving.as_ref().filter(|leaving| !leaving.let_go).map(|leaving| leaving.give_up)
     }
 
     /// Reports the lane's recent work to the controller when there is something new.
-    pub(super) fn tell_recent(&mut self, now: Nanos) {
+    pub(super) fn report_recent(&mut self, now: Nanos) {
         let Some(recent) = self.recent.turn(now).filter(|recent| *recent != self.hello.recent) else {
             return;
         };
@@ -145,7 +145,7 @@ impl ServerLane {
     }
 
     /// Reports a new capacity to the controller if it differs much from the last one.
-    pub(super) fn tell_capacity(&mut self, capacity: u32) {
+    pub(super) fn report_capacity(&mut self, capacity: u32) {
         if capacity.abs_diff(self.hello.capacity) > self.hello.capacity / 10 {
             self.hello.capacity = capacity.max(1);
             self.registrar.set_hello(self.hello.clone());

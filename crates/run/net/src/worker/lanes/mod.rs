@@ -168,7 +168,7 @@ fn of_threads(options: &LaneServerOptions) -> ThreadSettings {
         batch: options.batch,
         spins: if options.worker.waiting == Waiting::Block { Nanos(0) } else { SPINS },
         stack_bytes: options.stack_bytes,
-        on_stack: overflow::knows,
+        on_stack: overflow::register_stack,
         on_start: |_| sys::sharpen_timers(),
     }
 }

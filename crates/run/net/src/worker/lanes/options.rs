@@ -119,8 +119,8 @@ impl LaneServerOptions {
         Ranking::Strict(priorities.iter().map(share).collect())
     }
 
-    /// The dispatcher's services. A pool has one for all tasks. If cores move, each service asks for more
-    /// or fewer of them by its load.
+    /// The dispatcher's services. A pool has one service for all tasks. If cores move, each service asks
+    /// for more or fewer of them by its load.
     pub(super) fn behind(&self) -> Vec<ServiceOfCores> {
         let trigger = self.moves_cores().then(|| Trigger::congestion(self.moves_every()));
         let of = |(number, priority)| {

@@ -28,7 +28,7 @@ static BEFORE: OnceLock<Former> = OnceLock::new();
 struct Former(libc::sigaction);
 
 /// Registers a coroutine's stack.
-pub(super) fn knows(stack: StackOf) {
+pub(super) fn register_stack(stack: StackOf) {
     let kib = (stack.base - stack.limit) / 1_024;
     SAYS.get_or_init(|| {
         format!(
@@ -128,7 +128,7 @@ mod tests {
             batch: false,
             spins: Nanos(0),
             stack_bytes: 64 * 1_024,
-            on_stack: knows,
+            on_stack: register_stack,
             on_start: |_| (),
         };
         let make: Arc<dyn Fn() -> Deep + Send + Sync> = Arc::new(|| Deep);

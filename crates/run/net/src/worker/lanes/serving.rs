@@ -5,7 +5,7 @@ use sluice_wire::{Nanos, TaskId, TaskType};
 
 use crate::clock::Clock;
 use crate::service::Service;
-use crate::worker::run::{Ended, Runner, ServiceObserver};
+use crate::worker::run::{Runner, ServiceEnd, ServiceObserver};
 
 /// A task, and its answer once it has ended. Buffers keep their capacity.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct ServedTask {
     pub(super) task_type: TaskType,
     pub(super) bytes: Vec<u8>,
     pub(super) reply: Vec<u8>,
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<ServiceEnd>,
 }
 
 /// An instance of a service, in its coroutine.

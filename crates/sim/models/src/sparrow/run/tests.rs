@@ -73,16 +73,16 @@ impl Observer for Ended {
 
 /// The messages that workers got so far.
 #[derive(Default)]
-struct Told {
+struct ReceivedMessages {
     places: usize,
     tasks: usize,
     nothings: usize,
     cancels: usize,
 }
 
-impl Told {
+impl ReceivedMessages {
     /// Counts the messages since the event before; at most one scheduler sent some.
-    fn hears<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
+    fn check_messages<O>(&mut self, run: &SparrowRun<'_, O>, since: u64) -> TestCaseResult {
         let mut places = vec![0_usize; run.workers.len()];
         for Reverse(due) in run.event_queue.iter().filter(|Reverse(due)| due.entered >= since) {
             match &due.event {
@@ -105,7 +105,7 @@ impl Told {
 
 /// Questions of a worker that are under way, and answers to it.
 fn under_way<O>(run: &SparrowRun<'_, O>, worker: u32) -> usize {
-    let is_its = |Reverse(due): &&Reverse<Due>| match &due.event {
+    let is_its = |Reverse(due): &&Reverse<QueuedEvent>| match &due.event {
         Event::Comes(_, ToScheduler::Asks { worker: who, .. })
         | Event::Decided(_, ToScheduler::Asks { worker: who, .. })
         | Event::Hears(who, _, ToWorker::Run(_) | ToWorker::Nothing) => *who == worker,
@@ -141,13 +141,13 @@ proptest! {
     fn whatever_comes_when_each_task_runs_once_no_sampled_worker_idles_and_nothing_is_left(small in small()) {
         let testbed = Testbed { workers: small.workers, queue: small.queue, ..Testbed::rain() };
         let requests = small.requests();
-        let (mut ended, mut told) = (Ended::default(), Told::default());
+        let (mut ended, mut told) = (Ended::default(), ReceivedMessages::default());
         let dice = Dice::named(small.seed, "small", 0);
         let mut run = SparrowRun::new(small.sparrow, &testbed, dice, &mut ended);
         let mut coming = requests.iter().copied().peekable();
         let mut since = 0;
         while run.turn(&mut coming).is_continue() {
-            told.hears(&run, since)?;
+            told.check_messages(&run, since)?;
             since = run.entered;
             no_worker_stands_idle_or_asks_for_two(&run)?;
         }

@@ -1,10 +1,10 @@
 //! Checks what a spine knows of its racks when nothing is under way. This is promise 4 for tasks to come: a
 //! rack that its spine believes busy gets none.
 //!
-//! The spine has to know what the rack's leaf knows. A leaf of Rain knows that all of its workers are idle,
-//! since a worker whose token was lost repeats it. A leaf of Horus may not: by the published design a
-//! worker whose reply was lost counts as busy until its next reply. A busy rack that is believed idle says
-//! so after the first task that comes, so it may stand on the list until then.
+//! The spine has to know what the rack's leaf knows. A leaf of Rain knows when all of its workers are
+//! idle, since a worker repeats a lost token. A leaf of Horus may not know it: by the published design a
+//! worker whose reply was lost counts as busy until its next reply. A spine may list a busy rack as idle
+//! until it sends that rack a task, because the rack then reports that it is busy.
 
 use sluice_events::Address;
 use sluice_switch::Program;
@@ -33,7 +33,7 @@ pub(super) enum Renewals {
 
 /// What is known of a rack.
 #[derive(Clone, Copy, Debug)]
-struct Stand {
+struct RackLoad {
     is_idle: bool,
     /// Tasks before each of the rack's workers.
     mean: f64,
@@ -66,7 +66,7 @@ pub(super) fn wrong(
         }
         let known = |leaf| program.known_load(POOL, WorkerId(leaf)).to_f64();
         let wrong = racks.iter().find(|(leaf, rack)| tells_means && known(*leaf) - rack.mean >= TOLD_FROM);
-        wrong.map(|(leaf, Stand { mean, .. })| {
+        wrong.map(|(leaf, RackLoad { mean, .. })| {
             let known = known(*leaf);
             format!("promise 4: spine {spine} takes the mean of rack {leaf} for {known:.1}: it is {mean:.1}")
         })
@@ -74,7 +74,7 @@ pub(super) fn wrong(
 }
 
 /// The racks of a live spine, by their numbers there, and what their leaves know.
-fn racks(datacenter: &mut SimulatedRacks<HopOracle>, spine: usize) -> Option<Vec<(u16, Stand)>> {
+fn racks(datacenter: &mut SimulatedRacks<HopOracle>, spine: usize) -> Option<Vec<(u16, RackLoad)>> {
     let SimulatedRacks { spines, leaves, .. } = datacenter;
     let SwitchProgram::HorusSpine(program) = &mut spines[spine].scheduler else { return None };
     let mut racks = Vec::new();
@@ -86,9 +86,9 @@ fn racks(datacenter: &mut SimulatedRacks<HopOracle>, spine: usize) -> Option<Vec
         };
         let stand = match &leaves[Address::of(&row.at).place() as usize].scheduler {
             SwitchProgram::HorusLeaf(leaf) => {
-                Stand { is_idle: leaf.idle_entries(POOL) > 0, mean: leaf.average(POOL)?.to_f64() }
+                RackLoad { is_idle: leaf.idle_entries(POOL) > 0, mean: leaf.average(POOL)?.to_f64() }
             }
-            _ => Stand { is_idle: true, mean: 0.0 },
+            _ => RackLoad { is_idle: true, mean: 0.0 },
         };
         racks.push((number, stand));
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sluice_faults::Tally;
 use sluice_host::client::Outcome;
-use sluice_stats::{Mark, Observer, Outcome as Ended, Replied};
+use sluice_stats::{Mark, Observer, Outcome as IntervalTasks, Replied};
 use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 use crate::racks::watch::TaskWatch;
@@ -47,7 +47,7 @@ impl HopOracle {
         Self { fates: HashMap::new(), settled, now: Nanos(0), last: Nanos(0), newest: None, broken: None }
     }
 
-    pub(super) const fn goes_on(&mut self, now: Nanos) {
+    pub(super) const fn set_now(&mut self, now: Nanos) {
         self.now = now;
     }
 
@@ -72,7 +72,7 @@ impl HopOracle {
         Ok(tally)
     }
 
-    fn breaks(&mut self, what: String) {
+    fn record_breach(&mut self, what: String) {
         self.broken.get_or_insert(what);
     }
 }
@@ -86,26 +86,26 @@ impl TaskWatch for HopOracle {
         let (is_new, ending) = (!fate.tries.contains(&submit.attempt.0), fate.ending);
         fate.tries.push(submit.attempt.0);
         if !is_new {
-            self.breaks(format!("task {} was tried twice as try {}", submit.task, submit.attempt));
+            self.record_breach(format!("task {} was tried twice as try {}", submit.task, submit.attempt));
         } else if let Some(ending) = ending {
-            self.breaks(format!("task {} was tried again after it ended: {ending:?}", submit.task));
+            self.record_breach(format!("task {} was tried again after it ended: {ending:?}", submit.task));
         }
     }
 
     fn started(&mut self, worker: (usize, u32), task: TaskId) {
         self.last = self.now;
         let Some(fate) = self.fates.get_mut(&task) else {
-            return self.breaks(format!("task {task} came out of nowhere"));
+            return self.record_breach(format!("task {task} came out of nowhere"));
         };
         let again = fate.runs.contains(&worker);
         fate.runs.push(worker);
         let (runs, tries, ending) = (fate.runs.len(), fate.tries.len(), fate.ending);
         if again {
-            self.breaks(format!("promise 2: task {task} was run twice by worker {}", worker.0));
+            self.record_breach(format!("promise 2: task {task} was run twice by worker {}", worker.0));
         } else if runs > tries {
-            self.breaks(format!("promise 2: task {task} ran {runs} times on {tries} tries"));
+            self.record_breach(format!("promise 2: task {task} ran {runs} times on {tries} tries"));
         } else if ending == Some(Ending::Refused) {
-            self.breaks(format!("promise 1: task {task} was refused and ran all the same"));
+            self.record_breach(format!("promise 1: task {task} was refused and ran all the same"));
         }
     }
 
@@ -113,7 +113,9 @@ impl TaskWatch for HopOracle {
     /// does not know the address says an unspecified one.
     fn client_told(&mut self, task: TaskId, at: Endpoint, is_there: bool) {
         if !is_there && at != Endpoint::default() {
-            self.breaks(format!("promise 4: a worker is told that the client of task {task} is at {at}"));
+            self.record_breach(format!(
+                "promise 4: a worker is told that the client of task {task} is at {at}"
+            ));
         }
     }
 
@@ -126,20 +128,22 @@ impl TaskWatch for HopOracle {
             Outcome::Unknown(_) => Ending::Unknown,
         };
         let Some(fate) = self.fates.get_mut(&task) else {
-            return self.breaks(format!("task {task} ended, and was never tried"));
+            return self.record_breach(format!("task {task} ended, and was never tried"));
         };
         let (earlier, ran) = (fate.ending.replace(ending), !fate.runs.is_empty());
         let is_settled = fate.first_tried >= settled;
         match ending {
             _ if earlier.is_some() => {
-                self.breaks(format!("promise 1: task {task} ended twice, then {ending:?}"));
+                self.record_breach(format!("promise 1: task {task} ended twice, then {ending:?}"));
             }
-            Ending::Refused if ran => self.breaks(format!("promise 1: task {task} was refused, but it ran")),
+            Ending::Refused if ran => {
+                self.record_breach(format!("promise 1: task {task} was refused, but it ran"));
+            }
             Ending::Replied if !ran => {
-                self.breaks(format!("promise 2: task {task} got a reply that no run gave"));
+                self.record_breach(format!("promise 2: task {task} got a reply that no run gave"));
             }
             Ending::Refused | Ending::Unknown if is_settled => {
-                self.breaks(format!(
+                self.record_breach(format!(
                     "promise 4: task {task} found no worker, long after all faults: {how:?}"
                 ));
             }
@@ -156,7 +160,7 @@ impl Observer for HopOracle {
 
     fn done(&mut self, _: &Replied) {}
 
-    fn failed(&mut self, _: Nanos, _: Ended) {}
+    fn failed(&mut self, _: Nanos, _: IntervalTasks) {}
 
     fn is_complete(&self) -> bool {
         self.broken.is_some()

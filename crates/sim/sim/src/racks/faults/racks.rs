@@ -16,26 +16,26 @@ use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::sizes::QUOTA_MAX;
 use sluice_wire::tables::TableOp;
 
-use super::above::{Above, rack_name};
-use super::desk::{POOL, is_lost, plan};
+use super::controller_above::{ControllerAbove, rack_name};
 use super::scenario::LeadStep;
+use super::table_operations::{POOL, is_lost, plan};
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::{LEAVES, WORKERS};
 use crate::racks::watch::TaskWatch;
 use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
-struct Lead {
-    /// The controller, with its line upwards; `None` while it is dead.
+struct RackController {
+    /// The controller, and its registration with the controller above; `None` while the controller is dead.
     machine: Option<(Controller, LeafLine)>,
-    /// What its line tells, while the rack has workers.
+    /// What it registers there, while the rack has workers.
     says: Option<WorkerHello>,
     calls: BTreeMap<CallId, usize>,
 }
 
 /// The controllers of all racks, and the registrations of workers.
-pub(super) struct Leads {
-    all: Vec<Lead>,
+pub(super) struct RackControllers {
+    all: Vec<RackController>,
     held: Vec<Option<WorkerRegistration>>,
     /// Workers whose calls are cut off, and workers whose process is dead.
     cut: Vec<bool>,
@@ -44,11 +44,11 @@ pub(super) struct Leads {
     next_call: u64,
 }
 
-impl Leads {
+impl RackControllers {
     /// A controller for each rack, beside its leaf.
     pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
-        let lead = |_| Lead { machine: None, says: None, calls: BTreeMap::new() };
+        let lead = |_| RackController { machine: None, says: None, calls: BTreeMap::new() };
         let mut leads = Self {
             all: (0..leaves).map(lead).collect(),
             held: vec![None; workers],
@@ -62,7 +62,7 @@ impl Leads {
     }
 
     /// A leaf dies with its controller, and returns with a new one.
-    pub(super) fn follow<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
+    pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
             OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.begin(datacenter, leaf as usize),
@@ -71,7 +71,7 @@ impl Leads {
     }
 
     /// Carries out a step about controllers, workers or their calls.
-    pub(super) fn takes<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
+    pub(super) fn on_lead_step<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
             LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
@@ -86,9 +86,13 @@ impl Leads {
     }
 
     /// All hosts renew: workers in their racks, and racks at the controller above.
-    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, above: &mut Above) {
+    pub(super) fn renew<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        above: &mut ControllerAbove,
+    ) {
         for leaf in 0..self.all.len() {
-            self.asks(datacenter, leaf, None);
+            self.step_controller(datacenter, leaf, None);
             for worker in 0..self.held.len() {
                 let is_here = datacenter.control().seats[worker].leaf as usize == leaf;
                 let is_silent = self.cut[worker] || self.gone[worker];
@@ -96,8 +100,8 @@ impl Leads {
                     self.call(datacenter, leaf, worker);
                 }
             }
-            self.line_says(datacenter, above, leaf);
-            self.above_hears(datacenter, above, leaf);
+            self.report_workers(datacenter, above, leaf);
+            self.renew_above(datacenter, above, leaf);
         }
     }
 
@@ -110,9 +114,10 @@ impl Leads {
         let plan = plan(datacenter.control(), Tier::Leaf, at, datacenter.control().limit());
         let line = LeafLine::new(rack_name(leaf), plan.switch, self.dice.word(), QUOTA_MAX);
         let controller = Controller::new(plan, self.dice.seed()).expect("the plan is sound");
-        self.all[leaf] = Lead { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
+        self.all[leaf] =
+            RackController { machine: Some((controller, line)), says: None, calls: BTreeMap::new() };
         let shape = datacenter.leaves[leaf].program().shape();
-        self.asks(datacenter, leaf, Some(Event::SwitchUp(shape)));
+        self.step_controller(datacenter, leaf, Some(Event::SwitchUp(shape)));
     }
 
     fn call<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, worker: usize) {
@@ -134,12 +139,19 @@ impl Leads {
             held: self.held[worker].map(|held| (held.worker, held.key, held.generation)),
         };
         self.all[leaf].calls.insert(call, worker);
-        self.asks(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
+        self.step_controller(datacenter, leaf, Some(Event::WorkerHello { call, hello }));
     }
 
     /// Passes an event to a rack's controller, or lets it do what is due; workers get its answers.
-    fn asks<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, event: Option<Event>) {
-        let Lead { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else { return };
+    fn step_controller<O: TaskWatch>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        leaf: usize,
+        event: Option<Event>,
+    ) {
+        let RackController { machine: Some((controller, _)), calls, .. } = &mut self.all[leaf] else {
+            return;
+        };
         for (call, answer) in datacenter.lead(LEAVES.at(leaf as u32), controller, event) {
             if let (Some(worker), Answer::Worker(grant)) = (calls.remove(&call), answer) {
                 self.held[worker] = Some(grant.registration);
@@ -149,14 +161,16 @@ impl Leads {
     }
 
     /// Tells the rack's line how many workers the rack has, and carries out what follows.
-    fn line_says<O: TaskWatch>(
+    fn report_workers<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
-        above: &mut Above,
+        above: &mut ControllerAbove,
         leaf: usize,
     ) {
         let is_lost = is_lost(&mut self.dice, datacenter);
-        let Lead { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else { return };
+        let RackController { machine: Some((controller, line)), says, .. } = &mut self.all[leaf] else {
+            return;
+        };
         let mut said = Vec::new();
         line.sized(controller.pool_sizes(), &mut said);
         while let Some(action) = said.pop() {
@@ -165,7 +179,7 @@ impl Leads {
                 LeafAction::Leave(pool) => {
                     // A leaf whose call is lost is removed at the end of its lease.
                     if let Some(hello) = says.take().filter(|_| !is_lost) {
-                        above.leaf_leaves(datacenter, &hello);
+                        above.remove_leaf(datacenter, &hello);
                     }
                     line.left(pool, &mut said);
                 }
@@ -175,25 +189,26 @@ impl Leads {
     }
 
     /// A rack renews at the controller above, and its leaf learns which spine it is below.
-    fn above_hears<O: TaskWatch>(
+    fn renew_above<O: TaskWatch>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
-        above: &mut Above,
+        above: &mut ControllerAbove,
         leaf: usize,
     ) {
         let [call_lost, answer_lost] = [(); 2].map(|()| is_lost(&mut self.dice, datacenter));
-        let Lead { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf] else {
+        let RackController { machine: Some((controller, line)), says: Some(hello), .. } = &self.all[leaf]
+        else {
             return;
         };
         if call_lost {
             return;
         }
-        let Some(grant) = above.leaf_renews(datacenter, hello).filter(|_| !answer_lost) else { return };
+        let Some(grant) = above.register_leaf(datacenter, hello).filter(|_| !answer_lost) else { return };
         let mut said = Vec::new();
         line.granted(SliceId(0), &grant, &mut said);
         for action in said {
             if let LeafAction::Link(pool, row) = action {
-                datacenter.carries_out(
+                datacenter.perform_op(
                     LEAVES.at(leaf as u32),
                     controller.term(),
                     TableOp::SetSpine(pool, row),

@@ -1,0 +1,191 @@
+//! Turns flags into a plan with one case.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use sluice_stats::Warmup;
+use sluice_study::checked_plan::{self, CheckedPlan, Length, Overload, RunSettings};
+use sluice_study::limit::Limit;
+use sluice_study::numbers;
+use sluice_study::plan::{Case, Compare, Plan, PolicySetup, SearchFor, Tolerance, slices};
+use sluice_support::fail::{Failure, Outcome};
+use sluice_support::stop::Stop;
+use sluice_workload::{Arrivals, Workload};
+
+use super::args::{LengthArgs, OfferedArgs, RunArgs, SettingArgs};
+use super::drive::{self, StudyJob};
+
+/// How many characters of the policies' names a folder's name contains.
+const NAME_MAX: usize = 60;
+
+/// The study that the flags describe.
+pub(crate) struct RequestedStudy<'a> {
+    /// The command, such as `sweep`.
+    pub(crate) command: &'static str,
+    pub(crate) policies: Vec<String>,
+    /// The offered rates, if they are known beforehand.
+    pub(crate) offered: Option<&'a OfferedArgs>,
+    /// Under which circumstances.
+    pub(crate) setting: &'a SettingArgs,
+    /// The limit, for a search.
+    pub(crate) slo: Option<&'a Limit>,
+    /// Whether the first two policies are compared.
+    pub(crate) compared: bool,
+}
+
+impl RequestedStudy<'_> {
+    /// Runs the study and prints the result.
+    pub(crate) fn run(&self, how: &RunArgs) -> Outcome<()> {
+        let bench = self.bench()?;
+        let stop = Stop::on_signals_and_hangup()?;
+        let again = self.again();
+        let own = how.out.is_none();
+        let out = how.out.clone().unwrap_or_else(|| self.own_folder(&again));
+        let job = StudyJob { bench: &bench, how, out, own, plan: None, commands: vec![again] };
+        let ran = drive::run(&job, &stop)?;
+        drive::show(&ran, how, &job.out)
+    }
+
+    /// The folder for this command's results: its name is recognizable, and different studies have
+    /// different folders.
+    fn own_folder(&self, again: &str) -> PathBuf {
+        let mut name = self.policies.join("_").replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "-");
+        name.truncate(NAME_MAX);
+        let mut hasher = DefaultHasher::new();
+        again.hash(&mut hasher);
+        PathBuf::from("out").join(self.command).join(format!("{name}-{:08x}", hasher.finish() as u32))
+    }
+
+    /// The checked plan.
+    fn bench(&self) -> Outcome<CheckedPlan> {
+        let setting = self.setting;
+        if !(0.0..=1.0).contains(&setting.large) {
+            return Err(Failure::bad_input(format!(
+                "large share {} is not between 0 and 1: write a share such as 0.1",
+                setting.large
+            )));
+        }
+        let overload = if setting.transient { Overload::Meant } else { Overload::Refused };
+        let length = length_for(&setting.length);
+        let terms = RunSettings { length, overload, folder: PathBuf::new() };
+        Ok(CheckedPlan::new(self.plan()?, terms)?)
+    }
+
+    fn plan(&self) -> Outcome<Plan> {
+        let setting = self.setting;
+        let slices = setting.slices.as_deref().map_or(Ok(Vec::new()), slices)?;
+        let runs =
+            self.policies.iter().map(|policy| PolicySetup { policy: policy.clone(), slices: slices.clone() });
+        let runs: Vec<PolicySetup> = runs.collect();
+        let case = Case {
+            id: "load".into(),
+            title: self.title(),
+            workload: setting.workload.clone(),
+            large: setting.large,
+            lasts_ns: None,
+            testbed: toml::Table::new(),
+            rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
+            runs: runs.clone(),
+        };
+        let search =
+            |run: &PolicySetup, limit: &Limit| SearchFor { case: 0, run: run.clone(), limit: limit.clone() };
+        let searches = self.slo.iter().flat_map(|limit| runs.iter().map(|run| search(run, limit))).collect();
+        let pair = || Compare { case: 0, a: runs[0].clone(), b: runs[1].clone() };
+        Ok(Plan {
+            name: self.command.into(),
+            title: self.title(),
+            source: String::new(),
+            notes: Vec::new(),
+            testbed: setting.testbed.clone(),
+            workers: setting.workers,
+            seed: setting.seed,
+            tasks: setting.length.tasks,
+            replications: setting.length.replications,
+            cases: vec![case],
+            claims: Vec::new(),
+            causes: Vec::new(),
+            searches,
+            comparisons: self.compared.then(pair).into_iter().collect(),
+            tolerance: Tolerance::UNUSED,
+        })
+    }
+
+    /// The command that runs the study again, with everything that decides its result.
+    fn again(&self) -> String {
+        let setting = self.setting;
+        let length = &setting.length;
+        let mut words = vec!["sluice".to_owned(), self.command.to_owned()];
+        words.extend(self.policies.iter().cloned());
+        let warm_up = match length.warm_up {
+            Warmup::Detect => None,
+            Warmup::Tasks(tasks) => Some(tasks.to_string()),
+            Warmup::TimeNs(ns) => Some(format!("{ns}ns")),
+        };
+        let flags = [
+            ("--rate", self.offered.and_then(|offered| offered.rate.clone())),
+            ("--load", self.offered.and_then(|offered| offered.load.clone())),
+            ("--slo", self.slo.map(|limit| format!("'{limit}'"))),
+            ("--workload", Some(format!("'{}'", setting.workload))),
+            ("--testbed", Some(setting.testbed.clone())),
+            ("--workers", setting.workers.map(|workers| workers.to_string())),
+            ("--large", (setting.large > 0.0).then(|| setting.large.to_string())),
+            ("--slices", setting.slices.clone()),
+            ("--tasks", Some(length.tasks.to_string())),
+            ("--replications", Some(length.replications.to_string())),
+            ("--warm-up", warm_up),
+            ("--seed", Some(setting.seed.to_string())),
+        ];
+        for (flag, value) in flags {
+            words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+        }
+        words.extend(setting.transient.then(|| "--transient".to_owned()));
+        words.join(" ")
+    }
+
+    fn title(&self) -> String {
+        match self.slo {
+            Some(limit) => format!("the highest rate that keeps {limit}, under {}", self.setting.workload),
+            None if self.compared => format!("{} against {}", self.policies[0], self.policies[1]),
+            None => format!("{} under {}", self.policies.join(", "), self.setting.workload),
+        }
+    }
+
+    /// Rates as whole tasks per second.
+    fn rates(&self, offered: &OfferedArgs) -> Outcome<Vec<f64>> {
+        let rates = match (&offered.rate, &offered.load) {
+            (Some(text), _) => numbers::several(text, numbers::rate)?,
+            (None, Some(text)) => {
+                let capacity = self.capacity()?;
+                numbers::several(text, numbers::load)?.into_iter().map(|load| load * capacity).collect()
+            }
+            (None, None) => vec![self.trace_rate()?],
+        };
+        Ok(rates.into_iter().map(|rate| rate.round().max(1.0)).collect())
+    }
+
+    /// The rate that all workers together can serve.
+    fn capacity(&self) -> Outcome<f64> {
+        let testbed = checked_plan::testbed(&self.setting.testbed, Path::new(""))?;
+        let workers = self.setting.workers.unwrap_or(testbed.workers);
+        Ok(f64::from(workers) * 1e9 / self.workload()?.mean_service_ns())
+    }
+
+    /// A trace's own rate.
+    fn trace_rate(&self) -> Outcome<f64> {
+        match self.workload()?.arrivals {
+            Arrivals::Trace(trace) => Ok(trace.rate_per_s()),
+            _ => Err(Failure::bad_input(
+                "how much is offered? give --rate (such as 2000k) or --load (such as 0.8)",
+            )),
+        }
+    }
+
+    fn workload(&self) -> Outcome<Workload> {
+        Workload::parse(&self.setting.workload).map_err(Failure::bad_input)
+    }
+}
+
+/// The length of each replication.
+fn length_for(args: &LengthArgs) -> Length {
+    Length::Tasks(args.tasks.div_ceil(args.replications.into()), args.warm_up)
+}
