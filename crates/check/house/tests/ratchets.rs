@@ -18,12 +18,12 @@ const MODULES_IN_CIRCLES: &[(&str, usize)] = &[("sim/faults", 9)];
 const SHARED_NAMES: &str = "
     Action 3, Answer 2, Arrival 2, Arrivals 2, Axis 2, Calls 2, Case 2, Cell 3, Change 3, Class 2,
     Client 4, Clock 2, Command 3, Counts 2, Decision 2, Ending 2, Endpoint 2, Engine 2, Event 3,
-    Faults 2, Gate 3, Kind 3, Layout 2, Life 2, Limit 2, Line 2, Lines 2, Link 3, Network 2, Note 2,
-    Outcome 4, Packet 2, Part 2, Parts 3, Place 2, Plan 4, Plane 2, Point 2, Progress 2, Queue 2,
-    Rack 2, Range 2, Rates 3, RdmaPlan 2, Refusal 2, Renewal 2, Replay 2, Report 2, Request 3, Ring 3,
-    Runner 2, Seat 2, Server 3, Servers 4, Service 3, Settings 6, Shape 2, Slice 2, SlicePlan 2,
-    Slots 2, Source 3, Spread 2, Step 6, SwitchNode 2, Table 2, Tally 3, Target 2, Task 5, Times 2,
-    Token 2, Trace 2, Turn 2, Verdict 3, View 4, Waiting 2, Window 2, Worker 4
+    Faults 2, Gate 3, Kind 3, Layout 2, Life 2, Limit 2, Lines 2, Link 3, Network 2, Note 2, Outcome 4,
+    Packet 2, Part 2, Parts 3, Place 2, Plan 4, Plane 2, Point 2, Progress 2, Queue 2, Rack 2, Range 2,
+    Rates 3, RdmaPlan 2, Refusal 2, Renewal 2, Replay 2, Report 2, Request 3, Ring 3, Runner 2,
+    Server 3, Servers 4, Service 3, Settings 6, Shape 2, Slice 2, SlicePlan 2, Slots 2, Source 3,
+    Spread 2, Step 6, SwitchNode 2, Table 2, Tally 3, Target 2, Task 5, Times 2, Token 2, Trace 2,
+    Turn 2, Verdict 3, View 4, Waiting 2, Window 2, Worker 4
 ";
 
 /// How many lines of each folder are too long.

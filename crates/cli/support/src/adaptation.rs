@@ -1,6 +1,6 @@
 //! Turns the words of a policy (`rain:adaptive,theta=0.2`) into an agent's settings.
 
-use sluice_host::agent::{AgentSettings, Way};
+use sluice_host::agent::{AgentSettings, WorkerOverhead};
 use sluice_net::agent::dilated;
 use sluice_switchd::switch::Delays;
 use sluice_units::Adaptive;
@@ -8,27 +8,28 @@ use sluice_wire::Nanos;
 
 /// The time of two packets over a loopback with the wake-ups at their ends, and a worker's time for a
 /// task's calls: orders of magnitude, for racks that emulate no testbed.
-const LOOPBACK: Way = Way { round_trip: Nanos::from_micros(60), busy: Nanos::from_micros(10) };
+const LOOPBACK: WorkerOverhead =
+    WorkerOverhead { round_trip: Nanos::from_micros(60), busy: Nanos::from_micros(10) };
 
 /// How long a worker of the Rain paper's testbed works on the packets of a task.
 const TESTBED_BUSY: Nanos = Nanos(600);
 
 /// The agent's settings, dilated.
-pub fn settings(asked: Adaptive, way: Way, dilation: u32) -> AgentSettings {
+pub fn settings(asked: Adaptive, way: WorkerOverhead, dilation: u32) -> AgentSettings {
     dilated(AgentSettings::asked(asked, way), dilation)
 }
 
 /// The costs between two tasks over the loopback, whose packets are not dilated.
-pub fn way_of_loopback(dilation: u32) -> Way {
+pub fn way_of_loopback(dilation: u32) -> WorkerOverhead {
     let of = |span: Nanos| Nanos(span.0 / u64::from(dilation.max(1)));
-    Way { round_trip: of(LOOPBACK.round_trip), busy: of(LOOPBACK.busy) }
+    WorkerOverhead { round_trip: of(LOOPBACK.round_trip), busy: of(LOOPBACK.busy) }
 }
 
 /// The costs between two tasks in the Rain paper's testbed, undilated: the switch's delays
 /// (`testbed_delays`), and the workers' time.
-pub fn way_of_testbed() -> Way {
+pub fn way_of_testbed() -> WorkerOverhead {
     let delays = Delays::testbed(1);
-    Way { round_trip: delays.worker.times(2) + delays.pass, busy: TESTBED_BUSY }
+    WorkerOverhead { round_trip: delays.worker.times(2) + delays.pass, busy: TESTBED_BUSY }
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl Pods {
     }
 
     /// A spine was found, or lost.
-    pub fn hears(&mut self, spine: usize, lives: bool) {
+    pub fn on_spine(&mut self, spine: usize, lives: bool) {
         self.lives[spine] = Some(lives);
     }
 
@@ -196,7 +196,7 @@ mod tests {
     fn both() -> Pods {
         let mut pods = pods();
         for spine in [0, 1] {
-            pods.hears(spine, true);
+            pods.on_spine(spine, true);
             pods.serves(spine, Some(false));
         }
         pods
@@ -260,7 +260,7 @@ mod tests {
     fn a_spine_that_dies_has_its_racks_and_clients_at_the_first_that_lives_until_it_is_back() {
         let mut pods = both();
         pods.granted(LATER, "rack-3/get", 1, Key(7));
-        pods.hears(1, false);
+        pods.on_spine(1, false);
         assert_eq!(
             pods.of_leaf(LATER, &leaf("rack-3/get")),
             Ok(to(0)),
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(0)));
         pods.granted(LATER, "rack-3/get", 0, Key(8));
         assert_eq!((pods.seat_of(Key(8)), pods.seat_of(Key(7))), (Some(0), None));
-        pods.hears(1, true);
+        pods.on_spine(1, true);
         assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(PodRoute { to: 1, from: Some(0) }));
         pods.left("rack-3/get");
         assert_eq!(pods.of_leaf(LATER, &leaf("rack-3/get")), Ok(to(1)));
@@ -286,14 +286,14 @@ mod tests {
         pods.granted(LATER, "c", 1, Key(1));
         pods.serves(1, Some(false));
         assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(PodRoute { to: 0, from: Some(1) }));
-        pods.hears(0, false);
+        pods.on_spine(0, false);
         assert_eq!(pods.of_client(LATER, &client("c"), 1), Ok(to(1)), "there is no other");
     }
 
     #[test]
     fn nobody_is_sent_elsewhere_before_each_spine_had_time_to_be_found() {
         let mut pods = pods();
-        pods.hears(0, true);
+        pods.on_spine(0, true);
         let waits = |route| matches!(route, Err(Answer::Wait { why: Waiting::ReadingBack, .. }));
         assert!(waits(pods.of_leaf(Nanos(1), &leaf("rack-3/get"))));
         assert_eq!(pods.of_leaf(Nanos(1), &leaf("rack-1/get")), Ok(to(0)));
@@ -303,12 +303,12 @@ mod tests {
     #[test]
     fn no_client_is_sent_elsewhere_before_each_spine_was_read_back() {
         let mut pods = pods();
-        pods.hears(0, true);
+        pods.on_spine(0, true);
         pods.serves(0, Some(true));
         let waits = |route| matches!(route, Err(Answer::Wait { why: Waiting::ReadingBack, .. }));
         assert!(waits(pods.of_client(Nanos(1), &client("c/2"), 1)), "its spine was not found yet");
         assert!(waits(pods.of_client(Nanos(1), &client("c/2"), 0)), "it may have been at the other");
-        pods.hears(1, true);
+        pods.on_spine(1, true);
         assert!(waits(pods.of_client(LATER, &client("c/2"), 1)), "its spine is being read");
         pods.serves(1, Some(true));
         assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(1)));
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(pods.of_client(LATER, &client("new"), 0), Ok(to(0)));
         pods.granted(LATER, "c/2", 1, Key(1));
         assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(1)));
-        pods.hears(1, false);
+        pods.on_spine(1, false);
         assert_eq!(pods.of_client(LATER, &client("c/2"), 1), Ok(to(0)), "nobody is found with the dead");
     }
 
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn where_no_spine_lives_all_wait() {
         let mut pods = both();
-        pods.hears(0, false);
-        pods.hears(1, false);
+        pods.on_spine(0, false);
+        pods.on_spine(1, false);
         let route = pods.of_leaf(LATER, &leaf("rack-1/get"));
         assert!(matches!(route, Err(Answer::Wait { why: Waiting::SwitchDown, .. })), "{route:?}");
     }

@@ -214,7 +214,9 @@ impl fmt::Display for RejectReason {
             Self::Unserved => {
                 "no kind of workers of its slice has the labels that it needs: add one to the plan"
             }
-            Self::Busy => "it would have waited for longer than its slice's target: send less, or start more workers",
+            Self::Busy => {
+                "it would have waited for longer than its slice's target: send less, or start more workers"
+            }
         })
     }
 }

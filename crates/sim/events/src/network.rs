@@ -45,7 +45,7 @@ impl LinkQueue {
 
 /// The links that lead from one node's places to another's.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct NodeLinks {
     first: u32,
     /// How many places of the receiving node share a link.
     places_each: u32,
@@ -53,7 +53,7 @@ struct Way {
     open: Option<(Nanos, LaneId)>,
 }
 
-impl Way {
+impl NodeLinks {
     /// No links: no place number is so large.
     const NONE: Self = Self { first: u32::MAX, places_each: u32::MAX, open: None };
 }
@@ -63,7 +63,7 @@ impl Way {
 pub struct Links<W> {
     each: Vec<OneWay>,
     /// By sending and receiving node; there are `nodes` of each.
-    ways: Vec<Way>,
+    ways: Vec<NodeLinks>,
     nodes: usize,
     /// The faults of all links.
     pub injector: W,
@@ -95,7 +95,7 @@ impl<W> Links<W> {
             [OneWay { delay, lane, queue: None }] => Some((*delay, *lane)),
             _ => None,
         };
-        self.ways[from * self.nodes + to] = Way { first: first as u32, places_each, open };
+        self.ways[from * self.nodes + to] = NodeLinks { first: first as u32, places_each, open };
     }
 
     /// A packet leaves at `at`, or when its link has room. Returns its lane and when it would arrive;
@@ -139,7 +139,7 @@ impl<W> Links<W> {
     fn make_room(&mut self, nodes: usize) {
         let of = |from: usize, to: usize| {
             let is_known = from < self.nodes && to < self.nodes;
-            if is_known { self.ways[from * self.nodes + to] } else { Way::NONE }
+            if is_known { self.ways[from * self.nodes + to] } else { NodeLinks::NONE }
         };
         let nodes = nodes.max(self.nodes);
         self.ways = (0..nodes * nodes).map(|pair| of(pair / nodes, pair % nodes)).collect();
@@ -147,12 +147,12 @@ impl<W> Links<W> {
     }
 
     #[inline]
-    fn way(&self, from: Address, to: Address) -> Option<&Way> {
+    fn way(&self, from: Address, to: Address) -> Option<&NodeLinks> {
         self.ways.get(usize::from(from.of_node()) * self.nodes + usize::from(to.of_node()))
     }
 
     fn link(&mut self, from: Address, to: Address) -> Option<&mut OneWay> {
-        let Way { first, places_each, .. } = *self.way(from, to)?;
+        let NodeLinks { first, places_each, .. } = *self.way(from, to)?;
         let place = if places_each == u32::MAX { 0 } else { to.place() / places_each };
         self.each.get_mut(first as usize + place as usize)
     }

@@ -7,7 +7,7 @@ use super::hosts::Host;
 use super::network::CALLS;
 use super::oracle::Life;
 use super::rack::Rack;
-use super::replay_log::Who;
+use super::replay_log::Party;
 
 impl Rack<'_> {
     pub(super) fn await_change(&mut self, worker: usize) {
@@ -26,23 +26,23 @@ impl Rack<'_> {
 
     /// The call arrives at the controller. A worker that asks again has ended its earlier call.
     pub(super) fn await_arrives(&mut self, call: Await) {
-        if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::Await(call));
-        } else if self.brain.seat.controller.is_some() {
-            self.brain.seat.awaits.retain(|other| other.worker != call.worker);
-            self.brain.seat.awaits.push(call);
+        if self.world.now < self.controllers.stalled_until {
+            self.remind(self.controllers.stalled_until, Event::Await(call));
+        } else if self.controllers.seat.controller.is_some() {
+            self.controllers.seat.awaits.retain(|other| other.worker != call.worker);
+            self.controllers.seat.awaits.push(call);
             self.tell_who_awaits();
         }
     }
 
     /// Tells waiting workers of changes; called after everything that the controller does.
     pub(super) fn tell_who_awaits(&mut self) {
-        let Some(controller) = &self.brain.seat.controller else { return };
+        let Some(controller) = &self.controllers.seat.controller else { return };
         let has_changed = |call: &mut Await| {
             let settled = controller.settled(call.row);
             settled.is_some_and(|settled| settled != call.known)
         };
-        let changed: Vec<Await> = self.brain.seat.awaits.extract_if(.., has_changed).collect();
+        let changed: Vec<Await> = self.controllers.seat.awaits.extract_if(.., has_changed).collect();
         for Await { worker, life, .. } in changed {
             let [at, _] = self.arrivals(CALLS);
             if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {
@@ -62,7 +62,7 @@ impl Rack<'_> {
             self.remind(thaws, Event::Changed { worker, life });
             return;
         }
-        self.say(Who::Worker(worker), || "hears that its registration is another".to_owned());
+        self.say(Party::Worker(worker), || "hears that its registration is another".to_owned());
         self.renew(host);
     }
 }

@@ -75,7 +75,7 @@ impl ClientProcess {
     }
 
     /// A reply as its submitter gets it, with its whole content.
-    fn came_whole(&self, reply: Payload) -> Payload {
+    fn assembled(&self, reply: Payload) -> Payload {
         if !reply.has_more() {
             return reply;
         }

@@ -44,7 +44,7 @@ pub(super) struct Await {
 }
 
 /// A controller and its connection to the switch, without what all controllers of a run share.
-pub(super) struct Seat {
+pub(super) struct ControllerProcess {
     pub(super) controller: Option<Controller>,
     /// The number of the controller's connection to the switch: answers to an older connection are lost.
     pub(super) life: u32,
@@ -60,11 +60,11 @@ pub(super) struct Seat {
 }
 
 /// The controllers of a run.
-pub(super) struct Brain {
+pub(super) struct ControllerPair {
     /// The controller that hosts call; it may be down.
-    pub(super) seat: Seat,
+    pub(super) seat: ControllerProcess,
     /// The former controller, if a standby took over.
-    pub(super) former: Option<Seat>,
+    pub(super) former: Option<ControllerProcess>,
     pub(super) stalled_until: Nanos,
     /// Until this time the controller cannot reach the switch.
     pub(super) cut_until: Nanos,
@@ -75,7 +75,7 @@ pub(super) struct Brain {
     next_call: u64,
 }
 
-impl Brain {
+impl ControllerPair {
     pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
         let mut seeds = Dice::new(seed, 4);
         let plan = plan(scenario);
@@ -94,7 +94,7 @@ impl Brain {
     }
 
     /// A new controller without state, with a connection of its own.
-    pub(super) fn another(&mut self) -> Seat {
+    pub(super) fn another(&mut self) -> ControllerProcess {
         self.lines += 1;
         new_seat(self.lines, &self.plan, &mut self.seeds)
     }
@@ -113,9 +113,9 @@ impl Brain {
     }
 }
 
-fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> Seat {
+fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> ControllerProcess {
     let controller = Some(new_controller(plan, seeds));
-    Seat {
+    ControllerProcess {
         controller,
         life,
         ops_until: Nanos(0),

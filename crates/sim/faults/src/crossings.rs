@@ -25,7 +25,7 @@ pub(super) fn cross(dice: &mut Dice, scenario: &mut Scenario) {
     if dice.chance(500) {
         stall(dice, scenario, at);
     } else {
-        to_and_fro(dice, scenario, at);
+        move_back_and_forth(dice, scenario, at);
     }
 }
 
@@ -47,7 +47,7 @@ fn stall(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
     }
 }
 
-fn to_and_fro(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
+fn move_back_and_forth(dice: &mut Dice, scenario: &mut Scenario, at: Nanos) {
     let worker = dice.below(scenario.workers as u64) as usize;
     let mut at = at;
     for step in 0..dice.between(3, 8) as usize {

@@ -10,7 +10,7 @@ use super::crossings::cross;
 use super::early::EarlyScenario;
 use super::hosts::Host;
 use super::kind::RackKind;
-use super::labels::Hands;
+use super::labels::DrawnLabels;
 use super::limits::{AMPLE, DEADLINE, REPLIES_AMPLE, TYPES};
 use super::long_times::LongTimes;
 use super::network::{REPLIES, Rates};
@@ -56,7 +56,7 @@ impl Scenario {
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[AMPLE, AMPLE, if kind.has_cores { AMPLE } else { 3 }]),
             replies_max: dice.pick(&[REPLIES_AMPLE, REPLIES_AMPLE, 16, 2]),
-            hands: Hands::default(),
+            hands: DrawnLabels::default(),
             serves: draw_served(&mut Dice::named(seed, "types", 0), kind, workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
@@ -102,9 +102,9 @@ impl Scenario {
     }
 
     /// A server's lanes have the labels of their server.
-    fn draw_hands(&self, dice: &mut Dice, workers: usize) -> Hands {
+    fn draw_hands(&self, dice: &mut Dice, workers: usize) -> DrawnLabels {
         let each = if self.cores.is_some() { self.workers_per_server() } else { 1 };
-        Hands::draw(dice, workers.div_ceil(each)).of_each(each)
+        DrawnLabels::draw(dice, workers.div_ceil(each)).of_each(each)
     }
 
     /// Makes workers forget. Many replies are lost, and twice the only worker, or the switch, stands still

@@ -33,19 +33,19 @@ impl EarlyScenario {
 
 /// What a worker's process knows of its early token.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EarlyBook {
+pub(super) struct EarlyToken {
     /// From this time on the running task may have an early token.
     from: Option<Nanos>,
 }
 
-impl EarlyBook {
+impl EarlyToken {
     /// How many tasks may be granted or held beyond the quota.
     pub(super) fn beyond_quota(&self, now: Nanos) -> u32 {
         u32::from(self.from.is_some_and(|from| from <= now))
     }
 
     /// From this time on the running task may have an early token.
-    pub(super) const fn begins(&mut self, from: Nanos) {
+    pub(super) const fn set_start(&mut self, from: Nanos) {
         self.from = Some(from);
     }
 

@@ -18,7 +18,7 @@ use super::hosts::Host;
 use super::limits::LEASE;
 use super::oracle::Life;
 use super::rack::Rack;
-use super::replay_log::{self, Who};
+use super::replay_log::{self, Party};
 use super::servers::{MTU, ServerFailure, ServerNode, Servers, path_to};
 
 impl ServerNode {
@@ -70,7 +70,7 @@ impl Rack<'_> {
     fn start_server(&mut self, server: usize) {
         let life = self.servers.dice.word() | 1;
         self.servers.nodes[server].life = life;
-        self.say(Who::Server(server), || format!("starts, life {life:016x}"));
+        self.say(Party::Server(server), || format!("starts, life {life:016x}"));
         self.after(Nanos(1_000), Event::Renew(Host::Server(server), life));
     }
 
@@ -79,7 +79,7 @@ impl Rack<'_> {
         server: usize,
         server_failure: ServerFailure,
     ) -> Result<(), String> {
-        self.say(Who::Server(server), || replay_log::server_failure(server_failure).to_owned());
+        self.say(Party::Server(server), || replay_log::server_failure(server_failure).to_owned());
         let lives = self.servers.nodes[server].lives();
         match server_failure {
             ServerFailure::Crash if lives => self.server_ends(server),
@@ -88,7 +88,7 @@ impl Rack<'_> {
                 self.server_ends(server);
             }
             ServerFailure::Back if !lives => self.start_server(server),
-            ServerFailure::Intrusion if lives => self.intrude(server)?,
+            ServerFailure::Intrusion if lives => self.send_intruders_write(server)?,
             ServerFailure::Stall => {
                 let lasts = self.servers.dice.span(Nanos::from_micros(20), STALL_MAX);
                 let session = &mut self.servers.nodes[server].session;
@@ -103,7 +103,7 @@ impl Rack<'_> {
         let host = Host::Server(server);
         if self.calls_get_through(host) {
             let ServerNode { life, .. } = self.servers.nodes[server];
-            let call = self.brain.call(host, life);
+            let call = self.controllers.call(host, life);
             let name = self.servers.nodes[server].name();
             self.call(Told::ServerLeave { call, name, life });
         }

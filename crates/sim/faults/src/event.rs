@@ -19,7 +19,7 @@ pub(super) enum Event {
     /// A packet or recirculation arrives at an address.
     Mail(Address, Mail),
     Op {
-        brain: u32,
+        controllers: u32,
         switch: u32,
         by: Term,
         op: Box<TableOp>,

@@ -29,7 +29,7 @@ impl Gate {
     }
 
     /// The worker of this registration, if none of its tokens may be admitted.
-    pub(super) fn turns_away(&self, (worker, generation): Bearer) -> Option<WorkerId> {
+    pub(super) fn refuses(&self, (worker, generation): Bearer) -> Option<WorkerId> {
         (self.open.get(&worker) != Some(&generation)).then_some(worker)
     }
 }

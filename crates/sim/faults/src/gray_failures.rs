@@ -96,7 +96,7 @@ impl Rack<'_> {
 
     /// The switch goes on, unless a second stall lasts longer. It handles what arrived in that order. A
     /// task that lay in the socket meanwhile is older by that time, as a live switch counts it.
-    pub(super) fn switch_goes_on(&mut self) -> Result<(), String> {
+    pub(super) fn resume_switch(&mut self) -> Result<(), String> {
         if self.world.now < self.switch.stalled_until {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl Rack<'_> {
     fn client_leaves(&mut self, client: usize) {
         let incarnation = self.clients[client].incarnation;
         if self.calls_get_through(Host::Client(client)) {
-            let call = self.brain.call(Host::Client(client), incarnation.0);
+            let call = self.controllers.call(Host::Client(client), incarnation.0);
             let name = self.clients[client].name();
             self.call(Told::ClientLeave { call, name, incarnation });
         }

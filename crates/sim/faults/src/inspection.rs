@@ -64,7 +64,7 @@ impl Rack<'_> {
         if (node.tasks.len(), node.replies.len()) != (stats.held as usize, stats.replies as usize) {
             return Err(format!("promise 6: worker {worker} keeps other bytes than its tasks' and replies'"));
         }
-        if self.stands_still(worker) {
+        if self.is_paused(worker) {
             return Ok(Some(stats.held));
         }
         self.inspect_silence(worker, &stats)?;

@@ -15,14 +15,14 @@ const ROUNDS: u32 = 400;
 
 /// The labels that workers have and types need.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hands {
+pub(super) struct DrawnLabels {
     pub(super) serving: Serving,
     has: Vec<Labels>,
     /// The needs of types; types without an entry need no label.
     pub(super) needs: Vec<(TaskType, Labels)>,
 }
 
-impl Hands {
+impl DrawnLabels {
     /// Draws the labels from a stream of their own.
     pub(super) fn draw(dice: &mut Dice, workers: usize) -> Self {
         let sets: Vec<Labels> = (0..KINDS_MAX as u8).map(Labels).collect();
@@ -142,7 +142,7 @@ impl Fairness {
     /// Checks the queues before and after a pass.
     pub(super) fn check(
         &mut self,
-        hands: &Hands,
+        hands: &DrawnLabels,
         program: &mut dyn Program,
         (before, after): (&[Parked], &[Parked]),
         (came, verdict): (Came, &Verdict),
@@ -169,7 +169,7 @@ impl Fairness {
         Ok(())
     }
 
-    fn check_slice(&mut self, hands: &Hands, passed: &Passed<'_>) -> Result<(), String> {
+    fn check_slice(&mut self, hands: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
         let slice = passed.slice;
         if self.waits.len() <= slice {
             self.waits.resize(slice + 1, 0);
@@ -188,7 +188,7 @@ impl Fairness {
 
     /// While a token that serves a waiting task is parked, some packet has to recirculate that will bring
     /// them together.
-    fn check_wait(&mut self, hands: &Hands, passed: &Passed<'_>) -> Result<(), String> {
+    fn check_wait(&mut self, hands: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
         let slice = passed.slice;
         let could =
             |task: &Submit| hands.serving.served_by(hands.class_of_task(task)) & passed.live_kinds != 0;
@@ -208,7 +208,7 @@ impl Fairness {
     /// turn before the token recirculates, and then a waiting task of the class is taken in that same pass.
     fn check_turn(
         &mut self,
-        hands: &Hands,
+        hands: &DrawnLabels,
         passed: &Passed<'_>,
         left: Option<&Submit>,
     ) -> Result<(), String> {
@@ -230,7 +230,7 @@ impl Fairness {
 }
 
 /// Checks that a waiting task that left for a worker was the oldest of its class.
-fn check_oldest(hands: &Hands, passed: &Passed<'_>, left: &Submit) -> Result<(), String> {
+fn check_oldest(hands: &DrawnLabels, passed: &Passed<'_>, left: &Submit) -> Result<(), String> {
     let class = hands.class_of_task(left);
     let oldest = passed.before.tasks.iter().find(|task| hands.class_of_task(task) == class);
     if oldest.is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {

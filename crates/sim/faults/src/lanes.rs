@@ -31,7 +31,7 @@ impl Rack<'_> {
     }
 
     /// A packet arrives at its lane. A repeat of a task that another lane knows is answered by that lane.
-    pub(super) fn lane_hears(
+    pub(super) fn on_lane_packet(
         &mut self,
         worker: usize,
         (at, arrived): (Nanos, Nanos),
@@ -43,12 +43,12 @@ impl Rack<'_> {
         let answers = self.with_lanes(worker, |lanes, settings, out| {
             lanes.packet(lane, (at, arrived), settings, &packet, out)
         });
-        self.worker_acts(worker, at)?;
+        self.perform_worker_actions(worker, at)?;
         if let (Some(other), Packet::Dispatch(dispatch)) = (answers, &packet) {
             self.with_lanes(worker, |lanes, settings, out| {
                 lanes.answer_repeat(other, arrived, settings, dispatch, out);
             });
-            self.worker_acts(process.start + other, at)?;
+            self.perform_worker_actions(process.start + other, at)?;
         }
         self.settle_lanes(worker)
     }
@@ -61,9 +61,9 @@ impl Rack<'_> {
 
     /// Wakes a lane at the time that it asked for, if that time still holds. All lanes tick together, after
     /// the server's room is shared out.
-    pub(super) fn lane_wakes(&mut self, worker: usize) -> Result<(), String> {
+    pub(super) fn on_lane_timer(&mut self, worker: usize) -> Result<(), String> {
         let now = self.world.now;
-        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
+        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.fires(now));
         if comes { self.settle_lanes(worker) } else { Ok(()) }
     }
 
@@ -76,7 +76,7 @@ impl Rack<'_> {
         self.with_lanes(worker, |lanes, settings, out| {
             lanes.finished(worker - first, now, settings, (slot, run.started), answer, out);
         });
-        self.worker_acts(worker, now)?;
+        self.perform_worker_actions(worker, now)?;
         self.settle_lanes(worker)
     }
 
@@ -85,7 +85,7 @@ impl Rack<'_> {
     pub(super) fn settle_lanes(&mut self, worker: usize) -> Result<(), String> {
         let Some(cores) = self.scenario.cores else { return Ok(()) };
         let process = self.scenario.process_of(worker);
-        if !self.workers[process.start].lives() || self.stands_still(worker) {
+        if !self.workers[process.start].lives() || self.is_paused(worker) {
             return Ok(());
         }
         self.cores_begin(worker)?;
@@ -93,11 +93,11 @@ impl Rack<'_> {
         for lane in process.clone() {
             let of_server = lane - process.start;
             self.with_lanes(worker, |lanes, settings, out| lanes.fetch_due(of_server, now, settings, out));
-            self.worker_acts(lane, now)?;
+            self.perform_worker_actions(lane, now)?;
         }
         self.share_room(&cores, worker);
         for lane in process.clone() {
-            self.ticks(lane, now)?;
+            self.tick_worker(lane, now)?;
         }
         self.cores_begin(worker)?;
         if self.workers[process.start].lives() {

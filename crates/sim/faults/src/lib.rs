@@ -57,7 +57,7 @@ pub use kind::{NotForServers, RackKind};
 pub use many::{Many, run_each, run_many};
 pub use oracle::Tally;
 use rack::Rack;
-pub use replay_log::{Line, Only, Who};
+pub use replay_log::{LogLine, Only, Party};
 
 /// Runs a rack, from the seed to the final check.
 ///
@@ -71,6 +71,6 @@ pub fn run(kind: &RackKind, seed: u64) -> Result<Tally, Broken> {
 ///
 /// # Errors
 /// The first promise that broke.
-pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&Line)) -> Result<Tally, Broken> {
+pub fn replay(kind: &RackKind, seed: u64, line: &mut dyn FnMut(&LogLine)) -> Result<Tally, Broken> {
     Rack::new(kind, seed, Some(line)).run()
 }

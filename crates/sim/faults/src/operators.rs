@@ -16,11 +16,11 @@ use super::hosts::Host;
 use super::network::CALLS;
 use super::orders::Order;
 use super::rack::Rack;
-use super::replay_log::Who;
+use super::replay_log::Party;
 
 impl Rack<'_> {
     pub(super) fn order(&mut self, order: Order) {
-        self.say(Who::Rack, || format!("ORDER: {order}"));
+        self.say(Party::Rack, || format!("ORDER: {order}"));
         match order {
             Order::Look => {
                 let [at, again] = self.arrivals(CALLS);
@@ -34,12 +34,12 @@ impl Rack<'_> {
                 let advises = self.seed.is_multiple_of(8);
                 self.call(Told::Tallies { server: names::server(server), advises, tallies });
             }
-            Order::Goodbye(host) => self.say_goodbye(host),
+            Order::Goodbye(host) => self.deregister(host),
             Order::Server => self.introduce_a_server(),
             Order::Read => self.read_tables(),
             Order::Standby { looks_after, is_cut } => self.start_standby(looks_after, is_cut),
             Order::Slip(lasts) => {
-                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
+                self.controllers.stalled_until = self.controllers.stalled_until.max(self.world.now + lasts);
             }
         }
     }
@@ -53,13 +53,13 @@ impl Rack<'_> {
     }
 
     pub(super) fn map_type(&mut self, task_type: u16, slice: Option<usize>) {
-        let call = self.brain.call(Host::Worker(0), 0);
+        let call = self.controllers.call(Host::Worker(0), 0);
         let (task_type, slice) = (TaskType(task_type), slice.map(names::slice));
         self.call(Told::SetType { call, task_type, slice });
     }
 
-    fn say_goodbye(&mut self, host: Host) {
-        let call = self.brain.call(host, 0);
+    fn deregister(&mut self, host: Host) {
+        let call = self.controllers.call(host, 0);
         let gone = self.life_of(host) ^ 2;
         self.call(match host {
             Host::Worker(worker) => Told::WorkerLeave { call, name: self.workers[worker].name(), life: gone },
@@ -75,7 +75,7 @@ impl Rack<'_> {
 
     fn introduce_a_server(&mut self) {
         let (name, life) = (names::server(0), 7);
-        let call = self.brain.call(Host::Worker(0), 0);
+        let call = self.controllers.call(Host::Worker(0), 0);
         let hello = ServerHello {
             name: name.clone(),
             life,
@@ -88,7 +88,7 @@ impl Rack<'_> {
             rings: Vec::new(),
         };
         self.call(Told::ServerHello { call, hello });
-        let call = self.brain.call(Host::Worker(0), 0);
+        let call = self.controllers.call(Host::Worker(0), 0);
         self.call(Told::ServerLeave { call, name, life });
     }
 

@@ -144,7 +144,7 @@ impl Tally {
 }
 
 #[derive(Debug)]
-struct Fate {
+struct TaskRecord {
     submitted: Nanos,
     attempts: u32,
     /// Whether the task's client asked for one try only.
@@ -168,7 +168,7 @@ const FETCHED: Nanos = Nanos(SETTLED.0 + 20_000_000);
 pub(super) struct Oracle {
     /// Whether workers have room for all tasks that arrive.
     has_room: bool,
-    fates: BTreeMap<TaskKey, Fate>,
+    fates: BTreeMap<TaskKey, TaskRecord>,
     /// Repeats that have already explained a refusal for lack of room.
     charged: BTreeSet<(TaskKey, Attempt)>,
 }
@@ -183,7 +183,7 @@ impl Oracle {
     }
 
     pub(super) fn submitted(&mut self, now: Nanos, task: TaskId) -> Result<(), String> {
-        let fate = Fate {
+        let fate = TaskRecord {
             submitted: now,
             attempts: 0,
             only_once: false,
@@ -358,7 +358,7 @@ impl Oracle {
         Ok(tally)
     }
 
-    fn fate(&mut self, task: TaskId) -> Result<&mut Fate, String> {
+    fn fate(&mut self, task: TaskId) -> Result<&mut TaskRecord, String> {
         self.fates.get_mut(&key(task)).ok_or_else(|| out_of_nowhere(task))
     }
 }

@@ -14,7 +14,7 @@ use super::rack::Rack;
 impl Rack<'_> {
     /// One pass of the switch; `None` if it is down.
     pub(super) fn pass_gate(&mut self, now: Nanos, arrival: Arrival) -> Result<Option<Verdict>, String> {
-        let kept_out = bearer(&arrival).filter(|bearer| self.switch.gate.turns_away(*bearer).is_some());
+        let kept_out = bearer(&arrival).filter(|bearer| self.switch.gate.refuses(*bearer).is_some());
         let before = kept_out.map(|bearer| self.let_in(bearer));
         let Some(program) = &mut self.switch.program else { return Ok(None) };
         let was_round = matches!(arrival, Arrival::Round(_));
@@ -48,10 +48,10 @@ impl Rack<'_> {
             return Err(format!("promise 3: a token of worker {worker}, which is closed, was let in"));
         }
         let gate = &self.switch.gate;
-        if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.turns_away(token)) {
+        if was_note && let Some(worker) = dispatched(&verdict).and_then(|token| gate.refuses(token)) {
             return Err(format!("promise 3: a token of worker {worker} went round, and it is closed"));
         }
-        if let Some(worker) = told_counters(&verdict).and_then(|told| gate.turns_away(told)) {
+        if let Some(worker) = told_counters(&verdict).and_then(|told| gate.refuses(told)) {
             return Err(format!("promise 3: worker {worker}, which is closed, heard its counters"));
         }
         Ok(Some(verdict))

@@ -8,7 +8,7 @@ use super::event::Event;
 use super::hosts::Host;
 use super::limits::{FAULTS_END, SETTLED, TYPES};
 use super::rack::Rack;
-use super::replay_log::{self, Who};
+use super::replay_log::{self, Party};
 use super::scenario::ProcessFailure;
 use super::workers::WorkerProcess;
 
@@ -52,13 +52,13 @@ impl Rack<'_> {
             }
             ProcessFailure::SliceMove { worker, slice } => self.move_worker(worker, slice),
             ProcessFailure::SwitchRestart { down_for } => {
-                self.switch_goes_down();
-                self.disconnect_brain();
+                self.stop_switch();
+                self.disconnect_controller();
                 self.after(down_for, Event::SwitchBack);
             }
             ProcessFailure::ProcessRestart { down_for } => {
-                self.switch_goes_down();
-                self.brain.stop();
+                self.stop_switch();
+                self.controllers.stop();
                 self.after(down_for, Event::SwitchBack);
                 self.after(down_for, Event::BrainBack);
             }
@@ -68,15 +68,15 @@ impl Rack<'_> {
                 self.start_client(client);
             }
             ProcessFailure::ControllerStall { lasts } => {
-                self.brain.stalled_until = self.brain.stalled_until.max(self.world.now + lasts);
+                self.controllers.stalled_until = self.controllers.stalled_until.max(self.world.now + lasts);
             }
             ProcessFailure::ControllerCut { lasts } => {
-                self.brain.cut_until = self.brain.cut_until.max(self.world.now + lasts);
-                self.disconnect_brain();
+                self.controllers.cut_until = self.controllers.cut_until.max(self.world.now + lasts);
+                self.disconnect_controller();
                 self.after(lasts, Event::LinkBack);
             }
             ProcessFailure::ControllerRestart { down_for } => {
-                self.brain.stop();
+                self.controllers.stop();
                 self.after(down_for, Event::BrainBack);
             }
         }
@@ -94,22 +94,22 @@ impl Rack<'_> {
     }
 
     /// The switch goes down. The former controller loses its connection too, until it looks again.
-    fn switch_goes_down(&mut self) {
+    fn stop_switch(&mut self) {
         self.switch.stop();
-        self.as_former(Self::disconnect_brain);
+        self.as_former(Self::disconnect_controller);
     }
 
     pub(super) fn switch_back(&mut self) {
         if self.switch.program.is_none() {
             self.switch.start();
-            self.say(Who::Rack, || "the switch is back, in a new epoch".to_owned());
-            self.connect_brain();
+            self.say(Party::Rack, || "the switch is back, in a new epoch".to_owned());
+            self.connect_controller();
         }
     }
 
     /// Faults end: from here on the network has only delays, and each slice gets its workers back.
     pub(super) fn faults_end(&mut self) {
-        self.say(Who::Rack, || "faults end: each slice is given back its workers".to_owned());
+        self.say(Party::Rack, || "faults end: each slice is given back its workers".to_owned());
         for worker in 0..self.workers.len() {
             self.move_worker(worker, worker % self.scenario.slices);
         }
@@ -148,7 +148,7 @@ impl Rack<'_> {
     }
 
     pub(super) fn move_worker(&mut self, worker: usize, slice: usize) {
-        let call = self.brain.call(Host::Worker(worker), 0);
+        let call = self.controllers.call(Host::Worker(worker), 0);
         let name = self.workers[worker].name();
         self.call(Told::MoveWorker { call, name, slice: names::slice(slice) });
     }

@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, Packet, TaskId};
 
 use super::Broken;
 use super::clients::{ClientProcess, client_settings};
-use super::controller::Brain;
+use super::controller::ControllerPair;
 use super::cores::{CoresScenario, ServerCores};
 use super::event::Event;
 use super::hosts::{CLIENTS, Host, NOBODY, SCENE, SWITCH, WORKERS};
@@ -19,7 +19,7 @@ use super::limits::{END, FAULTS_END, LEASE, REST, SUBMIT_END};
 use super::network::{Network, WAY};
 use super::oracle::{Oracle, Tally};
 use super::orders::orders;
-use super::replay_log::{self, Line, Names, Who};
+use super::replay_log::{self, LogLine, Party, TaskNames};
 use super::scenario::Scenario;
 use super::servers::Servers;
 use super::switch::SwitchNode;
@@ -36,7 +36,7 @@ const INSPECT_EVERY: Nanos = Nanos::from_micros(20);
 const CALM: Nanos = Nanos(3 * LEASE.0);
 
 /// Receives the lines of a replay.
-pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&Line)>;
+pub(super) type Trace<'t> = Option<&'t mut dyn FnMut(&LogLine)>;
 
 /// The whole state of one run.
 pub(super) struct Rack<'t> {
@@ -49,7 +49,7 @@ pub(super) struct Rack<'t> {
     /// The stream for the time between a pass's reading of the clock and its arrival at the queue.
     pub(super) looks: Dice,
     pub(super) switch: SwitchNode,
-    pub(super) brain: Brain,
+    pub(super) controllers: ControllerPair,
     pub(super) workers: Vec<WorkerProcess>,
     /// The NICs and cores behind workers that are lanes.
     pub(super) servers_of_cores: Vec<ServerCores>,
@@ -63,7 +63,7 @@ pub(super) struct Rack<'t> {
     pub(super) servers: Servers,
     pub(super) oracle: Oracle,
     /// The names of tasks in the replay.
-    pub(super) names: Names,
+    pub(super) names: TaskNames,
     /// The clock of the periodic checks of promises.
     inspections: ClockId,
     /// The earliest time at which the run may rest, by the last check of the rack.
@@ -83,7 +83,7 @@ impl<'t> Rack<'t> {
             estimates: Dice::named(seed, "estimates", 0),
             looks: Dice::named(seed, "looks", 0),
             switch: SwitchNode::new(&scenario),
-            brain: Brain::new(seed, &scenario),
+            controllers: ControllerPair::new(seed, &scenario),
             workers: (0..scenario.workers).map(WorkerProcess::new).collect(),
             servers_of_cores: servers_of_cores(&scenario),
             worker_settings: worker_settings(&scenario),
@@ -94,7 +94,7 @@ impl<'t> Rack<'t> {
             servers: Servers::new(seed, &scenario),
             oracle: Oracle::new(&scenario),
             scenario,
-            names: Names::default(),
+            names: TaskNames::default(),
             rests_from: Nanos(0),
             trace,
         };
@@ -114,22 +114,22 @@ impl<'t> Rack<'t> {
     }
 
     /// Writes a line of the replay: what somebody does. `what` is called only if the run is replayed.
-    pub(super) fn say(&mut self, who: Who, what: impl FnOnce() -> String) {
+    pub(super) fn say(&mut self, who: Party, what: impl FnOnce() -> String) {
         self.tell(who, None, None, |_| what());
     }
 
     /// Writes a line of the replay about two parties or a task. `what` gets the task's name.
     pub(super) fn tell(
         &mut self,
-        who: Who,
-        to: Option<Who>,
+        who: Party,
+        to: Option<Party>,
         task: Option<TaskId>,
         what: impl FnOnce(&str) -> String,
     ) {
         let Some(trace) = &mut self.trace else { return };
         let task = task.map(|task| self.names.task(task));
         let what = what(task.as_deref().unwrap_or_default());
-        trace(&Line { at: self.world.now, who, to, task, what });
+        trace(&LogLine { at: self.world.now, who, to, task, what });
     }
 
     pub(super) fn remind(&mut self, at: Nanos, event: Event) {
@@ -150,7 +150,7 @@ impl<'t> Rack<'t> {
     pub(super) fn send_at(&mut self, from: Address, to: Address, leaves: Nanos, lies: PacketId) {
         let packet = *self.world.packets.get(lies);
         let arrivals = self.world.send_copies(from, to, leaves, lies);
-        self.tell(Who::at(from), Some(Who::at(to)), replay_log::task_of(&packet), |task| {
+        self.tell(Party::at(from), Some(Party::at(to)), replay_log::task_of(&packet), |task| {
             replay_log::packet(&packet, task) + &replay_log::fate(leaves, arrivals)
         });
     }
@@ -162,7 +162,7 @@ impl<'t> Rack<'t> {
 
     fn begin(&mut self) {
         let about = replay_log::scenario(&self.scenario);
-        self.say(Who::Rack, || about);
+        self.say(Party::Rack, || about);
         for worker in 0..self.workers.len() {
             self.start_worker(worker);
         }
@@ -171,7 +171,7 @@ impl<'t> Rack<'t> {
             self.after(Nanos(50_000), Event::Submit(client));
         }
         self.start_servers();
-        self.connect_brain();
+        self.connect_controller();
         for (at, process_failure) in self.scenario.process_failures.clone() {
             self.remind(at, Event::ProcessFailure(process_failure));
         }
@@ -208,23 +208,24 @@ impl<'t> Rack<'t> {
 
     pub(super) fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
-            Event::Mail(to, mail) => self.mail(to, mail)?,
-            Event::Op { brain, switch, by, op } => {
-                self.on_line(brain, |rack| rack.table_op(brain, switch, by, *op)).unwrap_or(Ok(()))?;
+            Event::Mail(to, mail) => self.on_mail(to, mail)?,
+            Event::Op { controllers, switch, by, op } => {
+                self.on_line(controllers, |rack| rack.table_op(controllers, switch, by, *op))
+                    .unwrap_or(Ok(()))?;
             }
-            Event::OpDone(brain) => {
-                self.on_line(brain, |rack| rack.table_answered(brain));
+            Event::OpDone(controllers) => {
+                self.on_line(controllers, |rack| rack.table_answered(controllers));
             }
             Event::Call(call) => self.call_arrives(*call),
             Event::CallAnswered { call, answer } => self.call_answered(call, *answer)?,
-            Event::BrainWakes(brain) => {
-                self.on_line(brain, |rack| rack.brain_wakes(brain)).unwrap_or(Ok(()))?;
+            Event::BrainWakes(controllers) => {
+                self.on_line(controllers, |rack| rack.on_controller_timer(controllers)).unwrap_or(Ok(()))?;
             }
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
             Event::Finish { worker, life, slot } => self.finish(worker, life, slot)?,
             Event::Early { worker, life } => self.early(worker, life)?,
-            Event::Write { server, write } => self.write_comes(server, write)?,
+            Event::Write { server, write } => self.on_write(server, write)?,
             Event::WriteWaited(server) => self.write_is_read(server)?,
             Event::Nak { server, id, expected } => self.nak(server, id, expected)?,
             Event::ServerFailure(server, server_failure) => self.server_failure(server, server_failure)?,
@@ -235,12 +236,12 @@ impl<'t> Rack<'t> {
             Event::Look => self.show_all()?,
             Event::FaultsEnd => self.faults_end(),
             Event::WorkerBack(worker) => self.worker_back(worker),
-            Event::WorkerGoesOn(worker) => self.worker_goes_on(worker)?,
+            Event::WorkerGoesOn(worker) => self.resume_worker(worker)?,
             Event::SwitchBack => self.switch_back(),
-            Event::SwitchGoesOn => self.switch_goes_on()?,
-            Event::BrainBack => self.brain_back(),
-            Event::LinkBack => self.connect_brain(),
-            Event::FormerLooks => self.former_looks(),
+            Event::SwitchGoesOn => self.resume_switch()?,
+            Event::BrainBack => self.restart_controller(),
+            Event::LinkBack => self.connect_controller(),
+            Event::FormerLooks => self.check_former(),
             Event::Await(call) => self.await_arrives(call),
             Event::Changed { worker, life } => self.changed(worker, life),
             Event::Inspect => self.inspect()?,
@@ -250,7 +251,7 @@ impl<'t> Rack<'t> {
         Ok(())
     }
 
-    fn mail(&mut self, to: Address, mail: Mail) -> Result<(), String> {
+    fn on_mail(&mut self, to: Address, mail: Mail) -> Result<(), String> {
         if to.at(0) == SWITCH {
             return self.at_switch(to, mail);
         }
@@ -304,8 +305,8 @@ impl<'t> Rack<'t> {
 
     fn wake(&mut self, host: Host) -> Result<(), String> {
         match host {
-            Host::Worker(worker) if self.has_cores() => self.lane_wakes(worker),
-            Host::Worker(worker) => self.worker_wakes(worker),
+            Host::Worker(worker) if self.has_cores() => self.on_lane_timer(worker),
+            Host::Worker(worker) => self.on_worker_timer(worker),
             Host::Client(client) => self.wake_or_thaw(client),
             // A server has no timers but its renewals.
             Host::Server(_) => Ok(()),

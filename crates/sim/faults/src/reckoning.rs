@@ -37,9 +37,9 @@ impl SwitchLife {
         verdict: &Verdict,
         worker_rows: u16,
     ) -> Result<(), String> {
-        self.comes(now, arrival, verdict);
+        self.count_arrival(now, arrival, verdict);
         if let Verdict::Again(circulating) = verdict {
-            self.goes_round(circulating)?;
+            self.count_recirculation(circulating)?;
         }
         let most = SLICES as u32 * ROUNDS_OF_SLICE + u32::from(worker_rows) * ROUNDS_OF_WORKER;
         if self.going_round > most {
@@ -47,7 +47,7 @@ impl SwitchLife {
             return Err(format!("promise 6: {going} packets go round in a switch with room for {most}"));
         }
         match verdict {
-            Verdict::Send { packet: Packet::Dispatch(task), .. } => self.leaves(now, task),
+            Verdict::Send { packet: Packet::Dispatch(task), .. } => self.check_age(now, task),
             _ => Ok(()),
         }
     }
@@ -57,7 +57,7 @@ impl SwitchLife {
         self.sweeps.as_flattened().iter().any(|sweeps| *sweeps > 0)
     }
 
-    fn comes(&mut self, now: Nanos, arrival: &Arrival, verdict: &Verdict) {
+    fn count_arrival(&mut self, now: Nanos, arrival: &Arrival, verdict: &Verdict) {
         let is_refused = match verdict {
             Verdict::Drop(_) => true,
             Verdict::Send { packet, .. } => matches!(packet, Packet::Reject(_) | Packet::Notice(_)),
@@ -70,16 +70,16 @@ impl SwitchLife {
                     *sweeps -= 1;
                 }
             }
-            Arrival::Wire { packet: Packet::Submit(task), .. } => self.enters(now, task, is_refused),
+            Arrival::Wire { packet: Packet::Submit(task), .. } => self.record_submit(now, task, is_refused),
             Arrival::Wire { packet: Packet::Job(job), .. } => {
                 let each = std::iter::successors(Some(*job), TaskJob::rest);
-                each.for_each(|job| self.enters(now, job.first(), is_refused));
+                each.for_each(|job| self.record_submit(now, job.first(), is_refused));
             }
             _ => {}
         }
     }
 
-    fn enters(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
+    fn record_submit(&mut self, now: Nanos, task: &Submit, is_refused: bool) {
         self.tasks += 1;
         if !is_refused {
             self.came.insert((key(task.task), task.attempt), (now, task.age));
@@ -87,7 +87,7 @@ impl SwitchLife {
     }
 
     /// Promise 2: the worker that gets a task is told its whole age.
-    fn leaves(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
+    fn check_age(&mut self, now: Nanos, task: &Dispatch) -> Result<(), String> {
         let Some((at, age)) = self.came.remove(&(key(task.task), task.attempt)) else { return Ok(()) };
         let least = age.plus(now.since(at));
         if task.age.0.saturating_add(SLACK) >= least.0 {
@@ -98,7 +98,7 @@ impl SwitchLife {
     }
 
     /// Promise 6: in a slice one sweep of a sort recirculates at most, however many the controller sends.
-    fn goes_round(&mut self, circulating: &Circulating) -> Result<(), String> {
+    fn count_recirculation(&mut self, circulating: &Circulating) -> Result<(), String> {
         self.going_round += 1;
         match self.sweeps_of(circulating) {
             Some(sweeps) if *sweeps > 0 => Err("promise 6: two sweeps of a sort go round a slice".to_owned()),

@@ -24,7 +24,7 @@ use super::servers::ServerFailure;
 
 /// A party in a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Party {
     /// The whole rack: its lines concern all parties.
     Rack,
     Switch,
@@ -35,7 +35,7 @@ pub enum Who {
     Server(usize),
 }
 
-impl Who {
+impl Party {
     /// The party at this address, in whichever life.
     pub(super) fn at(address: Address) -> Self {
         match Host::at(address) {
@@ -46,7 +46,7 @@ impl Who {
     }
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = match self {
             Self::Rack => "rack".to_owned(),
@@ -62,18 +62,18 @@ impl fmt::Display for Who {
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LogLine {
     pub at: Nanos,
-    pub who: Who,
+    pub who: Party,
     /// The party to whom it happens, if there is one.
-    pub to: Option<Who>,
+    pub to: Option<Party>,
     /// The name of the task that it is about.
     pub task: Option<String>,
     /// What happens, and why.
     pub what: String,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let to = self.to.map_or_else(String::new, |to| format!("-> {to}"));
         write!(f, "{:>10.3} us  {:<10}  {to:<13}  {}", self.at.0 as f64 / 1e3, self.who, self.what)
@@ -84,19 +84,19 @@ impl fmt::Display for Line {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Only {
     /// Lines about this party.
-    Who(Who),
+    Who(Party),
     /// Lines about the task with this name.
     Task(String),
 }
 
 impl Only {
     /// Whether a line is selected.
-    pub fn wants(&self, line: &Line) -> bool {
+    pub fn wants(&self, line: &LogLine) -> bool {
         let about = match self {
             Self::Who(who) => line.who == *who || line.to == Some(*who),
             Self::Task(task) => line.task.as_ref() == Some(task),
         };
-        about || line.who == Who::Rack
+        about || line.who == Party::Rack
     }
 }
 
@@ -112,11 +112,11 @@ impl FromStr for Only {
         let (kind, name) = text.split_once([':', ' ']).unwrap_or((text, ""));
         let number = || name.parse::<usize>().map_err(|_| wrong());
         Ok(match kind {
-            "switch" if name.is_empty() => Self::Who(Who::Switch),
-            "controller" if name.is_empty() => Self::Who(Who::Controller),
-            "worker" => Self::Who(Who::Worker(number()?)),
-            "client" => Self::Who(Who::Client(number()?)),
-            "server" => Self::Who(Who::Server(number()?)),
+            "switch" if name.is_empty() => Self::Who(Party::Switch),
+            "controller" if name.is_empty() => Self::Who(Party::Controller),
+            "worker" => Self::Who(Party::Worker(number()?)),
+            "client" => Self::Who(Party::Client(number()?)),
+            "server" => Self::Who(Party::Server(number()?)),
             "task" if name.contains('.') => Self::Task(name.to_owned()),
             _ => return Err(wrong()),
         })
@@ -125,11 +125,11 @@ impl FromStr for Only {
 
 /// The lives of all clients, from which tasks get their names.
 #[derive(Debug, Default)]
-pub(super) struct Names(Vec<(Incarnation, usize)>);
+pub(super) struct TaskNames(Vec<(Incarnation, usize)>);
 
-impl Names {
+impl TaskNames {
     /// A life of a client begins.
-    pub(super) fn begins(&mut self, client: usize, incarnation: Incarnation) {
+    pub(super) fn add_life(&mut self, client: usize, incarnation: Incarnation) {
         self.0.push((incarnation, client));
     }
 
@@ -311,11 +311,11 @@ fn number_of(number: usize, what: &str) -> String {
 }
 
 /// The party of a registered host.
-pub(super) const fn host(host: Host) -> Who {
+pub(super) const fn host(host: Host) -> Party {
     match host {
-        Host::Worker(worker) => Who::Worker(worker),
-        Host::Client(client) => Who::Client(client),
-        Host::Server(server) => Who::Server(server),
+        Host::Worker(worker) => Party::Worker(worker),
+        Host::Client(client) => Party::Client(client),
+        Host::Server(server) => Party::Server(server),
     }
 }
 
@@ -346,91 +346,91 @@ pub(super) fn fate(now: Nanos, arrivals: [Option<Nanos>; 2]) -> String {
 }
 
 /// A process failure: its party and its text.
-pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Who, String) {
+pub(super) fn process_failure(process_failure: &ProcessFailure) -> (Party, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
     let (who, what) = match process_failure {
         ProcessFailure::WorkerCrash { worker, back_after } => {
-            (Who::Worker(*worker), format!("crashes; back after {}", us(back_after)))
+            (Party::Worker(*worker), format!("crashes; back after {}", us(back_after)))
         }
         ProcessFailure::WorkerStall { worker, lasts } => {
-            (Who::Worker(*worker), format!("its serving thread stands still for {}", us(lasts)))
+            (Party::Worker(*worker), format!("its serving thread stands still for {}", us(lasts)))
         }
         ProcessFailure::Outage { lasts } => {
-            (Who::Rack, format!("all workers' serving threads stand still for {}", us(lasts)))
+            (Party::Rack, format!("all workers' serving threads stand still for {}", us(lasts)))
         }
         ProcessFailure::WorkerFreeze { worker, lasts } => {
-            (Who::Worker(*worker), format!("the whole process stands still for {}", us(lasts)))
+            (Party::Worker(*worker), format!("the whole process stands still for {}", us(lasts)))
         }
         ProcessFailure::WorkerCut { worker, lasts } => {
-            (Who::Worker(*worker), format!("is cut off the network for {}", us(lasts)))
+            (Party::Worker(*worker), format!("is cut off the network for {}", us(lasts)))
         }
         ProcessFailure::WorkerLeave { worker, back_after } => {
-            (Who::Worker(*worker), format!("is told to leave; back after {}", us(back_after)))
+            (Party::Worker(*worker), format!("is told to leave; back after {}", us(back_after)))
         }
         ProcessFailure::SliceMove { worker, slice } => {
-            (Who::Worker(*worker), format!("an operator moves it to slice {slice}"))
+            (Party::Worker(*worker), format!("an operator moves it to slice {slice}"))
         }
         ProcessFailure::SwitchRestart { down_for } => {
-            (Who::Rack, format!("the switch loses its memory and is away for {}", us(down_for)))
+            (Party::Rack, format!("the switch loses its memory and is away for {}", us(down_for)))
         }
         ProcessFailure::ProcessRestart { down_for } => {
-            (Who::Rack, format!("switch and controller are gone together for {}", us(down_for)))
+            (Party::Rack, format!("switch and controller are gone together for {}", us(down_for)))
         }
         ProcessFailure::ClientRestart { client } => {
-            (Who::Client(*client), "is started anew and has forgotten its tasks".to_owned())
+            (Party::Client(*client), "is started anew and has forgotten its tasks".to_owned())
         }
         ProcessFailure::ClientFreeze { client, lasts } => {
-            (Who::Client(*client), format!("stands still for {}", us(lasts)))
+            (Party::Client(*client), format!("stands still for {}", us(lasts)))
         }
         ProcessFailure::ClientCut { client, lasts } => {
-            (Who::Client(*client), format!("is cut off the network for {}", us(lasts)))
+            (Party::Client(*client), format!("is cut off the network for {}", us(lasts)))
         }
         ProcessFailure::QuotaChange { worker, quota } => {
-            (Who::Worker(*worker), format!("asks for a quota of {quota} from its next renewal on"))
+            (Party::Worker(*worker), format!("asks for a quota of {quota} from its next renewal on"))
         }
         ProcessFailure::TypeMove { task_type, slice } => {
-            (Who::Rack, format!("an operator maps type {task_type} to slice {slice}"))
+            (Party::Rack, format!("an operator maps type {task_type} to slice {slice}"))
         }
         ProcessFailure::ControllerStall { lasts } => {
-            (Who::Rack, format!("the controller stands still for {}", us(lasts)))
+            (Party::Rack, format!("the controller stands still for {}", us(lasts)))
         }
         ProcessFailure::ControllerCut { lasts } => {
-            (Who::Rack, format!("the controller cannot reach the switch for {}", us(lasts)))
+            (Party::Rack, format!("the controller cannot reach the switch for {}", us(lasts)))
         }
         ProcessFailure::ControllerRestart { down_for } => {
-            (Who::Rack, format!("the controller is gone for {}, and reads all back", us(down_for)))
+            (Party::Rack, format!("the controller is gone for {}, and reads all back", us(down_for)))
         }
     };
     (who, format!("FAULT: {what}"))
 }
 
 /// A gray failure: its party and its text.
-pub(super) fn gray_failure(gray_failure: &GrayFailure) -> (Who, String) {
+pub(super) fn gray_failure(gray_failure: &GrayFailure) -> (Party, String) {
     let us = |span: &Nanos| format!("{:.0} us", span.0 as f64 / 1e3);
     let end = |end: &End| match end {
         End::Anyone => "anyone".to_owned(),
-        End::Switch => Who::Switch.to_string(),
-        End::Controller => Who::Controller.to_string(),
+        End::Switch => Party::Switch.to_string(),
+        End::Controller => Party::Controller.to_string(),
         End::Host(of) => host(*of).to_string(),
     };
     let (who, what) = match gray_failure {
         GrayFailure::OneWay { from, to, lasts } => (
-            Who::Rack,
+            Party::Rack,
             format!("nothing gets from {} to {} for {}; what goes back does", end(from), end(to), us(lasts)),
         ),
         GrayFailure::SwitchStall { lasts } => {
-            (Who::Rack, format!("the switch stands still for {}", us(lasts)))
+            (Party::Rack, format!("the switch stands still for {}", us(lasts)))
         }
         GrayFailure::NewAddress(of) => (host(*of), "has another address from now on".to_owned()),
         GrayFailure::ClientLeave(client) => {
-            (Who::Client(*client), "leaves with tasks outstanding, and is started anew".to_owned())
+            (Party::Client(*client), "leaves with tasks outstanding, and is started anew".to_owned())
         }
         GrayFailure::WorkerQuits { worker, gone_after, .. } => (
-            Who::Worker(*worker),
+            Party::Worker(*worker),
             format!("is told to leave, and is gone {} later whatever it holds", us(gone_after)),
         ),
         GrayFailure::WorkerGone { worker, back_after } => {
-            (Who::Worker(*worker), format!("is gone; back after {}", us(back_after)))
+            (Party::Worker(*worker), format!("is gone; back after {}", us(back_after)))
         }
     };
     (who, format!("FAULT: {what}"))
@@ -448,11 +448,11 @@ pub(super) const fn server_failure(server_failure: ServerFailure) -> &'static st
 }
 
 /// A call to the controller: its party and its text.
-pub(super) fn told(told: &Told) -> (Who, String) {
+pub(super) fn party_and_text(told: &Told) -> (Party, String) {
     match told {
-        Told::SwitchUp(shape) => (Who::Switch, format!("can be reached, in epoch {}", shape.epoch)),
-        Told::SwitchDown => (Who::Switch, "cannot be reached any more".to_owned()),
-        Told::TableAnswered(_) => (Who::Switch, "answers an operation on its tables".to_owned()),
+        Told::SwitchUp(shape) => (Party::Switch, format!("can be reached, in epoch {}", shape.epoch)),
+        Told::SwitchDown => (Party::Switch, "cannot be reached any more".to_owned()),
+        Told::TableAnswered(_) => (Party::Switch, "answers an operation on its tables".to_owned()),
         Told::WorkerHello { hello, .. } => {
             let held = hello.held.map_or_else(
                 || "registers".to_owned(),
@@ -476,20 +476,20 @@ pub(super) fn told(told: &Told) -> (Who, String) {
         }
         Told::SetType { task_type, slice, .. } => {
             let to = slice.as_ref().map_or_else(|| "no slice".to_owned(), |slice| format!("slice `{slice}`"));
-            (Who::Rack, format!("an operator asks to map type {task_type} to {to}"))
+            (Party::Rack, format!("an operator asks to map type {task_type} to {to}"))
         }
         Told::Tallies { server, .. } => {
-            (Who::Rack, format!("the agent of server {server} reports its interval"))
+            (Party::Rack, format!("the agent of server {server} reports its interval"))
         }
-        Told::Watch => (Who::Rack, "an operator looks at the rack".to_owned()),
+        Told::Watch => (Party::Rack, "an operator looks at the rack".to_owned()),
     }
 }
 
 /// The party with this name; the controller knows hosts by names such as `worker-2`.
-fn named(name: &str) -> Who {
+fn named(name: &str) -> Party {
     match Only::from_str(&name.replacen('-', ":", 1)) {
         Ok(Only::Who(who)) => who,
-        _ => Who::Rack,
+        _ => Party::Rack,
     }
 }
 
@@ -527,7 +527,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         }
         TableOp::ReadSlice(slice) => format!("reads slice {slice}"),
         TableOp::SetWorker(row, Some(to)) => {
-            let (who, slice, generation) = (Who::at(Address::of(&to.at)), to.slice, to.generation);
+            let (who, slice, generation) = (Party::at(Address::of(&to.at)), to.slice, to.generation);
             format!(
                 "sets worker row {row} for {who}: slice {slice}, generation {generation}, {}",
                 open(to.open)
@@ -540,7 +540,7 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
         }
         TableOp::ResetCounters(row, _) => format!("starts the counters of worker row {row} anew"),
         TableOp::SetClient(row, Some((to, _))) => {
-            format!("sets client row {row} for {}", Who::at(Address::of(&to.at)))
+            format!("sets client row {row} for {}", Party::at(Address::of(&to.at)))
         }
         TableOp::SetClient(row, None) => format!("clears client row {row}"),
         TableOp::ReadClient(row) => format!("reads client row {row}"),
@@ -569,20 +569,20 @@ pub(super) fn table(op: &TableOp, answer: &TableAnswer) -> String {
 mod tests {
     use super::*;
 
-    fn line(who: Who, to: Option<Who>, task: Option<&str>) -> Line {
-        Line { at: Nanos(1_234_567), who, to, task: task.map(str::to_owned), what: "does it".to_owned() }
+    fn line(who: Party, to: Option<Party>, task: Option<&str>) -> LogLine {
+        LogLine { at: Nanos(1_234_567), who, to, task: task.map(str::to_owned), what: "does it".to_owned() }
     }
 
     #[test]
     fn a_filter_wants_the_lines_about_one_and_those_about_all() {
         let worker: Only = "worker:2".parse().expect("legal");
-        assert!(worker.wants(&line(Who::Worker(2), None, None)));
-        assert!(worker.wants(&line(Who::Switch, Some(Who::Worker(2)), None)));
-        assert!(worker.wants(&line(Who::Rack, None, None)));
-        assert!(!worker.wants(&line(Who::Worker(3), Some(Who::Switch), None)));
+        assert!(worker.wants(&line(Party::Worker(2), None, None)));
+        assert!(worker.wants(&line(Party::Switch, Some(Party::Worker(2)), None)));
+        assert!(worker.wants(&line(Party::Rack, None, None)));
+        assert!(!worker.wants(&line(Party::Worker(3), Some(Party::Switch), None)));
         let task: Only = "task 0.17".parse().expect("legal");
-        assert!(task.wants(&line(Who::Switch, None, Some("0.17"))));
-        assert!(!task.wants(&line(Who::Switch, None, Some("0.1"))));
+        assert!(task.wants(&line(Party::Switch, None, Some("0.17"))));
+        assert!(!task.wants(&line(Party::Switch, None, Some("0.1"))));
         for wrong in ["", "worker", "worker:x", "task:17", "dog:1", "switch:1"] {
             assert!(wrong.parse::<Only>().is_err_and(|why| why.contains("write worker:2")), "{wrong}");
         }
@@ -590,15 +590,15 @@ mod tests {
 
     #[test]
     fn a_line_has_its_time_its_people_and_what_happens_in_columns() {
-        let said = line(Who::Client(1), Some(Who::Switch), None).to_string();
+        let said = line(Party::Client(1), Some(Party::Switch), None).to_string();
         assert_eq!(said, "  1234.567 us  client 1    -> switch      does it");
     }
 
     #[test]
     fn a_task_is_called_by_its_client_its_life_and_its_number() {
-        let mut names = Names::default();
+        let mut names = TaskNames::default();
         for (client, life) in [(0, 10), (1, 11), (0, 12)] {
-            names.begins(client, Incarnation(life));
+            names.add_life(client, Incarnation(life));
         }
         let task = |life, number| TaskId { incarnation: Incarnation(life), sequence: START.plus(number) };
         assert_eq!(names.task(task(11, 7)), "1.7");

@@ -7,22 +7,22 @@
 use sluice_control::LinkState;
 use sluice_wire::Nanos;
 
-use super::controller::{Brain, Seat};
+use super::controller::{ControllerPair, ControllerProcess};
 use super::event::Event;
 use super::limits::{FAULTS_END, RENEW_EVERY};
 use super::rack::Rack;
-use super::replay_log::Who;
+use super::replay_log::Party;
 
 /// How many of a thousand calls still go to the former controller.
 const CALLS_TO_FORMER: u64 = 200;
 
-impl Seat {
+impl ControllerProcess {
     fn is_superseded(&self) -> bool {
         self.controller.as_ref().is_some_and(|of| of.link_state() == LinkState::Superseded)
     }
 }
 
-impl Brain {
+impl ControllerPair {
     /// Whether this connection is the former controller's.
     fn is_former(&self, line: u32) -> bool {
         self.former.as_ref().is_some_and(|former| former.life == line)
@@ -32,47 +32,47 @@ impl Brain {
 impl Rack<'_> {
     /// A standby takes over. The former controller looks after a while which controller the switch obeys.
     pub(super) fn start_standby(&mut self, looks_after: Nanos, is_cut: bool) {
-        if self.brain.former.is_some() || self.brain.seat.controller.is_none() {
+        if self.controllers.former.is_some() || self.controllers.seat.controller.is_none() {
             return;
         }
         if is_cut {
-            self.disconnect_brain();
+            self.disconnect_controller();
         }
-        let standby = self.brain.another();
-        let former = std::mem::replace(&mut self.brain.seat, standby);
-        self.brain.former = Some(former);
-        self.brain.stalled_until = Nanos(0);
-        self.say(Who::Rack, || "a standby controller takes over".to_owned());
-        self.connect_brain();
+        let standby = self.controllers.another();
+        let former = std::mem::replace(&mut self.controllers.seat, standby);
+        self.controllers.former = Some(former);
+        self.controllers.stalled_until = Nanos(0);
+        self.say(Party::Rack, || "a standby controller takes over".to_owned());
+        self.connect_controller();
         self.after(looks_after, Event::FormerLooks);
     }
 
     /// Lets the former controller act, as if it were the only one.
     pub(super) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        let former = self.brain.former.take()?;
-        let present = std::mem::replace(&mut self.brain.seat, former);
+        let former = self.controllers.former.take()?;
+        let present = std::mem::replace(&mut self.controllers.seat, former);
         let done = act(self);
-        self.brain.former = Some(std::mem::replace(&mut self.brain.seat, present));
+        self.controllers.former = Some(std::mem::replace(&mut self.controllers.seat, present));
         Some(done)
     }
 
     /// Lets the controller of this connection act.
     pub(super) fn on_line<T>(&mut self, line: u32, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if self.brain.is_former(line) { self.as_former(act) } else { Some(act(self)) }
+        if self.controllers.is_former(line) { self.as_former(act) } else { Some(act(self)) }
     }
 
     /// The former controller looks which controller the switch obeys. It repeats this until one of the two
     /// knows that it is superseded.
-    pub(super) fn former_looks(&mut self) {
-        if self.brain.seat.is_superseded()
-            && let Some(former) = &mut self.brain.former
+    pub(super) fn check_former(&mut self) {
+        if self.controllers.seat.is_superseded()
+            && let Some(former) = &mut self.controllers.former
         {
-            std::mem::swap(&mut self.brain.seat, former);
+            std::mem::swap(&mut self.controllers.seat, former);
             // When it last looked, the switch may have been down or in another epoch.
-            self.connect_brain();
+            self.connect_controller();
             return;
         }
-        self.as_former(Self::connect_brain);
+        self.as_former(Self::connect_controller);
         if self.former_believes() {
             self.after(RENEW_EVERY, Event::FormerLooks);
         }
@@ -81,12 +81,12 @@ impl Rack<'_> {
     /// Whether a call goes to the former controller while faults last. After a host was told that the former
     /// one is superseded, it calls the other. A renewal that goes there is lost for the present controller,
     /// and three in a row end a lease.
-    pub(super) fn meets_former(&mut self) -> bool {
+    pub(super) fn calls_former(&mut self) -> bool {
         self.former_believes() && self.dice.chance(CALLS_TO_FORMER) && self.world.now < FAULTS_END
     }
 
     /// Whether there is a former controller that does not know that the switch obeys another one.
     fn former_believes(&self) -> bool {
-        self.brain.former.as_ref().is_some_and(|former| !former.is_superseded())
+        self.controllers.former.as_ref().is_some_and(|former| !former.is_superseded())
     }
 }

@@ -10,7 +10,7 @@ use sluice_wire::{Nanos, TaskType};
 use super::cores::CoresScenario;
 use super::early::EarlyScenario;
 use super::hosts::Host;
-use super::labels::Hands;
+use super::labels::DrawnLabels;
 use super::limits::{AMPLE, FAULTS_END, TYPES};
 use super::long_times::LongTimes;
 use super::network::Rates;
@@ -106,7 +106,7 @@ pub(super) struct Scenario {
     /// How many replies a worker keeps for repeats.
     pub(super) replies_max: usize,
     /// Which worker serves which task, if the program tells kinds of workers apart.
-    pub(super) hands: Hands,
+    pub(super) hands: DrawnLabels,
     /// The types that each worker serves: all, or those of its own slice.
     pub(super) serves: Vec<Vec<TaskType>>,
     /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.

@@ -41,7 +41,7 @@ impl Rack<'_> {
         if self.host_is_cut(host) || !self.calls_get_through(host) {
             return;
         }
-        let call = self.brain.call(host, self.life_of(host));
+        let call = self.controllers.call(host, self.life_of(host));
         let told = match host {
             Host::Worker(worker) if self.workers[worker].leaving => {
                 let node = &self.workers[worker];

@@ -14,7 +14,7 @@ use super::labels::Fairness;
 use super::limits::{SLICES, START, TYPES};
 use super::order::Precedence;
 use super::reckoning::SwitchLife;
-use super::replay_log::Who;
+use super::replay_log::Party;
 use super::scenario::Scenario;
 use super::servers::Servers;
 
@@ -116,7 +116,7 @@ fn in_life(life: u32, choice: &Choice, config: Config) -> Box<dyn Program> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivalContext {
     pub(super) bytes: Handle,
-    from: Option<Who>,
+    from: Option<Party>,
     task: Option<TaskId>,
 }
 

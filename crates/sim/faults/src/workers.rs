@@ -11,7 +11,7 @@ use sluice_wire::{Nanos, TaskId};
 
 use super::bytes::Bytes;
 use super::controller::{TRANSIT, retry_horizon};
-use super::early::EarlyBook;
+use super::early::EarlyToken;
 use super::hosts::{ControllerSession, worker_at};
 use super::limits::PROBE_LONGEST;
 use super::oracle::Life;
@@ -40,7 +40,7 @@ pub(super) struct WorkerProcess {
     /// Tasks that it holds and that arrived after it had written them off.
     pub(super) late_in_hand: Vec<TaskId>,
     pub(super) core: Core,
-    pub(super) early: EarlyBook,
+    pub(super) early: EarlyToken,
     /// How many tasks the worker held at its last check; `None` if something has reached it since.
     pub(super) held_when_seen: Option<u32>,
     /// How often its server's queue pair failed.
@@ -64,7 +64,7 @@ impl WorkerProcess {
             pieces: Pieces::new(),
             late_in_hand: Vec::new(),
             core: Core::default(),
-            early: EarlyBook::default(),
+            early: EarlyToken::default(),
             held_when_seen: None,
             rejoins: 0,
         }

@@ -67,7 +67,7 @@ impl<P> Core<P> {
 
     /// A packet comes: it is given back if the core takes it at once, and waits otherwise.
     #[inline]
-    pub fn comes(&mut self, now: Nanos, packet: P) -> Option<P> {
+    pub fn deliver(&mut self, now: Nanos, packet: P) -> Option<P> {
         if self.takes_at_once(now) {
             return Some(packet);
         }
@@ -112,7 +112,7 @@ impl<P> Core<P> {
     pub fn early_wakes_at(&mut self, due: Option<Nanos>, now: Nanos, soonest: Nanos) -> Option<Nanos> {
         let started = self.running.as_ref().map_or(now, |run| run.started);
         let due = due?.max(started).max(soonest);
-        self.early.by(due).then_some(due)
+        self.early.wake_by(due).then_some(due)
     }
 
     /// What is next, as long as no task runs.
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn while_a_task_runs_packets_wait_in_their_order_and_the_call_comes_behind_them() {
         let mut core = Core::<u32>::default();
-        assert_eq!(core.comes(Nanos(1), 7), Some(7));
+        assert_eq!(core.deliver(Nanos(1), 7), Some(7));
         assert!(core.may_call(Nanos(1)));
         core.running = Some(TaskRun {
             slot: 0,
@@ -153,10 +153,10 @@ mod tests {
             payload: Payload::EMPTY,
             started: Nanos(1),
         });
-        assert_eq!((core.comes(Nanos(2), 8), core.comes(Nanos(3), 9)), (None, None));
+        assert_eq!((core.deliver(Nanos(2), 8), core.deliver(Nanos(3), 9)), (None, None));
         assert!(!core.may_call(Nanos(3)) && core.next_duty().is_none());
         core.running = None;
-        assert_eq!(core.comes(Nanos(4), 10), None, "behind what waits");
+        assert_eq!(core.deliver(Nanos(4), 10), None, "behind what waits");
         let duties: Vec<_> = std::iter::from_fn(|| core.next_duty()).collect();
         let packet = |since, packet| Duty::Packet(Nanos(since), packet);
         assert_eq!(duties, [packet(2, 8), packet(3, 9), packet(4, 10), Duty::Call]);

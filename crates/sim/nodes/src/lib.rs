@@ -58,7 +58,7 @@ impl<M> Node<M> {
     #[inline]
     pub fn wakes_at(&mut self, deadline: Option<Nanos>, soonest: Nanos) -> Option<Nanos> {
         let due = deadline?.max(soonest);
-        self.wakeup.by(due).then_some(due)
+        self.wakeup.wake_by(due).then_some(due)
     }
 }
 

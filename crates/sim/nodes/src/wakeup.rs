@@ -12,7 +12,7 @@ impl Wakeup {
     pub const NONE: Self = Self(Nanos(u64::MAX));
 
     /// The machine wants to be woken then, at the latest: says whether that takes another entry.
-    pub fn by(&mut self, due: Nanos) -> bool {
+    pub fn wake_by(&mut self, due: Nanos) -> bool {
         let is_sooner = due < self.0;
         if is_sooner {
             self.0 = due;
@@ -21,7 +21,7 @@ impl Wakeup {
     }
 
     /// The time of an entry has come: says whether it counts. None does then, until another is made.
-    pub fn comes(&mut self, now: Nanos) -> bool {
+    pub fn fires(&mut self, now: Nanos) -> bool {
         let counts = self.0 == now;
         if counts {
             *self = Self::NONE;

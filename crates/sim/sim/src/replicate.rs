@@ -9,7 +9,7 @@ use sluice_stats::{Counts, Gauges, Measured, Observer, Recorder};
 use crate::error::SimError;
 use crate::point::Point;
 use crate::policy::Policy;
-use crate::racks::{self, Plain};
+use crate::racks::{self, CurveObserver};
 
 impl Point {
     /// Runs one replication; the same number gives the same bytes. Setting `stop` ends it early, without a
@@ -64,11 +64,12 @@ impl Point {
         self.check()?;
         match &self.policy {
             Policy::Program(choice) => {
-                let ran = racks::replicate(self, choice, replication, Plain(observer), stop)?;
+                let ran = racks::replicate(self, choice, replication, CurveObserver(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
             Policy::Datacenter(system) => {
-                let ran = racks::replicate_below_spines(self, *system, replication, Plain(observer), stop)?;
+                let ran =
+                    racks::replicate_below_spines(self, *system, replication, CurveObserver(observer), stop)?;
                 Ok((ran.observer.0, ran.counts, ran.gauges))
             }
             Policy::Reference(_) | Policy::Server(_) | Policy::Sparrow(_) | Policy::Fabric(_) => {

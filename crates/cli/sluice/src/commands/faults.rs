@@ -7,7 +7,7 @@ use std::time::Instant;
 use std::{fmt, fs, io, thread};
 
 use serde_json::{Value, json};
-use sluice_faults::{Line, Many, RackKind};
+use sluice_faults::{LogLine, Many, RackKind};
 use sluice_support::fail::{Failure, Kind, Outcome};
 use sluice_support::print;
 use sluice_support::stop::Stop;
@@ -45,7 +45,7 @@ impl FaultRunsOfArgs {
 pub(crate) fn replay(args: &ReplayFaultArgs) -> Outcome<()> {
     let kind = args.runs.kind()?;
     let mut lines = print::Lines::begin();
-    let wanted = |line: &Line| args.only.as_ref().is_none_or(|only| only.wants(line));
+    let wanted = |line: &LogLine| args.only.as_ref().is_none_or(|only| only.wants(line));
     let replayed = sluice_faults::replay(&kind, args.seed, &mut |line| {
         if wanted(line) {
             lines.line(line);

@@ -232,7 +232,7 @@ impl Datacenter {
         place.lives = false;
         if let Some(pods) = &mut self.pods {
             place.rack.disconnect(0);
-            pods.hears(spine, false);
+            pods.on_spine(spine, false);
         }
     }
 
@@ -243,7 +243,7 @@ impl Datacenter {
         place.rack.switch = spine_switch(place.epoch, place.rack.switch.shape().term);
         if let Some(pods) = &mut self.pods {
             place.rack.connect();
-            pods.hears(spine, true);
+            pods.on_spine(spine, true);
         }
     }
 
@@ -255,7 +255,7 @@ impl Datacenter {
             place.rack.now = self.now;
             place.rack.restart_controller(0);
             if place.lives {
-                pods.hears(spine, true);
+                pods.on_spine(spine, true);
             } else {
                 place.rack.disconnect(0);
             }

@@ -30,7 +30,7 @@ use sluice_wire::tallies::{SliceOthers, SliceTally};
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
 pub use gauge::{Numbers, Sample};
-pub use replay::Way;
+pub use replay::WorkerOverhead;
 pub use settings::{AgentError, AgentSettings, Mode, Rule};
 pub use verdict::{Decision, Verdict};
 
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn two_slices_are_judged_as_by_an_agent_each() {
-        let way = Way { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
+        let way = WorkerOverhead { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
         let settings = AgentSettings { rule: Rule::Replay(way), ..AgentSettings::default() };
         let other = WorkerId(8);
         let mut both = agent(2, settings);
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn what_others_did_is_heard_where_depths_are_replayed_and_reckoned_with_once_for_the_last_interval() {
-        let way = Way { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
+        let way = WorkerOverhead { round_trip: Nanos::from_micros(3), busy: Nanos::from_micros(1) };
         let settings = AgentSettings { rule: Rule::Replay(way), ..AgentSettings::default() };
         let others = [SliceOthers { slice: SLICE, workers: 1, heard: 1, tasks: 9_000 }];
         let after = |told: &[Nanos]| {

@@ -55,7 +55,7 @@ const MILLI: f64 = 1_000.0;
 
 /// The costs that lie between a worker's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct WorkerOverhead {
     /// A token's time to the switch plus a task's time back.
     pub round_trip: Nanos,
     /// A worker's time for a task beside its service: receiving it, replying, sending a token.
@@ -157,7 +157,13 @@ impl Replay {
 
     /// Ends an interval in which the agent saw `workers` workers. Returns the depth that the slice should
     /// have, if it is known.
-    pub(super) fn close(&mut self, interval: Nanos, workers: u32, depth: u8, way: Way) -> Option<Wish> {
+    pub(super) fn close(
+        &mut self,
+        interval: Nanos,
+        workers: u32,
+        depth: u8,
+        way: WorkerOverhead,
+    ) -> Option<Wish> {
         let ended = core::mem::take(&mut self.interval);
         self.last = None;
         if ended.tasks == 0 {
@@ -256,7 +262,7 @@ impl Replay {
     }
 
     /// Runs each depth's model once more, all on the same tasks.
-    fn run(&mut self, workers: u32, way: Way) {
+    fn run(&mut self, workers: u32, way: WorkerOverhead) {
         if self.models.first().is_none_or(|model| model.free_at.len() != workers as usize) {
             self.models = DEPTHS.iter().map(|depth| Model::new(workers, *depth, way)).collect();
             // One worker more or less does not change the load: earlier results for the depths still count.
@@ -347,7 +353,7 @@ struct Model {
 }
 
 impl Model {
-    fn new(workers: u32, depth: u8, way: Way) -> Self {
+    fn new(workers: u32, depth: u8, way: WorkerOverhead) -> Self {
         let tokens =
             (0..depth).flat_map(|_| (0..workers as u16).map(|worker| core::cmp::Reverse((0, worker))));
         Self {
@@ -418,7 +424,7 @@ mod tests {
 
     use super::*;
 
-    const WAY: Way = Way { round_trip: Nanos(3_100), busy: Nanos(600) };
+    const WAY: WorkerOverhead = WorkerOverhead { round_trip: Nanos(3_100), busy: Nanos(600) };
     const INTERVAL: Nanos = Nanos::from_millis(10);
     const WORKERS: u32 = 32;
 
@@ -643,7 +649,7 @@ mod tests {
 
     #[test]
     fn a_task_waits_for_a_token_and_its_worker_and_the_next_token_leaves_at_its_end() {
-        let way = Way { round_trip: Nanos(100), busy: Nanos(10) };
+        let way = WorkerOverhead { round_trip: Nanos(100), busy: Nanos(10) };
         for (depth, second) in [(1, 1_110 + 50 + 1_010 - 200), (2, 1_060 + 1_010 - 200)] {
             let mut model = Model::new(1, depth, way);
             assert_eq!((model.serve(0, 1_000), model.serve(200, 1_000)), (50 + 1_010, second), "{depth}");

@@ -4,7 +4,7 @@ use sluice_units::{Adaptive, AdaptiveRule};
 use sluice_wire::Nanos;
 use thiserror::Error;
 
-use super::replay::Way;
+use super::replay::WorkerOverhead;
 use crate::worker::QUOTA_MAX;
 
 /// Whether an agent's decisions change depths.
@@ -24,7 +24,7 @@ pub enum Rule {
     #[default]
     Steps,
     /// Our rule: the depth under which the measured load would have been served best.
-    Replay(Way),
+    Replay(WorkerOverhead),
 }
 
 /// The settings of an agent. All times scale with dilation.
@@ -65,7 +65,7 @@ impl Default for AgentSettings {
 
 impl AgentSettings {
     /// The settings, undilated, that a policy's words ask for; `way` holds the costs between two tasks.
-    pub fn asked(asked: Adaptive, way: Way) -> Self {
+    pub fn asked(asked: Adaptive, way: WorkerOverhead) -> Self {
         Self {
             mode: if asked.advises { Mode::Advise } else { Mode::On },
             theta: f64::from(asked.theta_milli) / 1_000.0,

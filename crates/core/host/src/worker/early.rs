@@ -2,9 +2,9 @@
 //! token before that end, so that the next task arrives just as this one ends. So one token gives the
 //! throughput of two, and no task waits behind a long one for more than a token's round trip.
 //!
-//! Two times must be known. *The end of the task*: the service states it ([`Outlook::Left`]), or it follows
-//! from the time that earlier tasks of the type took for each unit of their declared size
-//! ([`Outlook::Units`]). If these times differ too much, there is no estimate and no early token. *The
+//! Two times must be known. *The end of the task*: the service states it ([`RemainingTime::Left`]), or it
+//! follows from the time that earlier tasks of the type took for each unit of their declared size
+//! ([`RemainingTime::Units`]). If these times differ too much, there is no estimate and no early token. *The
 //! lead*, how long before the end the token must leave, is measured: the time from a token to its task in
 //! cases where a task was already waiting.
 //!
@@ -16,13 +16,13 @@ use alloc::vec::Vec;
 
 use sluice_wire::{Dispatch, Nanos};
 
-use super::types::{Action, Outlook, WorkerSettings};
+use super::types::{Action, RemainingTime, WorkerSettings};
 use super::{Phase, Worker};
 
 impl Worker {
     /// Takes what the service or its driver knows about the remaining time of the run `slot`. A later call
     /// replaces an earlier one.
-    pub fn expect(&mut self, now: Nanos, slot: u64, outlook: Outlook) {
+    pub fn expect(&mut self, now: Nanos, slot: u64, outlook: RemainingTime) {
         let Some(work) = &mut self.work else { return };
         if let Some(task_type) = work.running_type(slot) {
             work.early.expect(now, task_type, outlook);

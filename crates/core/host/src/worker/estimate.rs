@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use sluice_wire::{Nanos, Serial, TaskType};
 
-use super::types::{EarlySettings, Outlook};
+use super::types::{EarlySettings, RemainingTime};
 
 /// How many types have an estimate; tasks of further types have none.
 const TYPES_MAX: usize = 64;
@@ -39,10 +39,10 @@ impl EndEstimate {
         Some(self.ends_at? - lead)
     }
 
-    pub(super) fn expect(&mut self, now: Nanos, task_type: TaskType, outlook: Outlook) {
+    pub(super) fn expect(&mut self, now: Nanos, task_type: TaskType, outlook: RemainingTime) {
         let left = match outlook {
-            Outlook::Left(left) => Some(left),
-            Outlook::Units(units) => {
+            RemainingTime::Left(left) => Some(left),
+            RemainingTime::Units(units) => {
                 self.units = units.max(1);
                 self.estimate(task_type).and_then(|estimate| estimate.of(self.units))
             }

@@ -40,7 +40,7 @@ use sluice_wire::{
 
 pub use lanes::Lanes;
 pub use sluice_wire::sizes::QUOTA_MAX;
-pub use types::{Action, EarlySettings, Outlook, WorkerSettings, WorkerStats};
+pub use types::{Action, EarlySettings, RemainingTime, WorkerSettings, WorkerStats};
 
 use feeding::Feeding;
 use probing::Probing;

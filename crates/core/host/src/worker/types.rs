@@ -88,7 +88,7 @@ impl Default for EarlySettings {
 
 /// What is known about the time that a running task will take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlook {
+pub enum RemainingTime {
     /// The service states the remaining time.
     Left(Nanos),
     /// The task's size in units of its type; 1 if all tasks of a type are alike. The worker learns the time

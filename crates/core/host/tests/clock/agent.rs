@@ -1,7 +1,7 @@
 //! The agent's clock: its intervals end, however late its driver calls.
 
 use proptest::prelude::*;
-use sluice_host::agent::{Agent, AgentSettings, Rule, Sample, Way};
+use sluice_host::agent::{Agent, AgentSettings, Rule, Sample, WorkerOverhead};
 use sluice_wire::tallies::SliceOthers;
 use sluice_wire::{Nanos, SliceId, WorkerId};
 
@@ -55,7 +55,7 @@ proptest! {
         replays in any::<bool>(),
         steps in proptest::collection::vec(step(), 1..80),
     ) {
-        let way = Way { round_trip: Nanos::from_micros(10), busy: Nanos::from_micros(1) };
+        let way = WorkerOverhead { round_trip: Nanos::from_micros(10), busy: Nanos::from_micros(1) };
         let rule = if replays { Rule::Replay(way) } else { Rule::Steps };
         let mut now = Nanos(1_000);
         let settings = AgentSettings { rule, ..AgentSettings::default() };

@@ -1,7 +1,7 @@
 //! The worker's clock, under arbitrary grants, packets and calls.
 
 use proptest::prelude::*;
-use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
@@ -188,8 +188,8 @@ impl Bench {
 
     fn expect(&mut self, left: Option<u64>) {
         let Some((slot, _)) = self.running else { return };
-        let left = left.map(|word| Outlook::Left(Nanos(word % 1_000_000)));
-        self.worker.expect(self.now, slot, left.unwrap_or(Outlook::Units(1)));
+        let left = left.map(|word| RemainingTime::Left(Nanos(word % 1_000_000)));
+        self.worker.expect(self.now, slot, left.unwrap_or(RemainingTime::Units(1)));
     }
 
     fn tick(&mut self, late: Nanos) {

@@ -1,6 +1,6 @@
 //! When a worker sends early tokens, and when it must not.
 
-use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
@@ -64,13 +64,13 @@ impl Bench {
     }
 
     /// A task comes [`GAP`] after the last token, runs and ends.
-    fn round(&mut self, task_type: TaskType, service: Nanos, outlook: Option<Outlook>) {
+    fn round(&mut self, task_type: TaskType, service: Nanos, outlook: Option<RemainingTime>) {
         self.task_comes(task_type, outlook);
         self.now = self.now + service;
         self.ends(service);
     }
 
-    fn task_comes(&mut self, task_type: TaskType, outlook: Option<Outlook>) {
+    fn task_comes(&mut self, task_type: TaskType, outlook: Option<RemainingTime>) {
         self.now = self.now + GAP;
         self.arrives(task_type);
         if let Some(outlook) = outlook {
@@ -129,7 +129,7 @@ impl Bench {
 #[test]
 fn the_token_leaves_the_measured_gap_before_the_expected_end_and_not_sooner() {
     let mut bench = Bench::experienced(1);
-    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(SERVICE)));
     assert_eq!(bench.early_in(), Some(SERVICE - GAP));
     bench.now = bench.now + SERVICE - GAP - Nanos(1);
     assert!(!bench.early(), "a nanosecond too soon");
@@ -168,7 +168,7 @@ fn a_worker_that_was_let_in_asks_how_long_a_round_trip_is_and_takes_that_for_its
     out.clear();
     worker.packet(heard, heard, &settings, &Packet::Dispatch(dispatch), &mut out);
     let [Action::Run { slot, .. }] = out[..] else { panic!("{out:?}") };
-    worker.expect(heard, slot, Outlook::Left(SERVICE));
+    worker.expect(heard, slot, RemainingTime::Left(SERVICE));
     assert_eq!(worker.early_at(&settings), Some(heard + SERVICE - GAP));
 }
 
@@ -176,7 +176,7 @@ fn a_worker_that_was_let_in_asks_how_long_a_round_trip_is_and_takes_that_for_its
 fn an_early_token_does_not_stand_behind_the_task_that_is_about_to_end() {
     let mut bench = Bench::fed(Feed::Tokens { ranked: true }, 1);
     (0..4).for_each(|_| bench.round(TaskType(0), SERVICE, None));
-    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(SERVICE)));
     bench.now = bench.now + SERVICE - GAP;
     bench.out.clear();
     assert!(bench.early());
@@ -187,7 +187,7 @@ fn an_early_token_does_not_stand_behind_the_task_that_is_about_to_end() {
 #[test]
 fn a_task_that_an_early_token_brought_starts_when_the_first_one_ends_and_no_token_follows_it() {
     let mut bench = Bench::experienced(1);
-    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(SERVICE)));
     bench.now = bench.now + SERVICE - GAP;
     assert!(bench.early());
     bench.now = bench.now + GAP;
@@ -203,10 +203,10 @@ fn a_task_that_an_early_token_brought_starts_when_the_first_one_ends_and_no_toke
 #[test]
 fn what_is_left_may_be_said_anew_as_the_service_goes_on() {
     let mut bench = Bench::experienced(1);
-    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
-    bench.worker.expect(bench.now, bench.slot, Outlook::Left(SERVICE.times(2)));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(SERVICE)));
+    bench.worker.expect(bench.now, bench.slot, RemainingTime::Left(SERVICE.times(2)));
     assert_eq!(bench.early_in(), Some(SERVICE.times(2) - GAP));
-    bench.worker.expect(bench.now, bench.slot + 1, Outlook::Left(Nanos(0)));
+    bench.worker.expect(bench.now, bench.slot + 1, RemainingTime::Left(Nanos(0)));
     assert_eq!(bench.early_in(), Some(SERVICE.times(2) - GAP), "no such run");
 }
 
@@ -215,14 +215,14 @@ fn tasks_of_one_size_are_expected_to_take_what_such_tasks_took() {
     let mut bench = Bench::experienced(1);
     for _ in 0..20 {
         assert_eq!(bench.early_in(), None);
-        bench.round(TaskType(1), SERVICE, Some(Outlook::Units(1)));
-        bench.round(TaskType(2), Nanos(800), Some(Outlook::Units(4)));
+        bench.round(TaskType(1), SERVICE, Some(RemainingTime::Units(1)));
+        bench.round(TaskType(2), Nanos(800), Some(RemainingTime::Units(4)));
     }
-    bench.task_comes(TaskType(1), Some(Outlook::Units(1)));
+    bench.task_comes(TaskType(1), Some(RemainingTime::Units(1)));
     assert_eq!(bench.early_in(), Some(SERVICE - GAP));
     bench.now = bench.now + SERVICE;
     bench.ends(SERVICE);
-    bench.task_comes(TaskType(2), Some(Outlook::Units(100)));
+    bench.task_comes(TaskType(2), Some(RemainingTime::Units(100)));
     assert_eq!(bench.early_in(), Some(Nanos(200 * 100) - GAP));
 }
 
@@ -231,22 +231,22 @@ fn without_an_outlook_an_estimate_or_a_measured_gap_the_quota_stays_n() {
     let mut bench = Bench::experienced(1);
     bench.task_comes(TaskType(0), None);
     assert_eq!(bench.early_in(), None);
-    bench.worker.expect(bench.now, bench.slot, Outlook::Units(1));
+    bench.worker.expect(bench.now, bench.slot, RemainingTime::Units(1));
     assert_eq!(bench.early_in(), None, "tasks of this type were not measured");
     let mut fresh = Bench::with_quota(1);
-    fresh.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
+    fresh.task_comes(TaskType(0), Some(RemainingTime::Left(Nanos(0))));
     assert_eq!(fresh.early_in(), None, "no gap was measured");
 }
 
 #[test]
 fn no_early_token_leaves_when_the_option_is_off_or_the_worker_leaves_or_polls() {
     let mut off = Bench::experienced(1);
-    off.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
+    off.task_comes(TaskType(0), Some(RemainingTime::Left(Nanos(0))));
     assert_eq!(off.early_in(), Some(Nanos(0)));
     off.settings.early = None;
     assert!(!off.early());
     let mut leaves = Bench::experienced(1);
-    leaves.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
+    leaves.task_comes(TaskType(0), Some(RemainingTime::Left(Nanos(0))));
     leaves.worker.leave();
     assert!(!leaves.early());
     let feed = Feed::Polls { every: Nanos(0) };
@@ -258,7 +258,7 @@ fn no_early_token_leaves_when_the_option_is_off_or_the_worker_leaves_or_polls() 
         ..WorkerRegistration::default()
     });
     (0..4).for_each(|_| polls.round(TaskType(0), SERVICE, None));
-    polls.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
+    polls.task_comes(TaskType(0), Some(RemainingTime::Left(Nanos(0))));
     assert!(!polls.early(), "an idle worker polls anyway");
 }
 
@@ -266,14 +266,14 @@ fn no_early_token_leaves_when_the_option_is_off_or_the_worker_leaves_or_polls() 
 fn the_lead_never_exceeds_its_setting() {
     let mut bench = Bench::experienced(1);
     bench.settings.early = Some(EarlySettings { lead_max: Nanos(1_000) });
-    bench.task_comes(TaskType(0), Some(Outlook::Left(SERVICE)));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(SERVICE)));
     assert_eq!(bench.early_in(), Some(SERVICE - Nanos(1_000)));
 }
 
 #[test]
 fn another_generation_keeps_the_lead_and_holds_to_n_plus_one() {
     let mut bench = Bench::experienced(1);
-    bench.task_comes(TaskType(0), Some(Outlook::Left(Nanos(0))));
+    bench.task_comes(TaskType(0), Some(RemainingTime::Left(Nanos(0))));
     bench.generation = Generation(2);
     let grant = WorkerRegistration {
         epoch: Epoch(1),

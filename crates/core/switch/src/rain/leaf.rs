@@ -20,7 +20,7 @@ use sluice_wire::tables::{SliceState, SpineRow, TableAnswer, WorkerRow};
 use sluice_wire::{Nanos, Packet, Rank, RejectReason, Serial, SliceId, Sweep, WorkerId};
 
 use super::memory::columns_before_another;
-use super::target::ByRow;
+use super::queue_limit::RowLimit;
 use super::{Kinds, Left, Rain};
 use crate::config::Config;
 use crate::front::{Entering, Front, Granted, HandedDown, Scheduler};
@@ -119,7 +119,7 @@ impl RainLeaf {
 
     fn schedule(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>, seen: Seen) -> Verdict {
         let mut left = None;
-        let verdict = self.rain.task_of(pass, now, task, &mut left, &mut ByRow);
+        let verdict = self.rain.task_of(pass, now, task, &mut left, &mut RowLimit);
         if let Ok((pool, _)) = self.rain.front.open_slice(task.submit) {
             self.tells(pass, pool, left, seen);
         }
@@ -160,7 +160,8 @@ impl Scheduler for RainLeaf {
         rank: Rank,
     ) -> Verdict {
         let mut left = None;
-        let verdict = self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut left, &mut ByRow);
+        let verdict =
+            self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut left, &mut RowLimit);
         self.tells(pass, slice, left, Seen::Token);
         verdict
     }

@@ -24,6 +24,7 @@ mod halves;
 mod leaf;
 mod memory;
 mod notes;
+mod queue_limit;
 mod rings;
 mod selective;
 mod settings;
@@ -47,12 +48,12 @@ use crate::rdma_engine::RdmaEngine;
 use crate::refusal::Refusal;
 pub use leaf::RainLeaf;
 use memory::RainMemory;
+use queue_limit::{QueueLimit, RowLimit};
 pub use selective::Selective;
 pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
 pub use target::Targeted;
-use target::{Admission, ByRow};
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.
@@ -129,7 +130,7 @@ impl Scheduler for Rain {
         if self.memory.tasks.are_classed() {
             self.token_among_classes(pass, now, slice, granted, rank)
         } else {
-            self.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut ByRow)
+            self.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut RowLimit)
         }
     }
 
@@ -137,7 +138,7 @@ impl Scheduler for Rain {
     /// recirculates as a new arrival; its replay cell is not checked again.
     #[inline(always)]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.task_of(pass, now, task, &mut None, &mut ByRow)
+        self.task_of(pass, now, task, &mut None, &mut RowLimit)
     }
 
     #[inline(never)]
@@ -187,7 +188,7 @@ impl Rain {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        self.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut ByRow)
+        self.token_of::<true>(pass, now, slice, (granted, rank), &mut None, &mut RowLimit)
     }
 
     /// Writes also to `left` what the slice's queue holds after the pass, if the pass has seen that. An
@@ -200,7 +201,7 @@ impl Rain {
         slice: SliceId,
         (granted, rank): (Granted, Rank),
         left: &mut Option<Left>,
-        admission: &mut impl Admission,
+        queue_limit: &mut impl QueueLimit,
     ) -> Verdict {
         let cap = self.front.config.tokens_per_slice;
         let wish = if CLASSED { self.memory.tasks.wish(pass, slice) } else { 0 };
@@ -214,7 +215,7 @@ impl Rain {
         if balance >= 0 {
             let token = ParkedToken { worker: granted.worker, generation: granted.generation };
             let first = self.memory.tokens.park(pass, slice, rank, token);
-            admission.token_came(pass, now, slice, true);
+            queue_limit.token_came(pass, now, slice, true);
             self.front.note_granted(pass, granted);
             let first = first.unwrap_or(balance_left.unsigned_abs());
             *left = Some(Left { balance: balance_left, first });
@@ -222,7 +223,7 @@ impl Rain {
         }
         *left = Some(Left { balance: balance_left, first: 0 });
         let (task, place) = self.memory.tasks.take::<CLASSED>(pass, slice, wish);
-        admission.token_came(pass, now, slice, false);
+        queue_limit.token_came(pass, now, slice, false);
         let queued = Queued { wait: task.waited(now), occupancy: balance.unsigned_abs() - 1 };
         self.front.dispatch_from(pass, &task.submit(), place, granted, queued)
     }
@@ -235,7 +236,7 @@ impl Rain {
         now: Nanos,
         task: Entering<'_>,
         left: &mut Option<Left>,
-        admission: &mut impl Admission,
+        queue_limit: &mut impl QueueLimit,
     ) -> Verdict {
         let Entering { submit, arrived, memo } = task;
         let round = memo.unwrap_or(0);
@@ -246,7 +247,7 @@ impl Rain {
             Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = admission.limit(pass, slice);
+        let allowed = queue_limit.most(pass, slice);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
@@ -258,7 +259,7 @@ impl Rain {
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let note = admission.waits(pass, now, slice, balance == 0);
+            let note = queue_limit.waits(pass, now, slice, balance == 0);
             let engine = self.engine.as_ref().filter(|_| note.is_none());
             let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));

@@ -16,6 +16,7 @@ use sluice_wire::tables::SliceState;
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
+use super::queue_limit::QueueLimit;
 use super::stages::{Kinds, Stages};
 use crate::config::Config;
 use crate::front::{Entering, Front, Granted, Scheduler};
@@ -33,40 +34,9 @@ const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
 
-/// Decides which tasks may wait in a slice's queue.
-pub(super) trait Admission {
-    /// How many tasks may wait in the slice, if its row allows as many.
-    fn limit(&mut self, pass: &mut Pass, slice: SliceId) -> u32;
-
-    /// A token has met the queue; `has_parked` if it found no task.
-    fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
-
-    /// A task is going to wait; `is_first` if no other task waits. May return a note to recirculate.
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, is_first: bool) -> Option<Circulating>;
-}
-
-/// The slice's row alone decides.
-#[derive(Debug)]
-pub(super) struct ByRow;
-
-impl Admission for ByRow {
-    #[inline(always)]
-    fn limit(&mut self, _: &mut Pass, _: SliceId) -> u32 {
-        u32::MAX
-    }
-
-    #[inline(always)]
-    fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}
-
-    #[inline(always)]
-    fn waits(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) -> Option<Circulating> {
-        None
-    }
-}
-
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
-struct ByTarget {
+struct TargetLimit {
     /// The target, in ticks.
     span: u32,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
@@ -75,7 +45,7 @@ struct ByTarget {
     window: Register<u64>,
 }
 
-impl ByTarget {
+impl TargetLimit {
     fn new(layout: &mut Layout, config: &Config, target: Nanos) -> Self {
         let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
         Self {
@@ -92,9 +62,9 @@ impl ByTarget {
     }
 }
 
-impl Admission for ByTarget {
+impl QueueLimit for TargetLimit {
     #[inline]
-    fn limit(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
     }
 
@@ -151,7 +121,7 @@ const fn moved(held: u32, found: u32) -> u32 {
 #[derive(Debug)]
 pub struct Targeted {
     rain: Rain,
-    admission: ByTarget,
+    limit: TargetLimit,
 }
 
 impl Targeted {
@@ -161,8 +131,8 @@ impl Targeted {
     /// As [`Rain::new`].
     pub fn new(config: Config, target: Nanos) -> Self {
         let mut rain = Rain::new(config);
-        let admission = ByTarget::new(&mut rain.front.layout, &config, target);
-        Self { rain, admission }
+        let limit = TargetLimit::new(&mut rain.front.layout, &config, target);
+        Self { rain, limit }
     }
 }
 
@@ -188,16 +158,16 @@ impl Scheduler for Targeted {
         granted: Granted,
         rank: Rank,
     ) -> Verdict {
-        self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.admission)
+        self.rain.token_of::<false>(pass, now, slice, (granted, rank), &mut None, &mut self.limit)
     }
 
     #[inline]
     fn task(&mut self, pass: &mut Pass, now: Nanos, task: Entering<'_>) -> Verdict {
-        self.rain.task_of(pass, now, task, &mut None, &mut self.admission)
+        self.rain.task_of(pass, now, task, &mut None, &mut self.limit)
     }
 
     fn note(&mut self, pass: &mut Pass, _now: Nanos, memo: u64) -> Verdict {
-        self.admission.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
+        self.limit.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
         Verdict::Drop(Refusal::FixDone)
     }
 

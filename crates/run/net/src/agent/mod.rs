@@ -50,7 +50,7 @@ pub fn dilated(settings: AgentSettings, factor: u32) -> AgentSettings {
         rule: match settings.rule {
             sluice_host::agent::Rule::Steps => sluice_host::agent::Rule::Steps,
             sluice_host::agent::Rule::Replay(way) => {
-                sluice_host::agent::Rule::Replay(sluice_host::agent::Way {
+                sluice_host::agent::Rule::Replay(sluice_host::agent::WorkerOverhead {
                     round_trip: way.round_trip.times(factor),
                     busy: way.busy.times(factor),
                 })

@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 
-use sluice_host::worker::{Action, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, RemainingTime, Worker, WorkerSettings};
 use sluice_wire::{Endpoint, Nanos, encode};
 
 use crate::clock::Clock;
@@ -64,7 +64,7 @@ impl<'a> Listener<'a> {
 
 impl Inner<'_> {
     fn expect_left(&mut self, now: Nanos, left: Nanos) {
-        self.machine.expect(now, self.slot, Outlook::Left(left));
+        self.machine.expect(now, self.slot, RemainingTime::Left(left));
         self.machine.early(now, self.settings, &mut self.actions);
         let is_due = !self.actions.is_empty();
         for action in self.actions.drain(..) {

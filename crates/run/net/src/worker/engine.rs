@@ -4,7 +4,7 @@ mod paced;
 mod processor;
 
 use sluice_control::{WorkerGrant, WorkerHello};
-use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSettings};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::tables::Feed;
 use sluice_wire::{
@@ -349,8 +349,9 @@ impl<S: Service> Engine<S> {
         let left = |left| words.left(left);
         let observer = ServiceObserver { left: &left, pause: &|| () };
         let ran = self.runner.run(&self.clock, run.task, run.task_type, bytes, observer);
-        let outlook =
-            words.first().map_or(Outlook::Units(1), |left| Outlook::Left(left.times(self.dilation.into())));
+        let outlook = words
+            .first()
+            .map_or(RemainingTime::Units(1), |left| RemainingTime::Left(left.times(self.dilation.into())));
         let (started, until) = self.effects.processor.service_span(&ran, self.dilation);
         if self.settings.early.is_some() {
             self.machine.expect(started, run.slot, outlook);

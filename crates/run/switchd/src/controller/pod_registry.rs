@@ -33,7 +33,7 @@ impl PodRegistry {
             SpineEvent::Serves(has_leaves) => return pods.serves(spine, has_leaves),
             SpineEvent::Found(clients) => return pods.found(spine, clients),
         };
-        pods.hears(spine, lives);
+        pods.on_spine(spine, lives);
         match (lives, pods.stand_in()) {
             (true, _) => tracing::info!("spine {number} is there: its racks and clients belong to it"),
             (false, Some(other)) => {

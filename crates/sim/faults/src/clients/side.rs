@@ -18,7 +18,7 @@ use crate::limits::{DEADLINE, FAULTS_END, SETTLED, SOONEST, START, SUBMIT_END};
 use crate::oracle::{Ending, request};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
-use crate::replay_log::{self, Who};
+use crate::replay_log::{self, Party};
 
 /// A label that no worker has.
 const NOBODYS: Labels = Labels(1 << 2);
@@ -35,8 +35,8 @@ impl Rack<'_> {
             starts: node.starts,
             ..ClientProcess::new(client)
         };
-        self.names.begins(client, incarnation);
-        self.say(Who::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
+        self.names.add_life(client, incarnation);
+        self.say(Party::Client(client), || format!("starts; its tasks have ids {:016x}/…", incarnation.0));
         self.after(Nanos(1_000), Event::Renew(Host::Client(client), incarnation.0));
     }
 
@@ -50,7 +50,7 @@ impl Rack<'_> {
         let received = self.world.packets.take(packet);
         *in_hand = received.payload().copied().unwrap_or_default();
         node.machine.packet(self.world.now, &self.client_settings, &received, &mut self.client_actions);
-        self.client_acts(client)
+        self.perform_client_actions(client)
     }
 
     /// Wakes a client at the time that it asked for. If the client stands still, the wake-up waits.
@@ -58,13 +58,13 @@ impl Rack<'_> {
         let (now, ClientProcess { node, session, .. }) = (self.world.now, &mut self.clients[client]);
         let thaws = session.frozen_until;
         if now >= thaws {
-            if !node.wakeup.comes(now) {
+            if !node.wakeup.fires(now) {
                 return Ok(());
             }
             self.on_client(client, Client::tick)?;
             return nothing_is_due("a client", self.clients[client].node.machine.deadline(), now);
         }
-        if node.wakeup.comes(now) && node.wakeup.by(thaws) {
+        if node.wakeup.fires(now) && node.wakeup.wake_by(thaws) {
             self.remind(thaws, Event::Wake(Host::Client(client)));
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Rack<'_> {
         for _ in 0..tasks {
             self.offer(client, task_type)?;
         }
-        self.client_acts(client)
+        self.perform_client_actions(client)
     }
 
     fn offer(&mut self, client: usize, task_type: TaskType) -> Result<(), String> {
@@ -176,11 +176,11 @@ impl Rack<'_> {
     ) -> Result<(), String> {
         let Self { world, clients, client_settings: settings, client_actions: out, .. } = self;
         call(&mut clients[client].node.machine, world.now, settings, out);
-        self.client_acts(client)
+        self.perform_client_actions(client)
     }
 
     /// Does what a client's machine said.
-    fn client_acts(&mut self, client: usize) -> Result<(), String> {
+    fn perform_client_actions(&mut self, client: usize) -> Result<(), String> {
         let node = &self.clients[client].node;
         let (sender, mut bundle) = (node.sender(), Bundle::new(node.machine.jobs()));
         let mut actions = mem::take(&mut self.client_actions);
@@ -220,10 +220,10 @@ impl Rack<'_> {
 
     /// A task has ended.
     fn ends(&mut self, client: usize, task: TaskId, how: &Outcome) -> Result<(), String> {
-        self.tell(Who::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
+        self.tell(Party::Client(client), None, Some(task), |task| replay_log::outcome(how, task));
         let ending = match how {
             Outcome::Reply(reply) => {
-                Ending::Replied(self.clients[client].came_whole(reply.payload), reply.status)
+                Ending::Replied(self.clients[client].assembled(reply.payload), reply.status)
             }
             Outcome::Refused(why) => Ending::Refused(*why),
             Outcome::Unknown(why) => Ending::Unknown(*why),

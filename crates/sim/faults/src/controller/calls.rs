@@ -11,37 +11,37 @@ use crate::hosts::Host;
 use crate::inspection::nothing_is_due;
 use crate::network::CALLS;
 use crate::rack::Rack;
-use crate::replay_log::{self, Who};
+use crate::replay_log::{self, Party};
 
 impl Rack<'_> {
     /// Connects the controller to the switch, if both are up.
-    pub(crate) fn connect_brain(&mut self) {
-        if self.world.now < self.brain.cut_until {
+    pub(crate) fn connect_controller(&mut self) {
+        if self.world.now < self.controllers.cut_until {
             return;
         }
         if let Some(shape) = self.switch.program.as_ref().map(|program| program.shape()) {
             self.new_connection();
-            self.tell_brain(Told::SwitchUp(shape));
+            self.on_controller_event(Told::SwitchUp(shape));
         }
     }
 
-    pub(crate) fn disconnect_brain(&mut self) {
+    pub(crate) fn disconnect_controller(&mut self) {
         self.new_connection();
-        self.tell_brain(Told::SwitchDown);
+        self.on_controller_event(Told::SwitchDown);
     }
 
     fn new_connection(&mut self) {
-        self.brain.lines += 1;
-        self.brain.seat.life = self.brain.lines;
-        self.brain.seat.answers.clear();
-        self.brain.seat.wakeup = Wakeup::NONE;
+        self.controllers.lines += 1;
+        self.controllers.seat.life = self.controllers.lines;
+        self.controllers.seat.answers.clear();
+        self.controllers.seat.wakeup = Wakeup::NONE;
     }
 
-    pub(crate) fn brain_back(&mut self) {
-        self.brain.seat = self.brain.another();
-        self.brain.stalled_until = Nanos(0);
-        self.say(Who::Rack, || "the controller is back".to_owned());
-        self.connect_brain();
+    pub(crate) fn restart_controller(&mut self) {
+        self.controllers.seat = self.controllers.another();
+        self.controllers.stalled_until = Nanos(0);
+        self.say(Party::Rack, || "the controller is back".to_owned());
+        self.connect_controller();
     }
 
     /// A host's call goes to the controller, or is lost on its way.
@@ -53,23 +53,23 @@ impl Rack<'_> {
     }
 
     pub(crate) fn call_arrives(&mut self, told: Told) {
-        if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::Call(Box::new(told)));
+        if self.world.now < self.controllers.stalled_until {
+            self.remind(self.controllers.stalled_until, Event::Call(Box::new(told)));
             return;
         }
         if self.is_told() {
-            let (who, what) = replay_log::told(&told);
-            self.tell(who, Some(Who::Controller), None, |_| what);
+            let (who, what) = replay_log::party_and_text(&told);
+            self.tell(who, Some(Party::Controller), None, |_| what);
         }
-        if self.meets_former() {
-            self.as_former(|rack| rack.tell_brain(told));
+        if self.calls_former() {
+            self.as_former(|rack| rack.on_controller_event(told));
         } else {
-            self.tell_brain(told);
+            self.on_controller_event(told);
         }
     }
 
     pub(crate) fn call_answered(&mut self, call: CallId, answer: Answer) -> Result<(), String> {
-        if let Some((host, life)) = self.brain.calls.get(&call).copied()
+        if let Some((host, life)) = self.controllers.calls.get(&call).copied()
             && self.life_of(host) == life
         {
             let thaws = self.session(host).frozen_until;
@@ -78,7 +78,7 @@ impl Rack<'_> {
                 return Ok(());
             }
         }
-        match self.brain.calls.remove(&call) {
+        match self.controllers.calls.remove(&call) {
             Some((Host::Worker(worker), life)) => self.worker_answered(worker, life, &answer),
             Some((Host::Client(client), life)) => self.client_answered(client, life, answer),
             Some((Host::Server(server), life)) => {
@@ -91,89 +91,90 @@ impl Rack<'_> {
 
     /// The controller hears the switch's oldest answer. While the controller stands still, answers wait, and
     /// stay in order however often it is stopped meanwhile.
-    pub(crate) fn table_answered(&mut self, brain: u32) {
-        if brain != self.brain.seat.life {
+    pub(crate) fn table_answered(&mut self, controllers: u32) {
+        if controllers != self.controllers.seat.life {
             return;
         }
-        if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::OpDone(brain));
+        if self.world.now < self.controllers.stalled_until {
+            self.remind(self.controllers.stalled_until, Event::OpDone(controllers));
             return;
         }
-        if let Some(answer) = self.brain.seat.answers.pop_front() {
-            self.tell_brain(Told::TableAnswered(answer));
+        if let Some(answer) = self.controllers.seat.answers.pop_front() {
+            self.on_controller_event(Told::TableAnswered(answer));
         }
     }
 
-    pub(crate) fn answer_brain(&mut self, brain: u32, answer: TableAnswer) {
+    pub(crate) fn answer_controller(&mut self, controllers: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
-        self.brain.seat.answers_until = self.brain.seat.answers_until.max(self.world.now + way);
-        if brain == self.brain.seat.life {
-            self.brain.seat.answers.push_back(answer);
-            self.remind(self.brain.seat.answers_until, Event::OpDone(brain));
+        self.controllers.seat.answers_until = self.controllers.seat.answers_until.max(self.world.now + way);
+        if controllers == self.controllers.seat.life {
+            self.controllers.seat.answers.push_back(answer);
+            self.remind(self.controllers.seat.answers_until, Event::OpDone(controllers));
         }
     }
 
-    pub(crate) fn brain_wakes(&mut self, brain: u32) -> Result<(), String> {
-        if brain != self.brain.seat.life || !self.brain.seat.wakeup.comes(self.world.now) {
+    pub(crate) fn on_controller_timer(&mut self, controllers: u32) -> Result<(), String> {
+        if controllers != self.controllers.seat.life || !self.controllers.seat.wakeup.fires(self.world.now) {
             return Ok(());
         }
-        if self.world.now < self.brain.stalled_until {
-            self.brain.seat.wakeup.by(self.brain.stalled_until);
-            self.remind(self.brain.stalled_until, Event::BrainWakes(brain));
+        if self.world.now < self.controllers.stalled_until {
+            self.controllers.seat.wakeup.wake_by(self.controllers.stalled_until);
+            self.remind(self.controllers.stalled_until, Event::BrainWakes(controllers));
             return Ok(());
         }
-        self.tick_brain()
+        self.tick_controller()
     }
 
     /// An operator asks for the whole state, with fresh balances.
     pub(crate) fn show_all(&mut self) -> Result<(), String> {
-        if self.world.now < self.brain.stalled_until {
-            self.remind(self.brain.stalled_until, Event::Look);
+        if self.world.now < self.controllers.stalled_until {
+            self.remind(self.controllers.stalled_until, Event::Look);
             return Ok(());
         }
-        self.tell_brain(Told::Watch);
-        self.tick_brain()?;
-        if let Some(controller) = self.brain.seat.controller.as_ref().filter(|_| self.is_told()) {
+        self.on_controller_event(Told::Watch);
+        self.tick_controller()?;
+        if let Some(controller) = self.controllers.seat.controller.as_ref().filter(|_| self.is_told()) {
             let view = controller.view(self.world.now);
-            self.say(Who::Controller, || format!("is looked at: {view:?}"));
+            self.say(Party::Controller, || format!("is looked at: {view:?}"));
         }
         Ok(())
     }
 
-    fn tick_brain(&mut self) -> Result<(), String> {
+    fn tick_controller(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.brain.seat.controller {
+        if let Some(controller) = &mut self.controllers.seat.controller {
             controller.tick(self.world.now, &mut out);
             nothing_is_due("the controller", controller.deadline(), self.world.now)?;
         }
-        self.brain_acts(out);
+        self.perform_controller_actions(out);
         Ok(())
     }
 
-    fn tell_brain(&mut self, told: Told) {
+    fn on_controller_event(&mut self, told: Told) {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.brain.seat.controller {
+        if let Some(controller) = &mut self.controllers.seat.controller {
             controller.event(self.world.now, told, &mut out);
         }
-        self.brain_acts(out);
+        self.perform_controller_actions(out);
     }
 
-    fn brain_acts(&mut self, actions: Vec<Action>) {
+    fn perform_controller_actions(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
                 Action::Table(op) => {
                     let way = self.dice.span(Nanos(500), Nanos(10_000));
-                    self.brain.seat.ops_until = self.brain.seat.ops_until.max(self.world.now + way);
-                    let (brain, switch) = (self.brain.seat.life, self.switch.life);
-                    let by = self.brain.seat.controller.as_ref().map_or(Term(0), Controller::term);
-                    let op = Event::Op { brain, switch, by, op: Box::new(op) };
-                    self.remind(self.brain.seat.ops_until, op);
+                    self.controllers.seat.ops_until =
+                        self.controllers.seat.ops_until.max(self.world.now + way);
+                    let (controllers, switch) = (self.controllers.seat.life, self.switch.life);
+                    let by = self.controllers.seat.controller.as_ref().map_or(Term(0), Controller::term);
+                    let op = Event::Op { controllers, switch, by, op: Box::new(op) };
+                    self.remind(self.controllers.seat.ops_until, op);
                 }
                 Action::Answer { call, answer } => {
-                    let caller = self.brain.calls.get(&call).map(|(host, _)| replay_log::host(*host));
-                    self.tell(Who::Controller, caller, None, |_| replay_log::answered(&answer));
+                    let caller = self.controllers.calls.get(&call).map(|(host, _)| replay_log::host(*host));
+                    self.tell(Party::Controller, caller, None, |_| replay_log::answered(&answer));
                     let [at, _] = self.arrivals(CALLS);
-                    let asker = self.brain.calls.get(&call).map(|(host, _)| *host);
+                    let asker = self.controllers.calls.get(&call).map(|(host, _)| *host);
                     if let Some(at) = at.filter(|_| asker.is_some_and(|host| self.answers_get_through(host)))
                     {
                         self.remind(at + CALL_WAY, Event::CallAnswered { call, answer: Box::new(answer) });
@@ -182,19 +183,19 @@ impl Rack<'_> {
                 Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
                 // An agent uses this for the depths of its own workers, which fault runs leave alone.
                 Action::TellAgent { .. } => {}
-                Action::Note(note) => self.say(Who::Controller, || format!("notes: {note}")),
+                Action::Note(note) => self.say(Party::Controller, || format!("notes: {note}")),
             }
         }
         self.tell_who_awaits();
-        self.arm_brain();
+        self.arm_controller();
     }
 
-    fn arm_brain(&mut self) {
-        let due = self.brain.seat.controller.as_ref().and_then(Controller::deadline);
+    fn arm_controller(&mut self) {
+        let due = self.controllers.seat.controller.as_ref().and_then(Controller::deadline);
         if let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1)))
-            && self.brain.seat.wakeup.by(due)
+            && self.controllers.seat.wakeup.wake_by(due)
         {
-            self.remind(due, Event::BrainWakes(self.brain.seat.life));
+            self.remind(due, Event::BrainWakes(self.controllers.seat.life));
         }
     }
 }

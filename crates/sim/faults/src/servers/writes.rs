@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::limits::FAULTS_END;
 use crate::network::WRITES;
 use crate::rack::Rack;
-use crate::replay_log::{self, Who};
+use crate::replay_log::{self, Party};
 use crate::switch::ArrivalContext;
 
 /// The longest WRITE with its headers, in bytes.
@@ -20,7 +20,7 @@ const CHANGED: u64 = 10;
 
 impl Rack<'_> {
     /// A stranger sends the next WRITE of the pair, with a key that no region has.
-    pub(crate) fn intrude(&mut self, server: usize) -> Result<(), String> {
+    pub(crate) fn send_intruders_write(&mut self, server: usize) -> Result<(), String> {
         let node = &self.servers.nodes[server];
         let psn = node.expected().unwrap_or_default();
         let transport = transport(self.servers.reliable);
@@ -42,7 +42,7 @@ impl Rack<'_> {
         let Some(server) = (0..self.servers.nodes.len()).find(of) else { return };
         let arrivals = self.arrivals(WRITES);
         let now = self.world.now;
-        self.tell(Who::Switch, Some(Who::Server(server)), Some(task), |task| {
+        self.tell(Party::Switch, Some(Party::Server(server)), Some(task), |task| {
             let (psn, address) = (replica.psn, replica.address);
             let fate = replay_log::fate(now, arrivals);
             format!("WRITE {psn} of waiting task {task}: {len} bytes to address {address:#x}{fate}")
@@ -71,7 +71,7 @@ impl Rack<'_> {
     }
 
     /// A WRITE arrives at a server, and waits there while the server stands still.
-    pub(crate) fn write_comes(&mut self, server: usize, write: SealedWrite) -> Result<(), String> {
+    pub(crate) fn on_write(&mut self, server: usize, write: SealedWrite) -> Result<(), String> {
         self.servers.nodes[server].unread.push_back(write);
         self.write_is_read(server)
     }
@@ -134,8 +134,8 @@ impl Rack<'_> {
         }
         let Some(id) = self.servers.nodes[server].row else { return };
         let arrivals = self.arrivals(WRITES);
-        let (who, now) = (Who::Server(server), self.world.now);
-        self.tell(who, Some(Who::Switch), None, |_| {
+        let (who, now) = (Party::Server(server), self.world.now);
+        self.tell(who, Some(Party::Switch), None, |_| {
             format!("NAK: misses WRITE {}{}", answer.psn, replay_log::fate(now, arrivals))
         });
         for at in arrivals.into_iter().flatten() {
@@ -189,7 +189,7 @@ mod tests {
             let (transport, address, rkey) = (transport(true), ring.address, ring.rkey);
             let write = Write { transport, to: pair, psn, address, rkey, ..Write::default() };
             let bytes = sealed(&write, 0, [&[], &[number as u8; 16]]);
-            rack.write_comes(0, SealedWrite { bytes, sent: began, spoilt: false }).expect("it waits");
+            rack.on_write(0, SealedWrite { bytes, sent: began, spoilt: false }).expect("it waits");
         }
         while rack.world.now <= began + Nanos(20_000) {
             let (_, what) = rack.world.next().expect("the run goes on");

@@ -11,7 +11,7 @@ use super::ArrivalContext;
 use crate::hosts::SWITCH;
 use crate::limits::FAULTS_END;
 use crate::rack::Rack;
-use crate::replay_log::{self, Who};
+use crate::replay_log::{self, Party};
 
 /// The longest time between a pass's look at the clock and its arrival at the queue, while passes on other
 /// CPUs overtake it.
@@ -28,12 +28,18 @@ impl Rack<'_> {
                 self.refused_by_switch(from);
             }
             Mail::Round(round) if to.place() != self.switch.life => world.rounds.free(round),
-            _ => self.switch_hears(mail)?,
+            _ => self.on_switch_mail(mail)?,
         }
         Ok(())
     }
 
-    pub(crate) fn table_op(&mut self, brain: u32, switch: u32, by: Term, op: TableOp) -> Result<(), String> {
+    pub(crate) fn table_op(
+        &mut self,
+        controllers: u32,
+        switch: u32,
+        by: Term,
+        op: TableOp,
+    ) -> Result<(), String> {
         if switch != self.switch.life {
             return Ok(());
         }
@@ -41,8 +47,8 @@ impl Rack<'_> {
         let obeyed = program.shape().term;
         if !obeyed.obeys(by, &op) {
             let answer = TableAnswer::Superseded(obeyed);
-            self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
-            self.answer_brain(brain, answer);
+            self.tell(Party::Controller, Some(Party::Switch), None, |_| replay_log::table(&op, &answer));
+            self.answer_controller(controllers, answer);
             return Ok(());
         }
         if let TableOp::SetSlice(slice, row) = op {
@@ -54,12 +60,12 @@ impl Rack<'_> {
         self.switch.gate.written(&op);
         // The switch stores the term in its state folder.
         self.switch.config.term = program.shape().term;
-        self.tell(Who::Controller, Some(Who::Switch), None, |_| replay_log::table(&op, &answer));
+        self.tell(Party::Controller, Some(Party::Switch), None, |_| replay_log::table(&op, &answer));
         self.check_row(&op)?;
         if let TableOp::Inject(sweep) = op {
             self.pass(Arrival::Control(sweep), ArrivalContext::NOTHING)?;
         }
-        self.answer_brain(brain, answer);
+        self.answer_controller(controllers, answer);
         Ok(())
     }
 
@@ -105,13 +111,13 @@ impl Rack<'_> {
 
 impl Rack<'_> {
     /// A packet arrives from a host, or has recirculated.
-    fn switch_hears(&mut self, mail: Mail) -> Result<(), String> {
+    fn on_switch_mail(&mut self, mail: Mail) -> Result<(), String> {
         match mail {
             Mail::Packet { from, packet } => {
                 let mut packet = self.world.packets.take(packet);
                 let (bytes, room) = self.bytes_in(&mut packet);
                 let context =
-                    ArrivalContext { bytes, from: Some(Who::at(from)), task: replay_log::task_of(&packet) };
+                    ArrivalContext { bytes, from: Some(Party::at(from)), task: replay_log::task_of(&packet) };
                 self.pass(Arrival::Wire { from: from.endpoint(), packet, room }, context)
             }
             Mail::Round(round) => {
@@ -127,11 +133,11 @@ impl Rack<'_> {
     pub(crate) fn pass(&mut self, arrival: Arrival, context: ArrivalContext) -> Result<(), String> {
         let now = self.looked();
         match self.pass_gate(now, arrival)? {
-            Some(Verdict::Send { to, packet }) => self.goes_out(Address::of(&to), packet, context.bytes),
+            Some(Verdict::Send { to, packet }) => self.send_out(Address::of(&to), packet, context.bytes),
             // A waiting task was refused: its bytes are no longer needed.
             Some(Verdict::Swept { to, packet, payload }) => {
                 self.forgets(payload)?;
-                self.goes_out(Address::of(&to), packet, context.bytes)
+                self.send_out(Address::of(&to), packet, context.bytes)
             }
             Some(Verdict::Again(mut round)) => {
                 if self.scenario.keeps_no_bytes() {
@@ -150,7 +156,7 @@ impl Rack<'_> {
                 self.forgets(context.bytes)
             }
             Some(Verdict::Drop(why)) => {
-                self.tell(Who::Switch, context.from, context.task, |_| replay_log::dropped(why));
+                self.tell(Party::Switch, context.from, context.task, |_| replay_log::dropped(why));
                 self.forgets(context.bytes)
             }
             Some(Verdict::Parked) | None => Ok(()),
@@ -158,7 +164,7 @@ impl Rack<'_> {
     }
 
     /// Sends a packet with its bytes.
-    fn goes_out(&mut self, to: Address, mut packet: Packet, bytes: Handle) -> Result<(), String> {
+    fn send_out(&mut self, to: Address, mut packet: Packet, bytes: Handle) -> Result<(), String> {
         match &mut packet {
             Packet::Dispatch(Dispatch { payload, place, .. }) if self.scenario.keeps_no_bytes() => {
                 if payload.is_large() && *place == Place::Here {

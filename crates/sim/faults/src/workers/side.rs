@@ -3,7 +3,7 @@
 use std::mem;
 
 use sluice_events::{Address, PacketId};
-use sluice_host::worker::{self, Outlook, Worker, WorkerSettings};
+use sluice_host::worker::{self, RemainingTime, Worker, WorkerSettings};
 use sluice_nodes::{Duty, Node, TaskRun, WorkerEffect, write_reply, write_token};
 use sluice_wire::{Handle, Nanos, Packet, Payload, Reply, ReplyStatus};
 
@@ -15,7 +15,7 @@ use crate::limits::SOONEST;
 use crate::oracle::{Life, answer, fails};
 use crate::pieces::{content, content_of};
 use crate::rack::Rack;
-use crate::replay_log::Who;
+use crate::replay_log::Party;
 
 impl Rack<'_> {
     /// Starts a process, with all workers that live in it.
@@ -34,26 +34,26 @@ impl Rack<'_> {
                 starts: node.starts,
                 ..WorkerProcess::new(worker)
             };
-            self.say(Who::Worker(worker), || format!("starts, life {life:016x}"));
+            self.say(Party::Worker(worker), || format!("starts, life {life:016x}"));
             self.after(Nanos(1_000), Event::Renew(Host::Worker(worker), life));
         }
     }
 
-    pub(crate) fn stands_still(&self, worker: usize) -> bool {
-        self.world.now < self.stands_still_until(worker)
+    pub(crate) fn is_paused(&self, worker: usize) -> bool {
+        self.world.now < self.paused_until(worker)
     }
 
-    fn stands_still_until(&self, worker: usize) -> Nanos {
+    fn paused_until(&self, worker: usize) -> Nanos {
         self.workers[self.scenario.process_of(worker).start].core.stalled_until
     }
 
     /// A process that stood still goes on, unless a second stall lasts longer.
-    pub(crate) fn worker_goes_on(&mut self, worker: usize) -> Result<(), String> {
-        if self.stands_still(worker) {
+    pub(crate) fn resume_worker(&mut self, worker: usize) -> Result<(), String> {
+        if self.is_paused(worker) {
             return Ok(());
         }
         let first = self.scenario.process_of(worker).start;
-        self.turns_to_duties(first)?;
+        self.serve_duties(first)?;
         self.settle_lanes(first)
     }
 
@@ -62,11 +62,11 @@ impl Rack<'_> {
         if self.workers[worker].life != life {
             return Ok(());
         }
-        if self.stands_still(worker) {
-            self.remind(self.stands_still_until(worker), Event::Finish { worker, life, slot });
+        if self.is_paused(worker) {
+            self.remind(self.paused_until(worker), Event::Finish { worker, life, slot });
             return Ok(());
         }
-        if self.has_cores() { self.core_ends(worker, slot) } else { self.service_ends(worker).map(drop) }
+        if self.has_cores() { self.core_ends(worker, slot) } else { self.on_service_end(worker).map(drop) }
     }
 
     /// A process leaves, with all workers that live in it.
@@ -81,12 +81,12 @@ impl Rack<'_> {
     }
 
     /// A service that starts tells how long it will take.
-    fn service_says(&mut self, worker: usize, span: Nanos) -> Option<Outlook> {
+    fn remaining_time(&mut self, worker: usize, span: Nanos) -> Option<RemainingTime> {
         let early = self.scenario.early?;
         let left = early.word(span, &mut self.estimates);
         let from = self.world.now + left - early.settings.lead_max;
-        self.workers[worker].early.begins(from);
-        Some(Outlook::Left(left))
+        self.workers[worker].early.set_start(from);
+        Some(RemainingTime::Left(left))
     }
 
     /// A running service lets the machine send its early token.
@@ -99,7 +99,7 @@ impl Rack<'_> {
         if now >= goes_on {
             return self.worker_sends_early(worker);
         }
-        if process.core.early.comes(now) && process.core.early.by(goes_on) {
+        if process.core.early.fires(now) && process.core.early.wake_by(goes_on) {
             self.remind(goes_on, Event::Early { worker, life });
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Rack<'_> {
     pub(crate) fn at_worker(&mut self, worker: usize, packet: PacketId) -> Result<(), String> {
         let (now, desk) = (self.world.now, self.desk(worker));
         let core = &mut self.workers[desk].core;
-        let Some(packet) = core.comes(now, packet) else { return Ok(()) };
+        let Some(packet) = core.deliver(now, packet) else { return Ok(()) };
         let from = core.free_from(now);
         self.receives(worker, from, now, packet)?;
         self.arm_worker(worker);
@@ -137,31 +137,31 @@ impl Rack<'_> {
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
         let Some(node) = &mut workers[worker].node else { return Ok(()) };
         call(&mut node.machine, now, settings, out);
-        self.worker_acts(worker, from)?;
+        self.perform_worker_actions(worker, from)?;
         self.arm_worker(worker);
         Ok(())
     }
 
     /// A worker was to be woken now, unless that has changed: its machine is called at once, or when the core
     /// has time.
-    pub(crate) fn worker_wakes(&mut self, worker: usize) -> Result<(), String> {
+    pub(crate) fn on_worker_timer(&mut self, worker: usize) -> Result<(), String> {
         let (now, desk) = (self.world.now, self.desk(worker));
-        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.comes(now));
+        let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.fires(now));
         if !comes || !self.workers[desk].core.may_call(now) {
             return Ok(());
         }
         let from = self.workers[desk].core.free_from(now);
-        self.ticks(worker, from)?;
+        self.tick_worker(worker, from)?;
         self.arm_worker(worker);
         Ok(())
     }
 
     /// A deadline of the machine has come.
-    pub(crate) fn ticks(&mut self, worker: usize, at: Nanos) -> Result<(), String> {
+    pub(crate) fn tick_worker(&mut self, worker: usize, at: Nanos) -> Result<(), String> {
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
         let Some(node) = &mut workers[worker].node else { return Ok(()) };
         node.machine.tick(at, settings, out);
-        self.worker_acts(worker, at)?;
+        self.perform_worker_actions(worker, at)?;
         let due = self.workers[worker].machine().and_then(|machine| machine.deadline(&self.worker_settings));
         nothing_is_due("a worker", due, self.world.now)
     }
@@ -169,7 +169,7 @@ impl Rack<'_> {
     /// The running service's early token leaves.
     fn worker_sends_early(&mut self, worker: usize) -> Result<(), String> {
         let (now, desk) = (self.world.now, self.desk(worker));
-        if !self.workers[desk].core.early.comes(now) {
+        if !self.workers[desk].core.early.fires(now) {
             return Ok(());
         }
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
@@ -188,26 +188,26 @@ impl Rack<'_> {
 
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
     /// is a task.
-    fn service_ends(&mut self, worker: usize) -> Result<(), String> {
+    fn on_service_end(&mut self, worker: usize) -> Result<(), String> {
         let (now, desk) = (self.world.now, self.desk(worker));
         let Some(run) = self.workers[desk].core.running.take() else { return Ok(()) };
         let (status, reply) = self.served(worker, &run)?;
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
         let Some(node) = &mut workers[worker].node else { return Ok(()) };
         node.machine.finished(now, settings, run.slot, run.started, status, reply, out);
-        self.worker_acts(worker, now)?;
-        self.turns_to_duties(worker)
+        self.perform_worker_actions(worker, now)?;
+        self.serve_duties(worker)
     }
 
     /// The core turns to what waits for it.
-    fn turns_to_duties(&mut self, worker: usize) -> Result<(), String> {
+    fn serve_duties(&mut self, worker: usize) -> Result<(), String> {
         let (now, desk) = (self.world.now, self.desk(worker));
         loop {
             let core = &mut self.workers[desk].core;
             let from = core.free_from(now);
             match core.next_duty() {
                 Some(Duty::Packet(arrived, packet)) => self.receives(worker, from, arrived, packet)?,
-                Some(Duty::Call) => self.ticks(worker, from)?,
+                Some(Duty::Call) => self.tick_worker(worker, from)?,
                 None => break,
             }
         }
@@ -227,13 +227,13 @@ impl Rack<'_> {
         let late_before = self.workers[worker].late();
         self.unpack(worker, arrived, packet)?;
         if self.has_cores() {
-            self.lane_hears(worker, (from, arrived), packet)?;
+            self.on_lane_packet(worker, (from, arrived), packet)?;
         } else {
             let Self { world, workers, worker_settings: settings, worker_actions: out, .. } = self;
             if let Some(node) = &mut workers[worker].node {
                 node.machine.packet(from, arrived, settings, world.packets.get(packet), out);
             }
-            self.worker_acts(worker, from)?;
+            self.perform_worker_actions(worker, from)?;
         }
         let process = &mut self.workers[worker];
         if let Packet::Dispatch(dispatch) = self.world.packets.get(packet)
@@ -246,7 +246,7 @@ impl Rack<'_> {
     }
 
     /// Lets a core do what its machine said: packets leave one after the other, then a service starts.
-    pub(crate) fn worker_acts(&mut self, worker: usize, from: Nanos) -> Result<(), String> {
+    pub(crate) fn perform_worker_actions(&mut self, worker: usize, from: Nanos) -> Result<(), String> {
         let desk = self.desk(worker);
         self.workers[worker].held_when_seen = None;
         let Some(node) = &self.workers[worker].node else { return Ok(()) };
@@ -361,7 +361,7 @@ impl Rack<'_> {
     }
 
     /// A service starts; it may say how long it will take.
-    pub(crate) fn starts(&mut self, worker: usize, run: &TaskRun) -> Result<Option<Outlook>, String> {
+    pub(crate) fn starts(&mut self, worker: usize, run: &TaskRun) -> Result<Option<RemainingTime>, String> {
         let TaskRun { task, task_type, payload, slot, .. } = *run;
         if !self.scenario.serves[worker].contains(&task_type) {
             return Err(format!(
@@ -375,10 +375,10 @@ impl Rack<'_> {
         }
         let life = process.life;
         self.oracle.started(life, task, &asked)?;
-        self.tell(Who::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
+        self.tell(Party::Worker(worker), None, Some(task), |task| format!("runs task {task}"));
         let span = self.dice.span(Nanos::from_micros(5), self.scenario.service_max);
         self.after(span, Event::Finish { worker, life, slot });
-        Ok(self.service_says(worker, span))
+        Ok(self.remaining_time(worker, span))
     }
 
     /// A service has ended: gives its reply.
@@ -431,7 +431,7 @@ impl Rack<'_> {
         let has_left = |process: &WorkerProcess| process.machine().is_some_and(|m| m.is_done(now, settings));
         if self.workers[process.clone()].iter().all(has_left) {
             for worker in process {
-                self.say(Who::Worker(worker), || "has left".to_owned());
+                self.say(Party::Worker(worker), || "has left".to_owned());
                 self.workers[worker].stop();
             }
         }

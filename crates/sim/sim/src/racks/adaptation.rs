@@ -85,7 +85,7 @@ impl Adaptation {
 
     /// A worker that was idle since `free_at` gets a task.
     #[inline]
-    pub(super) fn wakes(&mut self, now: Nanos, worker: u32, free_at: Nanos) {
+    pub(super) fn on_busy(&mut self, now: Nanos, worker: u32, free_at: Nanos) {
         let since = free_at.max(self.interval_began);
         self.agent_of(worker).idled(WorkerId(worker as u16), now.since(since));
     }
@@ -120,7 +120,7 @@ impl Adaptation {
     }
 
     /// An agent is told what the workers of other agents did in the interval that has just ended.
-    pub(super) fn told(&mut self, name: &str, others: &[SliceOthers]) {
+    pub(super) fn add_others(&mut self, name: &str, others: &[SliceOthers]) {
         let ended = self.interval_began;
         let called = |(index, _): &(usize, &mut Agent)| names::agent(*index) == name;
         if let Some((_, agent)) = self.agents.iter_mut().enumerate().find(called) {

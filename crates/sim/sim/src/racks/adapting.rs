@@ -17,13 +17,13 @@ use sluice_wire::{Nanos, WorkerId};
 use super::adaptation::IntervalEnd;
 use super::effects::SwitchPass;
 use super::places::{LEAVES, Scheduled};
-use super::watch::TaskWatch;
+use super::watch::TaskObserver;
 use super::world::{RackLead, SimulatedRacks};
 
 /// The time of a controller's step on the switch, there and back. A move takes a worker out for four steps.
 const STEP: Nanos = Nanos::from_micros(25);
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// If there are agents, begins their first interval and lets the controller run on.
     pub(super) fn begin_adapting(&mut self) {
         if let Some(adaptation) = &self.workers.adaptation {
@@ -126,7 +126,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 Action::SetDepth { worker, depth } => self.set_depth(worker, depth),
                 Action::TellAgent { server, others } => {
                     if let Some(adaptation) = &mut self.workers.adaptation {
-                        adaptation.told(&server, &others);
+                        adaptation.add_others(&server, &others);
                     }
                 }
                 Action::Table(_) => {
@@ -137,7 +137,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
         let now = self.world.now;
         if self.pools[0].arrivals.has_more()
-            && let Some(due) = self.rack().controller.wakes(now)
+            && let Some(due) = self.rack().controller.wake_at(now)
         {
             self.schedule(due, LEAVES, Scheduled::Controls);
         }

@@ -20,13 +20,13 @@ use super::servers::Servers;
 use super::setup::{RackSetup, client_settings};
 use super::switch::{SwitchNode, SwitchProgram};
 use super::task_places::TaskPlaces;
-use super::watch::TaskWatch;
+use super::watch::TaskObserver;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, RackLead, SimulatedRacks, join};
 use crate::point::Point;
 use crate::software::{self, ServerCore};
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// The rack of a point, with the hosts that `choice` needs.
     pub(super) fn alone(point: &Point, choice: &Choice, replication: u32, observer: O) -> Self {
         let below = RackFabric::of(&point.testbed, point.seed, replication).expect("the point was checked");
@@ -45,7 +45,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let mut meter = Meter::new(observer, point.testbed.workers);
         meter.sees_waits = point.slices.is_none() && matches!(point.suits(), Ok(None));
         let of_cores = CoresLayout::of(&point.testbed, &point.workload.classes);
-        let books = TaskPlaces::new(point.testbed.has_faults());
+        let task_places = TaskPlaces::new(point.testbed.has_faults());
         let seed = [point.seed].into_iter();
         let mut world = RackWorld::new(PoolLoss::new(&point.testbed.faults, seed, replication));
         let seen = of_cores.as_ref().map_or(Cow::Borrowed(point), |of| Cow::Owned(of_switch(of, point)));
@@ -70,7 +70,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let retries = testbed.has_faults() || plan.is_adaptive;
         let mut rack = Self {
             below: None,
-            books,
+            task_places,
             times: testbed.switch,
             round: world.engine.lane(testbed.switch.pass + testbed.switch.recirculation),
             spines: Vec::new(),

@@ -147,14 +147,14 @@ impl ControllerNode {
     }
 
     /// When the controller has to be woken; `None` if that is scheduled already.
-    pub(super) fn wakes(&mut self, now: Nanos) -> Option<Nanos> {
+    pub(super) fn wake_at(&mut self, now: Nanos) -> Option<Nanos> {
         let due = self.machine.deadline()?.since(self.ahead).max(now);
-        self.wakeup.by(due).then_some(due)
+        self.wakeup.wake_by(due).then_some(due)
     }
 
     /// Whether this is the time at which the controller wanted to be woken.
     pub(super) fn is_due(&mut self, now: Nanos) -> bool {
-        self.wakeup.comes(now)
+        self.wakeup.fires(now)
     }
 
     /// Takes the oldest step that the switch has not carried out; it is under way then.

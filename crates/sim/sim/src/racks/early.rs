@@ -5,7 +5,7 @@
 //! the same until the task ends. (Services that count the rest of their work do better: their estimate
 //! improves towards the end.) A token that leaves early costs the core time of the service.
 
-use sluice_host::worker::Outlook;
+use sluice_host::worker::RemainingTime;
 use sluice_switch::early::Early;
 use sluice_wire::Nanos;
 
@@ -28,10 +28,10 @@ impl Estimates {
     }
 
     /// The estimate that a service of this length tells at its start.
-    pub(super) fn outlook(&mut self, service: Nanos) -> Outlook {
+    pub(super) fn outlook(&mut self, service: Nanos) -> RemainingTime {
         match self.early {
-            Early::Told { .. } => Outlook::Left(self.guesses.of(service)),
-            Early::Learned => Outlook::Units(1),
+            Early::Told { .. } => RemainingTime::Left(self.guesses.of(service)),
+            Early::Learned => RemainingTime::Units(1),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Trial<'_> {
             self.run_until(at)?;
             match step {
                 Step::Outage(turn) => {
-                    self.datacenter.takes(turn);
+                    self.datacenter.on_outage(turn);
                     self.leads.on_outage(&mut self.datacenter, turn);
                     self.above.on_outage(&mut self.datacenter, turn);
                 }
@@ -161,7 +161,7 @@ impl Trial<'_> {
             if now == end && matches!(what, sluice_events::WorldEvent::Scheduled(Scheduled::Look)) {
                 return Ok(());
             }
-            self.datacenter.happens(at, what);
+            self.datacenter.on_event(at, what);
             if let Some(what) = &self.datacenter.pools[0].meter.observer.broken {
                 return Err((now, what.clone()));
             }

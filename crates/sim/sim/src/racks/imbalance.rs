@@ -15,7 +15,7 @@ impl Imbalance {
     }
 
     /// Records a look at workers that hold so many tasks each; a pool without tasks is not recorded.
-    pub(super) fn look(&mut self, held: impl Iterator<Item = u32>) {
+    pub(super) fn sample(&mut self, held: impl Iterator<Item = u32>) {
         let (mut most, mut sum, mut workers) = (0, 0_u64, 0_u64);
         for tasks in held {
             most = most.max(tasks);
@@ -28,7 +28,7 @@ impl Imbalance {
     }
 
     /// The median and the p99 of the imbalance.
-    pub(super) fn told(&self) -> Option<[f64; 2]> {
+    pub(super) fn quantiles(&self) -> Option<[f64; 2]> {
         let [half, most] = [0.5, 0.99].map(|share| self.0.quantile(share) as f64 / UNIT);
         (self.0.count() > 0).then_some([half, most])
     }
@@ -41,10 +41,10 @@ mod tests {
     #[test]
     fn the_longest_queue_is_told_over_the_mean() {
         let mut imbalance = Imbalance::new();
-        imbalance.look([0, 0].into_iter());
-        assert_eq!(imbalance.told(), None);
-        imbalance.look([4, 0, 0, 0].into_iter());
-        let [half, most] = imbalance.told().expect("it looked");
+        imbalance.sample([0, 0].into_iter());
+        assert_eq!(imbalance.quantiles(), None);
+        imbalance.sample([4, 0, 0, 0].into_iter());
+        let [half, most] = imbalance.quantiles().expect("it looked");
         assert!((half - 4.0).abs() < 0.01 && (most - 4.0).abs() < 0.01, "{half} {most}");
     }
 }

@@ -75,7 +75,7 @@ impl<O: Observer> Meter<O> {
     }
 
     /// A task was dispatched to a worker: counts whether the worker has the labels of the task's type.
-    pub(crate) fn given(&mut self, suits: &LabelCompatibility, worker: u32, task_type: TaskType) {
+    pub(crate) fn on_dispatch(&mut self, suits: &LabelCompatibility, worker: u32, task_type: TaskType) {
         let needs = suits.needs_of(task_type);
         if needs == Labels::NONE {
             return;

@@ -63,43 +63,49 @@ use crate::point::Point;
 use crate::system::System;
 pub use faults::{run_faults, run_many_faults};
 use placement::Placement;
-pub(crate) use watch::Plain;
-use watch::TaskWatch;
-use world::{Ran, SimulatedRacks};
+pub(crate) use watch::CurveObserver;
+use watch::TaskObserver;
+use world::{RackRunResult, SimulatedRacks};
 
 /// The stop flag is read after so many events.
 const EVENTS_A_LOOK: u32 = 1 << 14;
 
 /// Runs one replication of a point under a switch's program, until `observer` is complete or no request is
 /// left.
-pub(crate) fn replicate<O: TaskWatch>(
+pub(crate) fn replicate<O: TaskObserver>(
     point: &Point,
     choice: &Choice,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
-) -> Result<Ran<O>, SimError> {
+) -> Result<RackRunResult<O>, SimError> {
     run_one(SimulatedRacks::alone(point, choice, replication, observer), stop)
 }
 
 /// Runs one replication of racks below spines.
-pub(crate) fn replicate_below_spines<O: TaskWatch>(
+pub(crate) fn replicate_below_spines<O: TaskObserver>(
     point: &Point,
     system: System,
     replication: u32,
     observer: O,
     stop: &AtomicBool,
-) -> Result<Ran<O>, SimError> {
+) -> Result<RackRunResult<O>, SimError> {
     let pool = (point, Placement::of(point), observer);
     run_one(SimulatedRacks::below_spines(system, replication, vec![pool]), stop)
 }
 
-fn run_one<O: TaskWatch>(racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<Ran<O>, SimError> {
+fn run_one<O: TaskObserver>(
+    racks: SimulatedRacks<O>,
+    stop: &AtomicBool,
+) -> Result<RackRunResult<O>, SimError> {
     Ok(run(racks, stop)?.pop().expect("one pool ran"))
 }
 
 /// Runs to the end, and returns the result of each pool.
-fn run<O: TaskWatch>(mut racks: SimulatedRacks<O>, stop: &AtomicBool) -> Result<Vec<Ran<O>>, SimError> {
+fn run<O: TaskObserver>(
+    mut racks: SimulatedRacks<O>,
+    stop: &AtomicBool,
+) -> Result<Vec<RackRunResult<O>>, SimError> {
     while !racks.run(EVENTS_A_LOOK)? {
         if stop.load(Ordering::Relaxed) {
             return Err(SimError::Stopped);

@@ -54,10 +54,11 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_rack_w
         let point = point(policy, testbed.clone(), rate_per_s);
         let Policy::Program(choice) = &point.policy else { panic!("{policy} is a program") };
         let below = without_limits(&point.testbed);
-        let mut rack = SimulatedRacks::alone(&point, choice, 0, Plain(TaskLog::until(END))).over(Some(below));
+        let mut rack =
+            SimulatedRacks::alone(&point, choice, 0, CurveObserver(TaskLog::until(END))).over(Some(below));
         while !rack.run(EVENTS_A_LOOK).unwrap() {}
         let writes = rack.workers.servers.awaited();
-        let Ran { observer: Plain(over), counts, .. } = rack.finish().swap_remove(0);
+        let RackRunResult { observer: CurveObserver(over), counts, .. } = rack.finish().swap_remove(0);
         let run = AtomicBool::new(false);
         let (alone, expected, _) = point.observe(0, TaskLog::until(END), &run).unwrap();
         let (over, alone) = (over.in_order(), alone.in_order());

@@ -11,31 +11,31 @@ use sluice_wire::Epoch;
 
 use super::control::Control;
 use super::downtime::{FabricSwitch, OutageStep};
-use super::watch::TaskWatch;
+use super::watch::TaskObserver;
 use super::world::{HostAdmission, SimulatedRacks};
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// The next step of the testbed's outages is due.
     #[cold]
     pub(super) fn next_outage(&mut self) {
         let HostAdmission::Spines(control) = &mut self.lead else { return };
         let (_, step) = control.outages[control.passed];
         control.passed += 1;
-        self.takes(step);
+        self.on_outage(step);
     }
 
-    pub(super) fn takes(&mut self, step: OutageStep) {
+    pub(super) fn on_outage(&mut self, step: OutageStep) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.leaves[leaf as usize].lives = false,
             OutageStep::Dies(FabricSwitch::Spine(spine)) => self.spines[spine as usize].lives = false,
-            OutageStep::Out(who) => self.is_out(who),
-            OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.leaf_is_back(leaf),
-            OutageStep::Back(FabricSwitch::Spine(spine)) => self.spine_is_back(spine),
+            OutageStep::Out(who) => self.mark_out(who),
+            OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.restore_leaf(leaf),
+            OutageStep::Back(FabricSwitch::Spine(spine)) => self.restore_spine(spine),
         }
     }
 
     /// From now on tasks avoid this switch.
-    fn is_out(&mut self, who: FabricSwitch) {
+    fn mark_out(&mut self, who: FabricSwitch) {
         match who {
             _ if self.control().is_replaced => {}
             FabricSwitch::Leaf(leaf) => {
@@ -47,14 +47,14 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 let lives = self.spines.iter().position(|other| other.lives);
                 let Some(other) = lives else { return };
                 for rack in self.racks_of(spine) {
-                    self.goes_below(rack, other as u32);
+                    self.move_below(rack, other as u32);
                 }
                 self.weigh(|below| below != spine as usize);
             }
         }
     }
 
-    fn leaf_is_back(&mut self, leaf: u32) {
+    fn restore_leaf(&mut self, leaf: u32) {
         let Self { lead: HostAdmission::Spines(control), leaves, times, .. } = self else { return };
         control.raise(leaf);
         let epoch = Epoch(leaves[leaf as usize].epoch.0 + 1);
@@ -70,10 +70,10 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 self.grant_worker(worker, grant);
             }
         }
-        self.goes_below(leaf as usize, spine as u32);
+        self.move_below(leaf as usize, spine as u32);
     }
 
-    fn spine_is_back(&mut self, spine: u32) {
+    fn restore_spine(&mut self, spine: u32) {
         let Self { lead: HostAdmission::Spines(control), spines, times, .. } = self else { return };
         let epoch = Epoch(spines[spine as usize].epoch.0 + 1);
         spines[spine as usize] = control.spine(spine, epoch, times);
@@ -84,13 +84,13 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             for other in (0..self.spines.len()).filter(|other| *other != spine as usize) {
                 Control::forget(rack as u32, &mut self.spines[other]);
             }
-            self.goes_below(rack, spine);
+            self.move_below(rack, spine);
         }
         self.weigh(|_| true);
         self.register_clients(spine, epoch);
     }
 
-    fn goes_below(&mut self, rack: usize, spine: u32) {
+    fn move_below(&mut self, rack: usize, spine: u32) {
         if let HostAdmission::Spines(control) = &mut self.lead {
             control.raise_uplink(rack as u32);
         }

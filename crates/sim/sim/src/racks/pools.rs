@@ -10,7 +10,7 @@ use sluice_workload::Workload;
 
 use super::placement::Placement;
 use super::run;
-use super::watch::Plain;
+use super::watch::CurveObserver;
 use super::world::SimulatedRacks;
 use crate::point::Point;
 use crate::policy::Policy;
@@ -45,8 +45,10 @@ fn racks(sizes: &[u32], spines: u16) -> Testbed {
 
 /// Every task of each pool of a run.
 fn diaries(pools: &[(&Point, Placement)]) -> Vec<Vec<LoggedTask>> {
-    let watched =
-        pools.iter().map(|(point, layout)| (*point, layout.clone(), Plain(TaskLog::until(END)))).collect();
+    let watched = pools
+        .iter()
+        .map(|(point, layout)| (*point, layout.clone(), CurveObserver(TaskLog::until(END))))
+        .collect();
     let ran = run(SimulatedRacks::below_spines(HORUS, 0, watched), &AtomicBool::new(false)).unwrap();
     ran.into_iter().map(|ran| ran.observer.0.in_order()).collect()
 }
@@ -79,7 +81,7 @@ fn pools_share_nothing(testbed: &Testbed) {
         alone[1 - pool].0 = &quiet;
         let watched = alone
             .iter()
-            .map(|(point, layout)| (*point, layout.clone(), Plain(TaskLog::until(END))))
+            .map(|(point, layout)| (*point, layout.clone(), CurveObserver(TaskLog::until(END))))
             .collect();
         let mut datacenter = SimulatedRacks::below_spines(HORUS, 0, watched);
         while !datacenter.pools[pool].meter.observer.is_complete() {

@@ -139,7 +139,7 @@ impl RackFabric {
         let lost = &mut self.writes_lost;
         self.crossing.catch_up(world, |written, came| {
             if came {
-                servers.landed(written);
+                servers.on_write(written);
             } else {
                 *lost += 1;
             }

@@ -60,7 +60,7 @@ impl Servers {
         }
     }
 
-    /// From now on a task counts as written when its WRITE has arrived ([`Servers::landed`]).
+    /// From now on a task counts as written when its WRITE has arrived ([`Servers::on_write`]).
     pub(super) fn wait_for_writes(&mut self) {
         self.landed = vec![vec![None; self.ring.slots as usize]; self.since.len()];
     }
@@ -142,7 +142,7 @@ impl Servers {
     }
 
     /// A WRITE has arrived: its task lies in its slot.
-    pub(super) fn landed(&mut self, WrittenCopy { ring, ticket, .. }: WrittenCopy) {
+    pub(super) fn on_write(&mut self, WrittenCopy { ring, ticket, .. }: WrittenCopy) {
         let slot = self.slot_of(ticket);
         self.landed[ring][slot] = Some(ticket);
     }
@@ -155,7 +155,7 @@ impl Servers {
     /// How long a worker copies a task's bytes when the task arrives, possibly 0; `None` if it has to fetch
     /// them.
     #[inline]
-    pub(super) fn takes(&mut self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
+    pub(super) fn bytes_at(&mut self, worker: u32, dispatch: &Dispatch) -> Option<Nanos> {
         let Place::Ahead { slice, ticket } = dispatch.place else { return Some(Nanos(0)) };
         let ring = self.ring_of(slice, self.of(worker)?);
         let since = self.since[ring]?;

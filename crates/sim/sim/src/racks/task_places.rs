@@ -54,7 +54,7 @@ impl TaskPlaces {
 
     /// A task moves from one place to the next.
     #[inline]
-    pub(super) fn moves(&mut self, from: Place, to: Place) {
+    pub(super) fn move_task(&mut self, from: Place, to: Place) {
         if cfg!(debug_assertions) && !self.has_copies {
             let left = self.at[from as usize].checked_sub(1);
             assert!(left.is_some(), "no task is {from:?}, to go {to:?}: {self:?}");
@@ -65,7 +65,7 @@ impl TaskPlaces {
 
     /// A task begins or ends a recirculation.
     #[inline]
-    pub(super) fn goes_round(&mut self, goes: bool) {
+    pub(super) fn set_recirculating(&mut self, goes: bool) {
         if cfg!(debug_assertions) {
             self.going_round = if goes { self.going_round + 1 } else { self.going_round - 1 };
         }

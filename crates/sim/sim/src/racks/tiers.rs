@@ -15,7 +15,7 @@ use super::places::{LEAVES, RackWorld, SPINES, Scheduled, clock_of};
 use super::rack_fabric::RackFabric;
 use super::setup::client_settings;
 use super::task_places::TaskPlaces;
-use super::watch::TaskWatch;
+use super::watch::TaskObserver;
 use super::workers::Workers;
 use super::world::{HostAdmission, PoolRun, SimulatedRacks, join};
 use crate::point::Point;
@@ -24,7 +24,7 @@ use crate::system::System;
 /// The first epoch of all switches.
 pub(super) const FIRST: Epoch = Epoch(1);
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// Pools with their tasks and places, on the network of the first pool's testbed.
     pub(super) fn below_spines(system: System, replication: u32, pools: Vec<(&Point, Placement, O)>) -> Self {
         let (testbed, seed) = (&pools[0].0.testbed, pools[0].0.seed);
@@ -64,7 +64,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             pools.map(|(at, pool)| pool_of_run(&mut world, &control, &mut machines, (at, replication), pool));
         let pools = pools.collect();
         let mut racks = Self {
-            books: TaskPlaces::new(true),
+            task_places: TaskPlaces::new(true),
             times: testbed.switch,
             round: world.engine.lane(testbed.switch.pass + testbed.switch.recirculation),
             spines: (0..control.spines).map(|spine| control.spine(spine, FIRST, &testbed.switch)).collect(),
@@ -150,7 +150,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         for (at, pool) in self.pools.iter_mut().enumerate().filter(|(_, pool)| pool.meter.is_open) {
             let held = workers.all.iter().zip(&workers.held).filter(|(node, _)| usize::from(node.pool) == at);
             if let Some(imbalance) = &mut pool.imbalance {
-                imbalance.look(held.map(|(_, held)| *held));
+                imbalance.sample(held.map(|(_, held)| *held));
             }
         }
         let next = self.world.now + self.control().watch;
@@ -159,7 +159,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 }
 
 /// A pool's registered clients, and its requests.
-fn pool_of_run<O: TaskWatch>(
+fn pool_of_run<O: TaskObserver>(
     world: &mut RackWorld,
     control: &Control,
     machines: &mut Vec<Submitter>,

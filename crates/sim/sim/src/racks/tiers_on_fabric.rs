@@ -11,7 +11,7 @@ use sluice_workload::Workload;
 
 use super::placement::Placement;
 use super::rack_fabric::{FabricHosts, RackFabric};
-use super::watch::Plain;
+use super::watch::CurveObserver;
 use super::world::SimulatedRacks;
 use super::{replicate_below_spines, run};
 use crate::fabric::JoinedFabric;
@@ -82,7 +82,7 @@ fn on_a_fabric_of_the_same_delays_and_no_limits_each_task_fares_as_in_the_datace
         let testbed = Testbed { workers: 18, clients: 3, racks, ..Testbed::rain() };
         let point = point(policy, testbed.clone(), 380e3);
         let ran = |below| {
-            let watched = vec![(&point, Placement::of(&point), Plain(TaskLog::until(END)))];
+            let watched = vec![(&point, Placement::of(&point), CurveObserver(TaskLog::until(END)))];
             let datacenter = SimulatedRacks::begun(below, system(policy), 0, watched, |_| {});
             let pool = run(datacenter, &AtomicBool::new(false)).unwrap().swap_remove(0);
             (pool.observer.0.in_order(), pool.counts)
@@ -110,7 +110,7 @@ fn on_leaf_spine(load: f64, more: &str) -> Testbed {
 fn ran(testbed: Testbed) -> (Vec<Nanos>, Counts, Gauges) {
     let point = point("dc-horus", testbed, 340e3);
     point.check().unwrap();
-    let watch = Plain(TaskLog::until(END));
+    let watch = CurveObserver(TaskLog::until(END));
     let pool = replicate_below_spines(&point, system("dc-horus"), 0, watch, &AtomicBool::new(false)).unwrap();
     let tasks = pool.observer.0.in_order();
     let mut took: Vec<Nanos> = tasks.iter().map(|task| task.replied_at.since(task.intended)).collect();

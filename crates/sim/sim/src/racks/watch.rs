@@ -5,7 +5,7 @@ use sluice_stats::{Mark, Observer, Outcome as IntervalTasks, Recorder, Replied};
 use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
 /// An observer that may also see what happens to tasks on their way.
-pub(crate) trait TaskWatch: Observer {
+pub(crate) trait TaskObserver: Observer {
     /// A client sent a try of a task.
     fn tried(&mut self, _submit: &Submit) {}
 
@@ -19,15 +19,15 @@ pub(crate) trait TaskWatch: Observer {
     fn ended(&mut self, _now: Nanos, _task: TaskId, _how: &Outcome) {}
 }
 
-impl TaskWatch for Recorder {}
+impl TaskObserver for Recorder {}
 
 /// An observer of curves.
 #[derive(Debug)]
-pub(crate) struct Plain<O>(pub(crate) O);
+pub(crate) struct CurveObserver<O>(pub(crate) O);
 
-impl<O: Observer> TaskWatch for Plain<O> {}
+impl<O: Observer> TaskObserver for CurveObserver<O> {}
 
-impl<O: Observer> Observer for Plain<O> {
+impl<O: Observer> Observer for CurveObserver<O> {
     fn sent(&mut self, at: Nanos) -> Mark {
         self.0.sent(at)
     }

@@ -23,7 +23,7 @@ use super::setup::{RackSetup, settings_below_spines, worker_settings};
 use super::stalls::Cores;
 use crate::point::Point;
 
-/// All workers, a place each. One that never had anything to do takes its machine and [`DeskIndex`], under
+/// All workers, a place each. One that never had anything to do takes its machine and [`ActiveIndex`], under
 /// 230 bytes.
 #[derive(Debug)]
 pub(super) struct Workers {
@@ -43,7 +43,7 @@ pub(super) struct Workers {
     pub(super) held: Vec<u32>,
     /// Which life of its process each leads.
     pub(super) lives: Vec<u32>,
-    desks: Vec<DeskIndex>,
+    desks: Vec<ActiveIndex>,
     /// What belongs to workers that have something to do.
     pub(super) taken: Vec<BusyWorker>,
     pub(super) settings: WorkerSettings,
@@ -63,9 +63,9 @@ pub(super) struct Workers {
 
 /// Which desk a worker has, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DeskIndex(u32);
+struct ActiveIndex(u32);
 
-impl DeskIndex {
+impl ActiveIndex {
     const NONE: Self = Self(u32::MAX);
 }
 
@@ -142,7 +142,7 @@ impl Workers {
             adaptation: None,
             held: vec![0; all.len()],
             lives: vec![0; all.len()],
-            desks: vec![DeskIndex::NONE; all.len()],
+            desks: vec![ActiveIndex::NONE; all.len()],
             taken: Vec::new(),
             settings,
             cores: Cores::EVEN,
@@ -157,12 +157,12 @@ impl Workers {
     }
 
     /// A worker's process dies with all that its core had.
-    pub(super) fn dies(&mut self, worker: usize) -> (Core, u32) {
+    pub(super) fn restart(&mut self, worker: usize) -> (Core, u32) {
         let node = &mut self.all[worker];
         node.machine = Worker::new();
         node.wakeup = Wakeup::NONE;
         self.lives[worker] += 1;
-        let DeskIndex(desk) = self.desks[worker];
+        let ActiveIndex(desk) = self.desks[worker];
         let core = self.taken.get_mut(desk as usize).map(|desk| mem::take(&mut desk.core));
         (core.unwrap_or_default(), mem::take(&mut self.held[worker]))
     }
@@ -175,8 +175,8 @@ impl Workers {
     /// The worker's desk; it gets one if it has none.
     #[inline]
     pub(super) fn desk_of(&mut self, worker: u32, now: Nanos) -> usize {
-        let DeskIndex(desk) = self.desks[worker as usize];
-        if desk == DeskIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
+        let ActiveIndex(desk) = self.desks[worker as usize];
+        if desk == ActiveIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
     }
 
     /// The timer at the end of this worker's service.
@@ -187,14 +187,14 @@ impl Workers {
 
     /// A packet comes: if there are agents, they hear of a core that had nothing to do.
     #[inline]
-    pub(super) fn hears_of_work(&mut self, now: Nanos, worker: u32) {
+    pub(super) fn report_busy(&mut self, now: Nanos, worker: u32) {
         if self.adaptation.is_none() {
             return;
         }
         let desk = self.desk_of(worker, now);
         let core = &self.taken[desk].core;
         if let Some(adaptation) = self.adaptation.as_mut().filter(|_| core.takes_at_once(now)) {
-            adaptation.wakes(now, worker, core.free_at);
+            adaptation.on_busy(now, worker, core.free_at);
         }
     }
 
@@ -203,7 +203,7 @@ impl Workers {
         let mut adaptation = self.adaptation.take()?;
         for worker in 0..self.all.len() as u32 {
             if let Some(free_at) = self.blocked_since(worker, now) {
-                adaptation.wakes(now, worker, free_at);
+                adaptation.on_busy(now, worker, free_at);
             }
         }
         let end = adaptation.tick(now);
@@ -213,7 +213,7 @@ impl Workers {
 
     /// Since when the worker has had nothing to do, if it has nothing now.
     fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
-        let DeskIndex(desk) = self.desks[worker as usize];
+        let ActiveIndex(desk) = self.desks[worker as usize];
         let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
         desk.core.is_idle(now).then_some(desk.core.free_at)
     }
@@ -229,17 +229,17 @@ impl Workers {
             self.taken.retain(|desk| {
                 let is_idle = desk.core.is_idle(now);
                 if is_idle {
-                    desks[desk.owner as usize] = DeskIndex::NONE;
+                    desks[desk.owner as usize] = ActiveIndex::NONE;
                 }
                 !is_idle
             });
             for (index, desk) in self.taken.iter().enumerate() {
-                self.desks[desk.owner as usize] = DeskIndex(index as u32);
+                self.desks[desk.owner as usize] = ActiveIndex(index as u32);
             }
         }
         let desk = self.taken.len();
         self.taken.push(BusyWorker { owner: worker, ..BusyWorker::default() });
-        self.desks[worker as usize] = DeskIndex(desk as u32);
+        self.desks[worker as usize] = ActiveIndex(desk as u32);
         desk
     }
 }
@@ -255,6 +255,6 @@ mod tests {
 
     #[test]
     fn a_worker_with_nothing_to_do_takes_under_230_bytes() {
-        assert!(size_of::<Node<Worker>>() + size_of::<DeskIndex>() < 230);
+        assert!(size_of::<Node<Worker>>() + size_of::<ActiveIndex>() < 230);
     }
 }

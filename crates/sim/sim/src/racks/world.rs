@@ -21,7 +21,7 @@ use super::rack_fabric::RackFabric;
 use super::setup::RackSetup;
 use super::switch::SwitchNode;
 use super::task_places::TaskPlaces;
-use super::watch::TaskWatch;
+use super::watch::TaskObserver;
 use super::workers::Workers;
 use crate::error::SimError;
 use crate::software::ServerCore;
@@ -61,7 +61,7 @@ pub(super) struct RackLead {
 }
 
 /// What a run came to.
-pub(crate) struct Ran<O> {
+pub(crate) struct RackRunResult<O> {
     pub(crate) observer: O,
     pub(crate) counts: Counts,
     pub(crate) gauges: Gauges,
@@ -75,7 +75,7 @@ pub(super) struct SimulatedRacks<O> {
     pub(super) world: RackWorld,
     /// The fabric that packets cross, if there is one.
     pub(super) below: Option<Box<RackFabric>>,
-    pub(super) books: TaskPlaces,
+    pub(super) task_places: TaskPlaces,
     pub(super) times: SwitchTimes,
     /// Where what goes round is on its way.
     pub(super) round: LaneId,
@@ -96,7 +96,7 @@ pub(super) struct SimulatedRacks<O> {
     pub(super) lead: HostAdmission,
 }
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// Lets so many events happen; says whether the run is over.
     pub(super) fn run(&mut self, events: u32) -> Result<bool, SimError> {
         let (is_above, has_spines) = (self.below.is_some(), !self.spines.is_empty());
@@ -110,17 +110,17 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 self.catch_up().map_err(|why| SimError::Point(why.to_string()))?;
             }
             let Some((at, what)) = self.world.next() else { return Ok(true) };
-            self.happens(at, what);
+            self.on_event(at, what);
             if cfg!(debug_assertions) && self.spines.is_empty() {
                 let waiting = self.leaves[0].program().waiting();
-                self.books.check(self.clients.outstanding(), self.clients.held_back(), waiting);
+                self.task_places.check(self.clients.outstanding(), self.clients.held_back(), waiting);
             }
         }
         Ok(false)
     }
 
     /// What the run came to, pool by pool.
-    pub(super) fn finish(mut self) -> Vec<Ran<O>> {
+    pub(super) fn finish(mut self) -> Vec<RackRunResult<O>> {
         let (now, servers) = (self.world.now, &self.workers.servers);
         let crossed = self.below.as_ref().map(|below| below.gauges(servers));
         let ring_bytes = servers.ring_bytes().map(|bytes| bytes as f64);
@@ -129,12 +129,17 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             let (observer, counts, gauges) = pool.meter.finish(now);
             let [imbalance_p50, imbalance_p99] = pool
                 .imbalance
-                .and_then(|imbalance| imbalance.told())
+                .and_then(|imbalance| imbalance.quantiles())
                 .map_or([None; 2], |told| told.map(Some));
             let intervals = pool.intervals.map(Intervals::ended);
             let gauges = Gauges { ring_bytes, imbalance_p50, imbalance_p99, ..gauges };
             let gauges = crossed.map_or(gauges, |crossed| gauges.or(&crossed));
-            Ran { observer, counts, gauges, depths: intervals.or_else(|| log.take()).unwrap_or_default() }
+            RackRunResult {
+                observer,
+                counts,
+                gauges,
+                depths: intervals.or_else(|| log.take()).unwrap_or_default(),
+            }
         };
         self.pools.into_iter().map(ended).collect()
     }
@@ -167,9 +172,9 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Something happens somewhere.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    pub(super) fn happens(&mut self, at: Address, what: WorldEvent<Scheduled>) {
+    pub(super) fn on_event(&mut self, at: Address, what: WorldEvent<Scheduled>) {
         match what {
-            WorldEvent::Mail(mail) => self.mail(at, mail),
+            WorldEvent::Mail(mail) => self.on_mail(at, mail),
             WorldEvent::Timer => self.timer(at.place()),
             WorldEvent::Clock => self.request(pool_of(at)),
             WorldEvent::Scheduled(schedule) => self.scheduled(at, schedule),
@@ -179,18 +184,18 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Something comes to somebody.
     #[expect(clippy::inline_always, reason = "each event pays for a call that stays one")]
     #[inline(always)]
-    fn mail(&mut self, to: Address, mail: Mail) {
+    fn on_mail(&mut self, to: Address, mail: Mail) {
         match mail {
             Mail::Packet { packet, .. } if to.at(0) == WORKERS => self.at_worker(to.place(), packet),
             Mail::Packet { packet, from } if to.at(0) == CLIENTS => {
                 if self.spines.is_empty() {
                     self.at_client(to.place() as usize, packet);
                 } else {
-                    self.comes_to_client(from, to, packet);
+                    self.on_client_packet(from, to, packet);
                 }
             }
             Mail::Packet { from, packet } if self.core.is_some() && to.place() != CORE => {
-                self.waits_for_core(from, packet);
+                self.queue_for_core(from, packet);
             }
             // A server's place is at its switch.
             _ => self.at_switch(if self.core.is_some() { LEAVES } else { to }, mail),
@@ -198,7 +203,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     /// A server schedules: what comes to the switch waits for its core.
-    fn waits_for_core(&mut self, from: Address, packet: PacketId) {
+    fn queue_for_core(&mut self, from: Address, packet: PacketId) {
         let now = self.world.now;
         if let Some(core) = &mut self.core {
             self.world.engine.send(
@@ -212,7 +217,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     /// A packet comes to a client of racks below spines: one of its machines is meant.
     #[inline]
-    fn comes_to_client(&mut self, from: Address, to: Address, packet: PacketId) {
+    fn on_client_packet(&mut self, from: Address, to: Address, packet: PacketId) {
         match addressee(self.world.packets.get(packet)) {
             Some(machine) if self.clients.is_at(machine, to) && self.counts(machine, from, packet) => {
                 self.at_client(machine, packet);
@@ -234,13 +239,13 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         match schedule {
             Scheduled::Start => self.begin_worker(place),
             Scheduled::Early => self.worker_sends_early(place as usize),
-            Scheduled::Tick if at.at(0) == WORKERS => self.worker_wakes(place as usize),
+            Scheduled::Tick if at.at(0) == WORKERS => self.on_worker_timer(place as usize),
             Scheduled::Tick => self.wake(place as usize),
             Scheduled::Adapts => self.adapt(),
             Scheduled::Controls => self.controls(),
             Scheduled::Step => self.carry_out_step(),
-            Scheduled::Descriptor => self.reaches_core(place as usize),
-            Scheduled::Ended => self.core_told(place as usize),
+            Scheduled::Descriptor => self.on_core_descriptor(place as usize),
+            Scheduled::Ended => self.on_core_reply(place as usize),
             Scheduled::Look => self.look(),
             Scheduled::Interval => self.interval_ends(),
             Scheduled::Outage => self.next_outage(),

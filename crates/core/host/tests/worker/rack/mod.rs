@@ -17,7 +17,7 @@ mod switch;
 
 use sluice_events::dice::Dice;
 use sluice_events::{Address, ClockId, EventEngine, WorldEvent};
-use sluice_host::worker::{Action, EarlySettings, Outlook, Worker, WorkerSettings, WorkerStats};
+use sluice_host::worker::{Action, EarlySettings, RemainingTime, Worker, WorkerSettings, WorkerStats};
 use sluice_wire::registrations::WorkerRegistration;
 use sluice_wire::{
     Attempt, Dispatch, Handle, Incarnation, Nanos, Packet, Payload, ReplyStatus, Serial, TaskId,
@@ -355,7 +355,7 @@ impl Rack {
         let Some(error) = self.scene.early else { return };
         let left = Nanos(service.0 * (1_000 - error + self.dice.below(2 * error + 1)) / 1_000);
         self.checks.may_be_early_from(self.now + left - LEAD_MAX);
-        self.worker.expect(self.now, slot, Outlook::Left(left));
+        self.worker.expect(self.now, slot, RemainingTime::Left(left));
     }
 
     fn send_to_worker(&mut self, packet: Option<Packet>) {

@@ -17,13 +17,13 @@ use sluice_workload::Request;
 use crate::racks::clients::Clients;
 use crate::racks::places::{CLIENTS, Scheduled};
 use crate::racks::task_places::Place;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::world::{PoolRun, SimulatedRacks};
 
 /// Requests that a client holds back in each slice; what is more, it gives up.
 const BACKLOG_MAX: usize = 1 << 20;
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// A client's machine learns of a registration as it is now, which may be with another switch than
     /// before.
     pub(in crate::racks) fn grant_client(&mut self, client: usize, grant: ClientRegistration) {
@@ -63,7 +63,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 self.offer(pool, client, with_it);
             }
         }
-        self.client_acts(client);
+        self.perform_client_actions(client);
     }
 
     /// A request goes to a client.
@@ -71,7 +71,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     fn offer(&mut self, pool: usize, client: usize, request: Request) {
         let PoolRun { meter, arrivals, .. } = &mut self.pools[pool];
         meter.sent(self.world.now);
-        self.books.offered();
+        self.task_places.offered();
         let slice = arrivals.asked.slice[usize::from(request.class)];
         if self.clients.all[client].backlogs[slice].is_empty() && self.submit(client, &request) {
             return;
@@ -86,7 +86,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let Clients { all, settings, actions, .. } = clients;
         all[client].node.machine.packet(world.now, settings, world.packets.get(packet), actions);
         world.packets.free(packet);
-        self.client_acts(client);
+        self.perform_client_actions(client);
         self.send_held_back(client);
     }
 
@@ -94,9 +94,9 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     pub(in crate::racks) fn wake(&mut self, client: usize) {
         let (now, Clients { all, settings, actions, .. }) = (self.world.now, &mut self.clients);
         let node = &mut all[client].node;
-        if node.wakeup.comes(now) {
+        if node.wakeup.fires(now) {
             node.machine.tick(now, settings, actions);
-            self.client_acts(client);
+            self.perform_client_actions(client);
         }
         self.send_held_back(client);
     }
@@ -109,7 +109,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     ) {
         let Clients { all, settings, actions, .. } = &mut self.clients;
         call(&mut all[client].node.machine, self.world.now, settings, actions);
-        self.client_acts(client);
+        self.perform_client_actions(client);
     }
 
     /// Hands a request to the machine, which acts afterwards; says whether it was taken.
@@ -121,7 +121,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let submission = arrivals.submission(request, settings, *retries);
         let taken = node.machine.submit(self.world.now, settings, submission, actions).is_ok();
         if taken {
-            self.books.moves(Place::Backlog, Place::ToSwitch);
+            self.task_places.move_task(Place::Backlog, Place::ToSwitch);
         }
         taken
     }
@@ -134,7 +134,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             submitter.held_back += 1;
             return;
         }
-        self.books.moves(Place::Backlog, Place::PushedBack);
+        self.task_places.move_task(Place::Backlog, Place::PushedBack);
         let meter = &mut self.pools[usize::from(submitter.node.pool)].meter;
         meter.failed(request.at, sluice_stats::Outcome::PushedBack);
     }
@@ -159,14 +159,14 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 }
             }
         }
-        self.client_acts(client);
+        self.perform_client_actions(client);
     }
 }
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// Does what a client's machine said.
     #[inline]
-    fn client_acts(&mut self, client: usize) {
+    fn perform_client_actions(&mut self, client: usize) {
         let node = &self.clients.all[client].node;
         let (sender, mut bundle) = (node.sender(), Bundle::new(node.machine.jobs()));
         let mut actions = mem::take(&mut self.clients.actions);
@@ -197,7 +197,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let meter = &mut self.pools[usize::from(sender.pool)].meter;
         if submit.attempt.0 > 1 {
             meter.counts.retries += 1;
-            self.books.moves(Place::ToClient, Place::ToSwitch);
+            self.task_places.move_task(Place::ToClient, Place::ToSwitch);
         }
         meter.observer.tried(submit);
         let now = self.world.now;
@@ -213,12 +213,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     #[inline]
     fn ends(&mut self, sender: PacketSource, task: TaskId, tag: u64, how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
-        let Self { world, pools, books, .. } = self;
+        let Self { world, pools, task_places, .. } = self;
         let PoolRun { meter, intervals, .. } = &mut pools[usize::from(sender.pool)];
         meter.observer.ended(world.now, task, how);
         match how {
             Outcome::Reply(reply) => {
-                books.moves(Place::ToClient, Place::Done);
+                task_places.move_task(Place::ToClient, Place::Done);
                 let service = Nanos(u64::from_le_bytes(reply.payload.inline));
                 meter.counts.queued += u64::from(reply.switch_wait_ns > 0);
                 let waited = Nanos(u64::from(reply.switch_wait_ns) + u64::from(reply.worker_wait_ns));
@@ -230,11 +230,11 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
             Outcome::Refused(_) => {
-                books.moves(Place::ToClient, Place::Refused);
+                task_places.move_task(Place::ToClient, Place::Refused);
                 meter.failed(intended, sluice_stats::Outcome::Refused);
             }
             Outcome::Unknown(_) => {
-                books.moves(Place::ToClient, Place::Unknown);
+                task_places.move_task(Place::ToClient, Place::Unknown);
                 meter.failed(intended, sluice_stats::Outcome::Unknown);
             }
         }

@@ -9,15 +9,15 @@ use sluice_wire::{Nanos, Payload, ReplyStatus};
 use crate::racks::cores::ServerTask;
 use crate::racks::places::{Scheduled, WORKERS};
 use crate::racks::task_places::Place;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::workers::Workers;
 use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// A packet arrives at a lane. Without losses no task comes twice, so no other lane has to be asked.
-    pub(in crate::racks) fn lane_hears(
+    pub(in crate::racks) fn on_lane_packet(
         &mut self,
         worker: usize,
         at: Nanos,
@@ -26,7 +26,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     ) {
         let Workers { all, settings, actions, .. } = &mut self.workers;
         all[worker].machine.packet(at, arrived, settings, self.world.packets.get(packet), actions);
-        self.acts_for_lane(worker);
+        self.perform_lane_actions(worker);
         self.settle_cores(worker);
     }
 
@@ -43,14 +43,14 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     /// The first descriptor on its way arrives at its core.
-    pub(in crate::racks) fn reaches_core(&mut self, server: usize) {
+    pub(in crate::racks) fn on_core_descriptor(&mut self, server: usize) {
         let Some(cores) = &mut self.workers.of_cores else { return };
         let of = &mut cores.all[server];
         let Some((core, request)) = of.to_cores.pop_front() else { return };
         let descriptor = Descriptor { core: CoreId(core), request: Some(request), hint: None };
         let delivered = of.cores[usize::from(core)].deliver(&descriptor);
         debug_assert!(delivered.is_ok(), "the NIC keeps to the bound");
-        self.core_starts(server, core);
+        self.start_core(server, core);
     }
 
     /// A timer expires; returns whether it was a core's.
@@ -73,9 +73,9 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         self.pools[0].meter.serving.leave(now);
         if task.left > Nanos(0) {
             self.pools[0].meter.at_workers.enter(now);
-            self.books.moves(Place::Running, Place::AtWorker);
+            self.task_places.move_task(Place::Running, Place::AtWorker);
             if let Ok(slice) = of.cores[at].yields(now) {
-                self.core_runs(server, core, slice);
+                self.run_core(server, core, slice);
             }
             return true;
         }
@@ -84,12 +84,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             let pcie = cores.layout.times.pcie;
             self.schedule(now + pcie, WORKERS.at(server as u32), Scheduled::Ended);
         }
-        self.core_starts(server, core);
+        self.start_core(server, core);
         true
     }
 
     /// The first reply on its way arrives at the NIC, with its core's feedback, and leaves.
-    pub(in crate::racks) fn core_told(&mut self, server: usize) {
+    pub(in crate::racks) fn on_core_reply(&mut self, server: usize) {
         let workers = &mut self.workers;
         let (Some(cores), now) = (&mut workers.of_cores, self.world.now) else { return };
         let of = &mut cores.all[server];
@@ -102,8 +102,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let reply = Payload { len: 8, inline: task.run.payload.inline, ..Payload::EMPTY };
         let (answer, times) = ((ReplyStatus::Done, reply), (now, &workers.settings));
         cores.finishes(&task, times, answer, &mut workers.all, &mut workers.actions);
-        self.books.moves(Place::Running, Place::ToClient);
-        self.acts_for_lane(task.worker);
+        self.task_places.move_task(Place::Running, Place::ToClient);
+        self.perform_lane_actions(task.worker);
         self.settle_cores(task.worker);
     }
 
@@ -123,18 +123,18 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         for lane in lanes {
             let Workers { all, settings, actions, .. } = &mut self.workers;
             all[lane].machine.tick(now, settings, actions);
-            self.acts_for_lane(lane);
+            self.perform_lane_actions(lane);
         }
     }
 
-    fn core_starts(&mut self, server: usize, core: u16) {
+    fn start_core(&mut self, server: usize, core: u16) {
         let Some(cores) = &mut self.workers.of_cores else { return };
         if let Some(slice) = cores.all[server].cores[usize::from(core)].start(self.world.now) {
-            self.core_runs(server, core, slice);
+            self.run_core(server, core, slice);
         }
     }
 
-    fn core_runs(&mut self, server: usize, core: u16, slice: RunSlice) {
+    fn run_core(&mut self, server: usize, core: u16, slice: RunSlice) {
         let Some(cores) = &mut self.workers.of_cores else { return };
         let now = self.world.now;
         let switch = if slice.is_switch { cores.layout.times.switch } else { Nanos(0) };
@@ -148,12 +148,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         of.spans[usize::from(core)] = span;
         self.pools[0].meter.at_workers.leave(now);
         self.pools[0].meter.serving.enter(now);
-        self.books.moves(Place::AtWorker, Place::Running);
+        self.task_places.move_task(Place::AtWorker, Place::Running);
         self.world.engine.timer(timer, now + switch + span);
     }
 
-    fn acts_for_lane(&mut self, worker: usize) {
+    fn perform_lane_actions(&mut self, worker: usize) {
         let (now, desk) = (self.world.now, self.desk(worker));
-        self.worker_acts(worker, desk, now);
+        self.perform_worker_actions(worker, desk, now);
     }
 }

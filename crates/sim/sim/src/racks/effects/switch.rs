@@ -10,7 +10,7 @@ use crate::racks::clients::machine_of;
 use crate::racks::places::{LEAVES, SPINES, WORKERS};
 use crate::racks::switch::SwitchNode;
 use crate::racks::task_places::Place;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::world::SimulatedRacks;
 use crate::software::ServerCore;
 
@@ -33,16 +33,16 @@ pub(in crate::racks) struct SwitchPass {
     pub(in crate::racks) tasks: u8,
 }
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// A packet arrives at a switch, or has recirculated in it.
     #[inline]
     pub(in crate::racks) fn at_switch(&mut self, at: Address, mail: Mail) {
         if !self.switch(at).lives {
-            return self.falls_on_the_dead(mail);
+            return self.drop_at_dead_switch(mail);
         }
         match mail {
             Mail::Packet { from, packet } => {
-                let pass = self.takes_in(at, from, packet);
+                let pass = self.receive(at, from, packet);
                 let packet = self.world.packets.take(packet);
                 self.pass(&pass, Arrival::Wire { from: from.endpoint(), packet, room: true });
             }
@@ -55,7 +55,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
                     _ => 0,
                 };
                 self.pools[pool].meter.counts.recirculations += 1;
-                (0..tasks).for_each(|_| self.books.goes_round(false));
+                (0..tasks).for_each(|_| self.task_places.set_recirculating(false));
                 self.pass(&SwitchPass { at, pool, tasks }, Arrival::Round(round));
             }
         }
@@ -107,16 +107,16 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     fn on_verdict(&mut self, pass: &SwitchPass, verdict: &Verdict) {
         match verdict {
             Verdict::Send { to, packet } | Verdict::Swept { to, packet, .. } => {
-                self.goes_out(pass, to, packet);
+                self.send_out(pass, to, packet);
             }
-            Verdict::Again(round) => self.goes_round(pass, round),
+            Verdict::Again(round) => self.set_recirculating(pass, round),
             Verdict::Ahead(write) => self.writes_ahead(write),
             Verdict::Parked => {}
             Verdict::Drop(_) => {
                 let now = self.world.now;
                 for _ in 0..pass.tasks {
                     self.pools[pass.pool].meter.in_switch.leave(now);
-                    self.books.moves(Place::InSwitch, Place::Lost);
+                    self.task_places.move_task(Place::InSwitch, Place::Lost);
                 }
             }
         }
@@ -136,10 +136,10 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 
     #[cold]
-    fn falls_on_the_dead(&mut self, mail: Mail) {
+    fn drop_at_dead_switch(&mut self, mail: Mail) {
         match mail {
             Mail::Packet { from, packet } => {
-                let pool = self.belongs_to(from, packet);
+                let pool = self.pool_of_packet(from, packet);
                 self.pools[pool].meter.counts.lost_packets += 1;
                 self.world.packets.free(packet);
             }
@@ -152,8 +152,8 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// A packet arrives, with so many tasks. A task that a leaf rejects leaves a switch twice: its spine
     /// passes the REJECT to the client.
     #[inline]
-    fn takes_in(&mut self, at: Address, from: Address, packet: PacketId) -> SwitchPass {
-        let pool = self.belongs_to(from, packet);
+    fn receive(&mut self, at: Address, from: Address, packet: PacketId) -> SwitchPass {
+        let pool = self.pool_of_packet(from, packet);
         let (tasks, enter) = match self.world.packets.get(packet) {
             Packet::Submit(_) | Packet::Dispatch(_) => (1, 1),
             Packet::Job(job) => (job.tasks(), job.tasks()),
@@ -162,20 +162,20 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         };
         if enter > 0 {
             self.pools[pool].meter.in_switch.enter_many(enter, self.world.now);
-            (0..enter).for_each(|_| self.books.moves(Place::ToSwitch, Place::InSwitch));
+            (0..enter).for_each(|_| self.task_places.move_task(Place::ToSwitch, Place::InSwitch));
         }
         SwitchPass { at, pool, tasks }
     }
 
     /// The pool of a packet.
     #[inline]
-    fn belongs_to(&self, from: Address, packet: PacketId) -> usize {
-        if self.pools.len() == 1 { 0 } else { self.belongs_to_one_of_many(from, packet) }
+    fn pool_of_packet(&self, from: Address, packet: PacketId) -> usize {
+        if self.pools.len() == 1 { 0 } else { self.pool_of_many(from, packet) }
     }
 
     /// The pool of a packet, found by its task, by what it tells of, or by the worker that sent it.
     #[inline(never)]
-    fn belongs_to_one_of_many(&self, from: Address, packet: PacketId) -> usize {
+    fn pool_of_many(&self, from: Address, packet: PacketId) -> usize {
         match self.world.packets.get(packet) {
             Packet::Submit(of) => self.pool_of(of.task_type),
             Packet::Dispatch(of) => self.pool_of(of.task_type),
@@ -189,25 +189,25 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     /// When a packet that arrives at a switch now leaves it.
     #[inline]
-    fn leaves_at(&self) -> Nanos {
+    fn departure(&self) -> Nanos {
         self.world.now + self.times.pass + self.core.as_ref().map_or(Nanos(0), ServerCore::way_back)
     }
 
     #[expect(clippy::inline_always, reason = "each pass pays for a call that stays one")]
     #[inline(always)]
-    fn goes_out(&mut self, pass: &SwitchPass, to: &Endpoint, packet: &Packet) {
+    fn send_out(&mut self, pass: &SwitchPass, to: &Endpoint, packet: &Packet) {
         let to = Address::of(to);
-        let (now, leaves) = (self.world.now, self.leaves_at());
+        let (now, leaves) = (self.world.now, self.departure());
         let meter = &mut self.pools[pass.pool].meter;
         let mut client_at = None;
         match packet {
             Packet::Dispatch(dispatch) => {
                 if let Some(suits) = &self.suits {
-                    meter.given(suits, to.place(), dispatch.task_type);
+                    meter.on_dispatch(suits, to.place(), dispatch.task_type);
                 }
                 meter.counts.polls += u64::from(self.is_polled);
                 meter.in_switch.leave(now);
-                self.books.moves(Place::InSwitch, Place::ToWorker);
+                self.task_places.move_task(Place::InSwitch, Place::ToWorker);
                 if pass.at.at(0) == LEAVES
                     && let Some(clients) = &self.leaves[pass.at.place() as usize].clients
                 {
@@ -226,12 +226,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             Packet::Reject(reject) => {
                 for _ in 0..=reject.behind {
                     meter.in_switch.leave(now);
-                    self.books.moves(Place::InSwitch, Place::ToClient);
+                    self.task_places.move_task(Place::InSwitch, Place::ToClient);
                 }
             }
             Packet::Notice(_) => {
                 meter.in_switch.leave(now);
-                self.books.moves(Place::InSwitch, Place::ToClient);
+                self.task_places.move_task(Place::InSwitch, Place::ToClient);
             }
             _ => {}
         }
@@ -243,10 +243,10 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         });
     }
 
-    fn goes_round(&mut self, pass: &SwitchPass, round: &Circulating) {
+    fn set_recirculating(&mut self, pass: &SwitchPass, round: &Circulating) {
         let tasks = tasks_in(&round.cargo);
-        (0..tasks).for_each(|_| self.books.goes_round(true));
-        let (times, ready, is_below) = (self.times, self.leaves_at(), !self.spines.is_empty());
+        (0..tasks).for_each(|_| self.task_places.set_recirculating(true));
+        let (times, ready, is_below) = (self.times, self.departure(), !self.spines.is_empty());
         let bytes = match &round.cargo {
             Cargo::Task(submit) if submit.payload.is_large() => times.large_packet_bytes,
             Cargo::Job(job) => times.packet_bytes + u32::from(job.tasks()) * INLINE_BYTES as u32,
@@ -267,7 +267,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     /// A task waits in a rack without spines, and is written ahead to its servers.
     fn writes_ahead(&mut self, write: &WriteAhead) {
-        let leaves = self.leaves_at();
+        let leaves = self.departure();
         let Self { world, below, workers, .. } = self;
         let Some(switch) = self.leaves.first_mut() else { return };
         let copies = workers.servers.write_ahead(switch.program(), write, |servers, written| match below {

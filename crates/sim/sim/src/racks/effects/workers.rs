@@ -13,13 +13,13 @@ use sluice_wire::{self as wire, Nanos, Packet, Payload, ReplyStatus};
 use crate::racks::meter::Meter;
 use crate::racks::places::Scheduled;
 use crate::racks::task_places::Place;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::workers::Workers;
 use crate::racks::world::SimulatedRacks;
 
 const NEVER: Nanos = Nanos(u64::MAX);
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// The worker learns of a registration; it sends what tokens it may.
     pub(in crate::racks) fn grant_worker(&mut self, worker: usize, grant: WorkerRegistration) {
         let take = if self.workers.of_cores.is_some() { Worker::grant_lane } else { Worker::grant };
@@ -30,14 +30,14 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// The worker may have so many tasks granted or held from now on.
     pub(in crate::racks) fn set_quota(&mut self, worker: u32, depth: u8) {
         self.workers.all[worker as usize].machine.set_quota(depth);
-        self.wants_a_tick(worker as usize);
+        self.arm_tick(worker as usize);
     }
 
     /// A worker's process dies with all that it held. What comes to its address from then on finds one that
     /// is not registered.
-    pub(in crate::racks) fn worker_dies(&mut self, worker: usize) {
+    pub(in crate::racks) fn restart_worker(&mut self, worker: usize) {
         let (now, timer) = (self.world.now, self.workers.timer(worker));
-        let (mut core, had) = self.workers.dies(worker);
+        let (mut core, had) = self.workers.restart(worker);
         core.lost().for_each(|packet| self.world.packets.free(packet));
         self.world.engine.timer(timer, NEVER);
         let pool = usize::from(self.workers.all[worker].pool);
@@ -50,16 +50,16 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     #[inline]
     pub(in crate::racks) fn at_worker(&mut self, worker: u32, packet: PacketId) {
         let at = worker as usize;
-        let Self { world, workers, pools, books, .. } = self;
+        let Self { world, workers, pools, task_places, .. } = self;
         if matches!(world.packets.get(packet), Packet::Dispatch(_)) {
             pools[usize::from(workers.all[at].pool)].meter.at_workers.enter(world.now);
             workers.held[at] += 1;
-            books.moves(Place::ToWorker, Place::AtWorker);
+            task_places.move_task(Place::ToWorker, Place::AtWorker);
         }
-        workers.hears_of_work(world.now, worker);
+        workers.report_busy(world.now, worker);
         let desk = workers.desk_of(worker, world.now);
         let core = &mut workers.taken[desk].core;
-        let Some(packet) = core.comes(world.now, packet) else { return };
+        let Some(packet) = core.deliver(world.now, packet) else { return };
         let (from, arrived) = (core.free_from(world.now), world.now);
         self.receives(at, desk, from, (arrived, packet));
         self.arm_worker(at, desk);
@@ -71,7 +71,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         if self.core_rings(worker) {
             return;
         }
-        if !self.service_ends(worker as usize) {
+        if !self.on_service_end(worker as usize) {
             let timer = self.workers.timer(worker as usize);
             self.world.engine.timer(timer, NEVER);
         }
@@ -90,7 +90,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     }
 }
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// Where a worker's core is.
     #[inline]
     pub(in crate::racks) fn desk(&mut self, worker: usize) -> usize {
@@ -107,40 +107,40 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let Workers { all, settings, actions, taken, .. } = &mut self.workers;
         let from = taken[desk].core.free_from(now);
         call(&mut all[worker].machine, now, settings, actions);
-        self.worker_acts(worker, desk, from);
+        self.perform_worker_actions(worker, desk, from);
         self.arm_worker(worker, desk);
     }
 
     /// A worker was to be woken now, unless that has changed.
-    pub(in crate::racks) fn worker_wakes(&mut self, worker: usize) {
-        if self.workers.all[worker].wakeup.comes(self.world.now) {
-            self.wants_a_tick(worker);
+    pub(in crate::racks) fn on_worker_timer(&mut self, worker: usize) {
+        if self.workers.all[worker].wakeup.fires(self.world.now) {
+            self.arm_tick(worker);
         }
     }
 
     /// The machine has something to do: at once, or when the core has time.
-    fn wants_a_tick(&mut self, worker: usize) {
+    fn arm_tick(&mut self, worker: usize) {
         let (now, desk) = (self.world.now, self.desk(worker));
         let core = &mut self.workers.taken[desk].core;
         if core.may_call(now) {
             let from = core.free_from(now);
-            self.ticks(worker, desk, from);
+            self.tick_worker(worker, desk, from);
             self.arm_worker(worker, desk);
         }
     }
 
     /// A deadline of the machine has come.
-    fn ticks(&mut self, worker: usize, desk: usize, at: Nanos) {
+    fn tick_worker(&mut self, worker: usize, desk: usize, at: Nanos) {
         let Workers { all, settings, actions, .. } = &mut self.workers;
         all[worker].machine.tick(at, settings, actions);
-        self.worker_acts(worker, desk, at);
+        self.perform_worker_actions(worker, desk, at);
     }
 
     /// The running service's early token leaves; the service goes on afterwards.
     pub(in crate::racks) fn worker_sends_early(&mut self, worker: usize) {
         let (now, desk) = (self.world.now, self.desk(worker));
         let Workers { all, settings, actions, taken, .. } = &mut self.workers;
-        if !taken[desk].core.early.comes(now) {
+        if !taken[desk].core.early.fires(now) {
             return;
         }
         all[worker].machine.early(now, settings, actions);
@@ -160,15 +160,15 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
     /// is a task. Says whether one runs then.
     #[inline]
-    fn service_ends(&mut self, worker: usize) -> bool {
+    fn on_service_end(&mut self, worker: usize) -> bool {
         let (now, desk) = (self.world.now, self.desk(worker));
         let Some(run) = self.workers.taken[desk].core.running.take() else { return false };
-        let Self { workers, pools, books, .. } = self;
+        let Self { workers, pools, task_places, .. } = self;
         let Workers { all, settings, actions, held, adaptation, .. } = workers;
         let node = &mut all[worker];
         pools[usize::from(node.pool)].meter.serving.leave(now);
         held[worker] -= 1;
-        books.moves(Place::Running, Place::ToClient);
+        task_places.move_task(Place::Running, Place::ToClient);
         if let Some(adaptation) = adaptation
             && let Some(sample) = node.machine.sample(now, run.started)
         {
@@ -176,20 +176,20 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         }
         let reply = Payload { len: 8, inline: run.payload.inline, ..Payload::EMPTY };
         node.machine.finished(now, settings, run.slot, run.started, ReplyStatus::Done, reply, actions);
-        self.worker_acts(worker, desk, now);
-        self.turns_to_duties(worker, desk)
+        self.perform_worker_actions(worker, desk, now);
+        self.serve_duties(worker, desk)
     }
 
     /// The core turns to what waits for it: says whether a service runs then.
     #[inline]
-    fn turns_to_duties(&mut self, worker: usize, desk: usize) -> bool {
+    fn serve_duties(&mut self, worker: usize, desk: usize) -> bool {
         let now = self.world.now;
         loop {
             let core = &mut self.workers.taken[desk].core;
             let from = core.free_from(now);
             match core.next_duty() {
                 Some(Duty::Packet(arrived, packet)) => self.receives(worker, desk, from, (arrived, packet)),
-                Some(Duty::Call) => self.ticks(worker, desk, from),
+                Some(Duty::Call) => self.tick_worker(worker, desk, from),
                 None => break,
             }
         }
@@ -201,7 +201,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     #[inline]
     fn receives(&mut self, worker: usize, desk: usize, from: Nanos, (arrived, packet): (Nanos, PacketId)) {
         if self.workers.of_cores.is_some() {
-            self.lane_hears(worker, from, arrived, packet);
+            self.on_lane_packet(worker, from, arrived, packet);
             return self.world.packets.free(packet);
         }
         let at = self.unpacks(worker, from, packet);
@@ -209,7 +209,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let received = self.world.packets.get(packet);
         let is_task = matches!(received, Packet::Dispatch(_));
         all[worker].machine.packet(at, arrived, settings, received, actions);
-        let runs = self.worker_acts(worker, desk, at);
+        let runs = self.perform_worker_actions(worker, desk, at);
         if is_task && !runs {
             self.meter_of(worker).at_workers.leave(at);
             self.workers.held[worker] -= 1;
@@ -228,7 +228,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             dispatch.place = wire::Place::Here;
         }
         let takes = match self.world.packets.get(id) {
-            Packet::Dispatch(dispatch) => workers.servers.takes(worker as u32, dispatch),
+            Packet::Dispatch(dispatch) => workers.servers.bytes_at(worker as u32, dispatch),
             _ => Some(Nanos(0)),
         };
         let takes_all = workers.costs.receive + takes.unwrap_or(workers.fetch_unwritten);
@@ -242,7 +242,12 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     /// Lets a core do what its machine said: packets leave one after the other, then a service starts. Says
     /// whether one does.
     #[inline]
-    pub(in crate::racks) fn worker_acts(&mut self, worker: usize, desk: usize, from: Nanos) -> bool {
+    pub(in crate::racks) fn perform_worker_actions(
+        &mut self,
+        worker: usize,
+        desk: usize,
+        from: Nanos,
+    ) -> bool {
         let (sender, has_cores) = (self.workers.all[worker].sender(), self.workers.of_cores.is_some());
         let mut actions = mem::take(&mut self.workers.actions);
         let (mut free_at, mut next) = (from, None);
@@ -274,19 +279,19 @@ impl<O: TaskWatch> SimulatedRacks<O> {
     ) -> Nanos {
         match effect {
             WorkerEffect::Token(packet) => {
-                let sent = self.spends_sending(worker, from);
+                let sent = self.charge_sending(worker, from);
                 let unread = if self.workers.ranked { self.unread(desk) } else { 0 };
                 self.send(sender, sender.switch, sent, |place| write_token(place, packet, unread));
                 sent
             }
             WorkerEffect::Report(reply) => {
-                let (sent, unread) = (self.spends_sending(worker, from), self.unread(desk));
+                let (sent, unread) = (self.charge_sending(worker, from), self.unread(desk));
                 self.send(sender, sender.switch, sent, |place| write_reply(place, reply, unread));
                 sent
             }
             // It passes the switch all the same.
             WorkerEffect::Reply(to, reply) => {
-                let sent = self.spends_sending(worker, from);
+                let sent = self.charge_sending(worker, from);
                 let counts = &mut self.pools[usize::from(sender.pool)].meter.counts;
                 counts.passes += 1;
                 counts.packets += 1;
@@ -309,7 +314,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
 
     /// A packet is sent from then on: says until when.
     #[inline]
-    fn spends_sending(&mut self, worker: usize, from: Nanos) -> Nanos {
+    fn charge_sending(&mut self, worker: usize, from: Nanos) -> Nanos {
         let Workers { cores, costs, of_cores, .. } = &mut self.workers;
         if of_cores.is_some() { from } else { cores.spend(worker as u32, from, costs.send) }
     }
@@ -321,7 +326,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
             run.started = run.started + self.workers.fetch;
             self.count_fetch(worker);
         }
-        let Self { world, workers, pools, books, .. } = self;
+        let Self { world, workers, pools, task_places, .. } = self;
         let node = &mut workers.all[worker];
         let meter = &mut pools[usize::from(node.pool)].meter;
         meter.observer.started((worker, workers.lives[worker]), run.task);
@@ -329,7 +334,7 @@ impl<O: TaskWatch> SimulatedRacks<O> {
         let busy_until = workers.cores.spend(worker as u32, run.started, service);
         meter.at_workers.leave(run.started);
         meter.serving.enter(run.started);
-        books.moves(Place::AtWorker, Place::Running);
+        task_places.move_task(Place::AtWorker, Place::Running);
         if let Some(estimates) = &mut workers.estimates {
             node.machine.expect(run.started, run.slot, estimates.outlook(service));
         }

@@ -13,7 +13,7 @@ use sluice_wire::{ClientId, Key};
 use super::table_operations::{is_lost, plan};
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::SPINES;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::world::SimulatedRacks;
 
 /// The controller above, and its clients as they call it.
@@ -42,7 +42,7 @@ struct SpineClient {
 }
 
 impl ControllerAbove {
-    pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
+    pub(super) fn start<O: TaskObserver>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let spines = datacenter.spines.len();
         let clients =
             (0..datacenter.clients.all.len()).map(|at| SpineClient { calls: at % spines, held: None });
@@ -57,7 +57,7 @@ impl ControllerAbove {
     }
 
     /// A controller without state finds all spines that are alive.
-    pub(super) fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
+    pub(super) fn begin<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let (control, count) = (datacenter.control(), datacenter.spines.len());
         let plans: Vec<_> = (0..count)
             .map(|spine| plan(control, Tier::Spine, SPINES.at(spine as u32), control.queue()))
@@ -80,7 +80,11 @@ impl ControllerAbove {
     }
 
     /// Handles the death or return of a spine.
-    pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
+    pub(super) fn on_outage<O: TaskObserver>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        step: OutageStep,
+    ) {
         match step {
             OutageStep::Out(FabricSwitch::Spine(spine)) => {
                 self.on_spine_change(datacenter, spine as usize, false);
@@ -93,7 +97,7 @@ impl ControllerAbove {
     }
 
     /// A spine was found, or lost.
-    fn on_spine_change<O: TaskWatch>(
+    fn on_spine_change<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         spine: usize,
@@ -108,11 +112,11 @@ impl ControllerAbove {
         datacenter.lead(SPINES.at(spine as u32), &mut spines[spine], Some(event));
         are_read[spine] = false;
         pods.serves(spine, None);
-        pods.hears(spine, lives);
+        pods.on_spine(spine, lives);
     }
 
     /// All controllers do what is due, and clients renew.
-    pub(super) fn renew<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
+    pub(super) fn renew<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         self.note_spines(datacenter);
         for client in 0..self.clients.len() {
             if !is_lost(&mut self.dice, datacenter) {
@@ -122,7 +126,7 @@ impl ControllerAbove {
     }
 
     /// Notes which spines have leaves, of those whose tables were read.
-    fn note_spines<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>) {
+    fn note_spines<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>) {
         let Some(PodMachines { pods, spines, are_read }) = &mut self.machine else { return };
         for (spine, controller) in spines.iter_mut().enumerate() {
             datacenter.lead(SPINES.at(spine as u32), controller, None);
@@ -135,7 +139,7 @@ impl ControllerAbove {
         }
     }
 
-    fn renew_client<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
+    fn renew_client<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>, client: usize) {
         let spines = datacenter.spines.len();
         let SpineClient { calls, held } = self.clients[client];
         let Some(PodMachines { pods, .. }) = &self.machine else {
@@ -164,7 +168,7 @@ impl ControllerAbove {
     }
 
     /// A leaf registers a pool of its rack; returns the grant.
-    pub(super) fn register_leaf<O: TaskWatch>(
+    pub(super) fn register_leaf<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         hello: &WorkerHello,
@@ -179,7 +183,7 @@ impl ControllerAbove {
     }
 
     /// The last worker of a leaf's pool has left.
-    pub(super) fn remove_leaf<O: TaskWatch>(
+    pub(super) fn remove_leaf<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         hello: &WorkerHello,
@@ -193,14 +197,19 @@ impl ControllerAbove {
         }
     }
 
-    fn leave<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, spine: usize, hello: &WorkerHello) {
+    fn leave<O: TaskObserver>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        spine: usize,
+        hello: &WorkerHello,
+    ) {
         let (name, life) = (hello.name.clone(), hello.life);
         self.call(datacenter, spine, |call| Event::WorkerLeave { call, name, life });
     }
 
     /// Registers a host. A host that changes its spine stays registered at the old one until the new one
     /// has granted it; then it leaves the old one.
-    fn register<O: TaskWatch>(
+    fn register<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         PodRoute { to, from }: PodRoute,
@@ -215,7 +224,7 @@ impl ControllerAbove {
         }
     }
 
-    fn register_at<O: TaskWatch>(
+    fn register_at<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         spine: usize,
@@ -233,7 +242,7 @@ impl ControllerAbove {
     }
 
     /// Passes a call to a controller; returns the answer if it comes at once.
-    fn call<O: TaskWatch>(
+    fn call<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         spine: usize,

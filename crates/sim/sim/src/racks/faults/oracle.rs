@@ -7,7 +7,7 @@ use sluice_host::client::Outcome;
 use sluice_stats::{Mark, Observer, Outcome as IntervalTasks, Replied};
 use sluice_wire::{Endpoint, Nanos, Submit, TaskId};
 
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl HopOracle {
     }
 }
 
-impl TaskWatch for HopOracle {
+impl TaskObserver for HopOracle {
     fn tried(&mut self, submit: &Submit) {
         let now = self.now;
         (self.last, self.newest) = (now, Some(submit.task));

@@ -21,7 +21,7 @@ use super::scenario::LeadStep;
 use super::table_operations::{POOL, is_lost, plan};
 use crate::racks::downtime::{FabricSwitch, OutageStep};
 use crate::racks::places::{LEAVES, WORKERS};
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::world::SimulatedRacks;
 
 /// A rack's controller.
@@ -46,7 +46,7 @@ pub(super) struct RackControllers {
 
 impl RackControllers {
     /// A controller for each rack, beside its leaf.
-    pub(super) fn start<O: TaskWatch>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
+    pub(super) fn start<O: TaskObserver>(datacenter: &mut SimulatedRacks<O>, seed: u64) -> Self {
         let (leaves, workers) = (datacenter.leaves.len(), datacenter.control().seats.len());
         let lead = |_| RackController { machine: None, says: None, calls: BTreeMap::new() };
         let mut leads = Self {
@@ -62,7 +62,11 @@ impl RackControllers {
     }
 
     /// A leaf dies with its controller, and returns with a new one.
-    pub(super) fn on_outage<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: OutageStep) {
+    pub(super) fn on_outage<O: TaskObserver>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        step: OutageStep,
+    ) {
         match step {
             OutageStep::Dies(FabricSwitch::Leaf(leaf)) => self.all[leaf as usize].machine = None,
             OutageStep::Back(FabricSwitch::Leaf(leaf)) => self.begin(datacenter, leaf as usize),
@@ -71,14 +75,18 @@ impl RackControllers {
     }
 
     /// Carries out a step about controllers, workers or their calls.
-    pub(super) fn on_lead_step<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, step: LeadStep) {
+    pub(super) fn on_lead_step<O: TaskObserver>(
+        &mut self,
+        datacenter: &mut SimulatedRacks<O>,
+        step: LeadStep,
+    ) {
         match step {
             LeadStep::Dies(leaf) => self.all[leaf].machine = None,
             LeadStep::Back(leaf) if self.all[leaf].machine.is_none() => self.begin(datacenter, leaf),
             LeadStep::Back(_) => {}
             LeadStep::Cut(worker, is_cut) => self.cut[worker] = is_cut,
             LeadStep::WorkerDies(worker) => {
-                datacenter.worker_dies(worker);
+                datacenter.restart_worker(worker);
                 (self.gone[worker], self.held[worker]) = (true, None);
             }
             LeadStep::WorkerBack(worker) => self.gone[worker] = false,
@@ -86,7 +94,7 @@ impl RackControllers {
     }
 
     /// All hosts renew: workers in their racks, and racks at the controller above.
-    pub(super) fn renew<O: TaskWatch>(
+    pub(super) fn renew<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         above: &mut ControllerAbove,
@@ -106,7 +114,7 @@ impl RackControllers {
     }
 
     /// A controller without state finds its leaf.
-    fn begin<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize) {
+    fn begin<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize) {
         if !datacenter.leaves[leaf].lives {
             return;
         }
@@ -120,7 +128,7 @@ impl RackControllers {
         self.step_controller(datacenter, leaf, Some(Event::SwitchUp(shape)));
     }
 
-    fn call<O: TaskWatch>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, worker: usize) {
+    fn call<O: TaskObserver>(&mut self, datacenter: &mut SimulatedRacks<O>, leaf: usize, worker: usize) {
         self.next_call += 1;
         let call = CallId(self.next_call);
         let hello = WorkerHello {
@@ -143,7 +151,7 @@ impl RackControllers {
     }
 
     /// Passes an event to a rack's controller, or lets it do what is due; workers get its answers.
-    fn step_controller<O: TaskWatch>(
+    fn step_controller<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         leaf: usize,
@@ -161,7 +169,7 @@ impl RackControllers {
     }
 
     /// Tells the rack's line how many workers the rack has, and carries out what follows.
-    fn report_workers<O: TaskWatch>(
+    fn report_workers<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         above: &mut ControllerAbove,
@@ -189,7 +197,7 @@ impl RackControllers {
     }
 
     /// A rack renews at the controller above, and its leaf learns which spine it is below.
-    fn renew_above<O: TaskWatch>(
+    fn renew_above<O: TaskObserver>(
         &mut self,
         datacenter: &mut SimulatedRacks<O>,
         above: &mut ControllerAbove,

@@ -13,7 +13,7 @@ use sluice_wire::{Nanos, Term};
 use super::scenario::FAULTS_END;
 use crate::racks::control::{Control, START};
 use crate::racks::effects::SwitchPass;
-use crate::racks::watch::TaskWatch;
+use crate::racks::watch::TaskObserver;
 use crate::racks::world::SimulatedRacks;
 
 /// How often all hosts renew.
@@ -48,7 +48,7 @@ pub(super) fn is_lost<O>(dice: &mut Dice, datacenter: &SimulatedRacks<O>) -> boo
     datacenter.world.now < FAULTS_END && dice.chance(LOST)
 }
 
-impl<O: TaskWatch> SimulatedRacks<O> {
+impl<O: TaskObserver> SimulatedRacks<O> {
     /// Passes an event to the controller of a switch, or lets it do what is due; returns its answers.
     pub(super) fn lead(
         &mut self,
