@@ -106,7 +106,7 @@ fn what_is_sent_after_the_faults_leaves_polls_the_time_to_go_round() {
 }
 
 /// Seeds that broke a promise once, with the cause.
-const BROKE: [(&str, &str, &[u64]); 24] = [
+const BROKE: [(&str, &str, &[u64]); 25] = [
     // An operator's look at balances made the controller's own readings rarer and rarer. A worker that had
     // to wait for tasks of former types waited for tens of milliseconds after they had run.
     ("rain:2,patient,early", "", &[516_983]),
@@ -176,6 +176,9 @@ const BROKE: [(&str, &str, &[u64]); 24] = [
     // The runs' own bug: polls of five workers took a repeat out of the queue, a round each, before the one
     // worker that it suited, and the run was to rest 12 ms after the last task.
     ("draconis:poll=20us,labels", "", &[100_009_746]),
+    // A client's type got a slice again, with a share of 3. All 29 tasks of the client were tried at once,
+    // after each timeout, and filled the queue.
+    ("draconis:poll=20us", "", &[120_004_621]),
 ];
 
 #[test]

@@ -8,8 +8,9 @@
 //! and once when the client is registered anew. Retries are paid from a budget, which is
 //! [`ClientSettings::retry_budget_percent`] of the tasks sent. Once the budget is spent, a rejected task is
 //! refused. An unanswered task is still retried after each doubled timeout, since such retries are few. A
-//! task whose type no slice takes is refused at its first REJECT. No attempt leaves once workers may have
-//! forgotten the task ([`ClientRegistration::retry_for`]), however late its deadline is. A client that
+//! task whose type no slice takes is refused at its first REJECT. A retry waits while the client tries more
+//! tasks than its share allows, as after a grant that shrank the share. No attempt leaves once workers may
+//! have forgotten the task ([`ClientRegistration::retry_for`]), however late its deadline is. A client that
 //! knows its registration to be dead sends nothing until it has a new one.
 //!
 //! A worker that lacks bytes of a task asks the client for them (NEED). The client sends them (PART) as
@@ -429,6 +430,8 @@ impl Client {
         slot.backoffs = slot.backoffs.saturating_add(1);
         if !slot.may_retry(now) {
             self.set_timeout(now, settings, id);
+        } else if self.is_beyond_share(id) {
+            self.wait_for_room(now, settings, id);
         } else if self.budget.pay(settings) {
             self.stats.retries_paid += 1;
             self.send(now, settings, id, out);
@@ -491,12 +494,34 @@ impl Client {
             let slot = self.slots.get(id);
             let waits = !slot.kept_back && !slot.fetching;
             if waits && slot.may_retry(now) && slot.freed_in != epoch {
-                slot.kept_back = true;
-                let (share, sequence, deadline) = (slot.share, slot.sequence, slot.deadline);
-                self.shares.keep_back(share, sequence);
-                self.timers.set(id, deadline);
+                self.keep_back(id);
             }
         }
+    }
+
+    fn keep_back(&mut self, id: u32) {
+        let slot = self.slots.get(id);
+        slot.kept_back = true;
+        let (share, sequence, deadline) = (slot.share, slot.sequence, slot.deadline);
+        self.shares.keep_back(share, sequence);
+        self.timers.set(id, deadline);
+    }
+
+    /// Whether a task that is due for its next try has to wait for room: a new grant may shrink a share
+    /// below what is outstanding.
+    fn is_beyond_share(&mut self, id: u32) -> bool {
+        self.shares.is_exceeded(self.slots.get(id).share)
+    }
+
+    /// Keeps a task back whose next try is due. Its repeats may still wait in the switch: they hold their
+    /// places for another timeout, as if the task had ended.
+    fn wait_for_room(&mut self, now: Nanos, settings: &ClientSettings, id: u32) {
+        let slot = self.slots.get(id);
+        let (share, repeats, until) = (slot.share, slot.repeats(), now + settings.timeout(slot.backoffs));
+        slot.waiting = slot.waiting.min(1);
+        self.shares.end_repeats(share, repeats);
+        self.shares.leave_behind(share, repeats, until);
+        self.keep_back(id);
     }
 
     /// Sends the tasks that were kept back, as far as their shares have room now.

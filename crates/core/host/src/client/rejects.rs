@@ -98,8 +98,9 @@ impl Client {
         is_free.then_some(NextTry::Free)
     }
 
-    /// The time that a REJECT named has passed: sends the next attempt. A client that stood still meanwhile
-    /// may be too late, since workers may have forgotten the task.
+    /// The time that a REJECT named has passed: sends the next attempt, or keeps it back while more tasks
+    /// are tried than the share allows. A client that stood still meanwhile may be too late, since workers
+    /// may have forgotten the task.
     pub(super) fn try_rejected(
         &mut self,
         now: Nanos,
@@ -109,7 +110,10 @@ impl Client {
     ) {
         let slot = self.slots.get(id);
         if slot.may_retry(now) {
-            match slot.due {
+            if self.is_beyond_share(id) {
+                return self.wait_for_room(now, settings, id);
+            }
+            match self.slots.get(id).due {
                 NextTry::Free => self.stats.retries_free += 1,
                 _ => self.stats.retries_paid += 1,
             }
@@ -314,6 +318,31 @@ mod tests {
         bench.grant(2, ROOM + 3);
         bench.out.clear();
         assert!(bench.offer().is_ok(), "a new switch has forgotten all");
+    }
+
+    #[test]
+    fn what_waits_for_room_leaves_its_repeats_behind_for_one_timeout() {
+        let mut bench = Bench::new();
+        let tasks = [bench.offer(), bench.offer()].map(|task| task.expect("there is room"));
+        bench.again();
+        bench.grant(1, 1);
+        bench.again();
+        let held = |bench: &mut Bench| {
+            let share = bench.client.shares.of(TaskType(0));
+            bench.client.shares.has_repeats(share, bench.now)
+        };
+        let kept_back: Vec<u32> = bench.client.slots.ids().collect();
+        let is_kept_back = |id: &u32| bench.client.slots.get(*id).kept_back;
+        assert_eq!(kept_back.iter().copied().filter(is_kept_back).count(), 1, "one is tried");
+        for task in &tasks {
+            bench.reply(task);
+        }
+        assert_eq!(bench.client.outstanding(), 0);
+        bench.reply(&tasks[0]);
+        bench.reply(&tasks[0]);
+        assert!(held(&mut bench), "of five tries, two ended their tasks and two came late");
+        bench.now = bench.now + bench.settings.timeout(3);
+        assert!(!held(&mut bench), "they are given up");
     }
 
     #[test]

@@ -38,8 +38,13 @@ impl Share {
         Self { slice, limit, used: 0, repeats: 0, left_behind, sizes, kept_back }
     }
 
+    /// The charged tasks that are being tried.
+    fn tried(&self) -> usize {
+        self.used as usize - self.kept_back.len()
+    }
+
     fn has_room_to_send(&self) -> bool {
-        (self.used as usize - self.kept_back.len()) < self.limit as usize
+        self.tried() < self.limit as usize
     }
 
     /// How many places of the slice's queue repeats may occupy.
@@ -169,10 +174,16 @@ impl Shares {
         }
     }
 
+    /// Whether more tasks are tried than the share allows.
+    pub(super) fn is_exceeded(&self, share: u32) -> bool {
+        self.each.get(share as usize).is_some_and(|share| share.tried() > share.limit as usize)
+    }
+
     /// Keeps a charged task back until [`Shares::next_kept_back`] lets it go.
     pub(super) fn keep_back(&mut self, share: u32, task: Serial) {
         if let Some(share) = self.each.get_mut(share as usize) {
-            share.kept_back.push_back(task);
+            let older = share.kept_back.partition_point(|kept| kept.since(task) < 0);
+            share.kept_back.insert(older, task);
             self.kept_back += 1;
         }
     }
@@ -232,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_back_leaves_in_its_order_as_far_as_there_is_room() {
+    fn what_was_kept_back_leaves_oldest_first_as_far_as_there_is_room() {
         let mut shares = shares(2);
         let share = shares.of(KIND);
-        for number in 0..4 {
+        for number in [0, 2, 3, 1] {
             shares.charge(share);
             shares.keep_back(share, Serial(number));
         }

@@ -315,8 +315,8 @@ pub struct ClientStats {
     pub retries_paid: u64,
     /// Retries sent after a doubled timeout although the budget was spent.
     pub retries_probing: u64,
-    /// Retries outside the budget: after a new registration, or after a REJECT while this client's repeats
-    /// may have taken the room.
+    /// Retries outside the budget: after a new registration, after a wait for room in the share, or after a
+    /// REJECT while this client's repeats may have taken the room.
     pub retries_free: u64,
     /// Attempts that were not answered within their timeout.
     pub timeouts: u64,

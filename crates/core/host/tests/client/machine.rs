@@ -12,23 +12,23 @@ use sluice_wire::{
 const ME: Incarnation = Incarnation(0xfeed);
 const GET: TaskType = TaskType(1);
 const SCAN: TaskType = TaskType(2);
-const SECOND: u64 = 1_000;
+pub(super) const SECOND: u64 = 1_000;
 
 /// A client, its clock in milliseconds, and its actions since the last look.
-struct Bench {
-    client: Client,
+pub(super) struct Bench {
+    pub(super) client: Client,
     settings: ClientSettings,
     now: Nanos,
     out: Vec<Action>,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let client = Client::new(ME, Serial(u32::MAX - 7));
         Self { client, settings: ClientSettings::default(), now: Nanos::from_millis(1), out: Vec::new() }
     }
 
-    fn registered() -> Self {
+    pub(super) fn registered() -> Self {
         let mut bench = Self::new();
         bench.grant(grant(5));
         bench
@@ -40,7 +40,7 @@ impl Bench {
         bench
     }
 
-    fn grant(&mut self, grant: ClientRegistration) {
+    pub(super) fn grant(&mut self, grant: ClientRegistration) {
         self.client.grant(self.now, &self.settings, grant, &mut self.out);
     }
 
@@ -60,12 +60,12 @@ impl Bench {
     }
 
     /// Submits a GET and returns its first attempt.
-    fn submit(&mut self) -> Submit {
+    pub(super) fn submit(&mut self) -> Submit {
         self.offer(GET, true).expect("the share has room");
         self.sent().pop().expect("a task that was taken is sent")
     }
 
-    fn hear(&mut self, packet: Packet) {
+    pub(super) fn hear(&mut self, packet: Packet) {
         self.client.packet(self.now, &self.settings, &packet, &mut self.out);
     }
 
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     /// Advances the clock from deadline to deadline.
-    fn run(&mut self, ms: u64) {
+    pub(super) fn run(&mut self, ms: u64) {
         let end = self.now + Nanos::from_millis(ms);
         while let Some(at) = self.client.deadline().filter(|at| *at <= end) {
             self.now = self.now.max(at);
@@ -84,7 +84,7 @@ impl Bench {
         self.now = end;
     }
 
-    fn sent(&mut self) -> Vec<Submit> {
+    pub(super) fn sent(&mut self) -> Vec<Submit> {
         let sent = self.out.iter().filter_map(|action| match action {
             Action::ToSwitch(submit) => Some(*submit),
             _ => None,
@@ -100,7 +100,7 @@ impl Bench {
         before - self.out.len()
     }
 
-    fn outcomes(&mut self) -> Vec<Outcome> {
+    pub(super) fn outcomes(&mut self) -> Vec<Outcome> {
         let outcomes = self.out.iter().filter_map(|action| match action {
             Action::Done { outcome, .. } => Some(*outcome),
             _ => None,
@@ -111,7 +111,7 @@ impl Bench {
     }
 }
 
-fn grant(epoch: u32) -> ClientRegistration {
+pub(super) fn grant(epoch: u32) -> ClientRegistration {
     ClientRegistration {
         client: ClientId(3),
         key: Key(epoch * 100),
@@ -131,7 +131,7 @@ fn age(ms: u64) -> Age {
     Age::of(Nanos::from_millis(ms))
 }
 
-fn reply(to: &Submit) -> Packet {
+pub(super) fn reply(to: &Submit) -> Packet {
     reply_with(to, ReplyStatus::Done)
 }
 
@@ -140,7 +140,7 @@ fn reply_with(to: &Submit, status: ReplyStatus) -> Packet {
     Packet::Reply(Reply { epoch, client, task, attempt, task_type, status, ..Reply::default() })
 }
 
-fn reject(to: &Submit, hint_ms: u64) -> Packet {
+pub(super) fn reject(to: &Submit, hint_ms: u64) -> Packet {
     let Submit { epoch, client, task, attempt, task_type, .. } = *to;
     let retry_after_ns = Nanos::from_millis(hint_ms).saturated();
     let reason = RejectReason::QueueFull;
@@ -158,8 +158,8 @@ fn no_slice(to: &Submit) -> Packet {
     Packet::Reject(Reject { epoch, client, task, attempt, task_type, reason, behind: 0, retry_after_ns: 0 })
 }
 
-const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
-const TOO_LATE: Outcome = Outcome::Unknown(UnknownWhy::Deadline);
+pub(super) const REJECTED: Outcome = Outcome::Refused(RefusedWhy::Rejected(RejectReason::QueueFull));
+pub(super) const TOO_LATE: Outcome = Outcome::Unknown(UnknownWhy::Deadline);
 
 #[test]
 fn a_reply_ends_the_task_once_and_frees_its_bytes() {

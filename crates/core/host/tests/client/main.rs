@@ -5,4 +5,5 @@ mod long_replies;
 mod machine;
 mod moves;
 mod network;
+mod shares;
 mod submissions;
