@@ -1,7 +1,7 @@
 //! Studies: many points of many policies under the same load, and their results.
 //!
 //! A [`plan::Plan`] says what to run and what the paper found. A [`checked_plan::CheckedPlan`] turns it into
-//! points, and a [`run::Study`] runs them. [`tell::outcome`] returns the
+//! points, and a [`run::Study`] runs them. [`outcome::outcome`] returns the
 //! [outcome](sluice_outcome::study), a value from which every page, table and file is made. Left out:
 //! presentation, and the wall clock.
 #![forbid(unsafe_code)]
