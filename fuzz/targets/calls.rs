@@ -56,7 +56,7 @@ pub(crate) use shown::shown;
 #[path = "../../crates/run/net/src/agent"]
 mod agent {
     #[allow(dead_code, unreachable_pub, reason = "only what agents send is read")]
-    pub(crate) mod said;
+    pub(crate) mod messages;
     #[allow(dead_code, reason = "only what agents send is read")]
     mod slowdowns;
 
@@ -67,7 +67,7 @@ mod agent {
         pub(crate) settings: sluice_host::agent::AgentSettings,
     }
 
-    mod desk {
+    mod server_agent {
         use sluice_host::agent::Decision;
         use sluice_wire::SliceId;
         use sluice_wire::tallies::SliceTally;
@@ -237,9 +237,11 @@ impl Rack {
         let interval: v1::AgentInterval =
             present("interval", read::<v1::ReportIntervalRequest>(bytes)?.interval)?;
         let server = name("interval.server", interval.server.clone())?;
-        let mut tallies = agent::said::tallies(&interval)?;
-        agent::said::hold_to(&mut tallies, |worker: WorkerId| self.controller.worker_name(worker).is_some());
-        for line in agent::said::lines(&interval, |slice| format!("s{slice}")) {
+        let mut tallies = agent::messages::tallies(&interval)?;
+        agent::messages::keep_own(&mut tallies, |worker: WorkerId| {
+            self.controller.worker_name(worker).is_some()
+        });
+        for line in agent::messages::lines(&interval, |slice| format!("s{slice}")) {
             fit_to_be_shown(&line);
         }
         self.event(Event::Tallies { server, advises: interval.advises, tallies });

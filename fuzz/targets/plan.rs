@@ -44,16 +44,6 @@ mod flags {
         /// In the kernel.
         Xdp,
     }
-
-    impl Io {
-        /// As plans say it.
-        pub const fn name(self) -> &'static str {
-            match self {
-                Self::Udp => "udp",
-                Self::Xdp => "xdp",
-            }
-        }
-    }
 }
 
 /// Asked when a plan's file cannot be read, which does not happen here.
