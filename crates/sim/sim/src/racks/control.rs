@@ -4,7 +4,7 @@
 //! It stands above the racks' own controllers. These are not simulated here: a rack's workers are there
 //! from the beginning, and return with their leaf. The steps of this controller take no time; the run
 //! decides when it learns of a failure. Fault runs have the controllers that run live instead
-//! (`faults/above.rs` and `faults/racks.rs`).
+//! (`faults/controller_above.rs` and `faults/racks.rs`).
 
 use sluice_events::dice::Dice;
 use sluice_switch::horus::SpineLink;
