@@ -1,9 +1,9 @@
 //! Plans: what to run, what the paper says about it, and what could explain a difference.
 //!
 //! A plan is a TOML file in `experiments/`; `docs/manual/studies.md` describes its keys. Policies,
-//! workloads and testbeds are stored in their written form; [`super::checked_plan`] turns them into points. Left
-//! out: settings for a single point. Tolerances are stated once for each kind of statement, so no point can
-//! be tuned.
+//! workloads and testbeds are stored in their written form; [`super::checked_plan`] turns them into points.
+//! Left out: settings for a single point. Tolerances are stated once for each kind of statement, so no point
+//! can be tuned.
 
 mod read;
 
