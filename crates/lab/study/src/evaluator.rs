@@ -39,7 +39,7 @@ type PointNumber = (Estimate, String, Option<Arc<NumberInParts>>);
 pub(super) type ClassNumbers = Vec<Option<f64>>;
 
 impl<'k> Evaluator<'k> {
-    /// A desk that answers from `known`.
+    /// An evaluator that answers from `known`.
     pub(super) const fn new(bench: &'k CheckedPlan, known: &'k KnownPoints, change: Option<usize>) -> Self {
         Self { bench, known, change }
     }
@@ -50,8 +50,8 @@ impl<'k> Evaluator<'k> {
         PointId { case, run: run.clone(), rate, change }
     }
 
-    /// The place of a case's workload among the plan's.
-    pub(super) fn tasks_met(&self, case: usize) -> usize {
+    /// The number of the tasks that a case's policies get.
+    pub(super) fn tasks_number(&self, case: usize) -> usize {
         self.bench.tasks_number(case, self.change)
     }
 
@@ -244,7 +244,7 @@ impl<'k> Evaluator<'k> {
         if wanted.response { found.less(self.client_path_ns(case)) } else { found }
     }
 
-    /// The same number part by part.
+    /// The metric's number part by part.
     fn in_parts(&self, id: &PointId, wanted: &ClassMetric) -> Option<Arc<NumberInParts>> {
         let class = wanted.class.as_deref().and_then(|name| self.bench.class(id.case, name));
         let number = self.known.in_parts(id, (self.metric_of(wanted), class))?;

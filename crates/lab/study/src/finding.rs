@@ -9,7 +9,7 @@ use sluice_stats::{NumberInParts, mean_of_either_sign};
 use super::evaluator::{ClassNumbers, Evaluator};
 use super::known_points::Evaluation;
 use super::plan::{Claim, Plan, Quantity, Relation, Subject, Tolerance};
-use super::policy_number::{Basis, PolicyNumber, is_less, quotient, quotient_figure};
+use super::policy_number::{Basis, PolicyNumber, is_less, quotient, quotient_number};
 use super::verdict::{Holds, Pairs, excused, is_at_most, of_number, of_order, times_as_many, tolerated};
 
 /// An advice to run more than this many times as many tasks would be useless.
@@ -67,7 +67,7 @@ pub(super) fn find(plan: &Plan, claim: &Claim, evaluator: Evaluator<'_>) -> Eval
             .map(|pair| change(&pair, unit, *paper, plan.tolerance)),
         Relation::MeanChange { who, over, over_case, paper } => {
             let (mine, theirs) = (evaluator.slowdowns(claim.case, who, &claim.quantity), *over_case);
-            let tasks = evaluator.tasks_met(claim.case);
+            let tasks = evaluator.tasks_number(claim.case);
             mine.and(evaluator.slowdowns(theirs, over, &claim.quantity))
                 .map(|pair| mean_change(&pair, (who, over), tasks, (*paper, plan.tolerance)))
         }
@@ -164,29 +164,27 @@ fn pair(
     of(claim.case, who).and(of(over_case, over))
 }
 
-fn ratio(
-    (who, over): &(PolicyNumber, PolicyNumber),
-    unit: Unit,
-    paper: f64,
-    tolerance: Tolerance,
-) -> Finding {
-    let figure = quotient_figure(who, over);
-    let measured = figure.as_ref().map(|figure| figure.estimate);
-    let off = measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
-    let why = two(who, over, unit, measured.is_some());
-    Finding { figure, off, ..sided(measured, 1.0, (paper, paper * tolerance.ratio), why) }
+fn ratio(pair: &(PolicyNumber, PolicyNumber), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    let found = of_quotient(pair, unit, 1.0, (paper, paper * tolerance.ratio));
+    let off = found.measured.map_or(f64::INFINITY, |found| (found.value / paper - 1.0).abs());
+    Finding { off, ..found }
 }
 
-fn change(
+fn change(pair: &(PolicyNumber, PolicyNumber), unit: Unit, paper: f64, tolerance: Tolerance) -> Finding {
+    of_quotient(pair, unit, 0.0, (paper, tolerance.change))
+}
+
+/// The result for a quotient, counted so that two equal numbers give `none`.
+fn of_quotient(
     (who, over): &(PolicyNumber, PolicyNumber),
     unit: Unit,
-    paper: f64,
-    tolerance: Tolerance,
+    none: f64,
+    paper: (f64, f64),
 ) -> Finding {
-    let figure = quotient_figure(who, over);
-    let measured = figure.as_ref().map(|figure| shifted(figure.estimate, -1.0));
+    let figure = quotient_number(who, over);
+    let measured = figure.as_ref().map(|figure| shifted(figure.estimate, none - 1.0));
     let why = two(who, over, unit, measured.is_some());
-    Finding { figure, ..sided(measured, 0.0, (paper, tolerance.change), why) }
+    Finding { figure, ..sided(measured, none, paper, why) }
 }
 
 fn shifted(found: Estimate, by: f64) -> Estimate {
@@ -257,7 +255,7 @@ fn at_most(
             if other.is_some_and(|other| other.estimate.value.is_infinite()) {
                 return None;
             }
-            let times = other.and_then(|other| quotient_figure(figure, other));
+            let times = other.and_then(|other| quotient_number(figure, other));
             let found = times.as_ref().map(|times| times.estimate);
             let keeps = is_at_most(&figure.estimate, other.map(|other| (&other.estimate, found)), most);
             Some((at, times.unwrap_or_else(|| figure.clone()), keeps))

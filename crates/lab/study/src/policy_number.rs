@@ -1,5 +1,5 @@
-//! A policy's number, and two of them against each other: by pairs if both met the same tasks, and as numbers
-//! that know nothing of each other if not.
+//! The number of a policy or family, and comparison of two: by pairs if both got the same tasks, else as
+//! independent numbers.
 
 use std::sync::Arc;
 
@@ -7,37 +7,37 @@ use sluice_stats::{Estimate, NumberInParts};
 
 use super::verdict::{self, Holds};
 
-/// A number of somebody.
+/// A number of one policy or family.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PolicyNumber {
     /// The number; infinite for a latency under a load that is not sustained.
     pub estimate: Estimate,
-    /// Whose it is: of a family, the member whose number is best.
+    /// The policy; for a family, the member with the best number.
     pub by: String,
-    /// The rate it was measured at, if it was at one.
+    /// The rate of the measurement, if there is one.
     pub rate: Option<u64>,
-    /// What else to know; empty if nothing.
+    /// A remark; may be empty.
     pub note: String,
-    /// What it rests on, part by part, where that is known.
+    /// The number part by part, if the parts were kept.
     pub basis: Option<Basis>,
 }
 
-/// What a number rests on: which tasks, and what each part of the runs said.
+/// A number part by part, and of which tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Basis {
-    /// The place of their workload among the plan's; at one rate those of one workload are the same tasks.
+    /// The number of the tasks in the plan. At one rate equal numbers are the same tasks.
     pub tasks: usize,
     pub number: Arc<NumberInParts>,
 }
 
-/// The quotient of two figures; none if it has no bounds.
+/// The quotient of two numbers; `None` if it has no bounds.
 pub(super) fn quotient(above: &PolicyNumber, below: &PolicyNumber) -> Option<Estimate> {
     let by_pairs = pair(above, below).and_then(|(above, below)| above.over(below));
     by_pairs.or_else(|| verdict::quotient(&above.estimate, &below.estimate))
 }
 
-/// The quotient of two figures as a figure. It rests on pairs if both met the same tasks.
-pub(super) fn quotient_figure(above: &PolicyNumber, below: &PolicyNumber) -> Option<PolicyNumber> {
+/// The quotient of two numbers with its parts, if both got the same tasks.
+pub(super) fn quotient_number(above: &PolicyNumber, below: &PolicyNumber) -> Option<PolicyNumber> {
     let estimate = quotient(above, below)?;
     let number = pair(above, below).and_then(|(above, below)| above.quotient(below));
     let basis = above.basis.as_ref().zip(number);
@@ -45,7 +45,7 @@ pub(super) fn quotient_figure(above: &PolicyNumber, below: &PolicyNumber) -> Opt
     Some(PolicyNumber { estimate, basis, note: String::new(), ..above.clone() })
 }
 
-/// Whether one figure is less than another one.
+/// Whether one number is less than another one.
 pub(super) fn is_less(less: &PolicyNumber, more: &PolicyNumber) -> Holds {
     match pair(less, more).and_then(|(less, more)| more.less(less)) {
         Some(difference) if difference.low > 0.0 => Holds::Yes,
@@ -55,14 +55,14 @@ pub(super) fn is_less(less: &PolicyNumber, more: &PolicyNumber) -> Holds {
     }
 }
 
-/// Both in parts, if they are of the same tasks.
+/// Both numbers part by part, if they are of the same tasks.
 fn pair<'f>(
     one: &'f PolicyNumber,
     other: &'f PolicyNumber,
 ) -> Option<(&'f NumberInParts, &'f NumberInParts)> {
     let (of_one, of_other) = (one.basis.as_ref()?, other.basis.as_ref()?);
-    let met_the_same = one.rate == other.rate && of_one.tasks == of_other.tasks;
-    met_the_same.then_some((&*of_one.number, &*of_other.number))
+    let have_same_tasks = one.rate == other.rate && of_one.tasks == of_other.tasks;
+    have_same_tasks.then_some((&*of_one.number, &*of_other.number))
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn quotients_of_the_same_tasks_are_compared_by_pairs() {
         const OTHER: [f64; 4] = [11.5, 21.0, 33.5, 43.0];
-        let over = |other: &PolicyNumber, tasks| quotient_figure(other, &figure(BUSY, 1, tasks));
+        let over = |other: &PolicyNumber, tasks| quotient_number(other, &figure(BUSY, 1, tasks));
         let found = |tasks| over(&figure(OTHER, 1, tasks), tasks).expect("there is one");
         let more = over(&figure(OTHER.map(|of| of * 1.01), 1, 0), 0).expect("there is one");
         assert!(found(0).estimate.high > more.estimate.low, "{found:?} {more:?}", found = found(0));

@@ -28,21 +28,21 @@ impl Rack<'_> {
     pub(super) fn await_arrives(&mut self, call: Await) {
         if self.world.now < self.controllers.stalled_until {
             self.remind(self.controllers.stalled_until, Event::Await(call));
-        } else if self.controllers.seat.controller.is_some() {
-            self.controllers.seat.awaits.retain(|other| other.worker != call.worker);
-            self.controllers.seat.awaits.push(call);
+        } else if self.controllers.present.controller.is_some() {
+            self.controllers.present.awaits.retain(|other| other.worker != call.worker);
+            self.controllers.present.awaits.push(call);
             self.tell_who_awaits();
         }
     }
 
     /// Tells waiting workers of changes; called after everything that the controller does.
     pub(super) fn tell_who_awaits(&mut self) {
-        let Some(controller) = &self.controllers.seat.controller else { return };
+        let Some(controller) = &self.controllers.present.controller else { return };
         let has_changed = |call: &mut Await| {
             let settled = controller.settled(call.row);
             settled.is_some_and(|settled| settled != call.known)
         };
-        let changed: Vec<Await> = self.controllers.seat.awaits.extract_if(.., has_changed).collect();
+        let changed: Vec<Await> = self.controllers.present.awaits.extract_if(.., has_changed).collect();
         for Await { worker, life, .. } in changed {
             let [at, _] = self.arrivals(CALLS);
             if let Some(at) = at.filter(|_| self.answers_get_through(Host::Worker(worker))) {

@@ -62,7 +62,7 @@ pub(super) struct ControllerProcess {
 /// The controllers of a run.
 pub(super) struct ControllerPair {
     /// The controller that hosts call; it may be down.
-    pub(super) seat: ControllerProcess,
+    pub(super) present: ControllerProcess,
     /// The former controller, if a standby took over.
     pub(super) former: Option<ControllerProcess>,
     pub(super) stalled_until: Nanos,
@@ -79,9 +79,9 @@ impl ControllerPair {
     pub(super) fn new(seed: u64, scenario: &Scenario) -> Self {
         let mut seeds = Dice::new(seed, 4);
         let plan = plan(scenario);
-        let seat = new_seat(1, &plan, &mut seeds);
+        let present = new_process(1, &plan, &mut seeds);
         Self {
-            seat,
+            present,
             former: None,
             stalled_until: Nanos(0),
             cut_until: Nanos(0),
@@ -96,7 +96,7 @@ impl ControllerPair {
     /// A new controller without state, with a connection of its own.
     pub(super) fn another(&mut self) -> ControllerProcess {
         self.lines += 1;
-        new_seat(self.lines, &self.plan, &mut self.seeds)
+        new_process(self.lines, &self.plan, &mut self.seeds)
     }
 
     /// The id of a new call of this host.
@@ -108,12 +108,12 @@ impl ControllerPair {
     }
 
     pub(super) fn stop(&mut self) {
-        self.seat.controller = None;
-        self.seat.awaits.clear();
+        self.present.controller = None;
+        self.present.awaits.clear();
     }
 }
 
-fn new_seat(life: u32, plan: &Plan, seeds: &mut Dice) -> ControllerProcess {
+fn new_process(life: u32, plan: &Plan, seeds: &mut Dice) -> ControllerProcess {
     let controller = Some(new_controller(plan, seeds));
     ControllerProcess {
         controller,
@@ -132,11 +132,11 @@ fn plan(scenario: &Scenario) -> Plan {
         types: vec![TaskType(index as u16)],
         limit: scenario.limit,
         sizes: Sizes::new(&SIZES).unwrap_or_default(),
-        serving: scenario.hands.serving,
+        serving: scenario.worker_labels.serving,
     };
     Plan {
         labels: if scenario.program.traits().kinds > 1 { labels::names() } else { Vec::new() },
-        needs: scenario.hands.needs.clone(),
+        needs: scenario.worker_labels.needs.clone(),
         lease: LEASE,
         renew_every: RENEW_EVERY,
         max_wait: MAX_WAIT,

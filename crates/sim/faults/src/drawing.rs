@@ -56,7 +56,7 @@ impl Scenario {
             no_room: dice.pick(&[0, 0, 50]),
             held_max: dice.pick(&[AMPLE, AMPLE, if kind.has_cores { AMPLE } else { 3 }]),
             replies_max: dice.pick(&[REPLIES_AMPLE, REPLIES_AMPLE, 16, 2]),
-            hands: DrawnLabels::default(),
+            worker_labels: DrawnLabels::default(),
             serves: draw_served(&mut Dice::named(seed, "types", 0), kind, workers, slices),
             worker_rows: dice.pick(&[16, workers as u16]),
             client_rows: dice.pick(&[8, clients as u16]),
@@ -89,7 +89,7 @@ impl Scenario {
                 (Vec::new(), twice_long(gray_failures, stall));
         }
         if program.traits().kinds > 1 {
-            scenario.hands = scenario.draw_hands(&mut Dice::named(seed, "labels", 0), workers);
+            scenario.worker_labels = scenario.draw_labels(&mut Dice::named(seed, "labels", 0), workers);
         }
         cross(&mut Dice::named(seed, "crossings", 0), &mut scenario);
         scenario.long = LongTimes::draw(&mut Dice::named(seed, "long times", 0));
@@ -102,7 +102,7 @@ impl Scenario {
     }
 
     /// A server's lanes have the labels of their server.
-    fn draw_hands(&self, dice: &mut Dice, workers: usize) -> DrawnLabels {
+    fn draw_labels(&self, dice: &mut Dice, workers: usize) -> DrawnLabels {
         let each = if self.cores.is_some() { self.workers_per_server() } else { 1 };
         DrawnLabels::draw(dice, workers.div_ceil(each)).of_each(each)
     }

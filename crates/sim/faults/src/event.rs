@@ -19,7 +19,7 @@ pub(super) enum Event {
     /// A packet or recirculation arrives at an address.
     Mail(Address, Mail),
     Op {
-        controllers: u32,
+        life: u32,
         switch: u32,
         by: Term,
         op: Box<TableOp>,
@@ -31,7 +31,7 @@ pub(super) enum Event {
         call: CallId,
         answer: Box<Answer>,
     },
-    BrainWakes(u32),
+    ControllerWakes(u32),
     Wake(Host),
     Renew(Host, Life),
     Finish {
@@ -68,7 +68,7 @@ pub(super) enum Event {
     WorkerGoesOn(usize),
     SwitchBack,
     SwitchGoesOn,
-    BrainBack,
+    ControllerBack,
     LinkBack,
     FormerLooks,
     /// A worker asks to be told of a change, or is told of it.

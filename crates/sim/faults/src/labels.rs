@@ -142,7 +142,7 @@ impl Fairness {
     /// Checks the queues before and after a pass.
     pub(super) fn check(
         &mut self,
-        hands: &DrawnLabels,
+        labels: &DrawnLabels,
         program: &mut dyn Program,
         (before, after): (&[Parked], &[Parked]),
         (came, verdict): (Came, &Verdict),
@@ -164,34 +164,34 @@ impl Fairness {
             let live_kinds = live.fold(0, |kinds, row| kinds | 1 << row.kind);
             let granted = granted.filter(|row| usize::from(row.slice.0) == slice).map(|row| row.kind);
             let was_round = came.was_round;
-            self.check_slice(hands, &Passed { slice, before, after, live_kinds, sent, granted, was_round })?;
+            self.check_slice(labels, &Passed { slice, before, after, live_kinds, sent, granted, was_round })?;
         }
         Ok(())
     }
 
-    fn check_slice(&mut self, hands: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
+    fn check_slice(&mut self, labels: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
         let slice = passed.slice;
         if self.waits.len() <= slice {
             self.waits.resize(slice + 1, 0);
             self.passed_over.resize(slice + 1, [PassedOver::default(); KINDS_MAX]);
         }
-        self.check_wait(hands, passed)?;
+        self.check_wait(labels, passed)?;
         let is_sent = |task: &&Submit| {
             passed.sent.is_some_and(|sent| (task.task, task.attempt) == (sent.task, sent.attempt))
         };
         let left = passed.before.tasks.iter().find(is_sent);
         if let Some(left) = left {
-            check_oldest(hands, passed, left)?;
+            check_oldest(labels, passed, left)?;
         }
-        self.check_turn(hands, passed, left)
+        self.check_turn(labels, passed, left)
     }
 
     /// While a token that serves a waiting task is parked, some packet has to recirculate that will bring
     /// them together.
-    fn check_wait(&mut self, hands: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
+    fn check_wait(&mut self, labels: &DrawnLabels, passed: &Passed<'_>) -> Result<(), String> {
         let slice = passed.slice;
         let could =
-            |task: &Submit| hands.serving.served_by(hands.class_of_task(task)) & passed.live_kinds != 0;
+            |task: &Submit| labels.serving.served_by(labels.class_of_task(task)) & passed.live_kinds != 0;
         let waits = &mut self.waits[slice];
         if !passed.after.tasks.iter().any(could) {
             *waits = 0;
@@ -208,17 +208,17 @@ impl Fairness {
     /// turn before the token recirculates, and then a waiting task of the class is taken in that same pass.
     fn check_turn(
         &mut self,
-        hands: &DrawnLabels,
+        labels: &DrawnLabels,
         passed: &Passed<'_>,
         left: Option<&Submit>,
     ) -> Result<(), String> {
         let slice = passed.slice;
         for counts in self.passed_over[slice].iter_mut().filter(|counts| !counts.is_zero()) {
-            counts.forget_all_but(hands.waiting(passed.before));
+            counts.forget_all_but(labels.waiting(passed.before));
         }
         let Some(kind) = passed.granted else { return Ok(()) };
-        let waiting = hands.waiting(passed.before) & hands.serving.serves(kind);
-        let taken = left.map(|task| hands.class_of_task(task));
+        let waiting = labels.waiting(passed.before) & labels.serving.serves(kind);
+        let taken = left.map(|task| labels.class_of_task(task));
         let most = |_| between_turns(KINDS_MAX as u8);
         match self.passed_over[slice][usize::from(kind)].count(waiting, taken, most) {
             Some((class, times)) => {
@@ -230,9 +230,9 @@ impl Fairness {
 }
 
 /// Checks that a waiting task that left for a worker was the oldest of its class.
-fn check_oldest(hands: &DrawnLabels, passed: &Passed<'_>, left: &Submit) -> Result<(), String> {
-    let class = hands.class_of_task(left);
-    let oldest = passed.before.tasks.iter().find(|task| hands.class_of_task(task) == class);
+fn check_oldest(labels: &DrawnLabels, passed: &Passed<'_>, left: &Submit) -> Result<(), String> {
+    let class = labels.class_of_task(left);
+    let oldest = passed.before.tasks.iter().find(|task| labels.class_of_task(task) == class);
     if oldest.is_some_and(|oldest| (oldest.task, oldest.attempt) != (left.task, left.attempt)) {
         let (task, slice) = (left.task, passed.slice);
         return Err(format!("promise 8: task {task} left slice {slice} before an older one of its class"));

@@ -3,7 +3,7 @@
 
 use sluice_switch::{Arrival, Cargo, Circulating, Program, Verdict};
 use sluice_wire::tables::{RingCounts, TableAnswer, TableOp};
-use sluice_wire::{Nanos, Packet, Reject, RejectReason, Serial, SliceId, Submit};
+use sluice_wire::{Nanos, Packet, RejectReason, Serial, SliceId, Submit, TaskType};
 
 use super::gate::Bearer;
 use super::labels::Came;
@@ -29,15 +29,22 @@ impl Rack<'_> {
         self.switch.is_unseen = true;
         self.switch.reckoning.check(now, &arrival, &verdict, self.scenario.worker_rows)?;
         if let Verdict::Send { packet: Packet::Reject(reject), .. } = &verdict {
-            self.oracle.rejected(reject, &full_queue(&mut **program, reject))?;
-            if reject.reason == RejectReason::Busy && is_served(&mut **program, reject) {
-                return Err(format!("promise 8: task {} was refused as busy while none waited", reject.task));
-            }
+            let waiting = match reject.reason {
+                RejectReason::QueueFull => queue_of(&mut **program, reject.task_type),
+                RejectReason::Busy if queue_of(&mut **program, reject.task_type).is_empty() => {
+                    return Err(format!(
+                        "promise 8: task {} was refused as busy while none waited",
+                        reject.task
+                    ));
+                }
+                _ => Vec::new(),
+            };
+            self.oracle.rejected(reject, &waiting)?;
         }
         if self.scenario.program.traits().kinds > 1 {
-            let (hands, queues) = (&self.scenario.hands, (&*queues, &*left));
+            let (labels, queues) = (&self.scenario.worker_labels, (&*queues, &*left));
             let came = Came { token, was_round };
-            self.switch.fairness.check(hands, &mut **program, queues, (came, &verdict))?;
+            self.switch.fairness.check(labels, &mut **program, queues, (came, &verdict))?;
         } else {
             self.switch.order.check(self.scenario.program.traits().classes, &queues, &left, &verdict)?;
         }
@@ -75,21 +82,11 @@ impl Rack<'_> {
     }
 }
 
-/// The tasks that wait in the queue that had no room; empty if the REJECT had another reason.
-fn full_queue(program: &mut dyn Program, reject: &Reject) -> Vec<Submit> {
-    match program.table(TableOp::ReadType(reject.task_type)) {
-        TableAnswer::Type(Some(slice)) if reject.reason == RejectReason::QueueFull => {
-            program.parked(slice).tasks
-        }
+/// The tasks that wait in the slice of a type.
+fn queue_of(program: &mut dyn Program, task_type: TaskType) -> Vec<Submit> {
+    match program.table(TableOp::ReadType(task_type)) {
+        TableAnswer::Type(Some(slice)) => program.parked(slice).tasks,
         _ => Vec::new(),
-    }
-}
-
-/// Whether no task waits in the slice of a rejected task's type.
-fn is_served(program: &mut dyn Program, reject: &Reject) -> bool {
-    match program.table(TableOp::ReadType(reject.task_type)) {
-        TableAnswer::Type(Some(slice)) => program.parked(slice).tasks.is_empty(),
-        _ => false,
     }
 }
 

@@ -60,7 +60,7 @@ impl Rack<'_> {
                 self.stop_switch();
                 self.controllers.stop();
                 self.after(down_for, Event::SwitchBack);
-                self.after(down_for, Event::BrainBack);
+                self.after(down_for, Event::ControllerBack);
             }
             ProcessFailure::ClientRestart { client } => {
                 let incarnation = self.clients[client].incarnation;
@@ -77,7 +77,7 @@ impl Rack<'_> {
             }
             ProcessFailure::ControllerRestart { down_for } => {
                 self.controllers.stop();
-                self.after(down_for, Event::BrainBack);
+                self.after(down_for, Event::ControllerBack);
             }
         }
         Ok(())

@@ -209,17 +209,16 @@ impl<'t> Rack<'t> {
     pub(super) fn happen(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Mail(to, mail) => self.on_mail(to, mail)?,
-            Event::Op { controllers, switch, by, op } => {
-                self.on_line(controllers, |rack| rack.table_op(controllers, switch, by, *op))
-                    .unwrap_or(Ok(()))?;
+            Event::Op { life, switch, by, op } => {
+                self.on_line(life, |rack| rack.table_op(life, switch, by, *op)).unwrap_or(Ok(()))?;
             }
-            Event::OpDone(controllers) => {
-                self.on_line(controllers, |rack| rack.table_answered(controllers));
+            Event::OpDone(life) => {
+                self.on_line(life, |rack| rack.table_answered(life));
             }
             Event::Call(call) => self.call_arrives(*call),
             Event::CallAnswered { call, answer } => self.call_answered(call, *answer)?,
-            Event::BrainWakes(controllers) => {
-                self.on_line(controllers, |rack| rack.on_controller_timer(controllers)).unwrap_or(Ok(()))?;
+            Event::ControllerWakes(life) => {
+                self.on_line(life, |rack| rack.on_controller_timer(life)).unwrap_or(Ok(()))?;
             }
             Event::Wake(host) => self.wake(host)?,
             Event::Renew(host, life) => self.renew_if_alive(host, life),
@@ -239,7 +238,7 @@ impl<'t> Rack<'t> {
             Event::WorkerGoesOn(worker) => self.resume_worker(worker)?,
             Event::SwitchBack => self.switch_back(),
             Event::SwitchGoesOn => self.resume_switch()?,
-            Event::BrainBack => self.restart_controller(),
+            Event::ControllerBack => self.restart_controller(),
             Event::LinkBack => self.connect_controller(),
             Event::FormerLooks => self.check_former(),
             Event::Await(call) => self.await_arrives(call),

@@ -32,14 +32,14 @@ impl ControllerPair {
 impl Rack<'_> {
     /// A standby takes over. The former controller looks after a while which controller the switch obeys.
     pub(super) fn start_standby(&mut self, looks_after: Nanos, is_cut: bool) {
-        if self.controllers.former.is_some() || self.controllers.seat.controller.is_none() {
+        if self.controllers.former.is_some() || self.controllers.present.controller.is_none() {
             return;
         }
         if is_cut {
             self.disconnect_controller();
         }
         let standby = self.controllers.another();
-        let former = std::mem::replace(&mut self.controllers.seat, standby);
+        let former = std::mem::replace(&mut self.controllers.present, standby);
         self.controllers.former = Some(former);
         self.controllers.stalled_until = Nanos(0);
         self.say(Party::Rack, || "a standby controller takes over".to_owned());
@@ -50,9 +50,9 @@ impl Rack<'_> {
     /// Lets the former controller act, as if it were the only one.
     pub(super) fn as_former<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let former = self.controllers.former.take()?;
-        let present = std::mem::replace(&mut self.controllers.seat, former);
+        let present = std::mem::replace(&mut self.controllers.present, former);
         let done = act(self);
-        self.controllers.former = Some(std::mem::replace(&mut self.controllers.seat, present));
+        self.controllers.former = Some(std::mem::replace(&mut self.controllers.present, present));
         Some(done)
     }
 
@@ -64,10 +64,10 @@ impl Rack<'_> {
     /// The former controller looks which controller the switch obeys. It repeats this until one of the two
     /// knows that it is superseded.
     pub(super) fn check_former(&mut self) {
-        if self.controllers.seat.is_superseded()
+        if self.controllers.present.is_superseded()
             && let Some(former) = &mut self.controllers.former
         {
-            std::mem::swap(&mut self.controllers.seat, former);
+            std::mem::swap(&mut self.controllers.present, former);
             // When it last looked, the switch may have been down or in another epoch.
             self.connect_controller();
             return;

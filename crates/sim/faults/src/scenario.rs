@@ -106,7 +106,7 @@ pub(super) struct Scenario {
     /// How many replies a worker keeps for repeats.
     pub(super) replies_max: usize,
     /// Which worker serves which task, if the program tells kinds of workers apart.
-    pub(super) hands: DrawnLabels,
+    pub(super) worker_labels: DrawnLabels,
     /// The types that each worker serves: all, or those of its own slice.
     pub(super) serves: Vec<Vec<TaskType>>,
     /// Rows for workers and clients in the switch, and tokens that fit a slice's ring.

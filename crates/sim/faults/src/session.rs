@@ -125,7 +125,7 @@ impl Rack<'_> {
             at: node.node.as_ref().map_or_else(Endpoint::default, |node| node.at.endpoint()),
             slice: names::slice(worker % self.scenario.slices),
             types: self.scenario.serves[worker].clone(),
-            labels: self.scenario.hands.names_of(worker),
+            labels: self.scenario.worker_labels.names_of(worker),
             quota: self.scenario.quotas[worker],
             capacity: self.scenario.capacity(),
             recent: sluice_control::RecentWork::default(),

@@ -53,7 +53,7 @@ pub use selective::Selective;
 pub(crate) use settings::Settings;
 pub use stages::Kinds;
 use stages::Stages;
-pub use target::Targeted;
+pub(crate) use target::Targeted;
 use tokens::ParkedToken;
 
 /// How often a task may recirculate because it met stale tokens; after that it is rejected.

@@ -195,9 +195,14 @@ impl ProgramSettings for Settings {
     fn take(&mut self, argument: &str) -> Option<()> {
         self.read(argument)?;
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
+        // A target needs the stages that ranks, classes or labels need.
         let is_plain = !self.ranked && self.classes == 1;
-        // A target needs the stages that these need.
-        ((!self.labels || is_plain) && (self.target.is_none() || is_plain && !self.labels)).then_some(())
+        let fits = match (self.labels, self.target) {
+            (false, None) => true,
+            (true, Some(_)) => false,
+            (true, None) | (false, Some(_)) => is_plain,
+        };
+        fits.then_some(())
     }
 
     fn traits(&self) -> ProgramTraits {

@@ -119,7 +119,7 @@ const fn moved(held: u32, found: u32) -> u32 {
 
 /// Rain, with a target for each slice's waits.
 #[derive(Debug)]
-pub struct Targeted {
+pub(crate) struct Targeted {
     rain: Rain,
     limit: TargetLimit,
 }
@@ -129,7 +129,7 @@ impl Targeted {
     ///
     /// # Panics
     /// As [`Rain::new`].
-    pub fn new(config: Config, target: Nanos) -> Self {
+    pub(crate) fn new(config: Config, target: Nanos) -> Self {
         let mut rain = Rain::new(config);
         let limit = TargetLimit::new(&mut rain.front.layout, &config, target);
         Self { rain, limit }

@@ -129,8 +129,8 @@ impl Rack<'_> {
         if self.scenario.program.traits().kinds == 1 {
             return Some(Labels::NONE);
         }
-        let hands = self.scenario.hands.clone();
-        let classes = hands.serving.classes();
+        let labels = self.scenario.worker_labels.clone();
+        let classes = labels.serving.classes();
         let first = self.dice.below(classes.len() as u64) as usize;
         if self.world.now < SETTLED {
             // Tasks that no worker serves are few: such a task ends unknown if the answer to a try is lost.
@@ -138,7 +138,7 @@ impl Rack<'_> {
         }
         let open = self.open_classes(task_type);
         let served =
-            |needs: &Labels| hands.class_of(task_type, *needs).is_some_and(|class| open >> class & 1 == 1);
+            |needs: &Labels| labels.class_of(task_type, *needs).is_some_and(|class| open >> class & 1 == 1);
         classes.iter().cycle().skip(first).take(classes.len()).find(|needs| served(needs)).copied()
     }
 

@@ -32,13 +32,13 @@ impl Rack<'_> {
 
     fn new_connection(&mut self) {
         self.controllers.lines += 1;
-        self.controllers.seat.life = self.controllers.lines;
-        self.controllers.seat.answers.clear();
-        self.controllers.seat.wakeup = Wakeup::NONE;
+        self.controllers.present.life = self.controllers.lines;
+        self.controllers.present.answers.clear();
+        self.controllers.present.wakeup = Wakeup::NONE;
     }
 
     pub(crate) fn restart_controller(&mut self) {
-        self.controllers.seat = self.controllers.another();
+        self.controllers.present = self.controllers.another();
         self.controllers.stalled_until = Nanos(0);
         self.say(Party::Rack, || "the controller is back".to_owned());
         self.connect_controller();
@@ -91,35 +91,36 @@ impl Rack<'_> {
 
     /// The controller hears the switch's oldest answer. While the controller stands still, answers wait, and
     /// stay in order however often it is stopped meanwhile.
-    pub(crate) fn table_answered(&mut self, controllers: u32) {
-        if controllers != self.controllers.seat.life {
+    pub(crate) fn table_answered(&mut self, life: u32) {
+        if life != self.controllers.present.life {
             return;
         }
         if self.world.now < self.controllers.stalled_until {
-            self.remind(self.controllers.stalled_until, Event::OpDone(controllers));
+            self.remind(self.controllers.stalled_until, Event::OpDone(life));
             return;
         }
-        if let Some(answer) = self.controllers.seat.answers.pop_front() {
+        if let Some(answer) = self.controllers.present.answers.pop_front() {
             self.on_controller_event(Told::TableAnswered(answer));
         }
     }
 
-    pub(crate) fn answer_controller(&mut self, controllers: u32, answer: TableAnswer) {
+    pub(crate) fn answer_controller(&mut self, life: u32, answer: TableAnswer) {
         let way = self.dice.span(Nanos(500), Nanos(10_000));
-        self.controllers.seat.answers_until = self.controllers.seat.answers_until.max(self.world.now + way);
-        if controllers == self.controllers.seat.life {
-            self.controllers.seat.answers.push_back(answer);
-            self.remind(self.controllers.seat.answers_until, Event::OpDone(controllers));
+        self.controllers.present.answers_until =
+            self.controllers.present.answers_until.max(self.world.now + way);
+        if life == self.controllers.present.life {
+            self.controllers.present.answers.push_back(answer);
+            self.remind(self.controllers.present.answers_until, Event::OpDone(life));
         }
     }
 
-    pub(crate) fn on_controller_timer(&mut self, controllers: u32) -> Result<(), String> {
-        if controllers != self.controllers.seat.life || !self.controllers.seat.wakeup.fires(self.world.now) {
+    pub(crate) fn on_controller_timer(&mut self, life: u32) -> Result<(), String> {
+        if life != self.controllers.present.life || !self.controllers.present.wakeup.fires(self.world.now) {
             return Ok(());
         }
         if self.world.now < self.controllers.stalled_until {
-            self.controllers.seat.wakeup.wake_by(self.controllers.stalled_until);
-            self.remind(self.controllers.stalled_until, Event::BrainWakes(controllers));
+            self.controllers.present.wakeup.wake_by(self.controllers.stalled_until);
+            self.remind(self.controllers.stalled_until, Event::ControllerWakes(life));
             return Ok(());
         }
         self.tick_controller()
@@ -133,7 +134,7 @@ impl Rack<'_> {
         }
         self.on_controller_event(Told::Watch);
         self.tick_controller()?;
-        if let Some(controller) = self.controllers.seat.controller.as_ref().filter(|_| self.is_told()) {
+        if let Some(controller) = self.controllers.present.controller.as_ref().filter(|_| self.is_told()) {
             let view = controller.view(self.world.now);
             self.say(Party::Controller, || format!("is looked at: {view:?}"));
         }
@@ -142,7 +143,7 @@ impl Rack<'_> {
 
     fn tick_controller(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.controllers.seat.controller {
+        if let Some(controller) = &mut self.controllers.present.controller {
             controller.tick(self.world.now, &mut out);
             nothing_is_due("the controller", controller.deadline(), self.world.now)?;
         }
@@ -152,7 +153,7 @@ impl Rack<'_> {
 
     fn on_controller_event(&mut self, told: Told) {
         let mut out = Vec::new();
-        if let Some(controller) = &mut self.controllers.seat.controller {
+        if let Some(controller) = &mut self.controllers.present.controller {
             controller.event(self.world.now, told, &mut out);
         }
         self.perform_controller_actions(out);
@@ -163,12 +164,12 @@ impl Rack<'_> {
             match action {
                 Action::Table(op) => {
                     let way = self.dice.span(Nanos(500), Nanos(10_000));
-                    self.controllers.seat.ops_until =
-                        self.controllers.seat.ops_until.max(self.world.now + way);
-                    let (controllers, switch) = (self.controllers.seat.life, self.switch.life);
-                    let by = self.controllers.seat.controller.as_ref().map_or(Term(0), Controller::term);
-                    let op = Event::Op { controllers, switch, by, op: Box::new(op) };
-                    self.remind(self.controllers.seat.ops_until, op);
+                    self.controllers.present.ops_until =
+                        self.controllers.present.ops_until.max(self.world.now + way);
+                    let (life, switch) = (self.controllers.present.life, self.switch.life);
+                    let by = self.controllers.present.controller.as_ref().map_or(Term(0), Controller::term);
+                    let op = Event::Op { life, switch, by, op: Box::new(op) };
+                    self.remind(self.controllers.present.ops_until, op);
                 }
                 Action::Answer { call, answer } => {
                     let caller = self.controllers.calls.get(&call).map(|(host, _)| replay_log::host(*host));
@@ -191,11 +192,11 @@ impl Rack<'_> {
     }
 
     fn arm_controller(&mut self) {
-        let due = self.controllers.seat.controller.as_ref().and_then(Controller::deadline);
+        let due = self.controllers.present.controller.as_ref().and_then(Controller::deadline);
         if let Some(due) = due.map(|due| due.max(self.world.now + Nanos(1)))
-            && self.controllers.seat.wakeup.wake_by(due)
+            && self.controllers.present.wakeup.wake_by(due)
         {
-            self.remind(due, Event::BrainWakes(self.controllers.seat.life));
+            self.remind(due, Event::ControllerWakes(self.controllers.present.life));
         }
     }
 }

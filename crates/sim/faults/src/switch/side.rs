@@ -33,13 +33,7 @@ impl Rack<'_> {
         Ok(())
     }
 
-    pub(crate) fn table_op(
-        &mut self,
-        controllers: u32,
-        switch: u32,
-        by: Term,
-        op: TableOp,
-    ) -> Result<(), String> {
+    pub(crate) fn table_op(&mut self, life: u32, switch: u32, by: Term, op: TableOp) -> Result<(), String> {
         if switch != self.switch.life {
             return Ok(());
         }
@@ -48,7 +42,7 @@ impl Rack<'_> {
         if !obeyed.obeys(by, &op) {
             let answer = TableAnswer::Superseded(obeyed);
             self.tell(Party::Controller, Some(Party::Switch), None, |_| replay_log::table(&op, &answer));
-            self.answer_controller(controllers, answer);
+            self.answer_controller(life, answer);
             return Ok(());
         }
         if let TableOp::SetSlice(slice, row) = op {
@@ -65,7 +59,7 @@ impl Rack<'_> {
         if let TableOp::Inject(sweep) = op {
             self.pass(Arrival::Control(sweep), ArrivalContext::NOTHING)?;
         }
-        self.answer_controller(controllers, answer);
+        self.answer_controller(life, answer);
         Ok(())
     }
 

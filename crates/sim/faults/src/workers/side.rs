@@ -111,14 +111,14 @@ impl Rack<'_> {
 
     /// The core that a worker uses: the lanes of a server share the thread of its first lane, which has their
     /// socket.
-    fn desk(&self, worker: usize) -> usize {
+    fn core_of(&self, worker: usize) -> usize {
         self.scenario.process_of(worker).start
     }
 
     /// A packet comes to a worker's NIC.
     pub(crate) fn at_worker(&mut self, worker: usize, packet: PacketId) -> Result<(), String> {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        let core = &mut self.workers[desk].core;
+        let (now, core_at) = (self.world.now, self.core_of(worker));
+        let core = &mut self.workers[core_at].core;
         let Some(packet) = core.deliver(now, packet) else { return Ok(()) };
         let from = core.free_from(now);
         self.receives(worker, from, now, packet)?;
@@ -133,7 +133,7 @@ impl Rack<'_> {
         call: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<worker::Action>),
     ) -> Result<(), String> {
         let now = self.world.now;
-        let from = self.workers[self.desk(worker)].core.free_from(now);
+        let from = self.workers[self.core_of(worker)].core.free_from(now);
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
         let Some(node) = &mut workers[worker].node else { return Ok(()) };
         call(&mut node.machine, now, settings, out);
@@ -145,12 +145,12 @@ impl Rack<'_> {
     /// A worker was to be woken now, unless that has changed: its machine is called at once, or when the core
     /// has time.
     pub(crate) fn on_worker_timer(&mut self, worker: usize) -> Result<(), String> {
-        let (now, desk) = (self.world.now, self.desk(worker));
+        let (now, core_at) = (self.world.now, self.core_of(worker));
         let comes = self.workers[worker].node.as_mut().is_some_and(|node| node.wakeup.fires(now));
-        if !comes || !self.workers[desk].core.may_call(now) {
+        if !comes || !self.workers[core_at].core.may_call(now) {
             return Ok(());
         }
-        let from = self.workers[desk].core.free_from(now);
+        let from = self.workers[core_at].core.free_from(now);
         self.tick_worker(worker, from)?;
         self.arm_worker(worker);
         Ok(())
@@ -168,8 +168,8 @@ impl Rack<'_> {
 
     /// The running service's early token leaves.
     fn worker_sends_early(&mut self, worker: usize) -> Result<(), String> {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        if !self.workers[desk].core.early.fires(now) {
+        let (now, core_at) = (self.world.now, self.core_of(worker));
+        if !self.workers[core_at].core.early.fires(now) {
             return Ok(());
         }
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
@@ -189,8 +189,8 @@ impl Rack<'_> {
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
     /// is a task.
     fn on_service_end(&mut self, worker: usize) -> Result<(), String> {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        let Some(run) = self.workers[desk].core.running.take() else { return Ok(()) };
+        let (now, core_at) = (self.world.now, self.core_of(worker));
+        let Some(run) = self.workers[core_at].core.running.take() else { return Ok(()) };
         let (status, reply) = self.served(worker, &run)?;
         let Self { workers, worker_settings: settings, worker_actions: out, .. } = self;
         let Some(node) = &mut workers[worker].node else { return Ok(()) };
@@ -201,9 +201,9 @@ impl Rack<'_> {
 
     /// The core turns to what waits for it.
     fn serve_duties(&mut self, worker: usize) -> Result<(), String> {
-        let (now, desk) = (self.world.now, self.desk(worker));
+        let (now, core_at) = (self.world.now, self.core_of(worker));
         loop {
-            let core = &mut self.workers[desk].core;
+            let core = &mut self.workers[core_at].core;
             let from = core.free_from(now);
             match core.next_duty() {
                 Some(Duty::Packet(arrived, packet)) => self.receives(worker, from, arrived, packet)?,
@@ -247,7 +247,7 @@ impl Rack<'_> {
 
     /// Lets a core do what its machine said: packets leave one after the other, then a service starts.
     pub(crate) fn perform_worker_actions(&mut self, worker: usize, from: Nanos) -> Result<(), String> {
-        let desk = self.desk(worker);
+        let core_at = self.core_of(worker);
         self.workers[worker].held_when_seen = None;
         let Some(node) = &self.workers[worker].node else { return Ok(()) };
         let (sender, mut actions) = (node.sender(), mem::take(&mut self.worker_actions));
@@ -262,7 +262,7 @@ impl Rack<'_> {
         if let Some(run) = next {
             self.serves(worker, run)?;
         } else {
-            self.workers[desk].core.free_at = from;
+            self.workers[core_at].core.free_at = from;
         }
         actions.clear();
         self.worker_actions = actions;
@@ -278,7 +278,7 @@ impl Rack<'_> {
         leaves: Nanos,
         effect: WorkerEffect<'_>,
     ) -> Result<(), String> {
-        let unread = self.workers[self.desk(worker)].core.unread(&self.world.packets);
+        let unread = self.workers[self.core_of(worker)].core.unread(&self.world.packets);
         let packets = &mut self.world.packets;
         let (to, packet) = match effect {
             WorkerEffect::Token(packet) => (switch, packets.make(|place| write_token(place, packet, unread))),
@@ -301,8 +301,8 @@ impl Rack<'_> {
     /// A task runs.
     fn serves(&mut self, worker: usize, run: TaskRun) -> Result<(), String> {
         let outlook = self.starts(worker, &run)?;
-        let (now, desk) = (self.world.now, self.desk(worker));
-        self.workers[desk].core.serve(run, now);
+        let (now, core_at) = (self.world.now, self.core_of(worker));
+        self.workers[core_at].core.serve(run, now);
         if let (Some(outlook), Some(node)) = (outlook, &mut self.workers[worker].node) {
             node.machine.expect(run.started, run.slot, outlook);
         }
@@ -311,12 +311,12 @@ impl Rack<'_> {
 
     /// Asks to be woken for what the machine wants next.
     pub(crate) fn arm_worker(&mut self, worker: usize) {
-        let (now, desk) = (self.world.now, self.desk(worker));
+        let (now, core_at) = (self.world.now, self.core_of(worker));
         let settings = &self.worker_settings;
         let Some(node) = &mut self.workers[worker].node else { return };
         let tick = node.wakes_at(node.machine.deadline(settings), now + SOONEST);
         let early = if self.scenario.early.is_some() { node.machine.early_at(settings) } else { None };
-        let early = self.workers[desk].core.early_wakes_at(early, now, now + SOONEST);
+        let early = self.workers[core_at].core.early_wakes_at(early, now, now + SOONEST);
         let life = self.workers[worker].life;
         if let Some(due) = tick {
             self.remind(due, Event::Wake(Host::Worker(worker)));
@@ -331,7 +331,7 @@ impl Rack<'_> {
         let mut packet = *self.world.packets.get(id);
         match &mut packet {
             Packet::Dispatch(dispatch) => {
-                self.scenario.hands.check_sent(worker, dispatch)?;
+                self.scenario.worker_labels.check_sent(worker, dispatch)?;
                 let pieces = self.copy(worker, arrived, dispatch)?;
                 let process = &mut self.workers[worker];
                 dispatch.payload = process.tasks.keep(dispatch.payload);

@@ -43,9 +43,9 @@ pub(super) struct Workers {
     pub(super) held: Vec<u32>,
     /// Which life of its process each leads.
     pub(super) lives: Vec<u32>,
-    desks: Vec<ActiveIndex>,
+    indices: Vec<ActiveIndex>,
     /// What belongs to workers that have something to do.
-    pub(super) taken: Vec<BusyWorker>,
+    pub(super) taken: Vec<ActiveWorker>,
     pub(super) settings: WorkerSettings,
     pub(super) cores: Cores,
     /// Whether a machine ever needs a tick.
@@ -61,7 +61,7 @@ pub(super) struct Workers {
     pub(super) of_cores: Option<Box<ServersOfCores>>,
 }
 
-/// Which desk a worker has, if any.
+/// The index of a worker among the active ones, if it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ActiveIndex(u32);
 
@@ -71,7 +71,7 @@ impl ActiveIndex {
 
 /// A worker that has something to do, or lately had.
 #[derive(Debug, Default)]
-pub(super) struct BusyWorker {
+pub(super) struct ActiveWorker {
     owner: u32,
     pub(super) core: Core,
 }
@@ -142,7 +142,7 @@ impl Workers {
             adaptation: None,
             held: vec![0; all.len()],
             lives: vec![0; all.len()],
-            desks: vec![ActiveIndex::NONE; all.len()],
+            indices: vec![ActiveIndex::NONE; all.len()],
             taken: Vec::new(),
             settings,
             cores: Cores::EVEN,
@@ -162,21 +162,21 @@ impl Workers {
         node.machine = Worker::new();
         node.wakeup = Wakeup::NONE;
         self.lives[worker] += 1;
-        let ActiveIndex(desk) = self.desks[worker];
-        let core = self.taken.get_mut(desk as usize).map(|desk| mem::take(&mut desk.core));
+        let ActiveIndex(active) = self.indices[worker];
+        let core = self.taken.get_mut(active as usize).map(|active| mem::take(&mut active.core));
         (core.unwrap_or_default(), mem::take(&mut self.held[worker]))
     }
 
     /// Whether none has anything to do.
     pub(super) fn are_idle(&self, now: Nanos) -> bool {
-        self.taken.iter().all(|desk| desk.core.is_idle(now))
+        self.taken.iter().all(|active| active.core.is_idle(now))
     }
 
-    /// The worker's desk; it gets one if it has none.
+    /// The worker's index among the active ones; it becomes one if it is none.
     #[inline]
-    pub(super) fn desk_of(&mut self, worker: u32, now: Nanos) -> usize {
-        let ActiveIndex(desk) = self.desks[worker as usize];
-        if desk == ActiveIndex::NONE.0 { self.take_desk(worker, now) } else { desk as usize }
+    pub(super) fn active_of(&mut self, worker: u32, now: Nanos) -> usize {
+        let ActiveIndex(active) = self.indices[worker as usize];
+        if active == ActiveIndex::NONE.0 { self.activate(worker, now) } else { active as usize }
     }
 
     /// The timer at the end of this worker's service.
@@ -191,8 +191,8 @@ impl Workers {
         if self.adaptation.is_none() {
             return;
         }
-        let desk = self.desk_of(worker, now);
-        let core = &self.taken[desk].core;
+        let active = self.active_of(worker, now);
+        let core = &self.taken[active].core;
         if let Some(adaptation) = self.adaptation.as_mut().filter(|_| core.takes_at_once(now)) {
             adaptation.on_busy(now, worker, core.free_at);
         }
@@ -213,34 +213,34 @@ impl Workers {
 
     /// Since when the worker has had nothing to do, if it has nothing now.
     fn blocked_since(&self, worker: u32, now: Nanos) -> Option<Nanos> {
-        let ActiveIndex(desk) = self.desks[worker as usize];
-        let Some(desk) = self.taken.get(desk as usize) else { return Some(Nanos(0)) };
-        desk.core.is_idle(now).then_some(desk.core.free_at)
+        let ActiveIndex(active) = self.indices[worker as usize];
+        let Some(active) = self.taken.get(active as usize) else { return Some(Nanos(0)) };
+        active.core.is_idle(now).then_some(active.core.free_at)
     }
 
     /// Desks of workers that are idle again go to others before there are more of them: a full round over all
-    /// desks frees half of them, or they double.
+    /// indices frees half of them, or they double.
     #[cold]
-    fn take_desk(&mut self, worker: u32, now: Nanos) -> usize {
+    fn activate(&mut self, worker: u32, now: Nanos) -> usize {
         let room = self.taken.capacity();
-        let idle = |desk: &&mut BusyWorker| desk.core.is_idle(now);
+        let idle = |active: &&mut ActiveWorker| active.core.is_idle(now);
         if self.taken.len() == room && self.taken.iter_mut().filter(idle).count() * 2 > room {
-            let desks = &mut self.desks;
-            self.taken.retain(|desk| {
-                let is_idle = desk.core.is_idle(now);
+            let indices = &mut self.indices;
+            self.taken.retain(|active| {
+                let is_idle = active.core.is_idle(now);
                 if is_idle {
-                    desks[desk.owner as usize] = ActiveIndex::NONE;
+                    indices[active.owner as usize] = ActiveIndex::NONE;
                 }
                 !is_idle
             });
-            for (index, desk) in self.taken.iter().enumerate() {
-                self.desks[desk.owner as usize] = ActiveIndex(index as u32);
+            for (index, active) in self.taken.iter().enumerate() {
+                self.indices[active.owner as usize] = ActiveIndex(index as u32);
             }
         }
-        let desk = self.taken.len();
-        self.taken.push(BusyWorker { owner: worker, ..BusyWorker::default() });
-        self.desks[worker as usize] = ActiveIndex(desk as u32);
-        desk
+        let active = self.taken.len();
+        self.taken.push(ActiveWorker { owner: worker, ..ActiveWorker::default() });
+        self.indices[worker as usize] = ActiveIndex(active as u32);
+        active
     }
 }
 

@@ -153,7 +153,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     }
 
     fn perform_lane_actions(&mut self, worker: usize) {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        self.perform_worker_actions(worker, desk, now);
+        let (now, active) = (self.world.now, self.active(worker));
+        self.perform_worker_actions(worker, active, now);
     }
 }

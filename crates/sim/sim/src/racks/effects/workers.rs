@@ -57,12 +57,12 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             task_places.move_task(Place::ToWorker, Place::AtWorker);
         }
         workers.report_busy(world.now, worker);
-        let desk = workers.desk_of(worker, world.now);
-        let core = &mut workers.taken[desk].core;
+        let active = workers.active_of(worker, world.now);
+        let core = &mut workers.taken[active].core;
         let Some(packet) = core.deliver(world.now, packet) else { return };
         let (from, arrived) = (core.free_from(world.now), world.now);
-        self.receives(at, desk, from, (arrived, packet));
-        self.arm_worker(at, desk);
+        self.receives(at, active, from, (arrived, packet));
+        self.arm_worker(at, active);
     }
 
     /// A worker's timer expires: its service ends, if it has not got longer.
@@ -93,8 +93,8 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 impl<O: TaskObserver> SimulatedRacks<O> {
     /// Where a worker's core is.
     #[inline]
-    pub(in crate::racks) fn desk(&mut self, worker: usize) -> usize {
-        self.workers.desk_of(worker as u32, self.world.now)
+    pub(in crate::racks) fn active(&mut self, worker: usize) -> usize {
+        self.workers.active_of(worker as u32, self.world.now)
     }
 
     /// Calls a worker's machine, and does what it says once the core has time.
@@ -103,12 +103,12 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         worker: usize,
         call: impl FnOnce(&mut Worker, Nanos, &WorkerSettings, &mut Vec<Action>),
     ) {
-        let (now, desk) = (self.world.now, self.desk(worker));
+        let (now, active) = (self.world.now, self.active(worker));
         let Workers { all, settings, actions, taken, .. } = &mut self.workers;
-        let from = taken[desk].core.free_from(now);
+        let from = taken[active].core.free_from(now);
         call(&mut all[worker].machine, now, settings, actions);
-        self.perform_worker_actions(worker, desk, from);
-        self.arm_worker(worker, desk);
+        self.perform_worker_actions(worker, active, from);
+        self.arm_worker(worker, active);
     }
 
     /// A worker was to be woken now, unless that has changed.
@@ -120,49 +120,49 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 
     /// The machine has something to do: at once, or when the core has time.
     fn arm_tick(&mut self, worker: usize) {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        let core = &mut self.workers.taken[desk].core;
+        let (now, active) = (self.world.now, self.active(worker));
+        let core = &mut self.workers.taken[active].core;
         if core.may_call(now) {
             let from = core.free_from(now);
-            self.tick_worker(worker, desk, from);
-            self.arm_worker(worker, desk);
+            self.tick_worker(worker, active, from);
+            self.arm_worker(worker, active);
         }
     }
 
     /// A deadline of the machine has come.
-    fn tick_worker(&mut self, worker: usize, desk: usize, at: Nanos) {
+    fn tick_worker(&mut self, worker: usize, active: usize, at: Nanos) {
         let Workers { all, settings, actions, .. } = &mut self.workers;
         all[worker].machine.tick(at, settings, actions);
-        self.perform_worker_actions(worker, desk, at);
+        self.perform_worker_actions(worker, active, at);
     }
 
     /// The running service's early token leaves; the service goes on afterwards.
     pub(in crate::racks) fn worker_sends_early(&mut self, worker: usize) {
-        let (now, desk) = (self.world.now, self.desk(worker));
+        let (now, active) = (self.world.now, self.active(worker));
         let Workers { all, settings, actions, taken, .. } = &mut self.workers;
-        if !taken[desk].core.early.fires(now) {
+        if !taken[active].core.early.fires(now) {
             return;
         }
         all[worker].machine.early(now, settings, actions);
         let (sender, mut actions) = (all[worker].sender(), mem::take(actions));
         for action in &actions {
-            self.does((worker, desk), sender, now, WorkerEffect::of(action, sender, now));
+            self.does((worker, active), sender, now, WorkerEffect::of(action, sender, now));
             let workers = &mut self.workers;
-            let (timer, core) = (workers.timer(worker), &mut workers.taken[desk].core);
+            let (timer, core) = (workers.timer(worker), &mut workers.taken[active].core);
             core.free_at = core.free_at + workers.costs.send;
             self.world.engine.timer(timer, core.free_at);
         }
         actions.clear();
         self.workers.actions = actions;
-        self.arm_worker(worker, desk);
+        self.arm_worker(worker, active);
     }
 
     /// A service ends: the reply leaves, then the token; then what waits in the NIC is received until there
     /// is a task. Says whether one runs then.
     #[inline]
     fn on_service_end(&mut self, worker: usize) -> bool {
-        let (now, desk) = (self.world.now, self.desk(worker));
-        let Some(run) = self.workers.taken[desk].core.running.take() else { return false };
+        let (now, active) = (self.world.now, self.active(worker));
+        let Some(run) = self.workers.taken[active].core.running.take() else { return false };
         let Self { workers, pools, task_places, .. } = self;
         let Workers { all, settings, actions, held, adaptation, .. } = workers;
         let node = &mut all[worker];
@@ -176,30 +176,30 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         }
         let reply = Payload { len: 8, inline: run.payload.inline, ..Payload::EMPTY };
         node.machine.finished(now, settings, run.slot, run.started, ReplyStatus::Done, reply, actions);
-        self.perform_worker_actions(worker, desk, now);
-        self.serve_duties(worker, desk)
+        self.perform_worker_actions(worker, active, now);
+        self.serve_duties(worker, active)
     }
 
     /// The core turns to what waits for it: says whether a service runs then.
     #[inline]
-    fn serve_duties(&mut self, worker: usize, desk: usize) -> bool {
+    fn serve_duties(&mut self, worker: usize, active: usize) -> bool {
         let now = self.world.now;
         loop {
-            let core = &mut self.workers.taken[desk].core;
+            let core = &mut self.workers.taken[active].core;
             let from = core.free_from(now);
             match core.next_duty() {
-                Some(Duty::Packet(arrived, packet)) => self.receives(worker, desk, from, (arrived, packet)),
-                Some(Duty::Call) => self.tick_worker(worker, desk, from),
+                Some(Duty::Packet(arrived, packet)) => self.receives(worker, active, from, (arrived, packet)),
+                Some(Duty::Call) => self.tick_worker(worker, active, from),
                 None => break,
             }
         }
-        self.arm_worker(worker, desk);
-        self.workers.taken[desk].core.running.is_some()
+        self.arm_worker(worker, active);
+        self.workers.taken[active].core.running.is_some()
     }
 
     /// A core receives a packet from then on. A repeated task is not run again.
     #[inline]
-    fn receives(&mut self, worker: usize, desk: usize, from: Nanos, (arrived, packet): (Nanos, PacketId)) {
+    fn receives(&mut self, worker: usize, active: usize, from: Nanos, (arrived, packet): (Nanos, PacketId)) {
         if self.workers.of_cores.is_some() {
             self.on_lane_packet(worker, from, arrived, packet);
             return self.world.packets.free(packet);
@@ -209,7 +209,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         let received = self.world.packets.get(packet);
         let is_task = matches!(received, Packet::Dispatch(_));
         all[worker].machine.packet(at, arrived, settings, received, actions);
-        let runs = self.perform_worker_actions(worker, desk, at);
+        let runs = self.perform_worker_actions(worker, active, at);
         if is_task && !runs {
             self.meter_of(worker).at_workers.leave(at);
             self.workers.held[worker] -= 1;
@@ -245,7 +245,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     pub(in crate::racks) fn perform_worker_actions(
         &mut self,
         worker: usize,
-        desk: usize,
+        active: usize,
         from: Nanos,
     ) -> bool {
         let (sender, has_cores) = (self.workers.all[worker].sender(), self.workers.of_cores.is_some());
@@ -255,16 +255,16 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             match WorkerEffect::of(action, sender, free_at) {
                 WorkerEffect::Run(run) if has_cores => self.offer_to_cores(worker, run),
                 WorkerEffect::Run(run) => next = Some(run),
-                effect => free_at = self.does((worker, desk), sender, free_at, effect),
+                effect => free_at = self.does((worker, active), sender, free_at, effect),
             }
         }
         actions.clear();
         self.workers.actions = actions;
         let Some(run) = next else {
-            self.workers.taken[desk].core.free_at = free_at;
+            self.workers.taken[active].core.free_at = free_at;
             return false;
         };
-        self.starts(worker, desk, TaskRun { started: free_at, ..run });
+        self.starts(worker, active, TaskRun { started: free_at, ..run });
         true
     }
 
@@ -272,7 +272,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     #[inline]
     fn does(
         &mut self,
-        (worker, desk): (usize, usize),
+        (worker, active): (usize, usize),
         sender: PacketSource,
         from: Nanos,
         effect: WorkerEffect<'_>,
@@ -280,12 +280,12 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         match effect {
             WorkerEffect::Token(packet) => {
                 let sent = self.charge_sending(worker, from);
-                let unread = if self.workers.ranked { self.unread(desk) } else { 0 };
+                let unread = if self.workers.ranked { self.unread(active) } else { 0 };
                 self.send(sender, sender.switch, sent, |place| write_token(place, packet, unread));
                 sent
             }
             WorkerEffect::Report(reply) => {
-                let (sent, unread) = (self.charge_sending(worker, from), self.unread(desk));
+                let (sent, unread) = (self.charge_sending(worker, from), self.unread(active));
                 self.send(sender, sender.switch, sent, |place| write_reply(place, reply, unread));
                 sent
             }
@@ -308,8 +308,8 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     }
 
     #[inline]
-    fn unread(&self, desk: usize) -> u32 {
-        self.workers.taken[desk].core.unread(&self.world.packets)
+    fn unread(&self, active: usize) -> u32 {
+        self.workers.taken[active].core.unread(&self.world.packets)
     }
 
     /// A packet is sent from then on: says until when.
@@ -321,7 +321,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 
     /// A service starts at `run.started`, or later if its bytes have to be fetched first.
     #[inline]
-    fn starts(&mut self, worker: usize, desk: usize, mut run: TaskRun) {
+    fn starts(&mut self, worker: usize, active: usize, mut run: TaskRun) {
         if run.payload.is_large() && self.workers.fetch > Nanos(0) {
             run.started = run.started + self.workers.fetch;
             self.count_fetch(worker);
@@ -338,27 +338,27 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         if let Some(estimates) = &mut workers.estimates {
             node.machine.expect(run.started, run.slot, estimates.outlook(service));
         }
-        workers.taken[desk].core.serve(run, busy_until);
+        workers.taken[active].core.serve(run, busy_until);
         world.engine.timer(workers.timer(worker), busy_until);
     }
 
     /// Asks to be woken for what the machine wants next.
     #[inline]
-    fn arm_worker(&mut self, worker: usize, desk: usize) {
+    fn arm_worker(&mut self, worker: usize, active: usize) {
         if self.workers.needs_ticks || self.workers.estimates.is_some() {
-            self.arm_tick_and_early(worker, desk);
+            self.arm_tick_and_early(worker, active);
         }
     }
 
     #[inline(never)]
-    fn arm_tick_and_early(&mut self, worker: usize, desk: usize) {
+    fn arm_tick_and_early(&mut self, worker: usize, active: usize) {
         let now = self.world.now;
         let Workers { all, settings, needs_ticks, estimates, taken, .. } = &mut self.workers;
         let node = &mut all[worker];
         let deadline = if *needs_ticks { node.machine.deadline(settings) } else { None };
         let tick = node.wakes_at(deadline, now);
         let early = if estimates.is_some() { node.machine.early_at(settings) } else { None };
-        let early = taken[desk].core.early_wakes_at(early, now, now);
+        let early = taken[active].core.early_wakes_at(early, now, now);
         let whom = node.at;
         for (at, what) in [(tick, Scheduled::Tick), (early, Scheduled::Early)] {
             if let Some(at) = at {
