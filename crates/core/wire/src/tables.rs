@@ -142,6 +142,8 @@ pub struct SliceRow {
     pub serving: Serving,
     /// The classes that have no worker now, one bit each: their tasks are refused.
     pub closed: u8,
+    /// The longest wait in the switch that is worth having; zero: the program's, if it has one.
+    pub target: Nanos,
 }
 
 /// A server's row: the queue pair through which tasks are written into its memory.

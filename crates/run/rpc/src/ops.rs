@@ -298,14 +298,21 @@ impl From<v1::Feed> for Feed {
 
 impl From<SliceRow> for v1::SliceRow {
     fn from(row: SliceRow) -> Self {
-        let SliceRow { open, limit, retry_after, serving, closed } = row;
+        let SliceRow { open, limit, retry_after, serving, closed, target } = row;
         let bits = |sets: &[Labels]| sets.iter().map(|set| set.0.into()).collect();
         let serving = (serving != Serving::default()).then(|| v1::Serving {
             needs: bits(serving.classes()),
             has: bits(serving.kinds()),
             wished: serving.is_wished(),
         });
-        Self { open, limit, retry_after_ns: retry_after.0, serving, closed: closed.into() }
+        Self {
+            open,
+            limit,
+            retry_after_ns: retry_after.0,
+            serving,
+            closed: closed.into(),
+            target_ns: target.0,
+        }
     }
 }
 
@@ -319,6 +326,7 @@ impl TryFrom<v1::SliceRow> for SliceRow {
             retry_after: Nanos(message.retry_after_ns),
             serving: message.serving.map_or_else(|| Ok(Serving::default()), serving)?,
             closed: number("row.closed", message.closed)?,
+            target: Nanos(message.target_ns),
         })
     }
 }
@@ -499,7 +507,8 @@ mod tests {
         let spine = SpineRow { at: at(), epoch, leaf, generation, start: Serial(4) };
         let sets = [0, 1, 3].map(Labels);
         let serving = Serving::of(&sets, &sets).expect("all are served").wished();
-        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5 };
+        let target = Nanos(u64::MAX);
+        let slice = SliceRow { open: true, limit: 7, retry_after: Nanos(5), serving, closed: 5, target };
         let sweep =
             Sweep { epoch: Epoch(2), slice: SliceId(1), of: SweepOf::Tasks, left: u16::MAX, carried: None };
         for op in [

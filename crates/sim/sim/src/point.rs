@@ -214,6 +214,7 @@ impl Point {
         self.bad_slices()
             .or_else(|| self.bad_labels())
             .or_else(|| self.bad_rings())
+            .or_else(|| self.bad_target())
             .or_else(|| self.bad_server())
             .or_else(|| self.bad_cores())
             .or_else(|| self.bad_racks())
@@ -275,6 +276,21 @@ impl Point {
                 choice.traits().classes
             )
         })
+    }
+
+    /// Why the policy's target is no wait that is worth having: it is shorter than a service or a round trip.
+    fn bad_target(&self) -> Option<String> {
+        let Policy::Program(choice) = &self.policy else { return None };
+        let target = choice.traits().target?;
+        let (service, round) = (self.workload.mean_service_ns(), self.testbed.zero_load().0 as f64);
+        let least = [(service, "one service takes on average"), (round, "a round trip takes")];
+        let (least, what) = least.into_iter().find(|(least, _)| (target.0 as f64) < *least)?;
+        Some(format!(
+            "{} has a target that is shorter than what {what}, {:.1} us, so that tasks would be refused which \
+             could be served in time: give a longer one",
+            self.policy,
+            least / 1e3
+        ))
     }
 
     fn bad_server(&self) -> Option<String> {

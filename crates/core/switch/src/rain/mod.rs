@@ -243,11 +243,11 @@ impl Rain {
         if round > ROUNDS_MAX {
             return self.front.reject(submit, RejectReason::StaleTokens);
         }
-        let (slice, limit) = match self.front.open_slice(submit) {
-            Ok((slice, SliceRow { limit, .. })) => (slice, *limit),
+        let (slice, limit, target) = match self.front.open_slice(submit) {
+            Ok((slice, SliceRow { limit, target, .. })) => (slice, *limit, *target),
             Err(reason) => return self.front.reject(submit, reason),
         };
-        let allowed = queue_limit.most(pass, slice);
+        let allowed = queue_limit.most(pass, slice, target);
         let s = slice.0 as usize;
         let full = -(limit.min(allowed) as i32);
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
@@ -259,7 +259,7 @@ impl Rain {
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let note = queue_limit.waits(pass, now, slice, balance == 0);
+            let note = queue_limit.waits(pass, now, (slice, target), balance == 0);
             let engine = self.engine.as_ref().filter(|_| note.is_none());
             let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));

@@ -52,7 +52,9 @@ pub(crate) struct Settings {
     size_error: u8,
     /// How many tasks have to wait before a worker sends more than one token.
     patience: u8,
-    /// The longest wait in the switch that is worth having.
+    /// Whether slices may have targets.
+    targets: bool,
+    /// The longest wait in the switch that is worth having, where a slice's row gives none.
     target: Option<Nanos>,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
@@ -68,6 +70,7 @@ impl Default for Settings {
             wait: 0,
             size_error: 0,
             patience: 0,
+            targets: false,
             target: None,
             adaptive: None,
             early: None,
@@ -95,6 +98,10 @@ impl Settings {
             self.labels = true;
             return Some(());
         }
+        if argument == TARGET {
+            self.targets = true;
+            return Some(());
+        }
         if let Some(early) = Early::take(argument) {
             self.early = Some(early);
             return Some(());
@@ -119,6 +126,7 @@ impl Settings {
             }
             Some((TARGET, text)) => {
                 self.target = Some(span(text).ok().filter(|target| TARGETS.contains(target))?);
+                self.targets = true;
                 return Some(());
             }
             _ => {}
@@ -153,8 +161,10 @@ impl fmt::Display for Settings {
         if self.size_error > 0 {
             write!(f, ",{SIZES}={}%", self.size_error)?;
         }
-        if let Some(target) = self.target {
-            write!(f, ",{TARGET}={}", WholeSpan(target))?;
+        match self.target {
+            Some(target) => write!(f, ",{TARGET}={}", WholeSpan(target))?,
+            None if self.targets => write!(f, ",{TARGET}")?,
+            None => {}
         }
         match self.patience {
             0 => {}
@@ -183,7 +193,7 @@ impl ProgramSettings for Settings {
                         classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
                         of their size is off by this (simulator only); target=50us, a task that would wait \
                         longer in the switch is refused at once, 1us to 1s (not with ranked, labels or \
-                        classes); patient, workers send one token only, \
+                        classes); target, likewise, but only in slices with a target of their own; patient, workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \
@@ -197,10 +207,10 @@ impl ProgramSettings for Settings {
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
         // A target needs the stages that ranks, classes or labels need.
         let is_plain = !self.ranked && self.classes == 1;
-        let fits = match (self.labels, self.target) {
-            (false, None) => true,
-            (true, Some(_)) => false,
-            (true, None) | (false, Some(_)) => is_plain,
+        let fits = match (self.labels, self.targets) {
+            (false, false) => true,
+            (true, true) => false,
+            (true, false) | (false, true) => is_plain,
         };
         fits.then_some(())
     }
@@ -211,7 +221,9 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1 && self.target.is_none(),
+            runs_in_kernel: !self.ranked && classes == 1 && !self.targets,
+            takes_targets: self.targets,
+            target: self.target,
             classes,
             kinds: if self.labels { classes } else { 1 },
             limits_each_class: self.labels,
@@ -228,8 +240,8 @@ impl ProgramSettings for Settings {
         if self.labels {
             return Box::new(Selective::new(config).with_wait(self.wait));
         }
-        if let Some(target) = self.target {
-            return Box::new(Targeted::new(config, target));
+        if self.targets {
+            return Box::new(Targeted::new(config, self.target.unwrap_or_default()));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }

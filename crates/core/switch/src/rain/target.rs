@@ -12,7 +12,7 @@
 //!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
-use sluice_wire::tables::SliceState;
+use sluice_wire::tables::{SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
@@ -37,8 +37,8 @@ const SMOOTHING_SHIFT: u32 = 3;
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
-    /// The target, in ticks.
-    span: u32,
+    /// The target of slices whose rows give none; zero: such slices have none.
+    common: Nanos,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
     limit: Register<u32>,
     /// The start of each slice's window in ticks (upper half), and the tasks that left in it.
@@ -46,10 +46,12 @@ struct TargetLimit {
 }
 
 impl TargetLimit {
-    fn new(layout: &mut Layout, config: &Config, target: Nanos) -> Self {
+    fn new(layout: &mut Layout, config: &Config, common: Nanos) -> Self {
         let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
+        // A task's row is found in stage 0, and its target goes with the packet to the window.
+        layout.table("targets", 0, 32, slices);
         Self {
-            span: ticks(target).max(1),
+            common,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, 0),
         }
@@ -60,11 +62,28 @@ impl TargetLimit {
         let found = limit_of(left) << FRACTION_BITS;
         self.limit.update(pass, slice.0.into(), |held| moved(held, found));
     }
+
+    /// The target of a slice, given its row's, in ticks; zero if the slice has none.
+    #[inline]
+    const fn span(&self, own: Nanos) -> u32 {
+        let target = if own.0 > 0 { own } else { self.common };
+        if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
+    }
+
+    /// The controller wrote a slice's row: what was measured with another target is no limit with this one.
+    fn target_set(&mut self, slice: SliceId, before: Nanos, after: Nanos) {
+        if self.span(before) != self.span(after) {
+            self.limit.poke(slice.0.into(), UNMEASURED);
+        }
+    }
 }
 
 impl QueueLimit for TargetLimit {
     #[inline]
-    fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
+    fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32 {
+        if self.span(target) == 0 {
+            return u32::MAX;
+        }
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
     }
 
@@ -77,8 +96,17 @@ impl QueueLimit for TargetLimit {
     }
 
     #[inline]
-    fn waits(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, is_first: bool) -> Option<Circulating> {
-        let (at, span) = (ticks(now), self.span);
+    fn waits(
+        &mut self,
+        pass: &mut Pass,
+        now: Nanos,
+        (slice, target): (SliceId, Nanos),
+        is_first: bool,
+    ) -> Option<Circulating> {
+        let (at, span) = (ticks(now), self.span(target));
+        if span == 0 {
+            return None;
+        }
         let lasted = |window: u64| at.wrapping_sub((window >> 32) as u32);
         let ends = |window| is_first || lasted(window) >= span;
         let ended = self.window.branch(pass, slice.0.into(), ends, |_| window(at, 0), |window| window);
@@ -125,13 +153,14 @@ pub(crate) struct Targeted {
 }
 
 impl Targeted {
-    /// An empty switch whose tasks wait for `target` at most, about.
+    /// An empty switch whose tasks wait for their slice's target at most, about, or for `common` in slices
+    /// without one; if that is zero, such slices have no target.
     ///
     /// # Panics
     /// As [`Rain::new`].
-    pub(crate) fn new(config: Config, target: Nanos) -> Self {
+    pub(crate) fn new(config: Config, common: Nanos) -> Self {
         let mut rain = Rain::new(config);
-        let limit = TargetLimit::new(&mut rain.front.layout, &config, target);
+        let limit = TargetLimit::new(&mut rain.front.layout, &config, common);
         Self { rain, limit }
     }
 }
@@ -179,6 +208,10 @@ impl Scheduler for Targeted {
         self.rain.engine.as_mut()
     }
 
+    fn slice_set(&mut self, slice: SliceId, before: &SliceRow, row: &SliceRow) {
+        self.limit.target_set(slice, before.target, row.target);
+    }
+
     fn slice_state(&self, slice: usize) -> SliceState {
         self.rain.slice_state(slice)
     }
@@ -189,5 +222,40 @@ impl Scheduler for Targeted {
 
     fn parked(&self, slice: SliceId) -> Parked {
         Scheduler::parked(&self.rain, slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_wire::Epoch;
+
+    use super::*;
+
+    const SLICE: SliceId = SliceId(0);
+    const TARGET: Nanos = Nanos::from_micros(50);
+    /// The first time that reads as tick 0 again.
+    const WRAP: Nanos = Nanos(1 << (u32::BITS + TICK_SHIFT));
+
+    /// What a window that begins at this time measures: a token comes every microsecond, and a task
+    /// waits then.
+    fn measured(begins: Nanos) -> Option<u64> {
+        let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
+        let mut limit = TargetLimit::new(&mut layout, &config, TARGET);
+        let mut waits = |at, is_first| {
+            limit.token_came(&mut Pass::begin("rain"), at, SLICE, is_first);
+            limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)), is_first)
+        };
+        assert!(waits(begins, true).is_none(), "the first waiting task begins a window");
+        let later = (1..=50).map(|us| waits(begins + Nanos::from_micros(us), false));
+        later.flatten().map(|note| note.memo).next()
+    }
+
+    #[test]
+    fn a_window_over_the_wrap_of_its_ticks_measures_as_any_other() {
+        assert_eq!(measured(Nanos::from_micros(3)), Some(50));
+        for before in [1, 25, 49, 50] {
+            let begins = WRAP.since(Nanos::from_micros(before));
+            assert_eq!(measured(begins), Some(50), "{before} us before the wrap");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of Rain with a target: who is refused, and how long the others wait.
 
 use sluice_switch::Verdict;
+use sluice_wire::tables::SliceRow;
 use sluice_wire::{Nanos, Packet, RejectReason};
 
 use crate::rack::{Rack, dispatched, rejected};
@@ -8,6 +9,7 @@ use crate::rack::{Rack, dispatched, rejected};
 /// Ten tokens come within it, if three passes make a cycle.
 const TARGET: Nanos = Nanos::from_micros(48);
 
+/// A rack whose token comes every third pass, as long as two tasks come for each.
 struct Load {
     rack: Rack,
     waits: Vec<Nanos>,
@@ -16,8 +18,19 @@ struct Load {
 
 impl Load {
     fn new() -> Self {
-        let rack = Rack::of("rain:1,target=48us", 1, 16);
-        Self { rack, waits: Vec::new(), refused: Vec::new() }
+        Self::of("rain:1,target=48us", Nanos(0))
+    }
+
+    /// Under this program; the slice has this target.
+    fn of(program: &str, target: Nanos) -> Self {
+        let mut load = Self { rack: Rack::of(program, 1, 16), waits: Vec::new(), refused: Vec::new() };
+        load.set_target(target);
+        load
+    }
+
+    fn set_target(&mut self, target: Nanos) {
+        let row = self.rack.state().row;
+        self.rack.set_slice(SliceRow { target, ..row });
     }
 
     /// So many cycles: a token takes a task, then `tasks` tasks come.
@@ -70,4 +83,40 @@ fn none_is_refused_while_a_token_is_parked_or_before_anything_was_measured() {
     assert_eq!(load.refused, []);
     load.run(8, 2);
     assert_eq!(load.refused, [], "no window was full yet");
+}
+
+#[test]
+fn a_slices_own_target_holds_instead_of_the_programs() {
+    let mut longest = Vec::new();
+    for program in ["rain:1,target", "rain:1,target=48us"] {
+        for target in [Nanos(TARGET.0 / 2), TARGET] {
+            let mut load = Load::of(program, target);
+            load.run(200, 2);
+            load.run(200, 2);
+            assert!(load.longest() <= target, "{program}, {target:?}: {:?}", load.longest());
+            longest.push(load.longest());
+        }
+    }
+    assert_eq!(longest[..2], longest[2..], "whatever the program's is");
+    assert!(longest[0] < longest[1]);
+}
+
+#[test]
+fn a_slice_without_a_target_refuses_nothing_but_what_its_row_does() {
+    let mut load = Load::of("rain:1,target", Nanos(0));
+    load.run(200, 2);
+    assert!(load.longest() > TARGET);
+    assert!(load.refused.iter().all(|reason| *reason == RejectReason::QueueFull), "{:?}", load.refused);
+}
+
+#[test]
+fn what_was_measured_with_another_target_is_no_limit() {
+    let mut load = Load::new();
+    load.run(200, 2);
+    load.set_target(TARGET);
+    load.run(20, 2);
+    assert!(!load.refused.is_empty(), "the same target");
+    load.set_target(Nanos(TARGET.0 / 4));
+    load.run(1, 2);
+    assert_eq!(load.refused, [], "another target");
 }
