@@ -259,7 +259,7 @@ impl Rain {
         let balance_left = balance - 1;
         if balance <= 0 {
             let waiting = self.memory.tasks.enter(pass, slice, submit.priority);
-            let note = queue_limit.waits(pass, now, (slice, target), balance == 0);
+            let note = queue_limit.waits(pass, now, (slice, target));
             let engine = self.engine.as_ref().filter(|_| note.is_none());
             let write = engine.and_then(|engine| engine.ahead(slice, waiting.name, submit));
             let task = WaitingTask::of(submit, arrived, Kept::of(write.is_some(), self.engine.is_some()));

@@ -15,14 +15,8 @@ pub(super) trait QueueLimit {
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
 
-    /// A task is going to wait; `is_first` if no other task waits. May return a note to recirculate.
-    fn waits(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        of: (SliceId, Nanos),
-        is_first: bool,
-    ) -> Option<Circulating>;
+    /// A task is going to wait in the slice, whose row has this target. May return a note to recirculate.
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating>;
 }
 
 /// The limit of the slice's row, and no other.
@@ -39,7 +33,7 @@ impl QueueLimit for RowLimit {
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}
 
     #[inline(always)]
-    fn waits(&mut self, _: &mut Pass, _: Nanos, _: (SliceId, Nanos), _: bool) -> Option<Circulating> {
+    fn waits(&mut self, _: &mut Pass, _: Nanos, _: (SliceId, Nanos)) -> Option<Circulating> {
         None
     }
 }

@@ -1,10 +1,15 @@
 //! Rain with a target: the longest wait in the switch that is worth having (ours; Rain's paper leaves
 //! overload control as future work, §6.3).
 //!
-//! A task that would wait longer is refused at once (`busy`). The switch measures how many tokens take
-//! waiting tasks within one target, in windows in which tasks wait throughout. That many tasks, less a
-//! margin for chance, is the slice's limit: a task that finds as many before it would wait for a target.
-//! The limit needs no division, and follows workers that come, leave, or become slower.
+//! A task that would wait longer is refused at once (`busy`). The switch counts the tokens of windows that
+//! last one target. If none of them parked, all workers were busy, and that many tasks can leave within a
+//! target: the number, less a margin for chance, is the slice's limit. A task that finds as many before it
+//! would wait for a target. The limit needs no division, and follows workers that come, leave, or become
+//! slower.
+//!
+//! If a token parked, workers were idle, and could have served more. Such a window can raise the limit, and
+//! never lowers it. Without such windows a limit of one service that was slow would stay for good: a short
+//! queue is empty so often that no window is without a parked token.
 //!
 //! A window is counted behind the balance, and the limit is read before the balance, so no pass can do both.
 //! A waiting task has no packet to send, so its pass sends the count: a note that recirculates once and
@@ -34,6 +39,12 @@ const UNMEASURED: u32 = u32::MAX;
 /// A new measurement changes a limit by one part of so many, as a shift.
 const SMOOTHING_SHIFT: u32 = 3;
 
+/// In a window, and in the note that says what it counted: a token parked.
+const HAS_PARKED: u32 = 1 << 31;
+
+/// A window that has lasted so many ticks (2 s; no target is longer than 1 s) begins anew when a token parks.
+const LONGEST: u32 = 1 << 27;
+
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
@@ -41,7 +52,8 @@ struct TargetLimit {
     common: Nanos,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
     limit: Register<u32>,
-    /// The start of each slice's window in ticks (upper half), and the tasks that left in it.
+    /// The start of each slice's window in ticks (upper half), whether a token parked in it
+    /// ([`HAS_PARKED`]), and the tokens that came in it.
     window: Register<u64>,
 }
 
@@ -58,9 +70,10 @@ impl TargetLimit {
     }
 
     /// A note came round: moves the limit towards the one that was measured.
-    fn learn(&mut self, pass: &mut Pass, slice: SliceId, left: u32) {
-        let found = limit_of(left) << FRACTION_BITS;
-        self.limit.update(pass, slice.0.into(), |held| moved(held, found));
+    fn learn(&mut self, pass: &mut Pass, slice: SliceId, counted: u32) {
+        let found = limit_of(counted & !HAS_PARKED) << FRACTION_BITS;
+        let (keeps, moves) = (counted & HAS_PARKED != 0, |held| moved(held, found));
+        self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
     }
 
     /// The target of a slice, given its row's, in ticks; zero if the slice has none.
@@ -87,31 +100,24 @@ impl QueueLimit for TargetLimit {
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
     }
 
-    /// Counts a token that took a waiting task; begins a new window if there was none.
     #[inline]
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool) {
-        let start = window(ticks(now), 0);
-        let with = |window| if has_parked { start } else { window + 1 };
-        self.window.update(pass, slice.0.into(), with);
+        let (at, parked) = (ticks(now), if has_parked { HAS_PARKED } else { 0 });
+        let is_old = |window| has_parked && lasted(window, at) >= LONGEST;
+        let counts = |window| (window + 1) | u64::from(parked);
+        self.window.branch(pass, slice.0.into(), is_old, |_| window(at, parked), counts);
     }
 
     #[inline]
-    fn waits(
-        &mut self,
-        pass: &mut Pass,
-        now: Nanos,
-        (slice, target): (SliceId, Nanos),
-        is_first: bool,
-    ) -> Option<Circulating> {
-        let (at, span) = (ticks(now), self.span(target));
+    fn waits(&mut self, pass: &mut Pass, now: Nanos, of: (SliceId, Nanos)) -> Option<Circulating> {
+        let (at, span, slice) = (ticks(now), self.span(of.1), of.0);
         if span == 0 {
             return None;
         }
-        let lasted = |window: u64| at.wrapping_sub((window >> 32) as u32);
-        let ends = |window| is_first || lasted(window) >= span;
+        let ends = |window| lasted(window, at) >= span;
         let ended = self.window.branch(pass, slice.0.into(), ends, |_| window(at, 0), |window| window);
         // A window that nobody ended in time is no measure.
-        let is_measure = !is_first && (span..span + span.div_ceil(2)).contains(&lasted(ended));
+        let is_measure = (span..span + span.div_ceil(2)).contains(&lasted(ended, at));
         is_measure.then(|| {
             let memo = u64::from(slice.0) << 32 | (ended & u64::from(u32::MAX));
             Circulating { cargo: Cargo::Note, arrived: now, memo }
@@ -119,14 +125,20 @@ impl QueueLimit for TargetLimit {
     }
 }
 
-/// The time in ticks, which wraps after 68 s. A window never lasts that long: it begins anew whenever a
-/// token finds no task.
+/// For how long a window has lasted, in ticks.
+const fn lasted(window: u64, at: u32) -> u32 {
+    at.wrapping_sub((window >> 32) as u32)
+}
+
+/// The time in ticks, which wraps after 68 s. A window never lasts that long while tokens come ([`LONGEST`]).
+/// After so long a time without tokens it may look as if it ended in time: it counted few, and one of them
+/// parked, so it lowers no limit.
 const fn ticks(at: Nanos) -> u32 {
     (at.0 >> TICK_SHIFT) as u32
 }
 
-const fn window(start: u32, left: u32) -> u64 {
-    (start as u64) << 32 | left as u64
+const fn window(start: u32, counted: u32) -> u64 {
+    (start as u64) << 32 | counted as u64
 }
 
 /// How many tasks may wait if so many left within one target: fewer by one and a half standard deviations
@@ -241,18 +253,18 @@ mod tests {
     fn measured(begins: Nanos) -> Option<u64> {
         let (mut layout, config) = (Layout::new("rain"), Config::full(Epoch(1)));
         let mut limit = TargetLimit::new(&mut layout, &config, TARGET);
-        let mut waits = |at, is_first| {
-            limit.token_came(&mut Pass::begin("rain"), at, SLICE, is_first);
-            limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)), is_first)
+        let mut waits = |at| {
+            limit.token_came(&mut Pass::begin("rain"), at, SLICE, false);
+            limit.waits(&mut Pass::begin("rain"), at, (SLICE, Nanos(0)))
         };
-        assert!(waits(begins, true).is_none(), "the first waiting task begins a window");
-        let later = (1..=50).map(|us| waits(begins + Nanos::from_micros(us), false));
+        assert!(waits(begins).is_none(), "the first waiting task begins a window");
+        let later = (1..=50).map(|us| waits(begins + Nanos::from_micros(us)));
         later.flatten().map(|note| note.memo).next()
     }
 
     #[test]
     fn a_window_over_the_wrap_of_its_ticks_measures_as_any_other() {
-        assert_eq!(measured(Nanos::from_micros(3)), Some(50));
+        assert_eq!(measured(Nanos::from_millis(1)), Some(50));
         for before in [1, 25, 49, 50] {
             let begins = WRAP.since(Nanos::from_micros(before));
             assert_eq!(measured(begins), Some(50), "{before} us before the wrap");

@@ -37,21 +37,51 @@ impl Load {
     fn run(&mut self, cycles: u32, tasks: u32) {
         (self.waits, self.refused) = (Vec::new(), Vec::new());
         for _ in 0..cycles {
-            let verdict = self.rack.token(0);
-            if verdict != Verdict::Parked {
-                self.waits.push(Nanos(u64::from(dispatched(verdict).wait_ns)));
-            }
+            self.token();
             for _ in 0..tasks {
-                let verdict = self.rack.task();
-                match self.rack.go_round(verdict) {
-                    verdict @ Verdict::Send { packet: Packet::Reject(_), .. } => {
-                        self.refused.push(rejected(verdict));
-                    }
-                    Verdict::Send { .. } | Verdict::Parked | Verdict::Drop(_) => {}
-                    other => panic!("{other:?}"),
+                self.task();
+            }
+        }
+    }
+
+    /// A token comes. Returns whether it takes a task.
+    fn token(&mut self) -> bool {
+        let verdict = self.rack.token(0);
+        let takes = verdict != Verdict::Parked;
+        if takes {
+            self.waits.push(Nanos(u64::from(dispatched(verdict).wait_ns)));
+        }
+        takes
+    }
+
+    /// A task comes. Returns whether it takes a token.
+    fn task(&mut self) -> bool {
+        let verdict = self.rack.task();
+        match self.rack.go_round(verdict) {
+            verdict @ Verdict::Send { packet: Packet::Reject(_), .. } => {
+                self.refused.push(rejected(verdict));
+                false
+            }
+            Verdict::Send { .. } => true,
+            Verdict::Parked | Verdict::Drop(_) => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// So many bursts of five tasks, and then five times that a token comes if a task took one.
+    /// Returns how many tasks are refused.
+    fn bursts(&mut self, bursts: u32) -> usize {
+        self.refused = Vec::new();
+        let mut busy = 0;
+        for _ in 0..bursts {
+            busy += (0..5).filter(|_| self.task()).count();
+            for _ in 0..5 {
+                if busy > 0 && !self.token() {
+                    busy -= 1;
                 }
             }
         }
+        self.refused.len()
     }
 
     fn longest(&self) -> Nanos {
@@ -119,4 +149,16 @@ fn what_was_measured_with_another_target_is_no_limit() {
     load.set_target(Nanos(TARGET.0 / 4));
     load.run(1, 2);
     assert_eq!(load.refused, [], "another target");
+}
+
+#[test]
+fn a_limit_that_slow_services_left_behind_rises_again_although_tokens_park() {
+    let mut load = Load::new();
+    load.run(30, 20);
+    assert!(!load.refused.is_empty(), "services are seven times slower for a while");
+    while load.token() {}
+    load.token();
+    // The former pace. Both tokens park after each burst, so no window is without a parked token.
+    assert!(load.bursts(40) > 0, "the limit is still that of slow services");
+    assert_eq!(load.bursts(40), 0, "the limit is that of services as they are now");
 }
