@@ -157,6 +157,8 @@ impl From<TableAnswer> for v1::TableAnswer {
                 tokens_out: state.tokens_out.0.map(|count| count.0).to_vec(),
                 tasks_in: state.tasks_in.0.map(|count| count.0).to_vec(),
                 tasks_out: state.tasks_out.0.map(|count| count.0).to_vec(),
+                measured_limit: state.measured_limit,
+                refused_busy: state.refused_busy,
             }),
             TableAnswer::Worker(state) => Answer::Worker(v1::WorkerState {
                 row: state.row.map(Into::into),
@@ -193,6 +195,8 @@ impl TryFrom<v1::TableAnswer> for TableAnswer {
                 tokens_out: ring_counts("slice.tokens_out", &state.tokens_out)?,
                 tasks_in: ring_counts("slice.tasks_in", &state.tasks_in)?,
                 tasks_out: ring_counts("slice.tasks_out", &state.tasks_out)?,
+                measured_limit: state.measured_limit,
+                refused_busy: state.refused_busy,
             }),
             Answer::Worker(state) => Self::Worker(WorkerState {
                 row: state.row.map(TryInto::try_into).transpose()?,
@@ -570,6 +574,8 @@ mod tests {
             tokens_out: RingCounts::of_one(Serial(1)),
             tasks_in: RingCounts([7, 8, 9, 10].map(Serial)),
             tasks_out: RingCounts::of_one(Serial(2)),
+            measured_limit: Some(0),
+            refused_busy: u64::MAX,
             ..SliceState::default()
         };
         let worker =

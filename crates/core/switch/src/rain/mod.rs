@@ -160,6 +160,7 @@ impl Scheduler for Rain {
             tokens_out,
             tasks_in,
             tasks_out,
+            ..SliceState::default()
         }
     }
 
@@ -254,6 +255,9 @@ impl Rain {
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
             let reason = if allowed < limit { RejectReason::Busy } else { RejectReason::QueueFull };
+            if reason == RejectReason::Busy {
+                queue_limit.refused(slice);
+            }
             return self.front.reject(submit, reason);
         }
         let balance_left = balance - 1;

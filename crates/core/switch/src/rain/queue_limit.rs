@@ -12,6 +12,9 @@ pub(super) trait QueueLimit {
     /// How many tasks may wait in the slice, if its row allows as many; `target` is the row's.
     fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
 
+    /// A task was refused because of this limit.
+    fn refused(&mut self, slice: SliceId);
+
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
 
@@ -28,6 +31,9 @@ impl QueueLimit for RowLimit {
     fn most(&mut self, _: &mut Pass, _: SliceId, _: Nanos) -> u32 {
         u32::MAX
     }
+
+    #[inline(always)]
+    fn refused(&mut self, _: SliceId) {}
 
     #[inline(always)]
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}

@@ -17,6 +17,9 @@
 //!
 //! The limit is in stage 1, the window in the first stage of the rings.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use sluice_wire::tables::{SliceRow, SliceState};
 use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
@@ -55,6 +58,8 @@ struct TargetLimit {
     /// The start of each slice's window in ticks (upper half), whether a token parked in it
     /// ([`HAS_PARKED`]), and the tokens that came in it.
     window: Register<u64>,
+    /// How many tasks were refused in each slice. Counters of the chip, which only the controller reads.
+    refused: Box<[u64]>,
 }
 
 impl TargetLimit {
@@ -66,6 +71,7 @@ impl TargetLimit {
             common,
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, 0),
+            refused: vec![0; slices].into_boxed_slice(),
         }
     }
 
@@ -98,6 +104,11 @@ impl QueueLimit for TargetLimit {
             return u32::MAX;
         }
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
+    }
+
+    #[inline]
+    fn refused(&mut self, slice: SliceId) {
+        self.refused[usize::from(slice.0)] += 1;
     }
 
     #[inline]
@@ -209,7 +220,7 @@ impl Scheduler for Targeted {
 
     fn note(&mut self, pass: &mut Pass, _now: Nanos, memo: u64) -> Verdict {
         self.limit.learn(pass, SliceId((memo >> 32) as u16), memo as u32);
-        Verdict::Drop(Refusal::FixDone)
+        Verdict::Drop(Refusal::LimitMeasured)
     }
 
     fn sweep(&mut self, pass: &mut Pass, now: Nanos, sweep: Sweep, memo: u64) -> Verdict {
@@ -225,7 +236,12 @@ impl Scheduler for Targeted {
     }
 
     fn slice_state(&self, slice: usize) -> SliceState {
-        self.rain.slice_state(slice)
+        let limit = Some(self.limit.limit.peek(slice)).filter(|limit| *limit != UNMEASURED);
+        SliceState {
+            measured_limit: limit.map(|limit| limit >> FRACTION_BITS),
+            refused_busy: self.limit.refused[slice],
+            ..self.rain.slice_state(slice)
+        }
     }
 
     fn waiting(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! Tests of Rain with a target: who is refused, and how long the others wait.
 
-use sluice_switch::Verdict;
+use sluice_switch::{Refusal, Verdict};
 use sluice_wire::tables::SliceRow;
 use sluice_wire::{Nanos, Packet, RejectReason};
 
@@ -95,6 +95,10 @@ fn a_task_that_would_wait_for_longer_than_the_target_is_refused() {
     load.run(200, 2);
     load.run(200, 2);
     assert_eq!(load.refused, vec![RejectReason::Busy; 200], "one refusal a refused task, and no more");
+    let read = load.rack.state();
+    assert!(read.refused_busy >= 200 && read.measured_limit.is_some_and(|limit| limit > 1), "{read:?}");
+    let refusals = load.rack.program.refusals();
+    assert!(refusals.of(Refusal::LimitMeasured) > 0 && refusals.of(Refusal::FixDone) == 0);
     assert!(load.longest() <= TARGET, "{:?}", load.longest());
     assert!(load.longest().times(3) > TARGET, "and no fewer wait than may: {:?}", load.longest());
     let half = load.longest();
