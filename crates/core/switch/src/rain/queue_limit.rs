@@ -2,7 +2,7 @@
 //! (`target`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-use sluice_wire::{Nanos, SliceId};
+use sluice_wire::{Nanos, RejectReason, SliceId};
 
 use crate::pipeline::Pass;
 use crate::program::Circulating;
@@ -11,6 +11,12 @@ use crate::program::Circulating;
 pub(super) trait QueueLimit {
     /// How many tasks may wait in the slice, if its row allows as many.
     fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32;
+
+    /// Why a task is refused that finds so many waiting.
+    #[inline(always)]
+    fn reason(&self) -> RejectReason {
+        RejectReason::Busy
+    }
 
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
