@@ -118,7 +118,7 @@ impl Point {
                 _ => of_workers,
             },
             Policy::Sparrow(sparrow) => of_workers.min(sparrow.rate_max_per_s()),
-            Policy::Reference(_) | Policy::Datacenter(_) => of_workers,
+            Policy::Reference(_) | Policy::Datacenter(_) | Policy::Overload(_) => of_workers,
             Policy::Fabric(scheme) => {
                 self.flow_run(scheme).map_or(of_workers, |run| of_workers.min(run.rate_max_per_s()))
             }
