@@ -84,6 +84,8 @@ impl RequestedStudy<'_> {
             large: setting.large,
             lasts_ns: None,
             testbed: toml::Table::new(),
+            within: setting.within.clone(),
+            overload: false,
             rates: self.offered.map_or(Ok(Vec::new()), |offered| self.rates(offered))?,
             runs: runs.clone(),
         };
@@ -130,6 +132,7 @@ impl RequestedStudy<'_> {
             ("--workers", setting.workers.map(|workers| workers.to_string())),
             ("--large", (setting.large > 0.0).then(|| setting.large.to_string())),
             ("--slices", setting.slices.clone()),
+            ("--within", setting.within.as_ref().map(ToString::to_string)),
             ("--tasks", Some(length.tasks.to_string())),
             ("--replications", Some(length.replications.to_string())),
             ("--warm-up", warm_up),

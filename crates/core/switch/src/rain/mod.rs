@@ -28,6 +28,7 @@ mod queue_limit;
 mod rings;
 mod selective;
 mod settings;
+mod sized;
 mod stages;
 mod sweeps;
 mod target;
@@ -254,10 +255,7 @@ impl Rain {
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
-            let reason = if allowed < limit { RejectReason::Busy } else { RejectReason::QueueFull };
-            if reason == RejectReason::Busy {
-                queue_limit.refused(slice);
-            }
+            let reason = if allowed < limit { queue_limit.refused(slice) } else { RejectReason::QueueFull };
             return self.front.reject(submit, reason);
         }
         let balance_left = balance - 1;

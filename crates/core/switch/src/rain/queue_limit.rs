@@ -2,7 +2,7 @@
 //! (`target`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-use sluice_wire::{Nanos, SliceId};
+use sluice_wire::{Nanos, RejectReason, SliceId};
 
 use crate::pipeline::Pass;
 use crate::program::Circulating;
@@ -12,8 +12,8 @@ pub(super) trait QueueLimit {
     /// How many tasks may wait in the slice, if its row allows as many; `target` is the row's.
     fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
 
-    /// A task was refused because of this limit.
-    fn refused(&mut self, slice: SliceId);
+    /// A task was refused because of this limit. Returns the reason that its client gets.
+    fn refused(&mut self, slice: SliceId) -> RejectReason;
 
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
@@ -33,7 +33,9 @@ impl QueueLimit for RowLimit {
     }
 
     #[inline(always)]
-    fn refused(&mut self, _: SliceId) {}
+    fn refused(&mut self, _: SliceId) -> RejectReason {
+        RejectReason::QueueFull
+    }
 
     #[inline(always)]
     fn token_came(&mut self, _: &mut Pass, _: Nanos, _: SliceId, _: bool) {}

@@ -9,6 +9,7 @@ use sluice_wire::Nanos;
 use sluice_wire::tables::{Feed, KINDS_MAX};
 
 use super::selective::WAIT_MAX;
+use super::sized::SizedQueue;
 use super::stages::Kinds;
 use super::{Rain, Selective, Targeted};
 use crate::arguments;
@@ -38,6 +39,9 @@ const SIZE_ERROR_MAX: u8 = 200;
 const TARGET: &str = "target";
 const TARGETS: RangeInclusive<Nanos> = Nanos::from_micros(1)..=Nanos::from_millis(1_000);
 
+/// The argument for how many tasks may wait in each slice.
+const QUEUE: &str = "queue";
+
 /// How many tokens each worker has, and what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -56,6 +60,8 @@ pub(crate) struct Settings {
     targets: bool,
     /// The longest wait in the switch that is worth having, where a slice's row gives none.
     target: Option<Nanos>,
+    /// How many tasks may wait in each slice, if the slices' rows allow more.
+    queue: Option<u16>,
     adaptive: Option<Adaptive>,
     early: Option<Early>,
 }
@@ -72,6 +78,7 @@ impl Default for Settings {
             patience: 0,
             targets: false,
             target: None,
+            queue: None,
             adaptive: None,
             early: None,
         }
@@ -129,6 +136,10 @@ impl Settings {
                 self.targets = true;
                 return Some(());
             }
+            Some((QUEUE, number)) => {
+                self.queue = Some(number.parse().ok().filter(|queue| *queue > 0)?);
+                return Some(());
+            }
             _ => {}
         }
         match arguments::number(argument, 1..=8) {
@@ -166,6 +177,9 @@ impl fmt::Display for Settings {
             None if self.targets => write!(f, ",{TARGET}")?,
             None => {}
         }
+        if let Some(queue) = self.queue {
+            write!(f, ",{QUEUE}={queue}")?;
+        }
         match self.patience {
             0 => {}
             PATIENCE => write!(f, ",{PATIENT}")?,
@@ -193,7 +207,9 @@ impl ProgramSettings for Settings {
                         classes of tasks, 2 or 4: the first that waits goes first; sizes=10%, what tasks say \
                         of their size is off by this (simulator only); target=50us, a task that would wait \
                         longer in the switch is refused at once, 1us to 1s (not with ranked, labels or \
-                        classes); target, likewise, but only in slices with a target of their own; patient, workers send one token only, \
+                        classes); target, likewise, but only in slices with a target of their own; queue=160, \
+                        so many tasks wait in a slice at most, 1 to 65535, and one that comes then is refused \
+                        (not with target, ranked, labels or classes); patient, workers send one token only, \
                         until 16 tasks wait in the switch; patient=8, the same with 8, 1 to 255; early, \
                         tokens leave before tasks end, as services tell when; early=10%, the same, told with \
                         this error (simulator only); early=learned, likewise, as tasks of one type took \
@@ -207,10 +223,10 @@ impl ProgramSettings for Settings {
         // A program with labels tells tasks apart by what they need, and so excludes ranks and classes.
         // A target needs the stages that ranks, classes or labels need.
         let is_plain = !self.ranked && self.classes == 1;
-        let fits = match (self.labels, self.targets) {
-            (false, false) => true,
-            (true, true) => false,
-            (true, false) | (false, true) => is_plain,
+        let fits = match (self.labels, self.targets, self.queue.is_some()) {
+            (false, false, false) => true,
+            (true, false, false) | (false, true, false) | (false, false, true) => is_plain,
+            _ => false,
         };
         fits.then_some(())
     }
@@ -221,7 +237,7 @@ impl ProgramSettings for Settings {
             adaptive: self.adaptive,
             writes_ahead: true,
             hosts_choose_depth: true,
-            runs_in_kernel: !self.ranked && classes == 1 && !self.targets,
+            runs_in_kernel: !self.ranked && classes == 1 && !self.targets && self.queue.is_none(),
             takes_targets: self.targets,
             target: self.target,
             classes,
@@ -242,6 +258,9 @@ impl ProgramSettings for Settings {
         }
         if self.targets {
             return Box::new(Targeted::new(config, self.target.unwrap_or_default()));
+        }
+        if let Some(queue) = self.queue {
+            return Box::new(SizedQueue::new(config, queue));
         }
         Box::new(Rain::of_kinds(config, Kinds { ranks: self.ranks(), classes: self.classes }))
     }

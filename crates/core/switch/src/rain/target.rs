@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use sluice_wire::tables::{SliceRow, SliceState};
-use sluice_wire::{Nanos, Rank, SliceId, Sweep};
+use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Sweep};
 
 use super::Rain;
 use super::queue_limit::QueueLimit;
@@ -107,8 +107,9 @@ impl QueueLimit for TargetLimit {
     }
 
     #[inline]
-    fn refused(&mut self, slice: SliceId) {
+    fn refused(&mut self, slice: SliceId) -> RejectReason {
         self.refused[usize::from(slice.0)] += 1;
+        RejectReason::Busy
     }
 
     #[inline]

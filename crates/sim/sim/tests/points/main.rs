@@ -8,6 +8,7 @@ mod full_scale;
 mod idle_racks;
 mod labels;
 mod notices;
+mod overload;
 mod pools;
 mod rack;
 mod rdma;
