@@ -12,6 +12,9 @@ pub(super) trait QueueLimit {
     /// How many tasks may wait in the slice, if its row allows as many.
     fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32;
 
+    /// The longest wait in the switch that is worth having; zero if nothing but the row limits the queue.
+    fn target(&self) -> Nanos;
+
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
 
@@ -27,6 +30,11 @@ impl QueueLimit for RowLimit {
     #[inline(always)]
     fn most(&mut self, _: &mut Pass, _: SliceId) -> u32 {
         u32::MAX
+    }
+
+    #[inline(always)]
+    fn target(&self) -> Nanos {
+        Nanos(0)
     }
 
     #[inline(always)]

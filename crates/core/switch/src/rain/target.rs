@@ -37,6 +37,7 @@ const SMOOTHING_SHIFT: u32 = 3;
 /// The limits of all slices, and the windows in which they are measured.
 #[derive(Debug)]
 struct TargetLimit {
+    target: Nanos,
     /// The target, in ticks.
     span: u32,
     /// How many tasks may wait in each slice, with [`FRACTION_BITS`].
@@ -49,6 +50,7 @@ impl TargetLimit {
     fn new(layout: &mut Layout, config: &Config, target: Nanos) -> Self {
         let (slices, stages) = (config.slices.into(), Stages::of(Kinds::ONE));
         Self {
+            target,
             span: ticks(target).max(1),
             limit: Register::new(layout, "limit", 1, 32, slices, UNMEASURED),
             window: Register::new(layout, "window", stages.rings, 64, slices, 0),
@@ -66,6 +68,11 @@ impl QueueLimit for TargetLimit {
     #[inline]
     fn most(&mut self, pass: &mut Pass, slice: SliceId) -> u32 {
         self.limit.read(pass, slice.0.into()) >> FRACTION_BITS
+    }
+
+    #[inline]
+    fn target(&self) -> Nanos {
+        self.target
     }
 
     /// Counts a token that took a waiting task; begins a new window if there was none.

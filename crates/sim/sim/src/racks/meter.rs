@@ -5,6 +5,8 @@ use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
+use super::fairness::ClientTally;
+
 /// All measurements of one run. Counts and averages cover the measured span.
 #[derive(Debug)]
 pub(crate) struct Meter<O> {
@@ -27,6 +29,8 @@ pub(crate) struct Meter<O> {
     /// Whether tasks that wait while workers are idle mean a mistake: any worker serves any task, and no
     /// worker is missing.
     pub(crate) sees_waits: bool,
+    /// What each client offers and gets, if clients differ.
+    pub(super) clients: Option<ClientTally>,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -54,6 +58,7 @@ impl<O: Observer> Meter<O> {
             port_busy_ps: 0,
             is_open: false,
             sees_waits: true,
+            clients: None,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -82,6 +87,12 @@ impl<O: Observer> Meter<O> {
         }
         self.labelled += 1;
         self.labels_met += u64::from(suits.has[worker as usize].have(needs));
+    }
+
+    /// The clients' counts, if clients differ and the measured span is open.
+    #[inline]
+    pub(super) fn open_clients(&mut self) -> Option<&mut ClientTally> {
+        self.clients.as_mut().filter(|_| self.is_open)
     }
 
     /// A task ended without a reply.
@@ -122,6 +133,7 @@ impl<O: Observer> Meter<O> {
             worker_queue_mean: Some(self.at_workers.mean(now) / self.workers),
             idle_share: Some(1.0 - self.serving.mean(now) / self.workers),
             recirculation_utilization: (port_busy_ps > 0.0).then(|| port_busy_ps / span_ps),
+            client_share_min: self.clients.as_ref().and_then(ClientTally::share_min),
             labels_met: (labelled > 0).then(|| labels_met / labelled as f64),
             ..Gauges::default()
         };
