@@ -15,6 +15,8 @@ pub enum ClientEffect<'a> {
     /// A task has ended.
     Ended {
         task: TaskId,
+        /// How many tries were sent.
+        attempts: u16,
         /// The submitter's number for it.
         tag: u64,
         how: &'a Outcome,
@@ -31,7 +33,9 @@ impl<'a> ClientEffect<'a> {
     pub fn of(action: &'a Action, sender: PacketSource) -> Self {
         match action {
             Action::ToSwitch(submit) => Self::Try(submit),
-            Action::Done { tag, task, outcome, .. } => Self::Ended { task: *task, tag: *tag, how: outcome },
+            Action::Done { tag, task, attempts, outcome } => {
+                Self::Ended { task: *task, attempts: *attempts, tag: *tag, how: outcome }
+            }
             Action::Gone { to, packet } => Self::Send(Address::of(to), Packet::Part(*packet)),
             Action::Need { to, packet } => {
                 let need = Need { asker_at: sender.at.endpoint(), ..*packet };

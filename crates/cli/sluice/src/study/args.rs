@@ -28,6 +28,13 @@ pub(crate) struct SettingArgs {
     /// How many workers, instead of the testbed's.
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<u32>,
+    /// How much each client sends, relative to the others: 4,1 for two clients of which one sends four times
+    /// as much [default: the testbed's clients, which send the same].
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', conflicts_with = "clients")]
+    pub(crate) client_weights: Vec<u32>,
+    /// How many clients, instead of the testbed's; they send the same.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) clients: Option<u16>,
     /// Share of the tasks, 0 to 1, that carry more than the 8 bytes which fit the switch's queue.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub(crate) large: f64,

@@ -118,7 +118,10 @@ impl Front {
     /// Writes or removes a client's row. A new row sets its replay cells to the try before the first that
     /// may come.
     fn set_client(&mut self, client: ClientId, row: Option<(ClientRow, Serial)>) -> Option<()> {
-        *self.tables.clients.get_mut(client.0 as usize)? = row.map(|(row, _)| row);
+        let held = self.tables.clients.get_mut(client.0 as usize)?;
+        let before = core::mem::replace(held, row.map(|(row, _)| row));
+        self.tables.registered += u32::from(row.is_some());
+        self.tables.registered -= u32::from(before.is_some());
         if let Some((_, floor)) = row {
             let cells = self.config.replay_cells as usize;
             let before = replay_word(Serial(floor.0.wrapping_sub(1)), Attempt(u16::MAX));

@@ -255,8 +255,12 @@ impl Rain {
         let balance = self.memory.balance.branch(pass, s, |b| b > full, |b| b - 1, |b| b);
         if balance <= full {
             *left = Some(Left { balance, first: 0 });
-            let reason = if allowed < limit { queue_limit.refused(slice) } else { RejectReason::QueueFull };
-            return self.front.reject(submit, reason);
+            if allowed < limit
+                && let Some(target) = queue_limit.refused((slice, target))
+            {
+                return self.front.reject_busy(submit, allowed, target);
+            }
+            return self.front.reject(submit, RejectReason::QueueFull);
         }
         let balance_left = balance - 1;
         if balance <= 0 {

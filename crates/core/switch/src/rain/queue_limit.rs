@@ -2,7 +2,7 @@
 //! (`target`).
 #![expect(clippy::inline_always, reason = "a packet is copied at each call that stays one")]
 
-use sluice_wire::{Nanos, RejectReason, SliceId};
+use sluice_wire::{Nanos, SliceId};
 
 use crate::pipeline::Pass;
 use crate::program::Circulating;
@@ -12,8 +12,9 @@ pub(super) trait QueueLimit {
     /// How many tasks may wait in the slice, if its row allows as many; `target` is the row's.
     fn most(&mut self, pass: &mut Pass, slice: SliceId, target: Nanos) -> u32;
 
-    /// A task was refused because of this limit. Returns the reason that its client gets.
-    fn refused(&mut self, slice: SliceId) -> RejectReason;
+    /// A task of the slice, whose row has this target, is refused because of this limit. Returns the
+    /// target that its client is told; `None` if the queue counts as full.
+    fn refused(&mut self, of: (SliceId, Nanos)) -> Option<Nanos>;
 
     /// A token has met the queue; `has_parked` if it found no task.
     fn token_came(&mut self, pass: &mut Pass, now: Nanos, slice: SliceId, has_parked: bool);
@@ -33,8 +34,8 @@ impl QueueLimit for RowLimit {
     }
 
     #[inline(always)]
-    fn refused(&mut self, _: SliceId) -> RejectReason {
-        RejectReason::QueueFull
+    fn refused(&mut self, _: (SliceId, Nanos)) -> Option<Nanos> {
+        None
     }
 
     #[inline(always)]

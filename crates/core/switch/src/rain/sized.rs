@@ -5,7 +5,7 @@
 //! one makes them hold tasks back, and this one makes the switch refuse.
 
 use sluice_wire::tables::SliceState;
-use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Sweep};
+use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
 use super::queue_limit::QueueLimit;
@@ -26,8 +26,8 @@ impl QueueLimit for FixedLimit {
     }
 
     #[inline]
-    fn refused(&mut self, _: SliceId) -> RejectReason {
-        RejectReason::QueueFull
+    fn refused(&mut self, _: (SliceId, Nanos)) -> Option<Nanos> {
+        None
     }
 
     #[inline]

@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use sluice_wire::tables::{SliceRow, SliceState};
-use sluice_wire::{Nanos, Rank, RejectReason, SliceId, Sweep};
+use sluice_wire::{Nanos, Rank, SliceId, Sweep};
 
 use super::Rain;
 use super::queue_limit::QueueLimit;
@@ -82,10 +82,16 @@ impl TargetLimit {
         self.limit.branch(pass, slice.0.into(), |held| keeps && found <= held, |held| held, moves);
     }
 
+    /// The target of a slice, given its row's; zero if the slice has none.
+    #[inline]
+    const fn target(&self, own: Nanos) -> Nanos {
+        if own.0 > 0 { own } else { self.common }
+    }
+
     /// The target of a slice, given its row's, in ticks; zero if the slice has none.
     #[inline]
     const fn span(&self, own: Nanos) -> u32 {
-        let target = if own.0 > 0 { own } else { self.common };
+        let target = self.target(own);
         if target.0 == 0 || ticks(target) > 0 { ticks(target) } else { 1 }
     }
 
@@ -107,9 +113,9 @@ impl QueueLimit for TargetLimit {
     }
 
     #[inline]
-    fn refused(&mut self, slice: SliceId) -> RejectReason {
+    fn refused(&mut self, (slice, target): (SliceId, Nanos)) -> Option<Nanos> {
         self.refused[usize::from(slice.0)] += 1;
-        RejectReason::Busy
+        Some(self.target(target))
     }
 
     #[inline]

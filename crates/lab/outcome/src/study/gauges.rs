@@ -157,6 +157,13 @@ gauges! {
     /// Of the tasks that need or wish for labels, the share that went to workers that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     labels_met: { unit: Unit::Share, picture: Some("labels met") }
+    /// The least of all clients' replies over the client's max-min fair share of all, where clients differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_share_min: {
+        unit: Unit::Ratio,
+        picture: Some("least share of a client"),
+        heading: Some("least share"),
+    }
     /// Flowlets that switches of a fabric saw: flows' first frames, and pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flowlets: { picture: Some("flowlets") }

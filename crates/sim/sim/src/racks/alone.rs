@@ -13,6 +13,7 @@ use sluice_wire::{Epoch, Nanos};
 use super::clients::{Clients, PoolRequests};
 use super::controller::{ControllerNode, Grants};
 use super::cores::of_switch;
+use super::fairness::ClientTally;
 use super::meter::Meter;
 use super::packet_loss::PoolLoss;
 use super::places::{LEAVES, RackWorld, Scheduled, WORKERS, clock_of};
@@ -64,7 +65,10 @@ impl<O: TaskObserver> SimulatedRacks<O> {
             clients.len(),
             plan.asked.clone(),
             plan.sizes(),
-        );
+        )
+        .weighted(&testbed.client_weights, plan.dice("client weights"));
+        meter.clients =
+            (!testbed.client_weights.is_empty()).then(|| ClientTally::new(testbed.client_weights.len()));
         let core = plan.software.map(|software| {
             let waits = world.engine.lane(software::detour(software, testbed));
             ServerCore::new(software, testbed, waits)

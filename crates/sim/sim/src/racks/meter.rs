@@ -5,6 +5,8 @@ use sluice_testbed::compatibility::LabelCompatibility;
 use sluice_wire::serving::Labels;
 use sluice_wire::{Nanos, TaskType};
 
+use super::fairness::ClientTally;
+
 /// All measurements of one run. Counts and averages cover the measured span.
 #[derive(Debug)]
 pub(crate) struct Meter<O> {
@@ -29,6 +31,8 @@ pub(crate) struct Meter<O> {
     pub(crate) sees_waits: bool,
     /// The waits in the switch of what is answered in the measured span, if anybody asks.
     pub(crate) switch_waits: Option<Distribution>,
+    /// What each client offers and gets, if clients differ.
+    pub(super) clients: Option<ClientTally>,
     at_opening: Snapshot,
     closed: Option<(Counts, Gauges)>,
     workers: f64,
@@ -57,6 +61,7 @@ impl<O: Observer> Meter<O> {
             is_open: false,
             sees_waits: true,
             switch_waits: None,
+            clients: None,
             at_opening: Snapshot::default(),
             closed: None,
             workers: workers.into(),
@@ -95,6 +100,12 @@ impl<O: Observer> Meter<O> {
         {
             waits.record(wait_ns.into());
         }
+    }
+
+    /// The clients' counts, if clients differ and the measured span is open.
+    #[inline]
+    pub(super) fn open_clients(&mut self) -> Option<&mut ClientTally> {
+        self.clients.as_mut().filter(|_| self.is_open)
     }
 
     /// A task ended without a reply.
@@ -136,6 +147,7 @@ impl<O: Observer> Meter<O> {
             idle_share: Some(1.0 - self.serving.mean(now) / self.workers),
             recirculation_utilization: (port_busy_ps > 0.0).then(|| port_busy_ps / span_ps),
             switch_wait_p99: self.switch_waits.as_ref().map(|waits| waits.quantile(0.99) as f64),
+            client_share_min: self.clients.as_ref().and_then(ClientTally::share_min),
             labels_met: (labelled > 0).then(|| labels_met / labelled as f64),
             ..Gauges::default()
         };

@@ -71,6 +71,9 @@ impl<O: TaskObserver> SimulatedRacks<O> {
     fn offer(&mut self, pool: usize, client: usize, request: Request) {
         let PoolRun { meter, arrivals, .. } = &mut self.pools[pool];
         meter.sent(self.world.now);
+        if let Some(clients) = meter.open_clients() {
+            clients.offered(client);
+        }
         self.task_places.offered();
         let slice = arrivals.asked.slice[usize::from(request.class)];
         if self.clients.all[client].backlogs[slice].is_empty() && self.submit(client, &request) {
@@ -173,7 +176,9 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         for action in &actions {
             match ClientEffect::of(action, sender) {
                 ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle),
-                ClientEffect::Ended { task, tag, how } => self.ends(sender, task, tag, how),
+                ClientEffect::Ended { task, attempts, tag, how } => {
+                    self.ends(sender, task, (attempts, tag), how)
+                }
                 ClientEffect::Send(to, packet) => {
                     self.send(sender, to, self.world.now, |place| *place = packet);
                 }
@@ -211,7 +216,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 
     /// A task has ended.
     #[inline]
-    fn ends(&mut self, sender: PacketSource, task: TaskId, tag: u64, how: &Outcome) {
+    fn ends(&mut self, sender: PacketSource, task: TaskId, (attempts, tag): (u16, u64), how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
         let Self { world, pools, task_places, .. } = self;
         let PoolRun { meter, intervals, .. } = &mut pools[usize::from(sender.pool)];
@@ -228,10 +233,14 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 if let Some(intervals) = intervals {
                     intervals.take(waited, service);
                 }
+                if let Some(clients) = meter.open_clients() {
+                    clients.replied(sender.at.place() as usize);
+                }
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
             Outcome::Refused(_) => {
-                task_places.move_task(Place::ToClient, Place::Refused);
+                let from = if attempts > 0 { Place::ToClient } else { Place::ToSwitch };
+                task_places.move_task(from, Place::Refused);
                 meter.failed(intended, sluice_stats::Outcome::Refused);
             }
             Outcome::Unknown(_) => {
