@@ -17,6 +17,8 @@ pub enum ClientEffect<'a> {
         task: TaskId,
         /// The submitter's number for it.
         tag: u64,
+        /// How many tries were sent.
+        attempts: u16,
         how: &'a Outcome,
     },
     /// A packet about bytes leaves for a worker: the client asks for them, or has none any more.
@@ -31,7 +33,9 @@ impl<'a> ClientEffect<'a> {
     pub fn of(action: &'a Action, sender: PacketSource) -> Self {
         match action {
             Action::ToSwitch(submit) => Self::Try(submit),
-            Action::Done { tag, task, outcome, .. } => Self::Ended { task: *task, tag: *tag, how: outcome },
+            Action::Done { tag, task, attempts, outcome } => {
+                Self::Ended { task: *task, tag: *tag, attempts: *attempts, how: outcome }
+            }
             Action::Gone { to, packet } => Self::Send(Address::of(to), Packet::Part(*packet)),
             Action::Need { to, packet } => {
                 let need = Need { asker_at: sender.at.endpoint(), ..*packet };

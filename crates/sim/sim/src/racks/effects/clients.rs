@@ -173,7 +173,9 @@ impl<O: TaskObserver> SimulatedRacks<O> {
         for action in &actions {
             match ClientEffect::of(action, sender) {
                 ClientEffect::Try(submit) => self.tries(sender, submit, &mut bundle),
-                ClientEffect::Ended { task, tag, how } => self.ends(sender, task, tag, how),
+                ClientEffect::Ended { task, tag, attempts, how } => {
+                    self.ends(sender, (task, attempts), tag, how)
+                }
                 ClientEffect::Send(to, packet) => {
                     self.send(sender, to, self.world.now, |place| *place = packet);
                 }
@@ -211,7 +213,7 @@ impl<O: TaskObserver> SimulatedRacks<O> {
 
     /// A task has ended.
     #[inline]
-    fn ends(&mut self, sender: PacketSource, task: TaskId, tag: u64, how: &Outcome) {
+    fn ends(&mut self, sender: PacketSource, (task, attempts): (TaskId, u16), tag: u64, how: &Outcome) {
         let TaskTag { class, intended } = TaskTag::unpack(tag);
         let Self { world, pools, task_places, .. } = self;
         let PoolRun { meter, intervals, .. } = &mut pools[usize::from(sender.pool)];
@@ -230,7 +232,8 @@ impl<O: TaskObserver> SimulatedRacks<O> {
                 meter.observer.done(&Replied { class, intended, at, service, served, waited });
             }
             Outcome::Refused(_) => {
-                task_places.move_task(Place::ToClient, Place::Refused);
+                let from = if attempts > 0 { Place::ToClient } else { Place::ToSwitch };
+                task_places.move_task(from, Place::Refused);
                 meter.failed(intended, sluice_stats::Outcome::Refused);
             }
             Outcome::Unknown(_) => {
